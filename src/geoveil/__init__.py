@@ -1,0 +1,48 @@
+"""Locations, trajectories and answers about them, released under concentrated geo-privacy."""
+
+from geoveil import errors
+from geoveil._version import __version__
+from geoveil.api import (
+    answer,
+    bounds,
+    center,
+    diameter,
+    distance,
+    first_within,
+    hull,
+    mean,
+    median,
+    nearest,
+    points,
+    radius,
+    radius_of_gyration,
+)
+from geoveil.mechanisms import Lipschitz
+from geoveil.privacy import CGP, GP, dist_1, dist_2, dist_inf, total
+from geoveil.release import Release
+
+__all__ = [
+    "CGP",
+    "GP",
+    "Lipschitz",
+    "Release",
+    "__version__",
+    "answer",
+    "bounds",
+    "center",
+    "diameter",
+    "dist_1",
+    "dist_2",
+    "dist_inf",
+    "distance",
+    "errors",
+    "first_within",
+    "hull",
+    "mean",
+    "median",
+    "nearest",
+    "points",
+    "radius",
+    "radius_of_gyration",
+    "total",
+]

@@ -1,0 +1,174 @@
+"""The one way of every question: take any form, check, ask the array query, wrap the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from geoveil.errors import IncompatibleGuarantees, InvalidData, InvalidParameter
+from geoveil.geo import Form, enter
+from geoveil.geo.forms import FrameForm, Index
+from geoveil.noise import Source, source_of
+from geoveil.privacy import CGP, GP, Guarantee, Metric, as_metric
+from geoveil.privacy.exact import Number
+from geoveil.queries import Answer, Points, Query
+from geoveil.queries.points import ask_people
+from geoveil.release import Release
+
+__all__ = ["Make", "ask", "budget"]
+
+#: Builds a query from the form of the data, the number of points, their dimension and the guarantee.
+Make = Callable[[Form, int, int, Guarantee], Query]
+
+
+def budget(rho: Number | CGP | None, epsilon: Number | GP | None, metric: str | Metric | None) -> Guarantee:
+    """The guarantee that the caller asks for, by exactly one of rho and epsilon."""
+    if (rho is None) == (epsilon is None):
+        raise InvalidParameter(
+            "rho, epsilon",
+            (rho, epsilon),
+            "exactly one of them",
+            "Give rho= (CGP, per square metre) or epsilon= (GP, per metre); gv.CGP.hiding() finds one by meaning.",
+        )
+    given: Number | Guarantee = rho if rho is not None else epsilon  # type: ignore[assignment]
+    kind: type[CGP] | type[GP] = CGP if rho is not None else GP
+    if isinstance(given, Guarantee):
+        if not isinstance(given, kind) or (isinstance(given, GP) and not given.pure):
+            wanted = "rho= takes a CGP guarantee" if kind is CGP else "epsilon= takes a pure GP guarantee"
+            raise IncompatibleGuarantees(f"{wanted}, not {given!r}.")
+        if metric is not None and as_metric(metric) != given.metric:
+            raise InvalidParameter(
+                "metric", metric, f"{given.metric.name!r}, as the guarantee has it", "Leave metric out."
+            )
+        return given
+    used = "inf" if metric is None else metric
+    return CGP(rho=given, metric=used) if kind is CGP else GP(epsilon=given, metric=used)
+
+
+def ask(
+    make: Make,
+    x: Any,
+    *,
+    rho: Number | CGP | None,
+    epsilon: Number | GP | None,
+    metric: str | Metric | None,
+    by: Any,
+    rng: np.random.Generator | None,
+) -> Release:
+    """Ask one question about one tuple, or about one tuple for each person.
+
+    Parameters are checked and data is let in before anything random is drawn.
+    """
+    guarantee = budget(rho, epsilon, metric)
+    source = source_of(rng)
+    form = enter(x)
+    if by is None:
+        n, dimension = form.coords.shape
+        query = make(form, n, dimension, guarantee)
+        answer = query.ask(form.coords, source)
+        return _release(form, _shaped(form, answer), (answer,), source, coords=answer.coords)
+    return _ask_people(make, form, guarantee, source, by)
+
+
+def _release(form: Form, value: Any, answers: tuple[Answer, ...], source: Source, **more: Any) -> Release:
+    return Release(value, answers=answers, n=len(form.coords), crs=form.crs, inexact=source.inexact, **more)
+
+
+def _shaped(form: Form, answer: Answer) -> Any:
+    """The value in the form of the input."""
+    kind, value = answer.query.kind, answer.value
+    if value is None:
+        return None
+    if kind == "points":
+        return form.points(value)
+    if kind == "place":
+        return form.place(value)
+    if kind == "box":
+        return form.box(value)
+    if kind == "body":
+        return form.body(value)
+    if kind == "positions":
+        return form.labels(value)
+    if kind == "position":
+        return form.labels(np.array([value]))[0]
+    return value
+
+
+def _ask_people(make: Make, form: Form, guarantee: Guarantee, source: Source, by: Any) -> Release:
+    import pandas as pd
+
+    codes, persons = pd.factorize(form.people(by))
+    if (codes < 0).any():
+        raise InvalidData("by", None, "a label for every point", f"{int((codes < 0).sum())} points have none.")
+    persons = pd.Index(persons, name=by if isinstance(by, str) else "person")
+    sizes = np.bincount(codes)
+    rows = np.argsort(codes, kind="stable")
+    dimension = form.coords.shape[1]
+    # Queries of persons with equally many points are the same.
+    by_size = {int(n): make(form, int(n), dimension, guarantee) for n in np.unique(sizes)}
+    queries = [by_size[int(n)] for n in sizes]
+    if isinstance(queries[0], Points):
+        return _points_of_people(form, by_size, queries, sizes, rows, source, by, persons)
+    answers = []
+    for query, group in zip(queries, np.split(rows, np.cumsum(sizes)[:-1]), strict=True):
+        answer = query.ask(form.coords[group], source)
+        if query.kind in ("positions", "position") and answer.value is not None:
+            answer = _renamed(answer, group)
+        answers.append(answer)
+    return _release(form, _frame(form, answers, persons), tuple(answers), source, by=persons)
+
+
+def _points_of_people(
+    form: Form,
+    by_size: dict[int, Query],
+    queries: list[Any],
+    sizes: Index,
+    rows: Index,
+    source: Source,
+    by: Any,
+    persons: Any,
+) -> Release:
+    released = np.empty_like(form.coords)
+    released[rows] = ask_people(queries, sizes, form.coords[rows], source)
+    shared = {n: Answer(query, None, query.mechanisms) for n, query in by_size.items()}
+    value = form.points(released)
+    if isinstance(form, FrameForm):
+        value = form.with_people(value, by)
+    answers = tuple(shared[int(n)] for n in sizes)
+    return _release(form, value, answers, source, coords=released, by=persons)
+
+
+def _renamed(answer: Answer, group: Index) -> Answer:
+    """Positions among one person's points, as positions among all."""
+    return replace(answer, value=group[answer.value])
+
+
+def _frame(form: Form, answers: list[Answer], persons: Any) -> Any:
+    """One row for each person; for neighbours, one for each person and rank."""
+    import geopandas
+    import pandas as pd
+
+    query = answers[0].query
+    values = [_shaped(form, answer) for answer in answers]
+    if query.kind == "positions":
+        index = pd.MultiIndex.from_tuples(
+            [(person, rank + 1) for person, found in zip(persons, values, strict=True) for rank in range(len(found))],
+            names=[persons.name, "rank"],
+        )
+        return pd.DataFrame({query.name: np.concatenate(values)}, index=index)
+    if query.kind in ("place", "body") and hasattr(values[0], "geom_type"):
+        return geopandas.GeoDataFrame(geometry=values, index=persons, crs=form.crs)
+    if isinstance(values[0], np.ndarray) and values[0].ndim == 1:
+        return pd.DataFrame(np.array(values), index=persons, columns=_columns(query, len(values[0])))
+    return pd.DataFrame({query.name: pd.Series(values, index=persons, dtype=object if query.kind == "body" else None)})
+
+
+def _columns(query: Query, size: int) -> list[str]:
+    if query.kind == "value":
+        return [f"value{i}" for i in range(size)]
+    d = query.dimension
+    axes = ["x", "y", "z"][:d] if d <= 3 else [f"x{i}" for i in range(d)]
+    return axes if query.kind == "place" else [f"min{a}" for a in axes] + [f"max{a}" for a in axes]

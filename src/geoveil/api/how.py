@@ -1,0 +1,61 @@
+"""What every question takes beside its subject: the budget, and how it is spent."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any, TypedDict, TypeVar
+
+import numpy as np
+
+from geoveil.privacy import CGP, GP, Metric
+from geoveil.privacy.exact import Number
+
+__all__ = ["How", "question"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class How(TypedDict, total=False):
+    """The keywords that all questions share."""
+
+    rho: Number | CGP | None
+    epsilon: Number | GP | None
+    metric: str | Metric | None
+    method: str
+    by: Any
+    rng: np.random.Generator | None
+
+
+_DEFAULTS = {"method": "paper"}
+
+_PARAMETERS = """
+    rho : float, str, Decimal, Fraction or CGP
+        The budget for concentrated geo-privacy, per square metre. Give this or `epsilon`.
+    epsilon : float, str, Decimal, Fraction or GP
+        The budget for pure geo-privacy, per metre.
+    metric : {"inf", "2", "1"}, default "inf"
+        Which distance between tuples the budget is for.
+    method : {"paper"}
+        How the question is answered.
+    by : str or array of labels, optional
+        Whose point each is: a column of a frame, or one label for each point. Each person's points are then a tuple
+        of their own. Without it all points are one person's.
+    rng : numpy.random.Generator, optional
+        For tests and experiments only; by default the operating system's entropy.
+"""
+
+
+def question(function: F) -> F:
+    """Write the shared keywords, once, into a function's signature and documentation."""
+    signature = inspect.signature(function)
+    own = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
+    shared = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=_DEFAULTS.get(name), annotation=annotation)
+        for name, annotation in How.__annotations__.items()
+    ]
+    function.__signature__ = signature.replace(parameters=[*own, *shared])  # type: ignore[attr-defined]
+    text = inspect.getdoc(function) or ""
+    head, _, tail = text.partition("\n\nReturns\n")
+    function.__doc__ = head + inspect.cleandoc(_PARAMETERS).join(["\n", "\n\nReturns\n"]) + tail
+    return function

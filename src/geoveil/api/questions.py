@@ -1,0 +1,447 @@
+"""The public questions, in the manner of numpy and shapely."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, Literal, Unpack
+
+from numpy.typing import ArrayLike
+
+from geoveil.api.ask import ask
+from geoveil.api.how import How, question
+from geoveil.errors import InvalidParameter
+from geoveil.geo import Form
+from geoveil.mechanisms import Lipschitz
+from geoveil.privacy import Guarantee, as_metric
+from geoveil.privacy.metrics import distances
+from geoveil.queries import SUMMARIES, Distance, FirstWithin, Hull, Nearest, OwnQuery, Points, Query
+from geoveil.queries.query import check_count, check_place
+from geoveil.release import Release
+
+__all__ = [
+    "answer",
+    "bounds",
+    "center",
+    "diameter",
+    "distance",
+    "first_within",
+    "hull",
+    "mean",
+    "median",
+    "nearest",
+    "points",
+    "radius",
+    "radius_of_gyration",
+]
+
+
+def _ask(query: type[Query], x: Any, how: How, options: Callable[[Form], dict[str, Any]] = lambda _: {}) -> Release:
+    """Ask a query whose own options may need the form of x."""
+
+    def make(form: Form, n: int, d: int, guarantee: Guarantee) -> Query:
+        return query(n, d, guarantee, how.get("method", "paper"), **options(form))
+
+    unknown = set(how) - set(How.__annotations__)
+    if unknown:
+        raise TypeError(f"unexpected keyword {min(unknown)!r}; the keywords are {', '.join(How.__annotations__)}")
+    return ask(
+        make,
+        x,
+        rho=how.get("rho"),
+        epsilon=how.get("epsilon"),
+        metric=how.get("metric"),
+        by=how.get("by"),
+        rng=how.get("rng"),
+    )
+
+
+@question
+def points(x: Any, /, **how: Unpack[How]) -> Release:
+    """Release every point of a tuple: a place, a set of places or a trajectory.
+
+    Parameters
+    ----------
+    x : array, GeoSeries, GeoDataFrame or shapely MultiPoint
+        The points, in metres.
+
+    Returns
+    -------
+    Release
+        Its value is like x. `error(beta)` is the largest error over the tuple, `error(beta, each=True)` any point's.
+
+    Notes
+    -----
+    n points of one person share the budget under "inf": noise grows with √n under CGP and with n under GP. So say
+    with `by` whose points they are.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geoveil as gv
+    >>> walk = np.column_stack([np.arange(5) * 100.0, np.zeros(5)])
+    >>> release = gv.points(walk, rho=5e-5)
+    >>> release.value.shape
+    (5, 2)
+    >>> release
+    Release of points: 5 points, taken as one person's
+      guarantee  5e-05-CGP per m² under dist_inf
+      mechanism  Gaussian of scale 224 m
+      error      at most 677 m with probability 95%; any one point 547 m
+      exact      no: noise is computed in double precision
+    """
+    return _ask(Points, x, how)
+
+
+@question
+def nearest(
+    x: Any, p: Any, /, *, k: int, locations: float | None = None, gamma0: float = 0.0, **how: Unpack[How]
+) -> Release:
+    """Find the k points nearest to a public place.
+
+    The answer names points, not places. Looking the places up in one's own data and publishing them would be a leak:
+    `locations` releases them too.
+
+    Parameters
+    ----------
+    x : array, GeoSeries, GeoDataFrame or shapely MultiPoint
+        The points, in metres.
+    p : array or shapely Point
+        The place, in the coordinate system of x.
+    k : int
+        How many neighbours.
+    locations : float, optional
+        The share of the budget that releases the places of the neighbours, as the release's `coords`.
+    gamma0 : float
+        The paper's γ0 in metres: below 0 more accurate.
+
+    Returns
+    -------
+    Release
+        Its value is the positions of the neighbours, or the index labels of a frame, in the order found.
+        `error(beta)` is how much farther than the true neighbours they are.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geoveil as gv
+    >>> x = np.column_stack([np.arange(100) * 1000.0, np.zeros(100)])
+    >>> len(gv.nearest(x, (0, 0), k=3, rho=1e-3).value)
+    3
+    """
+
+    def options(form: Form) -> dict[str, Any]:
+        return {"p": form.public_place("p", p), "k": k, "locations": locations, "gamma0": gamma0}
+
+    return _ask(Nearest, x, how, options)
+
+
+@question
+def hull(
+    x: Any,
+    /,
+    *,
+    k: int | Literal["optimal", "authors"] = "optimal",
+    share: float = 0.5,
+    distinct: bool = False,
+    gamma0: float = 0.0,
+    beta: float = 0.1,
+    **how: Unpack[How],
+) -> Release:
+    """Release the convex hull of the points.
+
+    Parameters
+    ----------
+    x : array, GeoSeries, GeoDataFrame or shapely MultiPoint
+        The points, in metres; d ≥ 2.
+    k : int, "optimal" or "authors"
+        How many probes stand around the points: those that minimise the error bound, or as in the experiments of the
+        paper's authors.
+    share : float
+        The share of the budget that finds vertices; the rest releases their places.
+    distinct : bool
+        Whether a point that was found is taken out, as the authors' code does.
+    gamma0 : float
+        The paper's γ0 in metres.
+    beta : float
+        The probability of failure for which the circle of probes is widened and k is chosen.
+
+    Returns
+    -------
+    Release
+        In the plane a shapely Polygon (a Point or LineString if only one or two vertices were found); above it an
+        (m, d) array whose convex hull is the answer. `error(beta)` is the Hausdorff distance to the true hull.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geoveil as gv
+    >>> x = np.random.default_rng(0).normal(scale=20_000, size=(500, 2))
+    >>> gv.hull(x, k=12, rho=1e-3).value.geom_type in ("Polygon", "LineString", "Point")
+    True
+    """
+
+    def options(_: Form) -> dict[str, Any]:
+        return {"k": k, "share": share, "distinct": distinct, "gamma0": gamma0, "beta": beta}
+
+    return _ask(Hull, x, how, options)
+
+
+@question
+def first_within(x: Any, p: Any, /, *, radius: float, **how: Unpack[How]) -> Release:
+    """Find the first point within a radius of a public place.
+
+    Parameters
+    ----------
+    x : array, GeoSeries, GeoDataFrame or shapely MultiPoint
+        The points, in metres, in their order.
+    p : array or shapely Point
+        The place, in the coordinate system of x.
+    radius : float
+        In metres.
+
+    Returns
+    -------
+    Release
+        Its value is the position (or index label) of the first visit, or None. Within `error(beta)`: the point found
+        lies within radius + error, and no earlier one within radius - error.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geoveil as gv
+    >>> x = np.column_stack([np.arange(100) * 1000.0, np.zeros(100)])
+    >>> release = gv.first_within(x, (50_000, 0), radius=500, rho=1e-4)
+    >>> round(release.error(0.05))
+    2218
+    """
+    return _ask(FirstWithin, x, how, lambda form: {"p": form.public_place("p", p), "radius": radius})
+
+
+@question
+def distance(x: Any, p: Any, /, **how: Unpack[How]) -> Release:
+    """Release the distance from a public place to the nearest of the points.
+
+    Parameters
+    ----------
+    x : array, GeoSeries, GeoDataFrame or shapely MultiPoint
+        The points, in metres.
+    p : array or shapely geometry
+        A place, line or area, in the coordinate system of x.
+
+    Returns
+    -------
+    Release
+        Its value is in metres, at least 0.
+
+    Examples
+    --------
+    >>> import shapely
+    >>> import geoveil as gv
+    >>> road = shapely.LineString([(0, 0), (1000, 0)])
+    >>> gv.distance([[500.0, 300.0]], road, rho=1e-4).value >= 0
+    True
+    """
+    import shapely
+
+    def options(form: Form) -> dict[str, Any]:
+        dimension = form.coords.shape[1]
+        if not isinstance(p, shapely.Geometry) or isinstance(p, shapely.Point):
+            place = check_place("p", form.public_place("p", p), dimension)
+            return {"measure": functools.partial(_distances, p=place)}
+        if dimension != 2 or p.is_empty:
+            raise InvalidParameter("p", p, "a geometry that is not empty, with x in the plane", "Give coordinates.")
+        return {"measure": functools.partial(_distances_to_geometry, geometry=form.public_geometry(p))}
+
+    return _ask(Distance, x, how, options)
+
+
+def _distances(x: Any, p: Any) -> Any:
+    return distances(x, p)
+
+
+def _distances_to_geometry(x: Any, geometry: Any) -> Any:
+    import shapely
+
+    shapely.prepare(geometry)
+    return shapely.distance(shapely.points(x), geometry)
+
+
+@question
+def answer(
+    fn: Callable[[Any], ArrayLike] | Lipschitz,
+    x: Any,
+    /,
+    *,
+    lipschitz: float | None = None,
+    size: int = 1,
+    **how: Unpack[How],
+) -> Release:
+    """Answer a Lipschitz question of one's own.
+
+    Parameters
+    ----------
+    fn : callable or Lipschitz
+        Takes an (n, d) array in metres, gives a number or a vector. The guarantee is only as good as the claim that
+        ‖fn(x) - fn(x')‖ ≤ lipschitz · dist(x, x').
+    x : array, GeoSeries, GeoDataFrame or shapely MultiPoint
+        The points, in metres.
+    lipschitz : float, optional
+        The constant; a `Lipschitz` carries its own.
+    size : int
+        How many numbers `fn` gives.
+
+    Returns
+    -------
+    Release
+        Its value is a number or a vector.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geoveil as gv
+    >>> x = np.array([[0.0, 0.0], [3000.0, 4000.0]])
+    >>> release = gv.answer(lambda x: np.linalg.norm(x[-1] - x[0]), x, lipschitz=2, rho=1e-4)
+    >>> round(release.error(0.05))
+    277
+    """
+    metric = how.get("metric")
+    for given in (how.get("rho"), how.get("epsilon")):
+        metric = given.metric if isinstance(given, Guarantee) else metric
+    if isinstance(fn, Lipschitz):
+        if lipschitz is not None and lipschitz != fn.constant:
+            raise InvalidParameter("lipschitz", lipschitz, f"{fn.constant}, as fn has it", "Leave it out.")
+        if metric is not None and as_metric(metric) != fn.metric:
+            raise InvalidParameter("metric", metric, f"{fn.metric.name!r}, as fn has it", "Leave it out.")
+        own = fn
+        if how.get("metric") is None and metric is None:
+            how["metric"] = fn.metric
+    elif lipschitz is None:
+        raise InvalidParameter("lipschitz", None, "given", "It is how fast fn can change: 1 for a distance.")
+    else:
+        own = Lipschitz(fn, lipschitz, "inf" if metric is None else metric)
+    check_count("size", size, low=1, high=None, remedy="It is how many numbers fn gives.")
+    return _ask(OwnQuery, x, how, lambda _: {"own": own, "numbers": size})
+
+
+@question
+def center(x: Any, /, **how: Unpack[How]) -> Release:
+    """Release the middle of the bounding box: √d-Lipschitz.
+
+    Parameters
+    ----------
+    x : array, GeoSeries, GeoDataFrame or shapely MultiPoint
+        The points, in metres.
+
+    Returns
+    -------
+    Release
+        Its value is a place: d coordinates, or a shapely Point.
+    """
+    return _ask(SUMMARIES["center"], x, how)
+
+
+@question
+def mean(x: Any, /, **how: Unpack[How]) -> Release:
+    """Release the mean of the points: 1-Lipschitz.
+
+    Parameters
+    ----------
+    x : array, GeoSeries, GeoDataFrame or shapely MultiPoint
+        The points, in metres.
+
+    Returns
+    -------
+    Release
+        Its value is a place: d coordinates, or a shapely Point.
+    """
+    return _ask(SUMMARIES["mean"], x, how)
+
+
+@question
+def median(x: Any, /, **how: Unpack[How]) -> Release:
+    """Release the median of each coordinate: √d-Lipschitz.
+
+    Parameters
+    ----------
+    x : array, GeoSeries, GeoDataFrame or shapely MultiPoint
+        The points, in metres.
+
+    Returns
+    -------
+    Release
+        Its value is a place: d coordinates, or a shapely Point.
+
+    Notes
+    -----
+    The geometric median is not offered: moving points by a metre can move it by any distance.
+    """
+    return _ask(SUMMARIES["median"], x, how)
+
+
+@question
+def bounds(x: Any, /, **how: Unpack[How]) -> Release:
+    """Release the bounding box: √(2d)-Lipschitz.
+
+    Parameters
+    ----------
+    x : array, GeoSeries, GeoDataFrame or shapely MultiPoint
+        The points, in metres.
+
+    Returns
+    -------
+    Release
+        Its value is 2d numbers, the smallest coordinates first. `error(beta)` is the largest error of any of them.
+    """
+    return _ask(SUMMARIES["bounds"], x, how)
+
+
+@question
+def radius(x: Any, /, **how: Unpack[How]) -> Release:
+    """Release the radius of the smallest ball that contains the points: 1-Lipschitz.
+
+    Parameters
+    ----------
+    x : array, GeoSeries, GeoDataFrame or shapely MultiPoint
+        The points, in metres.
+
+    Returns
+    -------
+    Release
+        Its value is in metres, at least 0.
+    """
+    return _ask(SUMMARIES["radius"], x, how)
+
+
+@question
+def radius_of_gyration(x: Any, /, **how: Unpack[How]) -> Release:
+    """Release the root mean square distance of the points from their mean: 1-Lipschitz.
+
+    Parameters
+    ----------
+    x : array, GeoSeries, GeoDataFrame or shapely MultiPoint
+        The points, in metres.
+
+    Returns
+    -------
+    Release
+        Its value is in metres, at least 0.
+    """
+    return _ask(SUMMARIES["radius_of_gyration"], x, how)
+
+
+@question
+def diameter(x: Any, /, **how: Unpack[How]) -> Release:
+    """Release the largest distance between two of the points: 2-Lipschitz.
+
+    Parameters
+    ----------
+    x : array, GeoSeries, GeoDataFrame or shapely MultiPoint
+        The points, in metres.
+
+    Returns
+    -------
+    Release
+        Its value is in metres, at least 0.
+    """
+    return _ask(SUMMARIES["diameter"], x, how)

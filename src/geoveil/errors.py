@@ -1,0 +1,80 @@
+"""Every error that geoveil raises on purpose.
+
+::
+
+    GeoveilError
+    ├── InvalidInput (also a ValueError)
+    │   ├── InvalidParameter          a parameter: rho, epsilon, k, beta, metric, ...
+    │   ├── InvalidData               the locations: not finite, empty, of the wrong shape or type
+    │   └── InvalidCoordinateSystem   coordinates that are not metres on the ground
+    ├── IncompatibleGuarantees (also a TypeError)   guarantees that cannot be added, compared or converted
+    └── NoErrorBound                  an error bound that no theorem gives
+
+All of these are raised before anything random is drawn.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "GeoveilError",
+    "IncompatibleGuarantees",
+    "InvalidCoordinateSystem",
+    "InvalidData",
+    "InvalidInput",
+    "InvalidParameter",
+    "NoErrorBound",
+]
+
+
+class GeoveilError(Exception):
+    """The root of all errors raised by geoveil."""
+
+
+class InvalidInput(GeoveilError, ValueError):
+    """An argument that cannot be used.
+
+    Parameters
+    ----------
+    argument : str
+        Its name, as the caller wrote it.
+    value : object
+        What was given.
+    allowed : str
+        What may be given.
+    remedy : str
+        What to do next.
+    """
+
+    def __init__(self, argument: str, value: object, allowed: str, remedy: str) -> None:
+        # All four go to Exception so that the error survives pickling between processes.
+        super().__init__(argument, value, allowed, remedy)
+        self.argument = argument
+        self.value = value
+        self.allowed = allowed
+        self.remedy = remedy
+
+    def __str__(self) -> str:
+        shown = repr(self.value)
+        if len(shown) > 120:
+            shown = shown[:117] + "..."
+        return f"{self.argument} = {shown}: must be {self.allowed}. {self.remedy}"
+
+
+class InvalidParameter(InvalidInput):
+    """A parameter outside what is allowed."""
+
+
+class InvalidData(InvalidInput):
+    """Locations that cannot be used."""
+
+
+class InvalidCoordinateSystem(InvalidInput):
+    """Coordinates that are not metres on the ground."""
+
+
+class IncompatibleGuarantees(GeoveilError, TypeError):
+    """Guarantees that cannot be added, compared or converted."""
+
+
+class NoErrorBound(GeoveilError):
+    """An error bound was asked for that no theorem gives."""

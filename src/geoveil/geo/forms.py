@@ -1,0 +1,239 @@
+"""The forms in which locations come and go back: arrays, shapely geometries, GeoSeries, GeoDataFrames.
+
+Everything is checked once, here, when data enters: finite coordinates, one shape, a coordinate system in metres.
+"""
+
+from __future__ import annotations
+
+import warnings
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from geoveil.errors import InvalidData
+from geoveil.geo.systems import metres_per_unit
+
+__all__ = ["Floats", "Form", "Index", "enter"]
+
+Floats = NDArray[np.float64]
+Index = NDArray[np.int64]
+
+
+class Form(ABC):
+    """Locations that have been let in, and how answers about them look in their form.
+
+    Parameters
+    ----------
+    coords : array
+        The points, (n, d), in metres.
+    crs : object, optional
+        Their coordinate system.
+    """
+
+    #: Metres in a unit of the form's own coordinates.
+    unit = 1.0
+
+    def __init__(self, coords: Floats, crs: Any = None) -> None:
+        self.coords = coords
+        self.crs = crs
+
+    @property
+    def planar_geometries(self) -> bool:
+        """Whether places and bodies go back as shapely geometries."""
+        return True
+
+    @abstractmethod
+    def points(self, coords: Floats) -> Any:
+        """Released points, one for each point that came."""
+
+    def place(self, coords: Floats) -> Any:
+        """One released place."""
+        import shapely
+
+        return shapely.Point(coords / self.unit)
+
+    def box(self, ends: Floats) -> Floats:
+        """Released bounds, in the form's own units."""
+        return ends / self.unit
+
+    def body(self, vertices: Floats) -> Any:
+        """The convex hull of released vertices: a shapely geometry in the plane, else the vertices."""
+        if vertices.shape[1] != 2:
+            return vertices
+        import shapely
+
+        return shapely.MultiPoint(vertices / self.unit).convex_hull
+
+    def labels(self, positions: Index) -> Any:
+        """The names of points: their positions, or a frame's index labels."""
+        return positions
+
+    def people(self, by: Any) -> Any:
+        """A label for each point, from the caller's labels."""
+        labels = np.asarray(by)
+        if labels.shape != (len(self.coords),):
+            raise InvalidData(
+                "by", labels.shape, f"{len(self.coords)} labels, one for each point", "Give an array of labels."
+            )
+        return labels
+
+    def public_place(self, argument: str, place: Any) -> Floats:
+        """A public place in the form's own system, as metres."""
+        import shapely
+
+        if isinstance(place, shapely.Point):
+            place = shapely.get_coordinates(place)[0] if not place.is_empty else ()
+        try:
+            return np.asarray(place, dtype=float) * self.unit
+        except (TypeError, ValueError):
+            raise InvalidData(argument, place, "a shapely Point or coordinates", "Give (x, y).") from None
+
+    def public_geometry(self, geometry: Any) -> Any:
+        """A public geometry in the form's own system, as metres."""
+        import shapely
+
+        return shapely.transform(geometry, lambda coords: coords * self.unit)
+
+
+class ArrayForm(Form):
+    """An (n, d) array of metres."""
+
+    @property
+    def planar_geometries(self) -> bool:
+        return False
+
+    def points(self, coords: Floats) -> Floats:
+        return coords
+
+    def place(self, coords: Floats) -> Floats:
+        return coords
+
+
+class GeometryForm(Form):
+    """A shapely MultiPoint, LineString or Point, in metres."""
+
+    def __init__(self, geometry: Any) -> None:
+        super().__init__(_vertices(np.array([geometry]))[0])
+        self._kind = type(geometry)
+
+    def points(self, coords: Floats) -> Any:
+        return self._kind(coords[0] if len(coords) == 1 and self._kind.__name__ == "Point" else coords)
+
+
+class FrameForm(Form):
+    """A GeoSeries or GeoDataFrame; rows are points, or lines and multipoints taken as their vertices."""
+
+    def __init__(self, frame: Any) -> None:
+        geometry = frame.geometry
+        self.unit = metres_per_unit(geometry.crs)
+        coords, self._rows = _vertices(geometry.array)
+        super().__init__(coords * self.unit if self.unit != 1 else coords, geometry.crs)
+        self._frame = frame
+
+    def points(self, coords: Floats) -> Any:
+        """The same rows with released geometry; other columns stay behind, as they may give places away."""
+        import geopandas
+        import shapely
+
+        geometry = self._frame.geometry
+        planar = shapely.force_2d(geometry.array)
+        released = shapely.transform(planar, lambda _: coords / self.unit)
+        series = geopandas.GeoSeries(released, index=geometry.index, crs=self.crs, name=geometry.name)
+        if isinstance(self._frame, geopandas.GeoSeries):
+            return series
+        return geopandas.GeoDataFrame(geometry=series, crs=self.crs).rename_geometry(geometry.name)
+
+    def labels(self, positions: Index) -> Any:
+        return self._frame.index[self._rows[positions]]
+
+    def people(self, by: Any) -> Any:
+        import geopandas
+
+        if isinstance(by, str):
+            if not isinstance(self._frame, geopandas.GeoDataFrame) or by not in self._frame.columns:
+                columns = list(getattr(self._frame, "columns", []))
+                raise InvalidData("by", by, f"a column of x, one of {columns}", "Or give a label for each row.")
+            labels = np.asarray(self._frame[by])
+        else:
+            labels = np.asarray(by)
+        if labels.shape != (len(self._frame),):
+            raise InvalidData(
+                "by", labels.shape, f"{len(self._frame)} labels, one for each row", "Or name a column of x."
+            )
+        return labels[self._rows]
+
+    def with_people(self, released: Any, by: Any) -> Any:
+        """Released rows with the column that says whose they are."""
+        if isinstance(by, str):
+            released.insert(0, by, self._frame[by])
+        return released
+
+
+def enter(x: Any) -> Form:
+    """Let locations in: check them once and take them as metres."""
+    form = _form(x)
+    coords = form.coords
+    if len(coords) == 0:
+        raise InvalidData("x", coords.shape, "at least one point", "There is nothing to release.")
+    bad = ~np.isfinite(coords).all(axis=1)
+    if bad.any():
+        first = int(bad.argmax())
+        raise InvalidData(
+            f"x[{first}]",
+            coords[first].tolist(),
+            "finite coordinates",
+            f"{int(bad.sum())} of {len(coords)} points are NaN or infinite: drop or mend them first.",
+        )
+    return form
+
+
+def _form(x: Any) -> Form:
+    import shapely
+
+    if isinstance(x, shapely.Geometry):
+        return GeometryForm(x)
+    # Only an object that has a geometry can be a frame; the import is slow.
+    if hasattr(x, "geometry") and hasattr(x, "crs"):
+        return FrameForm(x)
+    try:
+        array = np.asarray(x, dtype=float)
+    except (TypeError, ValueError):
+        raise InvalidData(
+            "x",
+            type(x).__name__,
+            "an (n, d) array of metres, a GeoSeries, GeoDataFrame or MultiPoint",
+            "Convert it.",
+        ) from None
+    if array.size == 0:
+        array = array.reshape(0, 2)
+    if array.ndim != 2:
+        raise InvalidData(
+            "x",
+            array.shape,
+            "of shape (n, d)",
+            "Use x.reshape(1, -1) for one point, x.reshape(-1, 1) for points on a line.",
+        )
+    return ArrayForm(array)
+
+
+def _vertices(geometries: Any) -> tuple[Floats, Index]:
+    import shapely
+
+    geometries = np.asarray(geometries)
+    kinds = shapely.get_type_id(geometries)
+    allowed = np.isin(kinds, [0, 1, 4])  # Point, LineString, MultiPoint
+    allowed &= ~shapely.is_empty(geometries)
+    if not allowed.all():
+        first = int((~allowed).argmax())
+        raise InvalidData(
+            f"x[{first}]",
+            geometries[first],
+            "a Point, LineString or MultiPoint that is not empty",
+            f"{int((~allowed).sum())} of {len(geometries)} rows are not: drop or convert them first.",
+        )
+    if shapely.has_z(geometries).any():
+        warnings.warn("Altitudes (Z) are dropped: only the plane is released.", stacklevel=5)
+    coords, rows = shapely.get_coordinates(geometries, return_index=True)
+    return coords, rows

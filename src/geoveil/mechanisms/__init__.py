@@ -1,0 +1,23 @@
+"""The theorems: how a Lipschitz function, or a choice, is answered privately."""
+
+from geoveil.mechanisms.copies import Copies
+from geoveil.mechanisms.exponential import Exponential
+from geoveil.mechanisms.gaussian import Gaussian
+from geoveil.mechanisms.laplace import Laplace
+from geoveil.mechanisms.lipschitz import Lipschitz
+from geoveil.mechanisms.mechanism import Additive, Mechanism
+from geoveil.mechanisms.nearest_neighbour import NearestNeighbour
+from geoveil.mechanisms.sparse_vector import SparseVector, Walk
+
+__all__ = [
+    "Additive",
+    "Copies",
+    "Exponential",
+    "Gaussian",
+    "Laplace",
+    "Lipschitz",
+    "Mechanism",
+    "NearestNeighbour",
+    "SparseVector",
+    "Walk",
+]

@@ -1,0 +1,102 @@
+"""Functions that change no faster than their input moves, and the rules that make new ones from them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from geoveil.errors import IncompatibleGuarantees
+from geoveil.mechanisms.mechanism import Floats, check_positive
+from geoveil.privacy import Metric, as_metric, dist_inf
+
+__all__ = ["Lipschitz"]
+
+
+@dataclass(frozen=True, init=False)
+class Lipschitz:
+    """A function g of a tuple with ‖g(x) - g(x')‖ ≤ K·dist(x, x').
+
+    Parameters
+    ----------
+    function : callable
+        Takes an (n, d) array in metres, gives a number or a vector.
+    constant : float
+        K.
+    metric : {"inf", "2", "1"}
+        The metric under which K holds.
+
+    Notes
+    -----
+    Composition multiplies constants, a·g + b has |a|·K, the minimum and the maximum keep the largest K (the paper's
+    Lemmas 4.4 and E.1), and a vector of functions has √(ΣK²).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geoveil as gv
+    >>> east = gv.Lipschitz(lambda x: x[:, 0].max(), 1)
+    >>> north = gv.Lipschitz(lambda x: x[:, 1].max(), 1)
+    >>> corner = gv.Lipschitz.vector(east, north)
+    >>> round(corner.constant, 3), corner(np.array([[1.0, 2.0], [3.0, 0.0]]))
+    (1.414, array([3., 2.]))
+    >>> (2 * east + 1).constant
+    2.0
+    """
+
+    function: Callable[[Floats], ArrayLike]
+    constant: float
+    metric: Metric
+
+    def __init__(
+        self, function: Callable[[Floats], ArrayLike], constant: float, metric: str | Metric = dist_inf
+    ) -> None:
+        check_positive("lipschitz", constant)
+        object.__setattr__(self, "function", function)
+        object.__setattr__(self, "constant", float(constant))
+        object.__setattr__(self, "metric", as_metric(metric))
+
+    def __call__(self, x: Floats) -> Floats:
+        return np.asarray(self.function(x), dtype=float)
+
+    def then(self, outer: Callable[[Floats], ArrayLike], constant: float) -> Lipschitz:
+        """outer(g(x)), for an `outer` that is Lipschitz with this constant between Euclidean spaces."""
+        check_positive("constant", constant)
+        return Lipschitz(lambda x: outer(self(x)), constant * self.constant, self.metric)
+
+    def __mul__(self, a: float) -> Lipschitz:
+        return Lipschitz(lambda x: a * self(x), abs(a) * self.constant, self.metric)
+
+    __rmul__ = __mul__
+
+    def __add__(self, b: float | Floats) -> Lipschitz:
+        return Lipschitz(lambda x: self(x) + b, self.constant, self.metric)
+
+    __radd__ = __add__
+
+    @staticmethod
+    def minimum(*functions: Lipschitz) -> Lipschitz:
+        """The smallest of real-valued functions."""
+        return Lipschitz(lambda x: min(float(g(x)) for g in functions), *_largest(functions))
+
+    @staticmethod
+    def maximum(*functions: Lipschitz) -> Lipschitz:
+        """The largest of real-valued functions."""
+        return Lipschitz(lambda x: max(float(g(x)) for g in functions), *_largest(functions))
+
+    @staticmethod
+    def vector(*functions: Lipschitz) -> Lipschitz:
+        """All of them as one vector; its constant is √(ΣK²), rounded up."""
+        _, metric = _largest(functions)
+        constant = math.nextafter(math.hypot(*(g.constant for g in functions)) * (1 + 1e-15), math.inf)
+        return Lipschitz(lambda x: np.concatenate([np.ravel(g(x)) for g in functions]), constant, metric)
+
+
+def _largest(functions: tuple[Lipschitz, ...]) -> tuple[float, Metric]:
+    metrics = {g.metric for g in functions}
+    if len(metrics) != 1:
+        raise IncompatibleGuarantees(f"Functions that are Lipschitz under {metrics} cannot be combined.")
+    return max(g.constant for g in functions), metrics.pop()

@@ -1,0 +1,88 @@
+"""What every mechanism is: a frozen value that knows its guarantee, samples, and says how wrong it can be."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from decimal import Decimal
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from geoveil.errors import IncompatibleGuarantees, InvalidParameter
+from geoveil.noise import Source
+from geoveil.privacy import CGP, GP, Guarantee, exact
+
+__all__ = ["Additive", "Floats", "Mechanism", "check_beta", "check_positive", "pure_epsilon"]
+
+Floats: TypeAlias = NDArray[np.float64]
+
+
+class Mechanism(ABC):
+    """A randomised answer with its guarantee; a subclass adds `sample`, a density or probabilities, and `error`."""
+
+    #: What this mechanism costs, whatever the data is.
+    guarantee: Guarantee
+
+    @property
+    @abstractmethod
+    def scale(self) -> float:
+        """The noise's scale in metres, rounded up."""
+
+    def describe(self) -> dict[str, Any]:
+        """The mechanism as it stands in a certificate."""
+        return {
+            "name": type(self).__name__,
+            self.guarantee.notion: str(self.guarantee.budget),
+            "scale": self.scale,
+        }
+
+
+class Additive(Mechanism):
+    """A mechanism that adds noise to the value of a Lipschitz function into R^dimension."""
+
+    dimension: int
+
+    @abstractmethod
+    def sample(self, center: Floats, source: Source) -> Floats:
+        """The noisy value; it has the shape of `center`."""
+
+    @abstractmethod
+    def log_density(self, y: Floats, center: Floats) -> float:
+        """The exact log-density of releasing y when the value is `center`."""
+
+    @abstractmethod
+    def error(self, beta: float, *, blocks: int = 1, each: bool = False) -> float:
+        """The exact 1-β quantile of the noise's length.
+
+        Parameters
+        ----------
+        beta : float
+            The probability that it is exceeded.
+        blocks : int
+            Cut the noise into so many blocks of equal dimension and take the longest of them.
+        each : bool
+            Take one block alone instead of the longest.
+        """
+
+
+def pure_epsilon(guarantee: Guarantee) -> Decimal:
+    """The ε of a pure ε-GP mechanism that meets the guarantee: √(2ρ) for CGP (the paper's Lemma 3.6)."""
+    if isinstance(guarantee, CGP):
+        return exact.sqrt_down(2 * guarantee.rho)
+    if isinstance(guarantee, GP) and guarantee.pure:
+        return guarantee.epsilon
+    raise IncompatibleGuarantees(f"{guarantee!r} cannot be met by a pure mechanism; give CGP or GP with delta=0.")
+
+
+def check_positive(argument: str, value: float) -> None:
+    """Refuse what is not a positive, finite number."""
+    if not 0 < value < math.inf:
+        raise InvalidParameter(argument, value, "positive and finite", "Give a number of metres, or a constant.")
+
+
+def check_beta(beta: float) -> None:
+    """Refuse what is not a probability strictly between 0 and 1."""
+    if not 0 < beta < 1:
+        raise InvalidParameter("beta", beta, "between 0 and 1", "error(0.05) is exceeded in 5% of releases at most.")

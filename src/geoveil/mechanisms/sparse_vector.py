@@ -1,0 +1,237 @@
+"""The sparse vector technique: the first of a sequence of values that lies below a threshold."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections.abc import Callable
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import cached_property
+
+import numpy as np
+
+from geoveil.errors import InvalidParameter
+from geoveil.mechanisms.mechanism import Floats, Mechanism, check_beta, check_positive, pure_epsilon
+from geoveil.mechanisms.quadrature import laplace_log_cdf, panels
+from geoveil.noise import Source, laplace
+from geoveil.privacy import CGP, GP, exact
+
+__all__ = ["SparseVector", "Walk", "halting_probabilities"]
+
+
+@dataclass(frozen=True)
+class SparseVector(Mechanism):
+    """Visit values in order; halt at the first with value + V ≤ threshold + W.
+
+    Parameters
+    ----------
+    guarantee : GP or CGP
+        What it promises; CGP through ε = √(2ρ).
+    lipschitz : float
+        K, of every value, under the guarantee's metric.
+    cyclic : bool
+        Whether the sequence is repeated until the walk halts, or may end without halting.
+    split : float
+        The share of ε that the threshold's noise takes.
+
+    Notes
+    -----
+    W ~ Lap(K/ε₁), V ~ Lap(2K/ε₂), ε₁ + ε₂ = ε: ε-GP (the paper's Algorithm 1 and Appendix D, where ε₁ = ε₂). For
+    a single halt the sum of the variances is least at ε₁ : ε₂ = 1 : 2^(2/3) (Lyu, Su and Li, 2017).
+    """
+
+    guarantee: CGP | GP
+    lipschitz: float = 1.0
+    cyclic: bool = False
+    split: float = 0.5
+
+    def __post_init__(self) -> None:
+        check_positive("lipschitz", self.lipschitz)
+        if not 0 < self.split < 1:
+            raise InvalidParameter("split", self.split, "between 0 and 1", "The paper's is 0.5.")
+
+    @property
+    def _epsilons(self) -> tuple[Decimal, Decimal]:
+        epsilon = pure_epsilon(self.guarantee)
+        first = exact.divide_down(exact.multiply(epsilon, Decimal(self.split)), Decimal(1))
+        return first, exact.subtract(epsilon, first)
+
+    @cached_property
+    def threshold_scale(self) -> float:
+        """K/ε₁ in metres, rounded up."""
+        return exact.ratio_up(self.lipschitz, self._epsilons[0])
+
+    @cached_property
+    def scale(self) -> float:
+        """2K/ε₂, the scale of a visit's noise in metres, rounded up."""
+        return exact.ratio_up(2 * self.lipschitz, self._epsilons[1])
+
+    def sample(self, values: Floats, threshold: float, source: Source) -> int | None:
+        """The position at which the walk halts, or None if it ends without halting."""
+        noisy = threshold + self.threshold_scale * float(laplace(source))
+        return Walk(values, self.scale).halt(noisy, source, cyclic=self.cyclic)
+
+    def probabilities(self, values: Floats, threshold: float) -> Floats:
+        """The exact probability of halting at each position; unless cyclic, a last one of never halting."""
+        b, reach = self.threshold_scale, 80 * self.threshold_scale
+        kinks = np.append(values, threshold)
+        nodes, weights = panels(kinks, threshold - reach, threshold + reach, min(b, self.scale))
+        weights = weights * np.exp(-np.abs(nodes - threshold) / b) / (2 * b)
+        return np.asarray(weights @ halting_probabilities(values, nodes, self.scale, cyclic=self.cyclic))
+
+    def error(self, beta: float, *, visits: int) -> float:
+        """With probability 1-β no verdict on up to so many visits is wrong by more than this.
+
+        That is: where the walk halts, the value is at most threshold + error; at every earlier visit it is more than
+        threshold - error. It is the exact quantile of max_j |V_j - W|.
+        """
+        from scipy.optimize import brentq
+
+        check_beta(beta)
+        ratio = self.threshold_scale / self.scale
+
+        def excess(width: float) -> float:
+            # In units of a visit's scale.
+            w, weights = panels(np.array([-width, 0.0, width]), -80 * ratio, 80 * ratio, min(1.0, ratio))
+            beyond = np.exp(laplace_log_cdf(w - width)) + np.exp(laplace_log_cdf(-w - width))
+            with np.errstate(divide="ignore"):
+                wrong = -np.expm1(visits * np.log1p(-np.minimum(beyond, 1.0)))
+            return float(weights @ (wrong * np.exp(-np.abs(w) / ratio))) / (2 * ratio) - beta
+
+        top = 1.0
+        while excess(top) > 0:
+            top *= 2
+        return self.scale * float(brentq(excess, 0.0, top, xtol=1e-12))
+
+
+def halting_probabilities(values: Floats, thresholds: Floats, scale: float, *, cyclic: bool) -> Floats:
+    """P(halting at j | noisy threshold t), a row for each t; unless cyclic, a last column for never."""
+    z = (thresholds[:, None] - values) / scale
+    log_halt, log_pass = laplace_log_cdf(z), laplace_log_cdf(-z)
+    survived = np.cumsum(log_pass, axis=1)
+    halted = np.exp(log_halt + survived - log_pass)
+    if cyclic:
+        return np.asarray(halted / -np.expm1(survived[:, -1:]))
+    return np.hstack([halted, np.exp(survived[:, -1:])])
+
+
+class Walk:
+    """Values laid out for many walks past them, each in one pass at most whatever the threshold.
+
+    Given the noisy threshold t, visit j halts with p_j = P(V ≤ t - v_j), independently. With the hazards
+    h_j = -log(1-p_j) the walk halts at the first j whose cumulated hazard reaches an exponential variable. A cyclic
+    walk that survives a pass starts afresh, so the position at which it halts in the end is that of an exponential
+    variable truncated to the total hazard of a pass: no number of passes has to be walked.
+
+    For t below all values p_j = c·w_j, where w_j does not depend on t, and Σh_j = Σ_q c^q/q·Σ_j w_j^q. For small c
+    a few power sums of each block, kept from walk to walk, stand for the block.
+
+    Parameters
+    ----------
+    values : array
+        What is visited, in order.
+    scale : float
+        Of the noise of a visit.
+    """
+
+    #: Most walks halt early; later blocks are longer, for the few that go far.
+    _SHORTEST, _LONGEST = 1024, 2048
+    #: So many powers give a hazard to 2^-54 of itself while p_j ≤ 2^-9.
+    _POWERS, _SMALL = 6, 2.0**-9
+
+    def __init__(self, values: Floats, scale: float) -> None:
+        self._values = values.astype(float)
+        self._scale = scale
+        self._starts = [0]
+        length = self._SHORTEST
+        while self._starts[-1] + length < len(values):
+            self._starts.append(self._starts[-1] + length)
+            length = min(2 * length, self._LONGEST)
+        self._rebase()
+
+    def _rebase(self) -> None:
+        self.smallest = float(self._values.min())
+        self._base = self.smallest
+        self._weights = np.exp((self._base - self._values) / self._scale)
+        self._sums = np.zeros((self._POWERS, len(self._starts)))
+        self._unsummed = set(range(len(self._starts)))
+
+    def remove(self, j: int) -> None:
+        """Take a value out; it is never halted at again."""
+        self._values[j] = np.inf
+        self._weights[j] = 0.0
+        self._unsummed.add(bisect_right(self._starts, j) - 1)
+        self.smallest = float(self._values.min())
+        if self.smallest - self._base > 100 * self._scale and self.smallest < np.inf:
+            self._rebase()
+
+    def halt(self, t: float, source: Source, *, cyclic: bool) -> int | None:
+        """The position at which a walk with noisy threshold t halts."""
+        below = (t - self.smallest) / self._scale
+        if cyclic and below < -40:
+            # Every p_j is below 2^-53: the hazard is p_j itself and the truncated exponential is uniform.
+            totals = self._power_sums()[0]
+            return self._find(totals, float(source.uniform(())) * float(totals.sum()), self._block_weights)
+        log_odds = float((t - self._base) / self._scale - math.log(2))
+
+        def hazards(i: int) -> Floats:
+            return self._hazards(i, t, log_odds)
+
+        target = float(source.exponential(()))
+        if 0.5 * math.exp(min(below, 0.0)) <= self._SMALL:
+            powers = np.arange(1, self._POWERS + 1)
+            totals = np.exp(powers * log_odds) / powers @ self._power_sums()
+            if target < totals.sum():
+                return self._find(totals, target, hazards)
+        else:
+            totals = np.zeros(len(self._starts))
+            left = target
+            for i in range(len(self._starts)):
+                totals[i] = hazards(i).sum()
+                left -= totals[i]
+                if left < 0:
+                    return self._find(totals[: i + 1], target, hazards)
+        if not cyclic:
+            return None
+        return self._find(totals, -np.log1p(float(source.uniform(())) * np.expm1(-totals.sum())), hazards)
+
+    def _find(self, totals: Floats, target: float, block: Callable[[int], Floats]) -> int:
+        """The position in the block that the target falls into."""
+        i = _search(totals, target)
+        return self._starts[i] + _search(block(i), target - float(totals[:i].sum()))
+
+    def _block(self, i: int) -> slice:
+        return slice(self._starts[i], self._starts[i + 1] if i + 1 < len(self._starts) else None)
+
+    def _block_weights(self, i: int) -> Floats:
+        return self._weights[self._block(i)]
+
+    def _power_sums(self) -> Floats:
+        for i in self._unsummed:
+            weights = self._block_weights(i)
+            power = weights.copy()
+            for q in range(self._POWERS):
+                self._sums[q, i] = power.sum()
+                power *= weights
+        self._unsummed.clear()
+        return self._sums
+
+    def _hazards(self, i: int, t: float, log_odds: float) -> Floats:
+        """-log P(V > t - v_j) over a block: with z = (t - v_j)/scale, max(z, 0) - log(1 - min(½e^z, ½))."""
+        block = self._block(i)
+        if log_odds > 600:  # beyond what the weights can carry
+            z = (t - self._values[block]) / self._scale
+            return np.maximum(z, 0) - np.log1p(-0.5 * np.exp(np.minimum(z, 0)))
+        hazards = -np.log1p(-np.minimum(self._weights[block] * np.exp(log_odds), 0.5))
+        if t > self.smallest:
+            hazards += np.maximum((t - self._values[block]) / self._scale, 0)
+        return np.asarray(hazards)
+
+
+def _search(weights: Floats, target: float) -> int:
+    """The first position at which the cumulated weights exceed the target; its weight is positive."""
+    cumulated = np.cumsum(weights)
+    # Rounding may leave the target at an end, or beyond.
+    inside = max(0.0, min(target, math.nextafter(cumulated[-1], 0.0)))
+    return int(cumulated.searchsorted(inside, side="right"))

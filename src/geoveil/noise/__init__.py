@@ -1,0 +1,6 @@
+"""Random variables. The only place that draws randomness."""
+
+from geoveil.noise.samplers import gamma, gumbel, laplace, spherical_laplace
+from geoveil.noise.source import Entropy, Experiment, Source, source_of
+
+__all__ = ["Entropy", "Experiment", "Source", "gamma", "gumbel", "laplace", "source_of", "spherical_laplace"]

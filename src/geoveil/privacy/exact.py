@@ -1,0 +1,122 @@
+"""Exact budgets: decimals that add up, and roundings that never favour the utility.
+
+A float is read as the decimal that its author wrote, so that ten times 0.1 is 1. Sums are exact. Quotients round
+down, so that parts never exceed the whole; what a float carries into a noise scale rounds up.
+"""
+
+from __future__ import annotations
+
+import math
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal, InvalidOperation
+from fractions import Fraction
+from numbers import Integral, Rational, Real
+from typing import TypeAlias
+
+from geoveil.errors import InvalidParameter
+
+Number: TypeAlias = float | int | str | Decimal | Fraction
+
+DIGITS = 30
+#: Below and above these a budget gives noise that doubles cannot hold.
+SMALLEST, LARGEST = Decimal("1e-100"), Decimal("1e100")
+
+_DOWN = Context(prec=DIGITS, rounding=ROUND_FLOOR)
+_UP = Context(prec=DIGITS, rounding=ROUND_CEILING)
+# Wide enough that sums and products of budgets within the limits above are exact.
+_WIDE = Context(prec=1000)
+
+
+def to_decimal(argument: str, value: Number) -> Decimal:
+    """Read a finite number as the decimal its author wrote; a fraction is rounded down at 30 digits."""
+    if isinstance(value, bool) or not isinstance(value, (Real, Decimal, str)):
+        raise InvalidParameter(
+            argument, value, "a number", "Give a float, an int, a string such as '5e-5', a Decimal or a Fraction."
+        )
+    try:
+        if isinstance(value, Integral):
+            decimal = Decimal(int(value))
+        elif isinstance(value, Rational):
+            decimal = _DOWN.divide(Decimal(value.numerator), Decimal(value.denominator))
+        elif isinstance(value, (Decimal, str)):
+            decimal = Decimal(value)
+        else:
+            # str() of a numpy scalar of any width is the shortest decimal that reads back to it.
+            decimal = Decimal(str(value))
+    except InvalidOperation:
+        raise InvalidParameter(argument, value, "a number", "Write it as 5e-5 or '0.00005'.") from None
+    if not decimal.is_finite():
+        raise InvalidParameter(argument, value, "finite", "Give a positive number.")
+    return decimal
+
+
+def to_budget(argument: str, value: Number) -> Decimal:
+    """Read a budget: a positive decimal for which the noise has a finite scale."""
+    decimal = to_decimal(argument, value)
+    if decimal <= 0:
+        raise InvalidParameter(
+            argument, value, "positive", "Less noise needs a larger budget; no budget means no release."
+        )
+    if not SMALLEST <= decimal <= LARGEST:
+        raise InvalidParameter(
+            argument, value, f"between {SMALLEST:e} and {LARGEST:e}", "Check the unit: budgets are per metre."
+        )
+    return decimal
+
+
+def add(a: Decimal, b: Decimal) -> Decimal:
+    """A + b, exactly."""
+    return _WIDE.add(a, b)
+
+
+def subtract(a: Decimal, b: Decimal) -> Decimal:
+    """A - b, exactly."""
+    return _WIDE.subtract(a, b)
+
+
+def multiply(a: Decimal, b: Decimal) -> Decimal:
+    """A · b, exactly."""
+    return _WIDE.multiply(a, b)
+
+
+def divide_down(a: Decimal, b: Decimal) -> Decimal:
+    """A / b, rounded down at 30 digits."""
+    return _DOWN.divide(a, b)
+
+
+def multiply_up(a: Decimal, b: Decimal) -> Decimal:
+    """A · b, rounded up at 30 digits."""
+    return _UP.multiply(a, b)
+
+
+def sqrt_up(a: Decimal) -> Decimal:
+    """√a, rounded up at 30 digits."""
+    root = _UP.sqrt(a)  # half-even, whatever the context says
+    return _UP.next_plus(root) if _WIDE.multiply(root, root) < a else root
+
+
+def sqrt_down(a: Decimal) -> Decimal:
+    """√a, rounded down at 30 digits."""
+    root = _DOWN.sqrt(a)
+    return _DOWN.next_minus(root) if _WIDE.multiply(root, root) > a else root
+
+
+def round_down(value: float, digits: int) -> Decimal:
+    """The largest decimal of so many significant digits that is at most `value`."""
+    return Context(prec=digits, rounding=ROUND_FLOOR).plus(Decimal(value))
+
+
+def float_up(value: Decimal) -> float:
+    """The smallest double that is at least `value`."""
+    nearest = float(value)
+    return math.nextafter(nearest, math.inf) if Decimal(nearest) < value else nearest
+
+
+def ratio_up(a: float, b: Decimal) -> float:
+    """A / b as a double, rounded up."""
+    return float_up(_UP.divide(Decimal(a), b))
+
+
+def shown(value: Decimal) -> str:
+    """The decimal as a person would write it."""
+    short = f"{float(value):g}"
+    return short if Decimal(short) == value else str(value.normalize())

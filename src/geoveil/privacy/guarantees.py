@@ -1,0 +1,455 @@
+"""The two guarantees, as values: GP(epsilon) and CGP(rho).
+
+Each knows its unit and metric, adds up, divides, compares, converts and says what it means.
+"""
+
+from __future__ import annotations
+
+import functools
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any, ClassVar, Self
+
+from geoveil.errors import IncompatibleGuarantees, InvalidParameter
+from geoveil.privacy import conversion, exact, meaning
+from geoveil.privacy.exact import Number
+from geoveil.privacy.metrics import Metric, as_metric, dist_inf
+
+__all__ = ["CGP", "GP", "UNITS", "Guarantee", "total"]
+
+#: Units of distance in metres.
+UNITS = {
+    "m": Decimal(1),
+    "km": Decimal(1000),
+    "ft": Decimal("0.3048"),
+    "mi": Decimal("1609.344"),
+}
+
+
+def _metres(unit: str) -> Decimal:
+    if unit not in UNITS:
+        raise InvalidParameter("unit", unit, " or ".join(map(repr, UNITS)), 'Budgets are per "m" by default.')
+    return UNITS[unit]
+
+
+class Guarantee(ABC):
+    """What GP and CGP share: one exact budget per metre to some power, under one metric."""
+
+    metric: Metric
+    notion: ClassVar[str]
+    #: The budget is per metre to this power.
+    power: ClassVar[int]
+
+    @property
+    @abstractmethod
+    def budget(self) -> Decimal:
+        """Epsilon or rho, per metre or square metre."""
+
+    @abstractmethod
+    def with_budget(self, budget: Decimal) -> Self:
+        """The same guarantee at another budget."""
+
+    def per(self, unit: str) -> Decimal:
+        """The budget per this unit (for CGP: per its square), rounded up at 30 digits."""
+        return exact.multiply_up(self.budget, _metres(unit) ** self.power)
+
+    def under(self, metric: str | Metric, *, n: int) -> Self:
+        """What this guarantee promises under another metric, for tuples of n points.
+
+        Notes
+        -----
+        dist_inf ≤ dist_2 ≤ dist_1, so a guarantee holds unchanged for every larger metric. For a smaller one,
+        epsilon is multiplied by the largest ratio of the two metrics, and rho by its square.
+
+        Examples
+        --------
+        >>> import geoveil as gv
+        >>> gv.CGP(rho=1e-4, metric="1").under("inf", n=10)
+        CGP(rho=0.01)
+        >>> gv.GP(epsilon=0.1, metric="inf").under("2", n=10)
+        GP(epsilon=0.1, metric='2')
+        """
+        if n < 1:
+            raise InvalidParameter("n", n, "at least 1", "It is the number of points of the tuple.")
+        target = as_metric(metric)
+        squared = self.metric.stretch_squared(target, n)
+        factor = squared if self.power == 2 else exact.sqrt_up(squared)
+        return self._replace(budget=exact.multiply_up(self.budget, factor), metric=target)
+
+    @abstractmethod
+    def _replace(self, *, budget: Decimal, metric: Metric) -> Self: ...
+
+    def split(self, k: int) -> list[Self]:
+        """K parts that add up to this guarantee exactly; the last takes the remainder.
+
+        Examples
+        --------
+        >>> import geoveil as gv
+        >>> parts = gv.CGP(rho=1).split(3)
+        >>> gv.total(parts) == gv.CGP(rho=1)
+        True
+        """
+        part = self / k
+        rest = exact.subtract(self.budget, exact.multiply(part.budget, Decimal(k - 1)))
+        return [part] * (k - 1) + [self.with_budget(rest)]
+
+    def _same_kind(self, other: object) -> Self:
+        if not isinstance(other, type(self)):
+            notion = getattr(other, "notion", type(other).__name__)
+            raise IncompatibleGuarantees(
+                f"{self.notion} and {notion} cannot be added or compared; turn a GP guarantee into CGP with .as_cgp()."
+            )
+        if other.metric != self.metric:
+            raise IncompatibleGuarantees(
+                f"A guarantee under {self.metric} and one under {other.metric} cannot be added or compared; "
+                f"convert one with .under({self.metric.name!r}, n=...)."
+            )
+        return other
+
+    def __add__(self, other: object) -> Self:
+        if other == 0 and isinstance(other, int):
+            return self
+        return self._compose(self._same_kind(other))
+
+    __radd__ = __add__
+
+    def _compose(self, other: Self) -> Self:
+        return self.with_budget(exact.add(self.budget, other.budget))
+
+    def __mul__(self, factor: Number) -> Self:
+        return self.with_budget(exact.multiply(self.budget, exact.to_budget("factor", factor)))
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, k: Number) -> Self:
+        return self.with_budget(exact.divide_down(self.budget, exact.to_budget("k", k)))
+
+    def share(self, part: Number) -> Self:
+        """A part of the budget, between 0 and 1, rounded down at 30 digits."""
+        fraction = Fraction(exact.to_budget("share", part))
+        if fraction >= 1:
+            raise InvalidParameter("share", part, "between 0 and 1", "It is a part of the budget.")
+        return self * fraction.numerator / fraction.denominator
+
+    def __le__(self, other: object) -> bool:
+        return self.budget <= self._same_kind(other).budget
+
+    def __lt__(self, other: object) -> bool:
+        return self <= other and self != other
+
+    def __ge__(self, other: object) -> bool:
+        return self._same_kind(other) <= self
+
+    def __gt__(self, other: object) -> bool:
+        return self >= other and self != other
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class CGP(Guarantee):
+    """ρ-concentrated geo-privacy: D_α(M(x) ‖ M(x')) ≤ α·ρ·dist(x, x')² for all x, x' and all α > 1.
+
+    Parameters
+    ----------
+    rho : float, str, Decimal or Fraction
+        The budget per square metre; a float is read as the decimal its author wrote.
+    metric : {"inf", "2", "1"}
+        Which distance between tuples.
+    unit : {"m", "km", "ft", "mi"}
+        What `rho` is per square of.
+
+    Notes
+    -----
+    Definition 2 of Liang and Yi, Concentrated Geo-Privacy (2023). Adaptive composition adds ρ (Theorem 3.2).
+
+    Examples
+    --------
+    >>> import geoveil as gv
+    >>> gv.CGP(rho=50, unit="km") == gv.CGP(rho=5e-5)
+    True
+    >>> sum([gv.CGP(rho=0.1)] * 10) == gv.CGP(rho=1)
+    True
+    >>> gv.CGP(rho=2e-5) < gv.CGP(rho=5e-5)   # smaller is more private
+    True
+    """
+
+    rho: Decimal
+    metric: Metric
+
+    notion: ClassVar[str] = "CGP"
+    power: ClassVar[int] = 2
+
+    def __init__(self, *, rho: Number, metric: str | Metric = dist_inf, unit: str = "m") -> None:
+        budget = exact.to_budget("rho", rho)
+        if unit != "m":
+            budget = exact.to_budget("rho", exact.divide_down(budget, _metres(unit) ** 2))
+        object.__setattr__(self, "rho", budget)
+        object.__setattr__(self, "metric", as_metric(metric))
+
+    @property
+    def budget(self) -> Decimal:
+        return self.rho
+
+    def with_budget(self, budget: Decimal) -> CGP:
+        return CGP(rho=budget, metric=self.metric)
+
+    def _replace(self, *, budget: Decimal, metric: Metric) -> CGP:
+        return CGP(rho=budget, metric=metric)
+
+    def as_cgp(self) -> CGP:
+        """Itself, so that any guarantee can be asked."""
+        return self
+
+    def as_gp(self, *, delta: Number, within: Number, form: str = "tight") -> GP:
+        """The (ε, δ, Δ)-GP that this guarantee implies.
+
+        Parameters
+        ----------
+        delta : float
+            The probability δ.
+        within : float
+            The distance Δ in metres up to which it holds.
+        form : {"tight", "paper", "paper-s", "gaussian"}
+            "tight" holds for every CGP mechanism and is the best of the first three; "paper" is Lemma 3.7,
+            "paper-s" its refinement in Appendix C; "gaussian" is the exact curve when every release was Gaussian.
+
+        Examples
+        --------
+        >>> import geoveil as gv
+        >>> rho = gv.CGP(rho=5e-5)
+        >>> for form in ("paper", "paper-s", "tight", "gaussian"):
+        ...     print(form, round(float(rho.as_gp(delta=1e-10, within=1000, form=form).epsilon), 4))
+        paper 0.1179
+        paper-s 0.1171
+        tight 0.1162
+        gaussian 0.1128
+        """
+        epsilon = conversion.epsilon_of(
+            float(self.rho),
+            delta=float(exact.to_decimal("delta", delta)),
+            within=float(exact.to_decimal("within", within)),
+            form=form,
+        )
+        # δ alone may cover the whole distance; the smallest budget that can be written says so.
+        return GP(epsilon=max(Decimal(epsilon), exact.SMALLEST), delta=delta, within=within, metric=self.metric)
+
+    @classmethod
+    def implying(
+        cls,
+        *,
+        epsilon: Number,
+        delta: Number,
+        within: Number,
+        form: str = "tight",
+        metric: str | Metric = dist_inf,
+    ) -> CGP:
+        """The largest ρ, rounded down at 6 digits, that implies (ε, δ, Δ)-GP: the inverse of `as_gp`.
+
+        Examples
+        --------
+        >>> import geoveil as gv
+        >>> gv.CGP.implying(epsilon=0.0722, delta=1e-10, within=150)
+        CGP(rho=5.09196e-05)
+        """
+        rho = conversion.rho_of(
+            float(exact.to_budget("epsilon", epsilon)),
+            delta=float(exact.to_decimal("delta", delta)),
+            within=float(exact.to_decimal("within", within)),
+            form=form,
+        )
+        return cls(rho=exact.round_down(rho, 6), metric=metric)
+
+    @classmethod
+    def hiding(cls, *, distance: float, chance: float, gaussian: bool = False, metric: str | Metric = dist_inf) -> CGP:
+        """The budget at which an attacker choosing between two places is right at most this often.
+
+        Parameters
+        ----------
+        distance : float
+            How far apart the two places are, in metres.
+        chance : float
+            How often the attacker may be right, between 0.5 (a coin flip) and 1.
+        gaussian : bool
+            Whether every release adds Gaussian noise (which allows a larger budget), or may be of any kind.
+        metric : {"inf", "2", "1"}
+            The metric of the guarantee.
+
+        Examples
+        --------
+        >>> import geoveil as gv
+        >>> gv.CGP.hiding(distance=200, chance=0.75)
+        CGP(rho=1.37326e-05)
+        """
+        distance, chance = meaning.check_distance(distance), meaning.check_chance(chance)
+        rho = (meaning.rho_hiding_gaussian if gaussian else meaning.rho_hiding)(distance, chance)
+        return cls(rho=exact.round_down(rho, 6), metric=metric)
+
+    def attacker(self, *, distance: float, gaussian: bool = False) -> float:
+        """How often an attacker choosing between two places this far apart is right, at most.
+
+        Examples
+        --------
+        >>> import geoveil as gv
+        >>> round(gv.CGP(rho=5e-5).attacker(distance=200), 3)
+        0.917
+        >>> round(gv.CGP(rho=5e-5).attacker(distance=200, gaussian=True), 3)
+        0.841
+        """
+        attacker = meaning.attacker_gaussian if gaussian else meaning.attacker_cgp
+        return attacker(float(self.rho), meaning.check_distance(distance))
+
+    def __repr__(self) -> str:
+        return f"CGP(rho={exact.shown(self.rho)}{_shown_metric(self.metric)})"
+
+    def __str__(self) -> str:
+        return f"{exact.shown(self.rho)}-CGP per m² under {self.metric}"
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class GP(Guarantee):
+    """ε-geo-privacy: P[M(x) ∈ S] ≤ exp(ε·dist(x, x'))·P[M(x') ∈ S] for all x, x' and events S.
+
+    Parameters
+    ----------
+    epsilon : float, str, Decimal or Fraction
+        The budget per metre; a float is read as the decimal its author wrote.
+    delta : float, default 0
+        Added to the right-hand side: (ε, δ)-GP.
+    within : float, optional
+        The distance in metres up to which it holds: (ε, δ, Δ)-GP. Without it, any distance.
+    metric : {"inf", "2", "1"}
+        Which distance between tuples.
+    unit : {"m", "km", "ft", "mi"}
+        What `epsilon` is per.
+
+    Notes
+    -----
+    Definition 1 of Liang and Yi (2023), also called geo-indistinguishability (Andrés et al., 2013). Adaptive
+    composition adds ε and δ (Lemma 2.7); nothing better holds (Theorem 3.5).
+
+    Examples
+    --------
+    >>> import geoveil as gv
+    >>> gv.GP(epsilon=2, unit="km") + gv.GP(epsilon=0.001)
+    GP(epsilon=0.003)
+    >>> gv.GP(epsilon=0.1).as_cgp()
+    CGP(rho=0.005)
+    """
+
+    epsilon: Decimal
+    delta: Decimal
+    within: Decimal | None
+    metric: Metric
+
+    notion: ClassVar[str] = "GP"
+    power: ClassVar[int] = 1
+
+    def __init__(
+        self,
+        *,
+        epsilon: Number,
+        delta: Number = 0,
+        within: Number | None = None,
+        metric: str | Metric = dist_inf,
+        unit: str = "m",
+    ) -> None:
+        budget = exact.to_budget("epsilon", epsilon)
+        if unit != "m":
+            budget = exact.to_budget("epsilon", exact.divide_down(budget, _metres(unit)))
+        chance = exact.to_decimal("delta", delta)
+        if not 0 <= chance < 1:
+            raise InvalidParameter("delta", delta, "at least 0 and below 1", "delta=0 is pure geo-privacy.")
+        reach = None if within is None else exact.to_budget("within", within)
+        object.__setattr__(self, "epsilon", budget)
+        object.__setattr__(self, "delta", chance)
+        object.__setattr__(self, "within", reach)
+        object.__setattr__(self, "metric", as_metric(metric))
+
+    @property
+    def pure(self) -> bool:
+        """Whether it holds with δ = 0 at any distance."""
+        return self.delta == 0 and self.within is None
+
+    @property
+    def budget(self) -> Decimal:
+        return self.epsilon
+
+    def with_budget(self, budget: Decimal) -> GP:
+        return self._replace(budget=budget, metric=self.metric)
+
+    def _replace(self, *, budget: Decimal, metric: Metric) -> GP:
+        if metric != self.metric and not self.pure:
+            raise IncompatibleGuarantees(f"{self!r} cannot change its metric: only pure GP can.")
+        return GP(epsilon=budget, delta=self.delta, within=self.within, metric=metric)
+
+    def __mul__(self, factor: Number) -> GP:
+        self._require_pure("scaled")
+        return super().__mul__(factor)
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, k: Number) -> GP:
+        self._require_pure("divided")
+        return super().__truediv__(k)
+
+    def _compose(self, other: GP) -> GP:
+        reaches = [reach for reach in (self.within, other.within) if reach is not None]
+        return GP(
+            epsilon=exact.add(self.epsilon, other.epsilon),
+            delta=exact.add(self.delta, other.delta),
+            within=min(reaches, default=None),
+            metric=self.metric,
+        )
+
+    def __le__(self, other: object) -> bool:
+        that = self._same_kind(other)
+        reaches_as_far = self.within is None or (that.within is not None and that.within <= self.within)
+        return self.epsilon <= that.epsilon and self.delta <= that.delta and reaches_as_far
+
+    def as_cgp(self) -> CGP:
+        """The (ε²/2)-CGP that pure ε-GP implies (the paper's Lemma 3.6)."""
+        self._require_pure("turned into CGP")
+        return CGP(rho=exact.multiply_up(self.epsilon, self.epsilon / 2), metric=self.metric)
+
+    @classmethod
+    def hiding(cls, *, distance: float, chance: float, metric: str | Metric = dist_inf) -> GP:
+        """The budget at which an attacker choosing between two places is right at most this often.
+
+        Examples
+        --------
+        >>> import geoveil as gv
+        >>> gv.GP.hiding(distance=200, chance=0.75)
+        GP(epsilon=0.00549306)
+        """
+        distance, chance = meaning.check_distance(distance), meaning.check_chance(chance)
+        return cls(epsilon=exact.round_down(meaning.epsilon_hiding(distance, chance), 6), metric=metric)
+
+    def attacker(self, *, distance: float) -> float:
+        """How often an attacker choosing between two places this far apart is right, at most."""
+        self._require_pure("interpreted")
+        return meaning.attacker_gp(float(self.epsilon), meaning.check_distance(distance))
+
+    def _require_pure(self, done: str) -> None:
+        if not self.pure:
+            raise IncompatibleGuarantees(f"{self!r} cannot be {done}: only pure GP (delta=0, any distance) can.")
+
+    def __repr__(self) -> str:
+        extra = f", delta={exact.shown(self.delta)}" if self.delta else ""
+        extra += f", within={exact.shown(self.within)}" if self.within is not None else ""
+        return f"GP(epsilon={exact.shown(self.epsilon)}{extra}{_shown_metric(self.metric)})"
+
+    def __str__(self) -> str:
+        extra = f", delta {exact.shown(self.delta)}" if self.delta else ""
+        extra += f", within {exact.shown(self.within)} m" if self.within is not None else ""
+        return f"{exact.shown(self.epsilon)}-GP per m under {self.metric}{extra}"
+
+
+def _shown_metric(metric: Metric) -> str:
+    return "" if metric == dist_inf else f", metric={metric.name!r}"
+
+
+def total(guarantees: Iterable[Any]) -> Any:
+    """The composition of several guarantees of one kind: their sum."""
+    return functools.reduce(lambda a, b: a + b, guarantees)

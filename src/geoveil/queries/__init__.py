@@ -1,0 +1,21 @@
+"""What people ask about a tuple of points, on arrays in metres."""
+
+from geoveil.queries.hull import Hull, HullAnswer
+from geoveil.queries.nearest import Nearest
+from geoveil.queries.points import Points
+from geoveil.queries.proximity import FirstWithin
+from geoveil.queries.query import Answer, Query
+from geoveil.queries.summaries import SUMMARIES, Distance, OwnQuery
+
+__all__ = [
+    "SUMMARIES",
+    "Answer",
+    "Distance",
+    "FirstWithin",
+    "Hull",
+    "HullAnswer",
+    "Nearest",
+    "OwnQuery",
+    "Points",
+    "Query",
+]

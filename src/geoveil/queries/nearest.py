@@ -1,0 +1,105 @@
+"""The k nearest neighbours of a public place: the paper's Algorithm 3."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from geoveil.errors import InvalidParameter
+from geoveil.mechanisms import Additive, Mechanism, NearestNeighbour, Walk
+from geoveil.mechanisms.mechanism import Floats, check_beta
+from geoveil.noise import Source
+from geoveil.privacy import CGP, GP, Guarantee
+from geoveil.privacy.metrics import distances
+from geoveil.queries.points import identity
+from geoveil.queries.query import Answer, Query, check_count, check_place
+
+__all__ = ["Nearest", "search"]
+
+
+def search(guarantee: Guarantee, rounds: int, gamma0: float) -> NearestNeighbour:
+    """One of so many private nearest neighbours that together cost the guarantee."""
+    part = guarantee / rounds
+    assert isinstance(part, (CGP, GP))
+    return NearestNeighbour(part, gamma0)
+
+
+@dataclass(frozen=True)
+class Nearest(Query):
+    """The positions of the k points nearest to p, in the order found.
+
+    Parameters
+    ----------
+    p : array
+        The public place.
+    k : int
+        How many neighbours.
+    locations : float, optional
+        The share of the budget that releases the places of the neighbours, too.
+    gamma0 : float
+        Of the private nearest neighbour, in metres.
+
+    Notes
+    -----
+    k searches of ρ/k (ε/k) each without replacement compose to ρ-CGP (ε-GP).
+    """
+
+    p: Floats = field(kw_only=True)
+    k: int = field(kw_only=True)
+    locations: float | None = field(kw_only=True, default=None)
+    gamma0: float = field(kw_only=True, default=0.0)
+
+    name = "nearest"
+    kind = "positions"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_place("p", self.p, self.dimension)
+        check_count("k", self.k, low=1, high=self.n, remedy="No tuple has more neighbours than points.")
+        if self.locations is not None and not 0 < self.locations < 1:
+            raise InvalidParameter(
+                "locations", self.locations, "between 0 and 1", "It is the share of the budget for the places."
+            )
+        self.single  # noqa: B018 - checks gamma0
+
+    @cached_property
+    def single(self) -> NearestNeighbour:
+        """The mechanism of one of the k searches."""
+        if self.locations is None:
+            return search(self.guarantee, self.k, self.gamma0)
+        return search(self.guarantee.share(1 - self.locations), self.k, self.gamma0)
+
+    @cached_property
+    def placing(self) -> Additive | None:
+        """The noise on the places of the neighbours."""
+        if self.locations is None:
+            return None
+        return identity(self.guarantee.share(self.locations), self.k, self.dimension)
+
+    @property
+    def mechanisms(self) -> tuple[Mechanism, ...]:
+        searches: tuple[Mechanism, ...] = (self.single,) * self.k
+        return searches if self.placing is None else (*searches, self.placing)
+
+    def ask(self, x: Floats, source: Source) -> Answer:
+        walk = Walk(distances(x, self.p), 2 * self.single.scale)
+        found = np.empty(self.k, dtype=np.int64)
+        for j in range(self.k):
+            found[j] = self.single.visit(walk, source)
+            if j + 1 < self.k:
+                walk.remove(found[j])
+        places = None if self.placing is None else self.placing.sample(x[found], source)
+        return Answer(self, found, self.mechanisms, coords=places)
+
+    def error(self, beta: float, *, each: bool = False) -> float:
+        """The j-th neighbour is farther than the true j-th by at most this, for every j, or for any one of them.
+
+        Notes
+        -----
+        Each search has the exact worst-case error of its mechanism among at most n points. At least one of the true
+        first j is still there in round j, so it is an excess over the true j-th distance (the paper's Theorem 4.7).
+        """
+        check_beta(beta)
+        return self.single.error(beta if each else beta / self.k, m=self.n)

@@ -1,0 +1,83 @@
+"""The identity query: release every point of the tuple."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from geoveil.errors import IncompatibleGuarantees
+from geoveil.mechanisms import Additive, Copies, Gaussian, Laplace, Mechanism
+from geoveil.mechanisms.mechanism import Floats
+from geoveil.noise import Source, spherical_laplace
+from geoveil.privacy import CGP, GP, Guarantee, dist_inf
+from geoveil.queries.constants import root_up
+from geoveil.queries.query import Answer, Query
+
+__all__ = ["Points", "ask_people", "identity"]
+
+
+def identity(guarantee: Guarantee, count: int, dimension: int) -> Additive:
+    """The paper's noise for `count` points of a tuple in R^dimension, all different.
+
+    Notes
+    -----
+    Under dist_inf each point gets a share ρ/n or ε/n (Theorems 4.5 and 4.6); n Gaussians of ρ/n are one Gaussian for
+    the √n-Lipschitz identity. Under dist_2, and so under the larger dist_1, the identity is 1-Lipschitz into R^(nd)
+    and nothing is split (Appendix H).
+    """
+    under_inf = guarantee.metric == dist_inf
+    if isinstance(guarantee, CGP):
+        return Gaussian(guarantee, count * dimension, root_up(count) if under_inf else 1.0)
+    if not isinstance(guarantee, GP):
+        raise IncompatibleGuarantees(f"{guarantee!r} is neither CGP nor GP.")
+    if under_inf:
+        return Copies(Laplace(guarantee / count, dimension), count)
+    return Laplace(guarantee, count * dimension)
+
+
+@dataclass(frozen=True)
+class Points(Query):
+    """Every point of the tuple, with noise."""
+
+    name = "points"
+    kind = "points"
+
+    @cached_property
+    def mechanism(self) -> Additive:
+        """The noise on the whole tuple."""
+        return identity(self.guarantee, self.n, self.dimension)
+
+    @property
+    def mechanisms(self) -> tuple[Mechanism, ...]:
+        return (self.mechanism,)
+
+    def ask(self, x: Floats, source: Source) -> Answer:
+        released = self.mechanism.sample(x, source)
+        return Answer(self, released, self.mechanisms, coords=released)
+
+    def error(self, beta: float, *, each: bool = False) -> float:
+        """The exact 1-β quantile of the largest error over the tuple, or of any one point's."""
+        return self.mechanism.error(beta, blocks=self.n, each=each)
+
+
+def ask_people(queries: Sequence[Points], sizes: NDArray[np.int64], x: Floats, source: Source) -> Floats:
+    """Every person's points at once: rows of one person are adjacent, sizes[i] of them the i-th's.
+
+    All queries are alike but for n, so their noise differs by its scale alone.
+    """
+    first = queries[0]
+    if isinstance(first.mechanism, Gaussian):
+        noise = source.normal(x.shape)
+    else:
+        together = isinstance(first.mechanism, Laplace)
+        vectors = sizes if together else np.ones(len(x), dtype=np.int64)
+        noise = spherical_laplace(source, vectors, first.dimension)
+    scale = np.repeat([query.mechanism.scale for query in queries], sizes)
+    for column in noise.T:
+        column *= scale
+    noise += x
+    return noise

@@ -1,0 +1,61 @@
+"""Whether, and when, a tuple comes close to a public place."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from geoveil.mechanisms import Mechanism, SparseVector
+from geoveil.mechanisms.mechanism import Floats, check_positive
+from geoveil.noise import Source
+from geoveil.privacy import CGP, GP
+from geoveil.privacy.metrics import distances
+from geoveil.queries.query import Answer, Query, check_place
+
+__all__ = ["FirstWithin"]
+
+
+@dataclass(frozen=True)
+class FirstWithin(Query):
+    """The position of the first point within a radius of p, or None.
+
+    Parameters
+    ----------
+    p : array
+        The public place.
+    radius : float
+        In metres.
+
+    Notes
+    -----
+    The sparse vector technique with a public threshold (the paper's Algorithm 1), one pass, halting once.
+    """
+
+    p: Floats = field(kw_only=True)
+    radius: float = field(kw_only=True)
+
+    name = "first_within"
+    kind = "position"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_place("p", self.p, self.dimension)
+        check_positive("radius", self.radius)
+
+    @cached_property
+    def mechanism(self) -> SparseVector:
+        """The sparse vector technique over the distances to p."""
+        assert isinstance(self.guarantee, (CGP, GP))
+        return SparseVector(self.guarantee)
+
+    @property
+    def mechanisms(self) -> tuple[Mechanism, ...]:
+        return (self.mechanism,)
+
+    def ask(self, x: Floats, source: Source) -> Answer:
+        position = self.mechanism.sample(distances(x, self.p), self.radius, source)
+        return Answer(self, position, self.mechanisms)
+
+    def error(self, beta: float, *, each: bool = False) -> float:
+        """The point found is within radius + error, and no earlier one was within radius - error."""
+        return self.mechanism.error(beta, visits=self.n)

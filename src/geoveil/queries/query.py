@@ -1,0 +1,112 @@
+"""What every query is: a frozen value, checked before any data is touched, that answers about one tuple."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, TypeAlias
+
+import numpy as np
+
+from geoveil.errors import InvalidParameter
+from geoveil.mechanisms import Mechanism
+from geoveil.mechanisms.mechanism import Floats
+from geoveil.noise import Source
+from geoveil.privacy import Guarantee
+
+__all__ = ["Answer", "Kind", "Query", "check_count", "check_method", "check_place"]
+
+#: What a query's value is, so that it can be given back in the form of the input.
+Kind: TypeAlias = Literal["points", "positions", "position", "place", "length", "box", "body", "value"]
+
+
+@dataclass(frozen=True)
+class Query(ABC):
+    """A question about a tuple of n points in R^dimension, with what it may cost.
+
+    Parameters
+    ----------
+    n : int
+        Points in the tuple; public.
+    dimension : int
+        d.
+    guarantee : CGP or GP
+        What the answer promises.
+    method : str
+        How it is answered.
+    """
+
+    n: int
+    dimension: int
+    guarantee: Guarantee
+    method: str = "paper"
+
+    name: ClassVar[str]
+    kind: ClassVar[Kind]
+
+    def __post_init__(self) -> None:
+        check_method(self.method)
+
+    @property
+    @abstractmethod
+    def mechanisms(self) -> tuple[Mechanism, ...]:
+        """What it runs, as far as that is known before the data is seen."""
+
+    @abstractmethod
+    def ask(self, x: Floats, source: Source) -> Answer:
+        """The private answer about x, an (n, d) array in metres."""
+
+    @abstractmethod
+    def error(self, beta: float, *, each: bool = False) -> float:
+        """With probability 1-β the error is at most this, in metres."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A private answer. It never holds the input.
+
+    Parameters
+    ----------
+    query : Query
+        What was asked.
+    value : object
+        What is released.
+    mechanisms : tuple of Mechanism
+        What was run.
+    coords : array, optional
+        Released coordinates in metres, where there are any.
+    """
+
+    query: Query
+    value: Any
+    mechanisms: tuple[Mechanism, ...]
+    coords: Floats | None = None
+
+    def error(self, beta: float, *, each: bool = False) -> float:
+        """With probability 1-β the error is at most this, in metres."""
+        return self.query.error(beta, each=each)
+
+
+def check_method(method: str) -> None:
+    """Refuse a method that does not exist."""
+    if method != "paper":
+        raise InvalidParameter("method", method, '"paper"', "Leave it out.")
+
+
+def check_count(argument: str, value: int, *, low: int, high: int | None, remedy: str) -> None:
+    """Refuse a count that is not a whole number in its range."""
+    allowed = f"a whole number of at least {low}" + ("" if high is None else f" and at most {high}")
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
+        raise InvalidParameter(argument, value, allowed, remedy)
+    if value < low or (high is not None and value > high):
+        raise InvalidParameter(argument, value, allowed, remedy)
+
+
+def check_place(argument: str, place: Floats, dimension: int) -> Floats:
+    """A public place: d finite coordinates."""
+    p = np.asarray(place, dtype=float)
+    if p.shape != (dimension,) or not np.isfinite(p).all():
+        raise InvalidParameter(
+            argument, place, f"{dimension} finite coordinates in metres", "Give it in the coordinate system of x."
+        )
+    return p

@@ -1,0 +1,237 @@
+"""Lipschitz functions of a tuple: named summaries, distances, and functions of one's own."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from geoveil.errors import InvalidData
+from geoveil.mechanisms import Additive, Gaussian, Laplace, Lipschitz, Mechanism
+from geoveil.mechanisms.mechanism import Floats
+from geoveil.noise import Source
+from geoveil.privacy import CGP, GP, Guarantee
+from geoveil.queries.constants import lipschitz
+from geoveil.queries.extent import diameter, enclosing_radius
+from geoveil.queries.query import Answer, Query
+
+__all__ = [
+    "SUMMARIES",
+    "Bounds",
+    "Center",
+    "Diameter",
+    "Distance",
+    "LipschitzQuery",
+    "Mean",
+    "Median",
+    "OwnQuery",
+    "Radius",
+    "RadiusOfGyration",
+    "additive",
+    "midrange",
+]
+
+
+def additive(guarantee: Guarantee, dimension: int, constant: float) -> Additive:
+    """The paper's noise for a function with this constant into R^dimension: Gaussian for CGP, Laplace for GP."""
+    if isinstance(guarantee, CGP):
+        return Gaussian(guarantee, dimension, constant)
+    assert isinstance(guarantee, GP)
+    return Laplace(guarantee, dimension, constant)
+
+
+def midrange(x: Floats) -> Floats:
+    """The middle between the smallest and the largest of each coordinate."""
+    return np.asarray((x.min(axis=0) + x.max(axis=0)) / 2)
+
+
+@dataclass(frozen=True)
+class LipschitzQuery(Query):
+    """The value of a Lipschitz function of the tuple, plus noise for its constant."""
+
+    @abstractmethod
+    def function(self, x: Floats) -> Any:
+        """The true value."""
+
+    @property
+    def size(self) -> int:
+        """How many numbers the value has."""
+        return {"place": self.dimension, "box": 2 * self.dimension}.get(self.kind, 1)
+
+    @property
+    def constant(self) -> float:
+        """The Lipschitz constant under the guarantee's metric."""
+        return lipschitz(self.name, n=self.n, d=self.dimension, metric=self.guarantee.metric)
+
+    @cached_property
+    def mechanism(self) -> Additive:
+        """The noise on the value."""
+        return additive(self.guarantee, self.size, self.constant)
+
+    @property
+    def mechanisms(self) -> tuple[Mechanism, ...]:
+        return (self.mechanism,)
+
+    def ask(self, x: Floats, source: Source) -> Answer:
+        return self.finish(self.mechanism.sample(np.asarray(self.function(x), dtype=float), source))
+
+    def finish(self, noisy: Floats) -> Answer:
+        """The answer, with what is publicly known about the value put right; never farther from the truth."""
+        if self.kind == "length":
+            return Answer(self, max(float(noisy), 0.0), self.mechanisms)
+        coords = noisy[None, :] if self.kind == "place" else None
+        return Answer(self, float(noisy) if noisy.ndim == 0 else noisy, self.mechanisms, coords)
+
+    def error(self, beta: float, *, each: bool = False) -> float:
+        """The exact 1-β quantile of the Euclidean length of the noise."""
+        return self.mechanism.error(beta)
+
+
+@dataclass(frozen=True)
+class Mean(LipschitzQuery):
+    """The mean of the points."""
+
+    name = "mean"
+    kind = "place"
+
+    def function(self, x: Floats) -> Floats:
+        return np.asarray(x.mean(axis=0))
+
+
+@dataclass(frozen=True)
+class Center(LipschitzQuery):
+    """The middle of the bounding box."""
+
+    name = "center"
+    kind = "place"
+
+    def function(self, x: Floats) -> Floats:
+        return midrange(x)
+
+
+@dataclass(frozen=True)
+class Median(LipschitzQuery):
+    """The median of each coordinate; the geometric median is not Lipschitz."""
+
+    name = "median"
+    kind = "place"
+
+    def function(self, x: Floats) -> Floats:
+        return np.asarray(np.median(x, axis=0))
+
+
+@dataclass(frozen=True)
+class Bounds(LipschitzQuery):
+    """The bounding box: the smallest of each coordinate, then the largest."""
+
+    name = "bounds"
+    kind = "box"
+
+    def function(self, x: Floats) -> Floats:
+        return np.concatenate([x.min(axis=0), x.max(axis=0)])
+
+    def finish(self, noisy: Floats) -> Answer:
+        """Ends that the noise has swapped are swapped back."""
+        ends = np.sort(noisy.reshape(2, -1), axis=0)
+        return Answer(self, ends.ravel(), self.mechanisms, coords=ends)
+
+    def error(self, beta: float, *, each: bool = False) -> float:
+        """The exact 1-β quantile of the largest error of an end, or of any one end's before swapping."""
+        return self.mechanism.error(beta, blocks=self.size, each=each)
+
+
+@dataclass(frozen=True)
+class Radius(LipschitzQuery):
+    """The radius of the smallest enclosing ball."""
+
+    name = "radius"
+    kind = "length"
+
+    def function(self, x: Floats) -> float:
+        return enclosing_radius(x)
+
+
+@dataclass(frozen=True)
+class RadiusOfGyration(LipschitzQuery):
+    """The root mean square distance to the mean."""
+
+    name = "radius_of_gyration"
+    kind = "length"
+
+    def function(self, x: Floats) -> float:
+        return float(np.sqrt(x.var(axis=0).sum()))
+
+
+@dataclass(frozen=True)
+class Diameter(LipschitzQuery):
+    """The largest distance between two points."""
+
+    name = "diameter"
+    kind = "length"
+
+    def function(self, x: Floats) -> float:
+        return diameter(x)
+
+
+@dataclass(frozen=True)
+class Distance(LipschitzQuery):
+    """The distance from a public place to the nearest point of the tuple.
+
+    Parameters
+    ----------
+    measure : callable
+        Gives the distance of every row of x to the place; 1-Lipschitz in the row.
+    """
+
+    measure: Callable[[Floats], Floats] = field(kw_only=True)
+
+    name = "distance"
+    kind = "length"
+
+    def function(self, x: Floats) -> Floats:
+        return np.asarray(self.measure(x).min())
+
+
+@dataclass(frozen=True)
+class OwnQuery(LipschitzQuery):
+    """A function that the caller vouches for.
+
+    Parameters
+    ----------
+    own : Lipschitz
+        The function, its constant and its metric.
+    numbers : int
+        How many numbers it gives.
+    """
+
+    own: Lipschitz = field(kw_only=True)
+    numbers: int = field(kw_only=True, default=1)
+
+    name = "answer"
+    kind = "value"
+
+    def function(self, x: Floats) -> Floats:
+        value = self.own(x)
+        if value.size != self.numbers or not np.isfinite(value).all():
+            raise InvalidData(
+                "fn", value.shape, f"a function that gives {self.numbers} finite number(s)", "Say how many with size=."
+            )
+        return value
+
+    @property
+    def size(self) -> int:
+        return self.numbers
+
+    @property
+    def constant(self) -> float:
+        return self.own.constant
+
+
+#: The summaries that need no parameter.
+SUMMARIES: dict[str, type[LipschitzQuery]] = {
+    query.name: query for query in (Bounds, Center, Diameter, Mean, Median, Radius, RadiusOfGyration)
+}

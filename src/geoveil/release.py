@@ -1,0 +1,193 @@
+"""What is released: a private answer with its guarantee and its error."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import uuid4
+
+import numpy as np
+from numpy.typing import NDArray
+
+from geoveil._version import __version__
+from geoveil.privacy import Guarantee
+from geoveil.queries import Answer
+
+__all__ = ["Release"]
+
+_PUBLIC = ["the number of points", "their order", "timestamps", "identifiers", "the parameters of the query"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Release:
+    """A private answer, with what it guarantees and how wrong it can be. It never holds the input.
+
+    Parameters
+    ----------
+    value : object
+        What is released, in the form of the input.
+    coords : array, optional
+        Released coordinates in metres, where there are any.
+    crs : object, optional
+        The coordinate system of the input.
+    n : int
+        Points in the input.
+    by : pandas.Index, optional
+        The persons, in the order of their answers; None where all points are one person's.
+    inexact : str
+        Why the noise is not the ideal one to the last bit; empty if it is.
+    answers : tuple of Answer
+        One for each person.
+    """
+
+    value: Any
+    answers: tuple[Answer, ...] = field(kw_only=True)
+    n: int = field(kw_only=True)
+    coords: NDArray[np.float64] | None = field(kw_only=True, default=None)
+    crs: Any = field(kw_only=True, default=None)
+    by: Any = field(kw_only=True, default=None)
+    inexact: str = field(kw_only=True, default="")
+    id: str = field(kw_only=True, default_factory=lambda: uuid4().hex)
+
+    def __post_init__(self) -> None:
+        for array in (self.value, self.coords):
+            if isinstance(array, np.ndarray):
+                array.flags.writeable = False
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What is promised, for each person."""
+        return self.answers[0].query.guarantee
+
+    @property
+    def query(self) -> str:
+        """What was asked."""
+        return self.answers[0].query.name
+
+    @property
+    def method(self) -> str:
+        """How it was answered."""
+        return self.answers[0].query.method
+
+    @property
+    def exact(self) -> bool:
+        """Whether the noise is the ideal one to the last bit; if not, `inexact` says why."""
+        return not self.inexact
+
+    @property
+    def mechanism(self) -> Any:
+        """The mechanism that was run, or the tuple of them in their order; by person, a Series."""
+        return self._each_person(lambda a: a.mechanisms[0] if len(a.mechanisms) == 1 else a.mechanisms)
+
+    @property
+    def scale(self) -> Any:
+        """The noise's scale in metres; a tuple where several mechanisms were run; by person, a Series."""
+        return self._each_person(
+            lambda a: a.mechanisms[0].scale if len(a.mechanisms) == 1 else tuple(m.scale for m in a.mechanisms)
+        )
+
+    def error(self, beta: float, *, each: bool = False) -> Any:
+        """With probability 1-β the error is at most this, in metres; by person, a Series.
+
+        Parameters
+        ----------
+        beta : float
+            The probability that the error is larger.
+        each : bool
+            For points, neighbours and bounds: the error of any one of them instead of the largest.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import geoveil as gv
+        >>> release = gv.points(np.zeros((100, 2)), rho=5e-5)
+        >>> round(release.error(0.05)), round(release.error(0.05, each=True))
+        (3892, 2448)
+        """
+        return self._each_person(lambda a: a.error(beta, each=each))
+
+    def _each_person(self, ask: Callable[[Answer], Any]) -> Any:
+        if self.by is None:
+            return ask(self.answers[0])
+        import pandas as pd
+
+        # Persons with equally many points may share one answer; nothing is computed twice.
+        known = {id(answer): ask(answer) for answer in {id(a): a for a in self.answers}.values()}
+        return pd.Series([known[id(a)] for a in self.answers], index=self.by, name=self.query)
+
+    def certificate(self) -> dict[str, Any]:
+        """A plain, JSON-ready account of what was released and what it guarantees.
+
+        Examples
+        --------
+        >>> import geoveil as gv
+        >>> certificate = gv.mean([[0.0, 0.0], [100.0, 0.0]], rho=1e-4).certificate()
+        >>> certificate["notion"], certificate["rho"], certificate["metric"], certificate["query"]
+        ('CGP', '0.0001', 'dist_inf', 'mean')
+        """
+        guarantee = self.guarantee
+        budget = "rho" if guarantee.power == 2 else "epsilon"
+        account: dict[str, Any] = {
+            "notion": guarantee.notion,
+            budget: str(guarantee.budget),
+            "unit": f"per {'square ' if guarantee.power == 2 else ''}metre",
+            "metric": str(guarantee.metric),
+            "public": _PUBLIC,
+            "query": self.query,
+            "method": self.method,
+            "n": self.n,
+            "persons": 1 if self.by is None else len(self.by),
+            "crs": None if self.crs is None else self.crs.to_string(),
+            "exact": self.exact,
+            "inexact": self.inexact,
+            "version": __version__,
+            "id": self.id,
+        }
+        radius = self.error(0.05, each=self.query == "points")
+        if self.by is None:
+            account["mechanism"] = _described(self.answers[0])
+            account["radius_95"] = radius
+        else:
+            account["mechanism"] = sorted({m.describe()["name"] for a in self.answers for m in a.mechanisms})
+            account["radius_95"] = {"smallest": float(radius.min()), "largest": float(radius.max())}
+        return account
+
+    def __repr__(self) -> str:
+        persons = "one person's" if self.by is None else f"those of {len(self.by):_} persons".replace("_", " ")
+        count = f"{self.n:_}".replace("_", " ") + (" point" if self.n == 1 else " points")
+        lines = [
+            f"Release of {self.query}: {count}, taken as {persons}",
+            f"  guarantee  {self.guarantee}" + ("" if self.by is None else ", for each person"),
+            f"  mechanism  {', '.join(self._mechanism_lines())}",
+            f"  error      {self._error_line()}",
+            f"  exact      {'yes' if self.exact else 'no: ' + self.inexact}",
+        ]
+        return "\n".join(lines)
+
+    def _mechanism_lines(self) -> list[str]:
+        lines = []
+        for step in _described(self.answers[0]):
+            times = f"{step['times']} × " if step["times"] > 1 else ""
+            lines.append(f"{times}{step['name']} of scale {_metres(step['scale'])}")
+        return lines if self.by is None else [line + " (first person)" for line in lines]
+
+    def _error_line(self) -> str:
+        bound = self.error(0.05)
+        if self.by is not None:
+            return f"at most {_metres(bound.min())} to {_metres(bound.max())}, each with probability 95%"
+        line = f"at most {_metres(bound)} with probability 95%"
+        if self.query == "points" and self.n > 1:
+            line += f"; any one point {_metres(self.error(0.05, each=True))}"
+        return line
+
+
+def _described(answer: Answer) -> list[dict[str, Any]]:
+    """The mechanisms as certificates list them: equal neighbours once, with their number."""
+    grouped = itertools.groupby(answer.mechanisms)
+    return [{**mechanism.describe(), "times": len(list(run))} for mechanism, run in grouped]
+
+
+def _metres(length: float) -> str:
+    return f"{length / 1000:.3g} km" if length >= 1000 else f"{length:.3g} m"
