@@ -176,7 +176,8 @@ class Release:
     def _error_line(self) -> str:
         bound = self.error(0.05)
         if self.by is not None:
-            return f"at most {_metres(bound.min())} to {_metres(bound.max())}, each with probability 95%"
+            ends = list(dict.fromkeys((_metres(bound.min()), _metres(bound.max()))))
+            return f"at most {' to '.join(ends)} for each person with probability 95%"
         line = f"at most {_metres(bound)} with probability 95%"
         if self.query == "points" and self.n > 1:
             line += f"; any one point {_metres(self.error(0.05, each=True))}"

@@ -141,9 +141,7 @@ class FrameForm(Form):
         planar = shapely.force_2d(geometry.array)
         released = shapely.transform(planar, lambda _: coords / self.unit)
         series = geopandas.GeoSeries(released, index=geometry.index, crs=self.crs, name=geometry.name)
-        if isinstance(self._frame, geopandas.GeoSeries):
-            return series
-        return geopandas.GeoDataFrame(geometry=series, crs=self.crs).rename_geometry(geometry.name)
+        return series if isinstance(self._frame, geopandas.GeoSeries) else series.to_frame()
 
     def labels(self, positions: Index) -> Any:
         return self._frame.index[self._rows[positions]]

@@ -56,8 +56,10 @@ class Copies(Additive):
         noise += center
         return noise
 
-    def log_density(self, y: Floats, center: Floats) -> float:
-        return sum(self.single.log_density(row, at) for row, at in zip(np.asarray(y), center, strict=True))
+    def log_density(self, y: Floats, center: Floats) -> Floats:
+        rows = np.moveaxis(y, -2, 0)
+        parts = [self.single.log_density(row, at) for row, at in zip(rows, center, strict=True)]
+        return np.asarray(np.sum(parts, axis=0))
 
     def error(self, beta: float, *, blocks: int = 1, each: bool = False) -> float:
         """The 1-β quantile of the longest row; `blocks` is the number of rows."""

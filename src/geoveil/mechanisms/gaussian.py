@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from geoveil.mechanisms.mechanism import Additive, Floats, check_beta, check_positive
+from geoveil.mechanisms.mechanism import Additive, Floats, check_beta, check_positive, value_axes
 from geoveil.noise import Source
 from geoveil.privacy import CGP, exact
 
@@ -51,9 +51,10 @@ class Gaussian(Additive):
         noise += center
         return noise
 
-    def log_density(self, y: Floats, center: Floats) -> float:
-        z = (np.asarray(y) - center) / self.scale
-        return float(-0.5 * np.sum(z * z) - self.dimension * (0.5 * np.log(2 * np.pi) + np.log(self.scale)))
+    def log_density(self, y: Floats, center: Floats) -> Floats:
+        z = (y - center) / self.scale
+        log_norm = self.dimension * (0.5 * np.log(2 * np.pi) + np.log(self.scale))
+        return np.asarray(-0.5 * np.sum(z * z, axis=value_axes(center)) - log_norm)
 
     def error(self, beta: float, *, blocks: int = 1, each: bool = False) -> float:
         from scipy.special import gammainccinv

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from geoveil.errors import IncompatibleGuarantees
-from geoveil.mechanisms.mechanism import Additive, Floats, check_beta, check_positive
+from geoveil.mechanisms.mechanism import Additive, Floats, check_beta, check_positive, value_axes
 from geoveil.noise import Source, spherical_laplace
 from geoveil.privacy import GP, exact
 
@@ -56,11 +56,12 @@ class Laplace(Additive):
         noise += center
         return noise
 
-    def log_density(self, y: Floats, center: Floats) -> float:
+    def log_density(self, y: Floats, center: Floats) -> Floats:
         d = self.dimension
         log_sphere = math.log(2) + d / 2 * math.log(math.pi) - math.lgamma(d / 2)
         log_norm = log_sphere + math.lgamma(d) + d * math.log(self.scale)
-        return float(-np.linalg.norm(np.ravel(np.asarray(y) - center)) / self.scale - log_norm)
+        length = np.sqrt(np.sum((y - center) ** 2, axis=value_axes(center)))
+        return np.asarray(-length / self.scale - log_norm)
 
     def error(self, beta: float, *, blocks: int = 1, each: bool = False) -> float:
         from scipy.special import gammainccinv

@@ -14,7 +14,7 @@ from geoveil.errors import IncompatibleGuarantees, InvalidParameter
 from geoveil.noise import Source
 from geoveil.privacy import CGP, GP, Guarantee, exact
 
-__all__ = ["Additive", "Floats", "Mechanism", "check_beta", "check_positive", "pure_epsilon"]
+__all__ = ["Additive", "Floats", "Mechanism", "check_beta", "check_positive", "pure_epsilon", "value_axes"]
 
 Floats: TypeAlias = NDArray[np.float64]
 
@@ -49,8 +49,11 @@ class Additive(Mechanism):
         """The noisy value; it has the shape of `center`."""
 
     @abstractmethod
-    def log_density(self, y: Floats, center: Floats) -> float:
-        """The exact log-density of releasing y when the value is `center`."""
+    def log_density(self, y: Floats, center: Floats) -> Floats:
+        """The exact log-density of releasing y when the value is `center`.
+
+        y may have more axes in front than `center` has: one log-density for each value that they hold.
+        """
 
     @abstractmethod
     def error(self, beta: float, *, blocks: int = 1, each: bool = False) -> float:
@@ -65,6 +68,11 @@ class Additive(Mechanism):
         each : bool
             Take one block alone instead of the longest.
         """
+
+
+def value_axes(center: Floats) -> tuple[int, ...]:
+    """The axes of an array of values that belong to one value."""
+    return tuple(range(-np.ndim(center), 0))
 
 
 def pure_epsilon(guarantee: Guarantee) -> Decimal:

@@ -117,6 +117,6 @@ def ratio_up(a: float, b: Decimal) -> float:
 
 
 def shown(value: Decimal) -> str:
-    """The decimal as a person would write it."""
+    """The decimal as a person would write it, all of its digits."""
     short = f"{float(value):g}"
-    return short if Decimal(short) == value else str(value.normalize())
+    return short if Decimal(short) == value else str(value)

@@ -304,7 +304,7 @@ class CGP(Guarantee):
         return f"CGP(rho={exact.shown(self.rho)}{_shown_metric(self.metric)})"
 
     def __str__(self) -> str:
-        return f"{exact.shown(self.rho)}-CGP per m² under {self.metric}"
+        return f"{float(self.rho):g}-CGP per m² under {self.metric}"
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -441,9 +441,9 @@ class GP(Guarantee):
         return f"GP(epsilon={exact.shown(self.epsilon)}{extra}{_shown_metric(self.metric)})"
 
     def __str__(self) -> str:
-        extra = f", delta {exact.shown(self.delta)}" if self.delta else ""
-        extra += f", within {exact.shown(self.within)} m" if self.within is not None else ""
-        return f"{exact.shown(self.epsilon)}-GP per m under {self.metric}{extra}"
+        extra = f", delta {float(self.delta):g}" if self.delta else ""
+        extra += f", within {float(self.within):g} m" if self.within is not None else ""
+        return f"{float(self.epsilon):g}-GP per m under {self.metric}{extra}"
 
 
 def _shown_metric(metric: Metric) -> str:

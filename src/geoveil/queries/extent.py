@@ -79,8 +79,8 @@ def _small_ball(points: Floats) -> tuple[Floats, Floats, float]:
     target = np.zeros(len(points) + 1)
     target[-1] = 1
     weights, _ = nnls(rows, target)
-    weights /= weights.sum()
-    support = weights > 1e-12
-    centre = origin + weights[support] @ spread[support]
-    radius = float(np.sqrt(((points[support] - centre) ** 2).sum(axis=1).max()))
-    return points[support], centre, radius
+    support = points[weights > 1e-9 * weights.max()]
+    # The weights are good to half the digits only; the centre is where the support's distances are equal.
+    spread = support - support[0]
+    centre = support[0] + np.linalg.lstsq(2 * spread, (spread**2).sum(axis=1))[0]
+    return support, centre, float(np.sqrt(((support - centre) ** 2).sum(axis=1).max()))

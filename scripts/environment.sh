@@ -1,0 +1,27 @@
+# Sourced by the scripts beside it: finds Pythons and makes environments. Needs nothing but Python 3.11+ with pip.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+# Prints "version path" of every usable Python 3.11+, the oldest first.
+pythons() {
+    local candidate
+    for candidate in python3 python3.{11..19} "${PYENV_ROOT:-$HOME/.pyenv}"/versions/3.*/bin/python3; do
+        "$candidate" -c '
+import sys, ensurepip, venv
+if sys.version_info >= (3, 11) and sys.version_info.releaselevel == "final":
+    print("%d.%d" % sys.version_info[:2], sys.executable)' 2>/dev/null || true
+    done | sort -t. -k2,2n -u
+}
+
+# An environment, made or brought up to date: environment NAME PYTHON EXTRAS. Sets $python.
+environment() {
+    local folder=".venv/$1" stamp
+    stamp="$3 $(cat pyproject.toml constraints.txt | cksum)"
+    python="$folder/bin/python"
+    if [ "$(cat "$folder/stamp" 2>/dev/null)" != "$stamp" ]; then
+        echo "Making the environment $folder (once, about a minute) ..."
+        "$2" -m venv --clear "$folder"
+        "$python" -m pip install --quiet --quiet --disable-pip-version-check -e ".[$3]" -c constraints.txt
+        echo "$stamp" > "$folder/stamp"
+    fi
+}

@@ -1,0 +1,80 @@
+"""The architecture page is true: who imports whom, how large modules are, where randomness comes from."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PACKAGE = ROOT / "src" / "geoveil"
+PAGE = ROOT / "docs" / "architecture.md"
+MODULES = sorted(PACKAGE.rglob("*.py"))
+
+
+def allowed_imports() -> dict[str, set[str]]:
+    """The table of the architecture page: a part of the package, and the parts it may import."""
+    rows = re.findall(r"^\| `(\w+)` \| [^|]+ \| ([^|]+) \|$", PAGE.read_text(), flags=re.MULTILINE)
+    return {part: set(re.findall(r"`(\w+)`", imports)) for part, imports in rows}
+
+
+def part_of(module: str) -> str:
+    """The first name below geoveil."""
+    return module.split(".")[1] if "." in module else "__init__"
+
+
+def imported(path: Path) -> set[str]:
+    """The parts of the package that a module imports, anywhere in it."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        names: list[str] = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names = [node.module] if "." in node.module else [f"{node.module}.{a.name}" for a in node.names]
+        found |= {part_of(name) for name in names if name.split(".")[0] == "geoveil"}
+    return found
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_a_module_imports_only_what_its_part_may(path: Path) -> None:
+    """Imports within the package follow the table of the architecture page."""
+    relative = path.relative_to(PACKAGE)
+    part = relative.parts[0].removesuffix(".py")
+    assert imported(path) - {part} <= allowed_imports()[part]
+
+
+def test_the_page_lists_every_part() -> None:
+    """The page and the folder name the same parts."""
+    parts = {p.relative_to(PACKAGE).parts[0].removesuffix(".py") for p in MODULES}
+    assert set(allowed_imports()) == parts
+
+
+def test_the_rules_have_no_cycle() -> None:
+    """Parts can be put in an order in which each imports only earlier ones."""
+    rules = allowed_imports()
+    while rules:
+        ready = [part for part, imports in rules.items() if not imports & set(rules)]
+        assert ready
+        for part in ready:
+            del rules[part]
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_only_noise_draws_randomness(path: Path) -> None:
+    """No module outside noise uses a random generator or the system's entropy."""
+    if path.relative_to(PACKAGE).parts[0] == "noise":
+        return
+    text = re.sub(r'""".*?"""', "", path.read_text(), flags=re.DOTALL)
+    assert not re.search(r"os\.urandom|secrets\.|default_rng|import random|np\.random\.(?!Generator)", text)
+
+
+def test_a_forbidden_import_would_be_noticed(tmp_path: Path) -> None:
+    """The reader of imports sees each way of writing one, also inside a function."""
+    module = tmp_path / "module.py"
+    module.write_text(
+        "import geoveil.api.ask\ndef f():\n    from geoveil import queries\n    from geoveil.geo.forms import Form\n"
+    )
+    assert imported(module) == {"api", "queries", "geo"}

@@ -1,0 +1,142 @@
+"""A test of the tests: each bug, planted in the package, is caught by the check that should catch it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+
+from geoveil.mechanisms import Exponential, Gaussian, Laplace, NearestNeighbour, SparseVector, Walk
+from geoveil.mechanisms import laplace as laplace_module
+from geoveil.noise import Source, samplers
+from geoveil.noise.samplers import spherical_laplace
+from geoveil.privacy import CGP, Guarantee, exact
+from geoveil.queries import SUMMARIES, constants, nearest
+from tests import test_oracle, test_samplers
+from tests.oracle import Floats
+from tests.test_oracle import EPSILON, RHO
+
+
+def wrong_center(patch: pytest.MonkeyPatch) -> None:
+    """A Lipschitz constant that is too small by √2."""
+    right = constants._SQUARES["center"]
+    patch.setitem(constants._SQUARES, "center", lambda n, d: tuple(Fraction(s) / 2 for s in right(n, d)))
+
+
+def forgotten_k(patch: pytest.MonkeyPatch) -> None:
+    """Each of k searches at the whole budget."""
+
+    def search(guarantee: Guarantee, rounds: int, gamma0: float) -> NearestNeighbour:
+        return NearestNeighbour(guarantee, gamma0)  # type: ignore[arg-type]
+
+    patch.setattr(nearest, "search", search)
+
+
+def whole_epsilon_in_exponential(patch: pytest.MonkeyPatch) -> None:
+    """ε where ε/2 belongs."""
+    patch.setattr(Exponential, "scale", property(lambda m: exact.ratio_up(m.lipschitz, EPSILON.epsilon)))
+
+
+def whole_epsilon_in_sparse_vector(patch: pytest.MonkeyPatch) -> None:
+    """K/ε₂ where 2K/ε₂ belongs."""
+    patch.setattr(SparseVector, "scale", property(lambda m: exact.ratio_up(m.lipschitz, m._epsilons[1])))
+
+
+def unconcentrated_gaussian(patch: pytest.MonkeyPatch) -> None:
+    """K/√(4ρ) where K/√(2ρ) belongs."""
+    patch.setattr(
+        Gaussian, "scale", property(lambda m: exact.ratio_up(m.lipschitz, exact.sqrt_down(4 * m.guarantee.rho)))
+    )
+
+
+def no_threshold_noise(patch: pytest.MonkeyPatch) -> None:
+    """The sparse vector technique with its threshold in the clear, in law and sampler."""
+    patch.setattr(SparseVector, "threshold_scale", 1e-3)
+
+
+def no_threshold_noise_drawn(patch: pytest.MonkeyPatch) -> None:
+    """A sampler that forgets the threshold's noise, beside probabilities that do not."""
+
+    def sample(m: SparseVector, values: Floats, threshold: float, source: Source) -> int | None:
+        return Walk(values, m.scale).halt(threshold, source, cyclic=m.cyclic)
+
+    patch.setattr(SparseVector, "sample", sample)
+
+
+def no_minimum_noise_drawn(patch: pytest.MonkeyPatch) -> None:
+    """A nearest neighbour whose smallest distance gets only one of its two noises."""
+
+    def visit(m: NearestNeighbour, walk: Walk, source: Source) -> int | None:
+        threshold = walk.smallest + m.gamma0 + m.scale * float(samplers.laplace(source))
+        return walk.halt(threshold, source, cyclic=True)
+
+    patch.setattr(NearestNeighbour, "visit", visit)
+
+
+def reused_noise(patch: pytest.MonkeyPatch) -> None:
+    """One normal variable for all coordinates of a point."""
+
+    def sample(m: Gaussian, center: Floats, source: Source) -> Floats:
+        noise = source.normal((*center.shape[:-1], 1)) * np.ones(center.shape)
+        return center + m.scale * noise
+
+    patch.setattr(Gaussian, "sample", sample)
+
+
+def exponential_radius(patch: pytest.MonkeyPatch) -> None:
+    """An exponential radius where Gamma(d) belongs."""
+    patch.setattr(samplers, "gamma", lambda source, shapes: source.exponential(len(shapes)))
+
+
+def stretched_laplace(patch: pytest.MonkeyPatch) -> None:
+    """Laplace noise 5% too short."""
+    patch.setattr(laplace_module, "spherical_laplace", lambda *a: 0.95 * spherical_laplace(*a))
+
+
+def metric_ignored(patch: pytest.MonkeyPatch) -> None:
+    """The constants of dist_2 for a guarantee under dist_inf."""
+    right = constants._SQUARES["mean"]
+    patch.setitem(constants._SQUARES, "mean", lambda n, d: (right(n, d)[1],) * 3)
+
+
+def summary_check(name: str) -> None:
+    """The oracle's check of a summary."""
+    test_oracle.check_single_step(SUMMARIES[name](4, 2, RHO))
+
+
+def rows_check() -> None:
+    """The samplers' check of points."""
+    test_samplers.test_points_of_one_tuple_get_noise_of_their_own(RHO)
+
+
+BUGS: list[tuple[Callable[[pytest.MonkeyPatch], None], Callable[[], Any]]] = [
+    (wrong_center, partial(summary_check, "center")),
+    (metric_ignored, partial(summary_check, "mean")),
+    (forgotten_k, partial(test_oracle.check_composition, RHO)),
+    (whole_epsilon_in_exponential, partial(test_oracle.check_exponential, 2)),
+    (whole_epsilon_in_sparse_vector, partial(test_oracle.check_sparse_vector, cyclic=False)),
+    (whole_epsilon_in_sparse_vector, partial(test_oracle.check_sparse_vector, cyclic=True)),
+    (no_threshold_noise, partial(test_oracle.check_sparse_vector, cyclic=False)),
+    (no_threshold_noise_drawn, partial(test_samplers.check_sparse_vector_sampler, cyclic=False)),
+    (no_minimum_noise_drawn, partial(test_samplers.check_neighbour_sampler, 0.0)),
+    (unconcentrated_gaussian, partial(test_oracle.check_additive, Gaussian(CGP(rho=3e-4), 2))),
+    (reused_noise, partial(test_samplers.check_additive_sampler, Gaussian(CGP(rho=3e-4), 3))),
+    (reused_noise, rows_check),
+    (exponential_radius, partial(test_samplers.check_additive_sampler, Laplace(EPSILON, 2))),
+    (stretched_laplace, partial(test_samplers.check_additive_sampler, Laplace(EPSILON, 2))),
+]
+
+
+@pytest.mark.parametrize(("plant", "check"), BUGS, ids=[f"{plant.__name__}-{i}" for i, (plant, _) in enumerate(BUGS)])
+def test_a_planted_bug_is_caught(
+    plant: Callable[[pytest.MonkeyPatch], None], check: Callable[[], Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The check passes on the package as it is and fails with the bug in it."""
+    check()
+    plant(monkeypatch)
+    with pytest.raises(AssertionError):
+        check()

@@ -1,0 +1,267 @@
+"""Every sampler follows its exact density or probabilities, and a scale that is 5% off is noticed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from geoveil.mechanisms import (
+    Additive,
+    Copies,
+    Exponential,
+    Gaussian,
+    Laplace,
+    NearestNeighbour,
+    SparseVector,
+    Walk,
+)
+from geoveil.mechanisms.sparse_vector import halting_probabilities
+from geoveil.noise import Entropy, Experiment, Source, gamma, gumbel, laplace, source_of
+from geoveil.privacy import CGP, GP
+from geoveil.queries.points import Points, ask_people
+from tests.oracle import Floats
+
+RHO, EPSILON = CGP(rho=1e-4), GP(epsilon=0.02)
+#: With fixed seeds a test either always passes or never; this is how likely a right sampler was to get a bad seed.
+FALSE_ALARM = 1e-6
+DRAWS = 300_000
+
+
+def sources() -> list[Source]:
+    """The numpy path, and the operating system's with its bytes replaced by repeatable ones."""
+    return [Experiment(np.random.default_rng(1)), Entropy(read=np.random.default_rng(2).bytes)]
+
+
+def fits(sample: Floats, cdf: Callable[[Floats], Floats]) -> bool:
+    """Whether a sample passes the Kolmogorov-Smirnov test."""
+    return bool(stats.kstest(sample, cdf).pvalue > FALSE_ALARM)
+
+
+@pytest.mark.parametrize("source", sources(), ids=["numpy", "entropy"])
+@pytest.mark.parametrize(
+    ("draw", "law"),
+    [
+        (lambda source: source.uniform(DRAWS), stats.uniform()),
+        (lambda source: source.normal(DRAWS), stats.norm()),
+        (lambda source: source.exponential(DRAWS), stats.expon()),
+        (lambda source: laplace(source, DRAWS), stats.laplace()),
+        (lambda source: gumbel(source, DRAWS), stats.gumbel_r()),
+        (lambda source: gamma(source, np.full(DRAWS, 2)), stats.gamma(2)),
+        (lambda source: gamma(source, np.tile([1, 5], DRAWS // 2))[1::2], stats.gamma(5)),
+    ],
+    ids=["uniform", "normal", "exponential", "laplace", "gumbel", "gamma", "mixed gamma"],
+)
+def test_basic_variables_follow_their_law(
+    source: Source, draw: Callable[[Source], Floats], law: stats.rv_continuous
+) -> None:
+    """Each variable passes a goodness-of-fit test that rejects the same variable stretched by 5%."""
+    sample = draw(source)
+    assert fits(sample, law.cdf)
+    assert not fits(1.05 * sample, law.cdf)
+
+
+def length_cdf(mechanism: Additive) -> Callable[[Floats], Floats]:
+    """The exact distribution of the noise's length, from the densities of the theorems."""
+    d, scale = mechanism.dimension, mechanism.scale
+    if isinstance(mechanism, Gaussian):
+        return stats.chi(d, scale=scale).cdf  # type: ignore[no-any-return]
+    return stats.gamma(d, scale=scale).cdf  # type: ignore[no-any-return]
+
+
+def draw(mechanism: Additive) -> Floats:
+    """Many releases of the value 0."""
+    center = np.zeros(mechanism.dimension)
+    source = Experiment(np.random.default_rng(4))
+    return np.array([mechanism.sample(center, source) for _ in range(40_000)])
+
+
+def check_additive_sampler(mechanism: Additive, noise: Floats | None = None) -> None:
+    """Length, direction and independence of the noise."""
+    noise = draw(mechanism) if noise is None else noise
+    d = mechanism.dimension
+    lengths = np.linalg.norm(noise, axis=1)
+    assert fits(lengths, length_cdf(mechanism))
+    if d == 1:
+        assert abs((noise > 0).mean() - 0.5) < 5 * 0.5 / math.sqrt(len(noise))
+        return
+    # The square of a coordinate of a uniform direction is Beta(1/2, (d-1)/2); so is that along any other axis.
+    for axis in (np.eye(d)[0], np.ones(d) / math.sqrt(d), np.array([(-1) ** j for j in range(d)]) / math.sqrt(d)):
+        share = (noise @ axis / lengths) ** 2
+        assert fits(share, stats.beta(0.5, (d - 1) / 2).cdf)
+        assert abs((noise @ axis > 0).mean() - 0.5) < 5 * 0.5 / math.sqrt(len(noise))
+    assert fits(lengths[noise[:, 0] > 0], length_cdf(mechanism))
+
+
+ADDITIVE = [Gaussian(RHO, 1, 2.0), Gaussian(RHO, 3), Laplace(EPSILON, 1), Laplace(EPSILON, 2, 2.0), Laplace(EPSILON, 5)]
+
+
+@pytest.mark.parametrize("mechanism", ADDITIVE, ids=lambda m: f"{type(m).__name__} {m.dimension}")
+def test_additive_noise_follows_its_density(mechanism: Additive) -> None:
+    """Lengths, directions and quantiles follow the theorem's law; noise stretched or shrunk by 5% is noticed."""
+    noise = draw(mechanism)
+    check_additive_sampler(mechanism, noise)
+    for stretch in (1.05, 0.95):
+        assert not fits(stretch * np.linalg.norm(noise, axis=1), length_cdf(mechanism))
+    d = mechanism.dimension
+    for beta in (0.5, 0.05, 0.001):
+        for blocks, lengths in ((1, np.linalg.norm(noise, axis=1)), (d, np.abs(noise).max(axis=1))):
+            exceeded = int((lengths > mechanism.error(beta, blocks=blocks)).sum())
+            assert stats.binomtest(exceeded, len(noise), beta).pvalue > FALSE_ALARM
+        exceeded = int((np.abs(noise[:, 0]) > mechanism.error(beta, blocks=d, each=True)).sum())
+        assert stats.binomtest(exceeded, len(noise), beta).pvalue > FALSE_ALARM
+
+
+def check_rows_are_independent(noise: Floats) -> None:
+    """No row or column of the noise repeats or correlates with another, in value or in size."""
+    assert len(np.unique(noise)) == noise.size
+    for values in (noise, np.abs(noise)):
+        correlation = np.corrcoef(values.T)
+        bound = 5.5 / math.sqrt(len(noise))
+        assert np.abs(correlation - np.diag(np.diag(correlation))).max() < bound
+        assert abs(np.corrcoef(values[:-1].ravel(), values[1:].ravel())[0, 1]) < bound
+
+
+@pytest.mark.parametrize("guarantee", [RHO, EPSILON], ids=["CGP", "GP"])
+def test_points_of_one_tuple_get_noise_of_their_own(guarantee: CGP | GP) -> None:
+    """Under CGP rows and coordinates are independent; under GP rows are."""
+    n = 50_000
+    for source in (Experiment(np.random.default_rng(5)), source_of(None)):
+        noise = Points(n, 2, guarantee).ask(np.zeros((n, 2)), source).value
+        if guarantee == RHO:
+            check_rows_are_independent(noise)
+        else:
+            check_rows_are_independent(np.linalg.norm(noise, axis=1).reshape(-1, 2))
+
+
+@pytest.mark.parametrize(
+    "guarantee", [RHO, EPSILON, GP(epsilon=0.02, metric="2")], ids=["Gaussian", "copies", "one vector"]
+)
+def test_people_get_the_noise_of_their_own_tuple(guarantee: CGP | GP) -> None:
+    """Noise for many people at once has each person's law, as if they had been asked one by one."""
+    sizes = np.tile([1, 3], 40_000)
+    queries = [Points(int(n), 2, guarantee) for n in (1, 3)] * 40_000
+    noise = ask_people(queries, sizes, np.zeros((sizes.sum(), 2)), Experiment(np.random.default_rng(6)))
+    for n, rows in ((1, noise[::4]), (3, np.delete(noise, np.s_[::4], axis=0))):
+        mechanism = Points(n, 2, guarantee).mechanism
+        if isinstance(mechanism, Copies):
+            lengths, law = np.linalg.norm(rows, axis=1), length_cdf(mechanism.single)
+        else:
+            lengths, law = np.linalg.norm(rows.reshape(-1, 2 * n), axis=1), length_cdf(mechanism)
+        assert fits(lengths, law)
+        assert not fits(1.05 * lengths, law)
+
+
+def fits_counts(counts: Floats, probabilities: Floats) -> bool:
+    """Whether counts of outcomes pass the chi-square test."""
+    return bool(stats.chisquare(counts, probabilities / probabilities.sum() * counts.sum()).pvalue > FALSE_ALARM)
+
+
+def count(sample: Callable[[Source], int | None], outcomes: int, draws: int) -> Floats:
+    """How often each outcome comes; None is the last."""
+    source = Experiment(np.random.default_rng(8))
+    found = [sample(source) for _ in range(draws)]
+    return np.bincount([outcomes - 1 if j is None else j for j in found], minlength=outcomes).astype(float)
+
+
+def check_exponential_sampler() -> None:
+    """Counts against probabilities, and against those of a scale 5% off."""
+    mechanism = Exponential(RHO)
+    scores = mechanism.scale * np.array([0.0, 1.0, 2.5, 4.0])
+    counts = count(lambda source: mechanism.sample(scores, source), 4, 100_000)
+    assert fits_counts(counts, np.exp(mechanism.log_probabilities(scores)))
+    assert not fits_counts(counts, np.exp(mechanism.log_probabilities(1.05 * scores)))
+
+
+def test_exponential_mechanism_follows_its_probabilities() -> None:
+    """Choices come as often as they should."""
+    check_exponential_sampler()
+
+
+def check_sparse_vector_sampler(*, cyclic: bool) -> None:
+    """Counts against probabilities, and against those of a scale 5% off."""
+    mechanism = SparseVector(RHO, cyclic=cyclic)
+    values = mechanism.scale * np.array([3.0, 4.0, 2.0, 6.0])
+    counts = count(lambda source: mechanism.sample(values, 0.0, source), 4 + (not cyclic), 60_000)
+    assert fits_counts(counts, mechanism.probabilities(values, 0.0))
+    assert not fits_counts(counts, mechanism.probabilities(1.05 * values, 0.0))
+
+
+@pytest.mark.parametrize("cyclic", [False, True], ids=["finite", "cyclic"])
+def test_sparse_vector_follows_its_probabilities(cyclic: bool) -> None:
+    """Walks halt where they should, as often as they should."""
+    check_sparse_vector_sampler(cyclic=cyclic)
+
+
+def check_neighbour_sampler(gamma0: float) -> None:
+    """Counts against probabilities, and against those of a scale 5% off."""
+    mechanism = NearestNeighbour(RHO, gamma0 * NearestNeighbour(RHO).scale)
+    values = mechanism.scale * np.array([7.0, 0.0, 5.0, 9.0])
+    walk = Walk(values, 2 * mechanism.scale)
+    counts = count(lambda source: mechanism.visit(walk, source), 4, 60_000)
+    assert fits_counts(counts, mechanism.probabilities(values))
+    assert not fits_counts(counts, mechanism.probabilities(1.05 * values))
+
+
+@pytest.mark.parametrize("gamma0", [0.0, -6.0, 3.0])
+def test_nearest_neighbour_follows_its_probabilities(gamma0: float) -> None:
+    """Neighbours come as often as they should, for every γ0."""
+    check_neighbour_sampler(gamma0)
+
+
+class Given(Source):
+    """A source that gives chosen values."""
+
+    inexact = "chosen"
+
+    def __init__(self, *, exponential: float = 0.0, uniform: float = 0.0) -> None:
+        self._exponential, self._uniform = exponential, uniform
+
+    def uniform(self, size: int | tuple[int, ...]) -> Floats:
+        return np.full(size, self._uniform)
+
+    def normal(self, size: int | tuple[int, ...]) -> Floats:
+        raise AssertionError("a walk draws no normal variable")
+
+    def exponential(self, size: int | tuple[int, ...]) -> Floats:
+        return np.full(size, self._exponential)
+
+
+@pytest.mark.parametrize("threshold", [-1e5, -60.0, -30.0, -9.0, -3.0, 0.0, 2.0, 30.0, 1e4])
+def test_a_walk_halts_where_the_cumulated_probability_says(threshold: float) -> None:
+    """For chosen random variables the walk gives the position that inverts its exact law, whatever the threshold."""
+    values = np.random.default_rng(9).uniform(0, 20, size=5000)
+    walk = Walk(values, 1.0)
+    removed = np.argsort(values)[:40]
+    for j in removed:
+        walk.remove(int(j))
+    values[removed] = np.inf
+    law = halting_probabilities(values, np.array([threshold]), 1.0, cyclic=False)[0]
+    cyclic_law = np.cumsum(law[:-1] / law[:-1].sum()) if law[:-1].sum() > 0 else None
+    for u in np.linspace(0.001, 0.999, 41):
+        found = walk.halt(threshold, Given(exponential=-math.log1p(-u)), cyclic=False)
+        expected = int(np.searchsorted(np.cumsum(law), u, side="right"))
+        assert found == (expected if expected < 5000 else None)
+        if cyclic_law is not None:
+            found = walk.halt(threshold, Given(exponential=1e9, uniform=float(u)), cyclic=True)
+            expected = int(np.searchsorted(cyclic_law, u, side="right"))
+            assert found == expected or threshold > 20  # a walk below the threshold cannot survive a pass
+        assert found not in set(removed)
+
+
+def test_a_walk_far_below_every_value_prefers_the_nearest() -> None:
+    """As γ0 tends to -∞ the law tends to that of the exponential mechanism, with no loss of precision."""
+    values = np.array([0.0, 1.0, 2.0, 50.0])
+    weights = np.exp(-values)
+    for threshold in (-50.0, -1e3, -1e6):
+        walk = Walk(values, 1.0)
+        found = [walk.halt(threshold, Given(uniform=u), cyclic=True) for u in np.linspace(0.0005, 0.9995, 1000)]
+        assert [found.count(j) for j in range(4)] == pytest.approx(1000 * weights / weights.sum(), abs=1)
+
+
+def test_the_operating_systems_entropy_never_repeats() -> None:
+    """Two sources without a generator give different noise."""
+    assert (source_of(None).normal(10) != source_of(None).normal(10)).all()
