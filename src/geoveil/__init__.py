@@ -2,7 +2,7 @@
 
 from geoveil import errors
 from geoveil._version import __version__
-from geoveil.api import (
+from geoveil.api.questions import (
     answer,
     bounds,
     center,

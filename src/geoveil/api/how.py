@@ -29,7 +29,12 @@ class How(TypedDict, total=False):
 
 _DEFAULTS = {"method": "paper"}
 
-_PARAMETERS = """
+_SUBJECT = """
+    x : array, GeoSeries, GeoDataFrame or shapely MultiPoint
+        The points, in metres.
+"""
+
+_SHARED = """
     rho : float, str, Decimal, Fraction or CGP
         The budget for concentrated geo-privacy, per square metre. Give this or `epsilon`.
     epsilon : float, str, Decimal, Fraction or GP
@@ -47,15 +52,21 @@ _PARAMETERS = """
 
 
 def question(function: F) -> F:
-    """Write the shared keywords, once, into a function's signature and documentation."""
+    """Write x and the shared keywords, once, into a function's signature and documentation."""
     signature = inspect.signature(function)
     own = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
     shared = [
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=_DEFAULTS.get(name), annotation=annotation)
+        inspect.Parameter(
+            name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=_DEFAULTS.get(name),
+            annotation=getattr(annotation, "__forward_arg__", annotation),
+        )
         for name, annotation in How.__annotations__.items()
     ]
     function.__signature__ = signature.replace(parameters=[*own, *shared])  # type: ignore[attr-defined]
-    text = inspect.getdoc(function) or ""
-    head, _, tail = text.partition("\n\nReturns\n")
-    function.__doc__ = head + inspect.cleandoc(_PARAMETERS).join(["\n", "\n\nReturns\n"]) + tail
+    head, _, tail = inspect.cleandoc(function.__doc__ or "").partition("\n\nReturns\n")
+    head, _, described = head.partition("\n\nParameters\n----------\n")
+    parameters = [inspect.cleandoc(text) for text in (_SUBJECT, described, _SHARED) if text]
+    function.__doc__ = "\n".join([f"{head}\n\nParameters\n----------", *parameters, f"\nReturns\n{tail}"])
     return function

@@ -57,13 +57,8 @@ def _ask(query: type[Query], x: Any, how: How, options: Callable[[Form], dict[st
 
 
 @question
-def points(x: Any, /, **how: Unpack[How]) -> Release:
+def points(x: Any, **how: Unpack[How]) -> Release:
     """Release every point of a tuple: a place, a set of places or a trajectory.
-
-    Parameters
-    ----------
-    x : array, GeoSeries, GeoDataFrame or shapely MultiPoint
-        The points, in metres.
 
     Returns
     -------
@@ -95,7 +90,7 @@ def points(x: Any, /, **how: Unpack[How]) -> Release:
 
 @question
 def nearest(
-    x: Any, p: Any, /, *, k: int, locations: float | None = None, gamma0: float = 0.0, **how: Unpack[How]
+    x: Any, p: Any, *, k: int, locations: float | None = None, gamma0: float = 0.0, **how: Unpack[How]
 ) -> Release:
     """Find the k points nearest to a public place.
 
@@ -104,8 +99,6 @@ def nearest(
 
     Parameters
     ----------
-    x : array, GeoSeries, GeoDataFrame or shapely MultiPoint
-        The points, in metres.
     p : array or shapely Point
         The place, in the coordinate system of x.
     k : int
@@ -139,7 +132,6 @@ def nearest(
 @question
 def hull(
     x: Any,
-    /,
     *,
     k: int | Literal["optimal", "authors"] = "optimal",
     share: float = 0.5,
@@ -148,12 +140,10 @@ def hull(
     beta: float = 0.1,
     **how: Unpack[How],
 ) -> Release:
-    """Release the convex hull of the points.
+    """Release the convex hull of the points, in two or more dimensions.
 
     Parameters
     ----------
-    x : array, GeoSeries, GeoDataFrame or shapely MultiPoint
-        The points, in metres; d ≥ 2.
     k : int, "optimal" or "authors"
         How many probes stand around the points: those that minimise the error bound, or as in the experiments of the
         paper's authors.
@@ -188,13 +178,11 @@ def hull(
 
 
 @question
-def first_within(x: Any, p: Any, /, *, radius: float, **how: Unpack[How]) -> Release:
-    """Find the first point within a radius of a public place.
+def first_within(x: Any, p: Any, *, radius: float, **how: Unpack[How]) -> Release:
+    """Find the first point, in their order, within a radius of a public place.
 
     Parameters
     ----------
-    x : array, GeoSeries, GeoDataFrame or shapely MultiPoint
-        The points, in metres, in their order.
     p : array or shapely Point
         The place, in the coordinate system of x.
     radius : float
@@ -219,13 +207,11 @@ def first_within(x: Any, p: Any, /, *, radius: float, **how: Unpack[How]) -> Rel
 
 
 @question
-def distance(x: Any, p: Any, /, **how: Unpack[How]) -> Release:
+def distance(x: Any, p: Any, **how: Unpack[How]) -> Release:
     """Release the distance from a public place to the nearest of the points.
 
     Parameters
     ----------
-    x : array, GeoSeries, GeoDataFrame or shapely MultiPoint
-        The points, in metres.
     p : array or shapely geometry
         A place, line or area, in the coordinate system of x.
 
@@ -271,7 +257,6 @@ def _distances_to_geometry(x: Any, geometry: Any) -> Any:
 def answer(
     fn: Callable[[Any], ArrayLike] | Lipschitz,
     x: Any,
-    /,
     *,
     lipschitz: float | None = None,
     size: int = 1,
@@ -284,8 +269,6 @@ def answer(
     fn : callable or Lipschitz
         Takes an (n, d) array in metres, gives a number or a vector. The guarantee is only as good as the claim that
         ‖fn(x) - fn(x')‖ ≤ lipschitz · dist(x, x').
-    x : array, GeoSeries, GeoDataFrame or shapely MultiPoint
-        The points, in metres.
     lipschitz : float, optional
         The constant; a `Lipschitz` carries its own.
     size : int
@@ -325,13 +308,8 @@ def answer(
 
 
 @question
-def center(x: Any, /, **how: Unpack[How]) -> Release:
+def center(x: Any, **how: Unpack[How]) -> Release:
     """Release the middle of the bounding box: √d-Lipschitz.
-
-    Parameters
-    ----------
-    x : array, GeoSeries, GeoDataFrame or shapely MultiPoint
-        The points, in metres.
 
     Returns
     -------
@@ -342,13 +320,8 @@ def center(x: Any, /, **how: Unpack[How]) -> Release:
 
 
 @question
-def mean(x: Any, /, **how: Unpack[How]) -> Release:
+def mean(x: Any, **how: Unpack[How]) -> Release:
     """Release the mean of the points: 1-Lipschitz.
-
-    Parameters
-    ----------
-    x : array, GeoSeries, GeoDataFrame or shapely MultiPoint
-        The points, in metres.
 
     Returns
     -------
@@ -359,13 +332,8 @@ def mean(x: Any, /, **how: Unpack[How]) -> Release:
 
 
 @question
-def median(x: Any, /, **how: Unpack[How]) -> Release:
+def median(x: Any, **how: Unpack[How]) -> Release:
     """Release the median of each coordinate: √d-Lipschitz.
-
-    Parameters
-    ----------
-    x : array, GeoSeries, GeoDataFrame or shapely MultiPoint
-        The points, in metres.
 
     Returns
     -------
@@ -380,13 +348,8 @@ def median(x: Any, /, **how: Unpack[How]) -> Release:
 
 
 @question
-def bounds(x: Any, /, **how: Unpack[How]) -> Release:
+def bounds(x: Any, **how: Unpack[How]) -> Release:
     """Release the bounding box: √(2d)-Lipschitz.
-
-    Parameters
-    ----------
-    x : array, GeoSeries, GeoDataFrame or shapely MultiPoint
-        The points, in metres.
 
     Returns
     -------
@@ -397,13 +360,8 @@ def bounds(x: Any, /, **how: Unpack[How]) -> Release:
 
 
 @question
-def radius(x: Any, /, **how: Unpack[How]) -> Release:
+def radius(x: Any, **how: Unpack[How]) -> Release:
     """Release the radius of the smallest ball that contains the points: 1-Lipschitz.
-
-    Parameters
-    ----------
-    x : array, GeoSeries, GeoDataFrame or shapely MultiPoint
-        The points, in metres.
 
     Returns
     -------
@@ -414,13 +372,8 @@ def radius(x: Any, /, **how: Unpack[How]) -> Release:
 
 
 @question
-def radius_of_gyration(x: Any, /, **how: Unpack[How]) -> Release:
+def radius_of_gyration(x: Any, **how: Unpack[How]) -> Release:
     """Release the root mean square distance of the points from their mean: 1-Lipschitz.
-
-    Parameters
-    ----------
-    x : array, GeoSeries, GeoDataFrame or shapely MultiPoint
-        The points, in metres.
 
     Returns
     -------
@@ -431,13 +384,8 @@ def radius_of_gyration(x: Any, /, **how: Unpack[How]) -> Release:
 
 
 @question
-def diameter(x: Any, /, **how: Unpack[How]) -> Release:
+def diameter(x: Any, **how: Unpack[How]) -> Release:
     """Release the largest distance between two of the points: 2-Lipschitz.
-
-    Parameters
-    ----------
-    x : array, GeoSeries, GeoDataFrame or shapely MultiPoint
-        The points, in metres.
 
     Returns
     -------
