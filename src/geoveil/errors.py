@@ -54,7 +54,10 @@ class InvalidInput(GeoveilError, ValueError):
         self.remedy = remedy
 
     def __str__(self) -> str:
-        shown = repr(self.value)
+        try:
+            shown = repr(self.value)
+        except ValueError:  # Python writes no whole number of more than some thousand digits
+            shown = f"a {type(self.value).__name__} too large to write"
         if len(shown) > 120:
             shown = shown[:117] + "..."
         return f"{self.argument} = {shown}: must be {self.allowed}. {self.remedy}"

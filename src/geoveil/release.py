@@ -150,7 +150,13 @@ class Release:
             account["mechanism"] = _described(self.answers[0])
             account["radius_95"] = radius
         else:
-            account["mechanism"] = sorted({m.describe()["name"] for a in self.answers for m in a.mechanisms})
+            scales: dict[str, set[float]] = {}
+            for mechanism in {id(m): m for a in self.answers for m in a.mechanisms}.values():
+                scales.setdefault(type(mechanism).__name__, set()).add(mechanism.scale)
+            account["mechanism"] = [
+                {"name": name, "scale": {"smallest": min(found), "largest": max(found)}}
+                for name, found in scales.items()
+            ]
             account["radius_95"] = {"smallest": float(radius.min()), "largest": float(radius.max())}
         return account
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from geoveil.errors import IncompatibleGuarantees, InvalidData, InvalidParameter
+from geoveil.errors import IncompatibleGuarantees, InvalidParameter
 from geoveil.geo import Form, enter
 from geoveil.geo.forms import FrameForm, Index
 from geoveil.noise import Source, source_of
@@ -16,6 +16,7 @@ from geoveil.privacy import CGP, GP, Guarantee, Metric, as_metric
 from geoveil.privacy.exact import Number
 from geoveil.queries import Answer, Points, Query
 from geoveil.queries.points import ask_people
+from geoveil.queries.summaries import LipschitzQuery
 from geoveil.release import Release
 
 __all__ = ["Make", "ask", "budget"]
@@ -101,24 +102,28 @@ def _ask_people(make: Make, form: Form, guarantee: Guarantee, source: Source, by
     import pandas as pd
 
     codes, persons = pd.factorize(form.people(by))
-    if (codes < 0).any():
-        raise InvalidData("by", None, "a label for every point", f"{int((codes < 0).sum())} points have none.")
     persons = pd.Index(persons, name=by if isinstance(by, str) else "person")
     sizes = np.bincount(codes)
     rows = np.argsort(codes, kind="stable")
     dimension = form.coords.shape[1]
     # Queries of persons with equally many points are the same.
     by_size = {int(n): make(form, int(n), dimension, guarantee) for n in np.unique(sizes)}
-    queries = [by_size[int(n)] for n in sizes]
+    queries: list[Any] = [by_size[int(n)] for n in sizes]
     if isinstance(queries[0], Points):
         return _points_of_people(form, by_size, queries, sizes, rows, source, by, persons)
-    answers = []
-    for query, group in zip(queries, np.split(rows, np.cumsum(sizes)[:-1]), strict=True):
-        answer = query.ask(form.coords[group], source)
-        if query.kind in ("positions", "position") and answer.value is not None:
-            answer = _renamed(answer, group)
-        answers.append(answer)
-    return _release(form, _frame(form, answers, persons), tuple(answers), source, by=persons)
+    groups = np.split(rows, np.cumsum(sizes)[:-1])
+    if isinstance(queries[0], LipschitzQuery):
+        # Everyone's value is there before anyone's noise is drawn: a function that fails one person fails all.
+        values = [query.evaluate(form.coords[group]) for query, group in zip(queries, groups, strict=True)]
+        answers = [query.release(value, source) for query, value in zip(queries, values, strict=True)]
+    else:
+        answers = [
+            _renamed(query.ask(form.coords[group], source), group)
+            for query, group in zip(queries, groups, strict=True)
+        ]
+    released = [answer.coords for answer in answers if answer.coords is not None]
+    coords = np.concatenate(released) if released else None
+    return _release(form, _frame(form, answers, persons), tuple(answers), source, coords=coords, by=persons)
 
 
 def _points_of_people(
@@ -142,7 +147,9 @@ def _points_of_people(
 
 
 def _renamed(answer: Answer, group: Index) -> Answer:
-    """Positions among one person's points, as positions among all."""
+    """Positions among one person's points, if that is the answer, as positions among all."""
+    if answer.value is None or answer.query.kind not in ("positions", "position"):
+        return answer
     return replace(answer, value=group[answer.value])
 
 
@@ -163,7 +170,8 @@ def _frame(form: Form, answers: list[Answer], persons: Any) -> Any:
         return geopandas.GeoDataFrame(geometry=values, index=persons, crs=form.crs)
     if isinstance(values[0], np.ndarray) and values[0].ndim == 1:
         return pd.DataFrame(np.array(values), index=persons, columns=_columns(query, len(values[0])))
-    return pd.DataFrame({query.name: pd.Series(values, index=persons, dtype=object if query.kind == "body" else None)})
+    kept = object if query.kind in ("body", "position") else None  # labels stay what they are beside None
+    return pd.DataFrame({query.name: pd.Series(values, index=persons, dtype=kept)})
 
 
 def _columns(query: Query, size: int) -> list[str]:

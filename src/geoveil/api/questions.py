@@ -8,6 +8,7 @@ from typing import Any, Literal, Unpack
 
 from numpy.typing import ArrayLike
 
+from geoveil import checks
 from geoveil.api.ask import ask
 from geoveil.api.how import How, question
 from geoveil.errors import InvalidParameter
@@ -16,7 +17,6 @@ from geoveil.mechanisms import Lipschitz
 from geoveil.privacy import Guarantee, as_metric
 from geoveil.privacy.metrics import distances
 from geoveil.queries import SUMMARIES, Distance, FirstWithin, Hull, Nearest, OwnQuery, Points, Query
-from geoveil.queries.query import check_count, check_place
 from geoveil.release import Release
 
 __all__ = [
@@ -233,7 +233,7 @@ def distance(x: Any, p: Any, **how: Unpack[How]) -> Release:
     def options(form: Form) -> dict[str, Any]:
         dimension = form.coords.shape[1]
         if not isinstance(p, shapely.Geometry) or isinstance(p, shapely.Point):
-            place = check_place("p", form.public_place("p", p), dimension)
+            place = checks.place("p", form.public_place("p", p), dimension)
             return {"measure": functools.partial(_distances, p=place)}
         if dimension != 2 or p.is_empty:
             raise InvalidParameter("p", p, "a geometry that is not empty, with x in the plane", "Give coordinates.")
@@ -303,7 +303,7 @@ def answer(
         raise InvalidParameter("lipschitz", None, "given", "It is how fast fn can change: 1 for a distance.")
     else:
         own = Lipschitz(fn, lipschitz, "inf" if metric is None else metric)
-    check_count("size", size, low=1, high=None, remedy="It is how many numbers fn gives.")
+    checks.count("size", size, low=1, remedy="It is how many numbers fn gives.")
     return _ask(OwnQuery, x, how, lambda _: {"own": own, "numbers": size})
 
 

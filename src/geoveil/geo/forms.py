@@ -7,15 +7,19 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
+from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from geoveil.errors import InvalidData
+from geoveil.errors import InvalidData, InvalidParameter
 from geoveil.geo.systems import metres_per_unit
 
 __all__ = ["Floats", "Form", "Index", "enter"]
+
+#: Squares of larger coordinates may overflow.
+FARTHEST = 1e100
 
 Floats = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -72,12 +76,7 @@ class Form(ABC):
 
     def people(self, by: Any) -> Any:
         """A label for each point, from the caller's labels."""
-        labels = np.asarray(by)
-        if labels.shape != (len(self.coords),):
-            raise InvalidData(
-                "by", labels.shape, f"{len(self.coords)} labels, one for each point", "Give an array of labels."
-            )
-        return labels
+        return _labels(by, len(self.coords))
 
     def public_place(self, argument: str, place: Any) -> Floats:
         """A public place in the form's own system, as metres."""
@@ -94,6 +93,8 @@ class Form(ABC):
         """A public geometry in the form's own system, as metres."""
         import shapely
 
+        if geometry.is_empty or not np.isfinite(shapely.get_coordinates(geometry)).all():
+            raise InvalidParameter("p", geometry, "a geometry with finite coordinates", "Mend it, or give (x, y).")
         return shapely.transform(geometry, lambda coords: coords * self.unit)
 
 
@@ -147,20 +148,12 @@ class FrameForm(Form):
         return self._frame.index[self._rows[positions]]
 
     def people(self, by: Any) -> Any:
-        import geopandas
-
         if isinstance(by, str):
-            if not isinstance(self._frame, geopandas.GeoDataFrame) or by not in self._frame.columns:
-                columns = list(getattr(self._frame, "columns", []))
+            columns = [name for name in getattr(self._frame, "columns", []) if name != self._frame.geometry.name]
+            if by not in columns:
                 raise InvalidData("by", by, f"a column of x, one of {columns}", "Or give a label for each row.")
-            labels = np.asarray(self._frame[by])
-        else:
-            labels = np.asarray(by)
-        if labels.shape != (len(self._frame),):
-            raise InvalidData(
-                "by", labels.shape, f"{len(self._frame)} labels, one for each row", "Or name a column of x."
-            )
-        return labels[self._rows]
+            by = self._frame[by]
+        return _labels(by, len(self._frame))[self._rows]
 
     def with_people(self, released: Any, by: Any) -> Any:
         """Released rows with the column that says whose they are."""
@@ -175,14 +168,15 @@ def enter(x: Any) -> Form:
     coords = form.coords
     if len(coords) == 0:
         raise InvalidData("x", coords.shape, "at least one point", "There is nothing to release.")
-    bad = ~np.isfinite(coords).all(axis=1)
+    # A comparison with NaN is false.
+    bad = ~(np.abs(coords) <= FARTHEST).all(axis=1)
     if bad.any():
         first = int(bad.argmax())
         raise InvalidData(
             f"x[{first}]",
             coords[first].tolist(),
-            "finite coordinates",
-            f"{int(bad.sum())} of {len(coords)} points are NaN or infinite: drop or mend them first.",
+            f"finite coordinates of at most {FARTHEST:g} m",
+            f"{int(bad.sum())} of {len(coords)} points are NaN, infinite or too far: drop or mend them first.",
         )
     return form
 
@@ -196,6 +190,8 @@ def _form(x: Any) -> Form:
     if hasattr(x, "geometry") and hasattr(x, "crs"):
         return FrameForm(x)
     try:
+        if isinstance(x, np.ma.MaskedArray) or np.asarray(x).dtype.kind not in "biufO":
+            raise TypeError
         array = np.asarray(x, dtype=float)
     except (TypeError, ValueError):
         raise InvalidData(
@@ -214,6 +210,28 @@ def _form(x: Any) -> Form:
             "Use x.reshape(1, -1) for one point, x.reshape(-1, 1) for points on a line.",
         )
     return ArrayForm(array)
+
+
+def _labels(by: Any, count: int) -> Any:
+    """One label for each of so many rows, none missing."""
+    import pandas as pd
+
+    allowed = f"{count} labels, one for each row: names or numbers of persons"
+    remedy = "Give an array of labels, or name a column of a frame."
+    if isinstance(by, str) or not hasattr(by, "__len__"):
+        raise InvalidData("by", by, allowed, remedy)
+    shape = getattr(by, "shape", (len(by),))
+    if shape != (count,):
+        raise InvalidData("by", shape, allowed, remedy)
+    # Through pandas, which keeps the number 1 apart from the word "1".
+    labels = pd.Series(by, dtype=None if hasattr(by, "dtype") else object).infer_objects()
+    missing = int(labels.isna().sum())
+    if missing:
+        raise InvalidData("by", by, allowed, f"{missing} points have none.")
+    odd = labels.dtype == object and any(not isinstance(v, Hashable) or hasattr(v, "geom_type") for v in labels)
+    if odd or str(labels.dtype) == "geometry":
+        raise InvalidData("by", str(labels.dtype), allowed, remedy)
+    return labels.array
 
 
 def _vertices(geometries: Any) -> tuple[Floats, Index]:

@@ -19,6 +19,7 @@ def metres_per_unit(crs: Any) -> float:
     allowed = "a projected system in metres or feet"
     if crs is None:
         raise InvalidCoordinateSystem("x.crs", None, allowed, "Say which one it is with x.set_crs(...). " + _REMEDY)
+    crs = _horizontal(crs)
     if not crs.is_projected:
         raise InvalidCoordinateSystem("x.crs", crs.name, f"{allowed}: degrees are not metres", _REMEDY)
     method = crs.coordinate_operation.method_name if crs.coordinate_operation else ""
@@ -27,3 +28,10 @@ def metres_per_unit(crs: Any) -> float:
             "x.crs", crs.name, f"{allowed}: a Mercator metre shrinks on the ground with latitude", _REMEDY
         )
     return float(crs.axis_info[0].unit_conversion_factor)
+
+
+def _horizontal(crs: Any) -> Any:
+    """The system of the plane inside one that adds heights or a datum shift."""
+    while crs.is_bound or crs.is_compound:
+        crs = crs.source_crs if crs.is_bound else crs.sub_crs_list[0]
+    return crs

@@ -7,8 +7,9 @@ from functools import cached_property
 
 import numpy as np
 
+from geoveil import checks
 from geoveil.mechanisms.laplace import Laplace
-from geoveil.mechanisms.mechanism import Additive, Floats, check_beta
+from geoveil.mechanisms.mechanism import Additive, Floats
 from geoveil.noise import Source, spherical_laplace
 from geoveil.privacy import Guarantee
 
@@ -63,7 +64,7 @@ class Copies(Additive):
 
     def error(self, beta: float, *, blocks: int = 1, each: bool = False) -> float:
         """The 1-β quantile of the longest row; `blocks` is the number of rows."""
-        check_beta(beta)
+        checks.beta(beta)
         if blocks != self.count:
             raise ValueError(f"blocks = {blocks}: must be the number of copies, {self.count}.")
         return self.single.error(beta if each else float(-np.expm1(np.log1p(-beta) / blocks)))

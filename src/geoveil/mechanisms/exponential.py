@@ -8,7 +8,8 @@ from functools import cached_property
 
 import numpy as np
 
-from geoveil.mechanisms.mechanism import Floats, Mechanism, check_beta, check_positive
+from geoveil import checks
+from geoveil.mechanisms.mechanism import LIPSCHITZ_REMEDY, Floats, Mechanism, pure_epsilon
 from geoveil.noise import Source, gumbel
 from geoveil.privacy import CGP, GP, exact
 
@@ -37,14 +38,13 @@ class Exponential(Mechanism):
     lipschitz: float = 1.0
 
     def __post_init__(self) -> None:
-        check_positive("lipschitz", self.lipschitz)
+        checks.positive("lipschitz", self.lipschitz, remedy=LIPSCHITZ_REMEDY)
 
     @cached_property
     def scale(self) -> float:
         """1/η in metres, rounded up: the scale of the Gumbel noise on the scores."""
-        if isinstance(self.guarantee, CGP):
-            return exact.ratio_up(self.lipschitz, exact.sqrt_down(2 * self.guarantee.rho))
-        return exact.ratio_up(2 * self.lipschitz, self.guarantee.epsilon)
+        factor = 1 if isinstance(self.guarantee, CGP) else 2
+        return exact.ratio_up(factor * self.lipschitz, pure_epsilon(self.guarantee))
 
     def sample(self, scores: Floats, source: Source) -> int:
         """The chosen position: the smallest score after subtracting Gumbel noise."""
@@ -62,7 +62,7 @@ class Exponential(Mechanism):
         -----
         The worst case has m-1 scores tied at t above the best: t = log((m-1)(1-β)/β)/η, exactly.
         """
-        check_beta(beta)
+        checks.beta(beta)
         if m == 1:
             return 0.0
         return self.scale * max(math.log((m - 1) * (1 - beta) / beta), 0.0)

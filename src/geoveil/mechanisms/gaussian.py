@@ -7,7 +7,8 @@ from functools import cached_property
 
 import numpy as np
 
-from geoveil.mechanisms.mechanism import Additive, Floats, check_beta, check_positive, value_axes
+from geoveil import checks
+from geoveil.mechanisms.mechanism import LIPSCHITZ_REMEDY, Additive, Floats, pure_epsilon, value_axes
 from geoveil.noise import Source
 from geoveil.privacy import CGP, exact
 
@@ -38,12 +39,12 @@ class Gaussian(Additive):
     lipschitz: float = 1.0
 
     def __post_init__(self) -> None:
-        check_positive("lipschitz", self.lipschitz)
+        checks.positive("lipschitz", self.lipschitz, remedy=LIPSCHITZ_REMEDY)
 
     @cached_property
     def scale(self) -> float:
         """σ in metres, rounded up."""
-        return exact.ratio_up(self.lipschitz, exact.sqrt_down(2 * self.guarantee.rho))
+        return exact.ratio_up(self.lipschitz, pure_epsilon(self.guarantee))
 
     def sample(self, center: Floats, source: Source) -> Floats:
         noise = source.normal(center.shape)
@@ -59,7 +60,7 @@ class Gaussian(Additive):
     def error(self, beta: float, *, blocks: int = 1, each: bool = False) -> float:
         from scipy.special import gammainccinv
 
-        check_beta(beta)
+        checks.beta(beta)
         if not each:
             # The longest of independent blocks: 1 - (1-β)^(1/blocks).
             beta = -np.expm1(np.log1p(-beta) / blocks)

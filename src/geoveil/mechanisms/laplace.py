@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 
 import numpy as np
 
+from geoveil import checks
 from geoveil.errors import IncompatibleGuarantees
-from geoveil.mechanisms.mechanism import Additive, Floats, check_beta, check_positive, value_axes
+from geoveil.mechanisms.mechanism import LIPSCHITZ_REMEDY, Additive, Floats, value_axes
 from geoveil.noise import Source, spherical_laplace
 from geoveil.privacy import GP, exact
 
@@ -41,7 +42,7 @@ class Laplace(Additive):
     lipschitz: float = 1.0
 
     def __post_init__(self) -> None:
-        check_positive("lipschitz", self.lipschitz)
+        checks.positive("lipschitz", self.lipschitz, remedy=LIPSCHITZ_REMEDY)
         if not self.guarantee.pure:
             raise IncompatibleGuarantees(f"{self.guarantee!r} is not pure; Laplace noise takes delta=0.")
 
@@ -66,10 +67,15 @@ class Laplace(Additive):
     def error(self, beta: float, *, blocks: int = 1, each: bool = False) -> float:
         from scipy.special import gammainccinv
 
-        check_beta(beta)
+        checks.beta(beta)
         if blocks == 1:
             return self.scale * float(gammainccinv(self.dimension, beta))
         return self.scale * _block_quantile(beta, self.dimension, blocks, 1 if each else blocks)
+
+
+@cache
+def _gauss_legendre(order: int) -> tuple[Floats, Floats]:
+    return np.polynomial.legendre.leggauss(order)
 
 
 def _block_quantile(beta: float, dimension: int, blocks: int, among: int) -> float:
@@ -79,7 +85,7 @@ def _block_quantile(beta: float, dimension: int, blocks: int, among: int) -> flo
 
     shape = (dimension + 1) / 2
     low, high = math.log(gammaincinv(shape, 1e-18)), math.log(gammainccinv(shape, 1e-18))
-    nodes, weights = np.polynomial.legendre.leggauss(400)
+    nodes, weights = _gauss_legendre(400)
     log_t = (high - low) / 2 * nodes + (high + low) / 2
     # The gamma density in log t, without its constant: the weights are normalised.
     log_weights = np.log(weights) + shape * log_t - np.exp(log_t)

@@ -5,13 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from geoveil import checks
 from geoveil.errors import IncompatibleGuarantees
-from geoveil.mechanisms.mechanism import Floats, check_positive
-from geoveil.privacy import Metric, as_metric, dist_inf
+from geoveil.mechanisms.mechanism import LIPSCHITZ_REMEDY, Floats
+from geoveil.privacy import Metric, as_metric, dist_inf, exact
 
 __all__ = ["Lipschitz"]
 
@@ -54,7 +56,7 @@ class Lipschitz:
     def __init__(
         self, function: Callable[[Floats], ArrayLike], constant: float, metric: str | Metric = dist_inf
     ) -> None:
-        check_positive("lipschitz", constant)
+        checks.positive("lipschitz", constant, remedy=LIPSCHITZ_REMEDY)
         object.__setattr__(self, "function", function)
         object.__setattr__(self, "constant", float(constant))
         object.__setattr__(self, "metric", as_metric(metric))
@@ -64,11 +66,11 @@ class Lipschitz:
 
     def then(self, outer: Callable[[Floats], ArrayLike], constant: float) -> Lipschitz:
         """outer(g(x)), for an `outer` that is Lipschitz with this constant between Euclidean spaces."""
-        check_positive("constant", constant)
-        return Lipschitz(lambda x: outer(self(x)), constant * self.constant, self.metric)
+        checks.positive("constant", constant, remedy=LIPSCHITZ_REMEDY)
+        return Lipschitz(lambda x: outer(self(x)), _product_up(constant, self.constant), self.metric)
 
     def __mul__(self, a: float) -> Lipschitz:
-        return Lipschitz(lambda x: a * self(x), abs(a) * self.constant, self.metric)
+        return Lipschitz(lambda x: a * self(x), _product_up(abs(a), self.constant), self.metric)
 
     __rmul__ = __mul__
 
@@ -91,8 +93,13 @@ class Lipschitz:
     def vector(*functions: Lipschitz) -> Lipschitz:
         """All of them as one vector; its constant is √(ΣK²), rounded up."""
         _, metric = _largest(functions)
-        constant = math.nextafter(math.hypot(*(g.constant for g in functions)) * (1 + 1e-15), math.inf)
-        return Lipschitz(lambda x: np.concatenate([np.ravel(g(x)) for g in functions]), constant, metric)
+        squares = sum(Fraction(g.constant) ** 2 for g in functions)
+        return Lipschitz(lambda x: np.concatenate([np.ravel(g(x)) for g in functions]), exact.root_up(squares), metric)
+
+
+def _product_up(a: float, b: float) -> float:
+    product = checks.positive("lipschitz", a * b, remedy=LIPSCHITZ_REMEDY)
+    return product if Fraction(product) >= Fraction(a) * Fraction(b) else math.nextafter(product, math.inf)
 
 
 def _largest(functions: tuple[Lipschitz, ...]) -> tuple[float, Metric]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from decimal import Decimal
 from typing import Any, TypeAlias
@@ -10,13 +9,15 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from geoveil.errors import IncompatibleGuarantees, InvalidParameter
+from geoveil.errors import IncompatibleGuarantees
 from geoveil.noise import Source
 from geoveil.privacy import CGP, GP, Guarantee, exact
 
-__all__ = ["Additive", "Floats", "Mechanism", "check_beta", "check_positive", "pure_epsilon", "value_axes"]
+__all__ = ["LIPSCHITZ_REMEDY", "Additive", "Floats", "Mechanism", "pure_epsilon", "value_axes"]
 
 Floats: TypeAlias = NDArray[np.float64]
+
+LIPSCHITZ_REMEDY = "It is how much faster than its input a function can move: 1 for a distance to a place."
 
 
 class Mechanism(ABC):
@@ -78,19 +79,7 @@ def value_axes(center: Floats) -> tuple[int, ...]:
 def pure_epsilon(guarantee: Guarantee) -> Decimal:
     """The ε of a pure ε-GP mechanism that meets the guarantee: √(2ρ) for CGP (the paper's Lemma 3.6)."""
     if isinstance(guarantee, CGP):
-        return exact.sqrt_down(2 * guarantee.rho)
+        return exact.sqrt_down(exact.multiply(Decimal(2), guarantee.rho))
     if isinstance(guarantee, GP) and guarantee.pure:
         return guarantee.epsilon
     raise IncompatibleGuarantees(f"{guarantee!r} cannot be met by a pure mechanism; give CGP or GP with delta=0.")
-
-
-def check_positive(argument: str, value: float) -> None:
-    """Refuse what is not a positive, finite number."""
-    if not 0 < value < math.inf:
-        raise InvalidParameter(argument, value, "positive and finite", "Give a number of metres, or a constant.")
-
-
-def check_beta(beta: float) -> None:
-    """Refuse what is not a probability strictly between 0 and 1."""
-    if not 0 < beta < 1:
-        raise InvalidParameter("beta", beta, "between 0 and 1", "error(0.05) is exceeded in 5% of releases at most.")

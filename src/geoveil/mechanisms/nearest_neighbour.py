@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from geoveil.errors import InvalidParameter
-from geoveil.mechanisms.mechanism import Floats, Mechanism, check_beta, pure_epsilon
+from geoveil import checks
+from geoveil.mechanisms.mechanism import Floats, Mechanism, pure_epsilon
 from geoveil.mechanisms.quadrature import laplace_log_cdf, panels
 from geoveil.mechanisms.sparse_vector import Walk, halting_probabilities
 from geoveil.noise import Source, laplace
@@ -42,8 +41,7 @@ class NearestNeighbour(Mechanism):
     gamma0: float = 0.0
 
     def __post_init__(self) -> None:
-        if not math.isfinite(self.gamma0):
-            raise InvalidParameter("gamma0", self.gamma0, "a finite number of metres", "The paper's default is 0.")
+        checks.number("gamma0", self.gamma0, remedy="It is in metres; the paper's default is 0.")
 
     @cached_property
     def scale(self) -> float:
@@ -80,7 +78,7 @@ class NearestNeighbour(Mechanism):
         """
         from scipy.optimize import brentq
 
-        check_beta(beta)
+        checks.beta(beta)
         if m == 1:
             return 0.0
         middle = self.gamma0 / self.scale

@@ -11,8 +11,8 @@ from functools import cached_property
 
 import numpy as np
 
-from geoveil.errors import InvalidParameter
-from geoveil.mechanisms.mechanism import Floats, Mechanism, check_beta, check_positive, pure_epsilon
+from geoveil import checks
+from geoveil.mechanisms.mechanism import LIPSCHITZ_REMEDY, Floats, Mechanism, pure_epsilon
 from geoveil.mechanisms.quadrature import laplace_log_cdf, panels
 from geoveil.noise import Source, laplace
 from geoveil.privacy import CGP, GP, exact
@@ -47,9 +47,8 @@ class SparseVector(Mechanism):
     split: float = 0.5
 
     def __post_init__(self) -> None:
-        check_positive("lipschitz", self.lipschitz)
-        if not 0 < self.split < 1:
-            raise InvalidParameter("split", self.split, "between 0 and 1", "The paper's is 0.5.")
+        checks.positive("lipschitz", self.lipschitz, remedy=LIPSCHITZ_REMEDY)
+        checks.number("split", self.split, above=0, below=1, remedy="The paper's is 0.5.")
 
     @property
     def _epsilons(self) -> tuple[Decimal, Decimal]:
@@ -88,7 +87,7 @@ class SparseVector(Mechanism):
         """
         from scipy.optimize import brentq
 
-        check_beta(beta)
+        checks.beta(beta)
         ratio = self.threshold_scale / self.scale
 
         def excess(width: float) -> float:

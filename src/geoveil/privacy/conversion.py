@@ -99,7 +99,7 @@ def rho_of(epsilon: float, *, delta: float, within: float, form: str) -> float:
 
     # The paper's lemma is the weakest form, so its ρ is a lower end; ε ≥ ρΔ·(1 - ...) closes the upper one.
     root = math.sqrt(math.log(1 / delta))
-    low = 2 * math.log((math.sqrt(root**2 + epsilon * within) - root) / within)
+    low = 2 * math.log(epsilon / (math.sqrt(root**2 + epsilon * within) + root))
     high = low + 1.0
     while excess(high) < 0:
         high += 1.0

@@ -105,6 +105,12 @@ def round_down(value: float, digits: int) -> Decimal:
     return Context(prec=digits, rounding=ROUND_FLOOR).plus(Decimal(value))
 
 
+def root_up(square: Fraction | int) -> float:
+    """The square root as a double that is at least the true one."""
+    root = math.sqrt(square)
+    return math.nextafter(root, math.inf) if Fraction(root) ** 2 < square else root
+
+
 def float_up(value: Decimal) -> float:
     """The smallest double that is at least `value`."""
     nearest = float(value)

@@ -10,9 +10,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
-from fractions import Fraction
 from typing import Any, ClassVar, Self
 
+from geoveil import checks
 from geoveil.errors import IncompatibleGuarantees, InvalidParameter
 from geoveil.privacy import conversion, exact, meaning
 from geoveil.privacy.exact import Number
@@ -29,10 +29,10 @@ UNITS = {
 }
 
 
-def _metres(unit: str) -> Decimal:
+def _metres(unit: str, power: int) -> Decimal:
     if unit not in UNITS:
         raise InvalidParameter("unit", unit, " or ".join(map(repr, UNITS)), 'Budgets are per "m" by default.')
-    return UNITS[unit]
+    return UNITS[unit] if power == 1 else exact.multiply(UNITS[unit], UNITS[unit])
 
 
 class Guarantee(ABC):
@@ -54,7 +54,7 @@ class Guarantee(ABC):
 
     def per(self, unit: str) -> Decimal:
         """The budget per this unit (for CGP: per its square), rounded up at 30 digits."""
-        return exact.multiply_up(self.budget, _metres(unit) ** self.power)
+        return exact.multiply_up(self.budget, _metres(unit, self.power))
 
     def under(self, metric: str | Metric, *, n: int) -> Self:
         """What this guarantee promises under another metric, for tuples of n points.
@@ -72,10 +72,11 @@ class Guarantee(ABC):
         >>> gv.GP(epsilon=0.1, metric="inf").under("2", n=10)
         GP(epsilon=0.1, metric='2')
         """
-        if n < 1:
-            raise InvalidParameter("n", n, "at least 1", "It is the number of points of the tuple.")
+        n = checks.count("n", n, low=1, remedy="It is the number of points of the tuple.")
         target = as_metric(metric)
-        squared = self.metric.stretch_squared(target, n)
+        squared = Decimal(self.metric.stretch_squared(target, n))
+        if squared == 1:
+            return self._replace(budget=self.budget, metric=target)
         factor = squared if self.power == 2 else exact.sqrt_up(squared)
         return self._replace(budget=exact.multiply_up(self.budget, factor), metric=target)
 
@@ -92,6 +93,7 @@ class Guarantee(ABC):
         >>> gv.total(parts) == gv.CGP(rho=1)
         True
         """
+        k = checks.count("k", k, low=1, remedy="It is the number of parts.")
         part = self / k
         rest = exact.subtract(self.budget, exact.multiply(part.budget, Decimal(k - 1)))
         return [part] * (k - 1) + [self.with_budget(rest)]
@@ -127,12 +129,19 @@ class Guarantee(ABC):
     def __truediv__(self, k: Number) -> Self:
         return self.with_budget(exact.divide_down(self.budget, exact.to_budget("k", k)))
 
-    def share(self, part: Number) -> Self:
-        """A part of the budget, between 0 and 1, rounded down at 30 digits."""
-        fraction = Fraction(exact.to_budget("share", part))
-        if fraction >= 1:
-            raise InvalidParameter("share", part, "between 0 and 1", "It is a part of the budget.")
-        return self * fraction.numerator / fraction.denominator
+    def portions(self, share: Number) -> tuple[Self, Self]:
+        """A share of the budget, between 0 and 1, and the rest of it; together they are the whole, exactly.
+
+        Examples
+        --------
+        >>> import geoveil as gv
+        >>> gv.CGP(rho=1).portions(0.7)
+        (CGP(rho=0.7), CGP(rho=0.3))
+        """
+        if exact.to_budget("share", share) >= 1:
+            raise InvalidParameter("share", share, "between 0 and 1", "It is a part of the budget.")
+        part = self * share
+        return part, self.with_budget(exact.subtract(self.budget, part.budget))
 
     def __le__(self, other: object) -> bool:
         return self.budget <= self._same_kind(other).budget
@@ -184,7 +193,7 @@ class CGP(Guarantee):
     def __init__(self, *, rho: Number, metric: str | Metric = dist_inf, unit: str = "m") -> None:
         budget = exact.to_budget("rho", rho)
         if unit != "m":
-            budget = exact.to_budget("rho", exact.divide_down(budget, _metres(unit) ** 2))
+            budget = exact.to_budget("rho", exact.divide_down(budget, _metres(unit, 2)))
         object.__setattr__(self, "rho", budget)
         object.__setattr__(self, "metric", as_metric(metric))
 
@@ -357,7 +366,7 @@ class GP(Guarantee):
     ) -> None:
         budget = exact.to_budget("epsilon", epsilon)
         if unit != "m":
-            budget = exact.to_budget("epsilon", exact.divide_down(budget, _metres(unit)))
+            budget = exact.to_budget("epsilon", exact.divide_down(budget, _metres(unit, 1)))
         chance = exact.to_decimal("delta", delta)
         if not 0 <= chance < 1:
             raise InvalidParameter("delta", delta, "at least 0 and below 1", "delta=0 is pure geo-privacy.")
@@ -411,7 +420,9 @@ class GP(Guarantee):
     def as_cgp(self) -> CGP:
         """The (ε²/2)-CGP that pure ε-GP implies (the paper's Lemma 3.6)."""
         self._require_pure("turned into CGP")
-        return CGP(rho=exact.multiply_up(self.epsilon, self.epsilon / 2), metric=self.metric)
+        return CGP(
+            rho=exact.multiply_up(exact.multiply(self.epsilon, self.epsilon), Decimal("0.5")), metric=self.metric
+        )
 
     @classmethod
     def hiding(cls, *, distance: float, chance: float, metric: str | Metric = dist_inf) -> GP:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from geoveil import checks
 from geoveil.errors import InvalidParameter
 
 __all__ = ["Violation", "gaussian_is_not_gp", "laplace_composes_linearly"]
@@ -69,12 +70,9 @@ def laplace_composes_linearly(*, epsilon: float, k: int, slack: float, delta: fl
     True
     """
     _check_delta(delta, inclusive=True)
-    if not epsilon > 0:
-        raise InvalidParameter("epsilon", epsilon, "positive", "It is the budget of one release, per metre.")
-    if k < 2:
-        raise InvalidParameter("k", k, "at least 2", "One release is ε-GP.")
-    if not 0 < slack < 1:
-        raise InvalidParameter("slack", slack, "between 0 and 1", "It is the λ of (1-λ)kε.")
+    checks.positive("epsilon", epsilon, remedy="It is the budget of one release, per metre.")
+    checks.count("k", k, low=2, remedy="One release is ε-GP.")
+    checks.number("slack", slack, above=0, below=1, remedy="It is the λ of (1-λ)kε.")
     gap = 2 * math.log(k) / (epsilon * slack)
     return Violation(
         x=0.0,
@@ -103,9 +101,8 @@ def gaussian_is_not_gp(*, epsilon: float, sigma: float, delta: float = 0.0) -> V
     from scipy.special import log_ndtr
 
     _check_delta(delta, inclusive=False)
-    for name, value in (("epsilon", epsilon), ("sigma", sigma)):
-        if not value > 0:
-            raise InvalidParameter(name, value, "positive", "Give the guarantee to refute and the noise's scale.")
+    checks.positive("epsilon", epsilon, remedy="It is the guarantee to refute, per metre.")
+    checks.positive("sigma", sigma, remedy="It is the noise's scale in metres.")
     gap = 1.01 * max(4 * epsilon * sigma**2, math.log(4) / epsilon)
     return Violation(
         x=0.0,

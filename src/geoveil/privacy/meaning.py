@@ -7,8 +7,9 @@ release. Each function is exact for the class of mechanisms that it names.
 from __future__ import annotations
 
 import math
+from typing import Any
 
-from geoveil.errors import InvalidParameter
+from geoveil import checks
 
 __all__ = [
     "attacker_cgp",
@@ -22,23 +23,15 @@ __all__ = [
 ]
 
 
-def check_distance(distance: float) -> float:
+def check_distance(distance: Any) -> float:
     """A distance in metres, positive and finite."""
-    if not 0 < distance < math.inf:
-        raise InvalidParameter("distance", distance, "a positive, finite number of metres", "Try distance=200.")
-    return float(distance)
+    return checks.positive("distance", distance, remedy="Try distance=200: it is in metres.")
 
 
-def check_chance(chance: float) -> float:
+def check_chance(chance: Any) -> float:
     """A chance above a coin flip and below certainty."""
-    if not 0.5 < chance < 1:
-        raise InvalidParameter(
-            "chance",
-            chance,
-            "above 0.5 (a coin flip) and below 1",
-            "0.75 lets an attacker be right 3 times of 4.",
-        )
-    return float(chance)
+    remedy = "0.5 is a coin flip; 0.75 lets an attacker be right 3 times of 4."
+    return checks.number("chance", chance, above=0.5, below=1, remedy=remedy)
 
 
 def attacker_gp(epsilon: float, distance: float) -> float:

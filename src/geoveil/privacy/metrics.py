@@ -7,7 +7,6 @@ points: the largest (`dist_inf`), the root of the sum of squares (`dist_2`), the
 from __future__ import annotations
 
 from dataclasses import dataclass
-from decimal import Decimal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -63,7 +62,7 @@ class Metric:
     def __repr__(self) -> str:
         return f"dist_{self.name}"
 
-    def stretch_squared(self, other: Metric, n: int) -> Decimal:
+    def stretch_squared(self, other: Metric, n: int) -> int:
         """The square of the least c with dist_self ≤ c · dist_other on tuples of n points.
 
         Notes
@@ -71,7 +70,7 @@ class Metric:
         dist_inf ≤ dist_2 ≤ dist_1, dist_2 ≤ √n·dist_inf, dist_1 ≤ √n·dist_2, dist_1 ≤ n·dist_inf.
         """
         steps = _RANK[self.name] - _RANK[other.name]
-        return Decimal(n) ** max(steps, 0)
+        return int(n ** max(steps, 0))
 
 
 dist_inf = Metric("inf", np.inf)

@@ -8,23 +8,16 @@ with n under dist_inf, which the paper's √d and √(2d) exceed only for very s
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from fractions import Fraction
 from typing import TypeAlias
 
-from geoveil.privacy import Metric
+from geoveil.privacy import Metric, exact
 
-__all__ = ["lipschitz", "root_up"]
+__all__ = ["lipschitz"]
 
 #: The squares of the constants under dist_inf, dist_2 and dist_1: rational, and so exact.
 Squares: TypeAlias = tuple[Fraction | int, Fraction | int, Fraction | int]
-
-
-def root_up(square: Fraction | int) -> float:
-    """The root as a double that is at least the true one."""
-    root = math.sqrt(square)
-    return math.nextafter(root, math.inf) if Fraction(root) ** 2 < square else root
 
 
 def _mean(n: int, d: int) -> Squares:
@@ -83,4 +76,4 @@ _SQUARES: dict[str, Callable[[int, int], Squares]] = {
 
 def lipschitz(name: str, *, n: int, d: int, metric: Metric) -> float:
     """The constant of a summary of n points in R^d, rounded up."""
-    return root_up(_SQUARES[name](n, d)[("inf", "2", "1").index(metric.name)])
+    return exact.root_up(_SQUARES[name](n, d)[("inf", "2", "1").index(metric.name)])

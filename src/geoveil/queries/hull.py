@@ -10,22 +10,23 @@ from typing import Literal
 
 import numpy as np
 
+from geoveil import checks
 from geoveil.errors import InvalidParameter, NoErrorBound
 from geoveil.mechanisms import Additive, Gaussian, Mechanism, NearestNeighbour, Walk
-from geoveil.mechanisms.mechanism import Floats, check_beta
+from geoveil.mechanisms.mechanism import Floats
 from geoveil.noise import Source
 from geoveil.privacy import CGP, Guarantee, dist_inf
 from geoveil.privacy.metrics import distances
 from geoveil.queries.constants import lipschitz
 from geoveil.queries.nearest import search
 from geoveil.queries.points import identity
-from geoveil.queries.query import Answer, Query, check_count
+from geoveil.queries.query import Answer, Query
 from geoveil.queries.summaries import additive, midrange
 
 __all__ = ["Hull", "HullAnswer", "probes"]
 
 #: The part of the budget for center (two thirds of it) and radius (one third).
-_PREPARATION = Decimal("0.05")
+_PREPARATION, _REST = Decimal("0.05"), Decimal("0.95")
 #: The largest number of probes that is chosen automatically.
 _MOST_PROBES = 4096
 
@@ -73,10 +74,9 @@ class Hull(Query):
                 )
         else:
             low = self.dimension + 1
-            check_count("k", self.k, low=low, high=None, remedy="Fewer probes do not surround the tuple.")
-        if not 0 < self.share < 1:
-            raise InvalidParameter("share", self.share, "between 0 and 1", "The paper's text has 0.5, its code 0.92.")
-        check_beta(self.beta)
+            checks.count("k", self.k, low=low, remedy="Fewer probes do not surround the tuple.")
+        checks.number("share", self.share, above=0, below=1, remedy="The paper's text has 0.5, its code 0.92.")
+        checks.beta(self.beta)
         search(self._finding, 1, self.gamma0)
 
     @cached_property
@@ -92,15 +92,15 @@ class Hull(Query):
 
     @property
     def _rest(self) -> Guarantee:
-        return self.guarantee * (1 - _PREPARATION)
+        return self.guarantee * _REST
 
     @property
     def _finding(self) -> Guarantee:
-        return self._rest.share(self.share)
+        return self._rest.portions(self.share)[0]
 
     @property
     def _placing(self) -> Guarantee:
-        return self._rest.share(1 - self.share)
+        return self._rest.portions(self.share)[1]
 
     @property
     def widening(self) -> float:
@@ -230,7 +230,7 @@ class HullAnswer(Answer):
         So the Hausdorff distance, the largest |h_u - h̃_u|, is at most γ1 + 2η + 2e + γ3. Points that are taken out
         once found change nothing: a point taken out is a vertex already.
         """
-        check_beta(beta)
+        checks.beta(beta)
         query = self.query
         assert isinstance(query, Hull)
         third, k, n = beta / 3, len(self.directions), query.n

@@ -7,14 +7,14 @@ from functools import cached_property
 
 import numpy as np
 
-from geoveil.errors import InvalidParameter
+from geoveil import checks
 from geoveil.mechanisms import Additive, Mechanism, NearestNeighbour, Walk
-from geoveil.mechanisms.mechanism import Floats, check_beta
+from geoveil.mechanisms.mechanism import Floats
 from geoveil.noise import Source
 from geoveil.privacy import CGP, GP, Guarantee
 from geoveil.privacy.metrics import distances
 from geoveil.queries.points import identity
-from geoveil.queries.query import Answer, Query, check_count, check_place
+from geoveil.queries.query import Answer, Query
 
 __all__ = ["Nearest", "search"]
 
@@ -56,27 +56,25 @@ class Nearest(Query):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_place("p", self.p, self.dimension)
-        check_count("k", self.k, low=1, high=self.n, remedy="No tuple has more neighbours than points.")
-        if self.locations is not None and not 0 < self.locations < 1:
-            raise InvalidParameter(
-                "locations", self.locations, "between 0 and 1", "It is the share of the budget for the places."
-            )
+        checks.place("p", self.p, self.dimension)
+        checks.count("k", self.k, low=1, high=self.n, remedy="No tuple has more neighbours than points.")
+        if self.locations is not None:
+            remedy = "It is the share of the budget for the places."
+            checks.number("locations", self.locations, above=0, below=1, remedy=remedy)
         self.single  # noqa: B018 - checks gamma0
 
     @cached_property
     def single(self) -> NearestNeighbour:
         """The mechanism of one of the k searches."""
-        if self.locations is None:
-            return search(self.guarantee, self.k, self.gamma0)
-        return search(self.guarantee.share(1 - self.locations), self.k, self.gamma0)
+        finding = self.guarantee if self.locations is None else self.guarantee.portions(self.locations)[1]
+        return search(finding, self.k, self.gamma0)
 
     @cached_property
     def placing(self) -> Additive | None:
         """The noise on the places of the neighbours."""
         if self.locations is None:
             return None
-        return identity(self.guarantee.share(self.locations), self.k, self.dimension)
+        return identity(self.guarantee.portions(self.locations)[0], self.k, self.dimension)
 
     @property
     def mechanisms(self) -> tuple[Mechanism, ...]:
@@ -101,5 +99,5 @@ class Nearest(Query):
         Each search has the exact worst-case error of its mechanism among at most n points. At least one of the true
         first j is still there in round j, so it is an excess over the true j-th distance (the paper's Theorem 4.7).
         """
-        check_beta(beta)
+        checks.beta(beta)
         return self.single.error(beta if each else beta / self.k, m=self.n)

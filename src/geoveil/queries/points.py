@@ -13,8 +13,7 @@ from geoveil.errors import IncompatibleGuarantees
 from geoveil.mechanisms import Additive, Copies, Gaussian, Laplace, Mechanism
 from geoveil.mechanisms.mechanism import Floats
 from geoveil.noise import Source, spherical_laplace
-from geoveil.privacy import CGP, GP, Guarantee, dist_inf
-from geoveil.queries.constants import root_up
+from geoveil.privacy import CGP, GP, Guarantee, dist_inf, exact
 from geoveil.queries.query import Answer, Query
 
 __all__ = ["Points", "ask_people", "identity"]
@@ -31,7 +30,7 @@ def identity(guarantee: Guarantee, count: int, dimension: int) -> Additive:
     """
     under_inf = guarantee.metric == dist_inf
     if isinstance(guarantee, CGP):
-        return Gaussian(guarantee, count * dimension, root_up(count) if under_inf else 1.0)
+        return Gaussian(guarantee, count * dimension, exact.root_up(count) if under_inf else 1.0)
     if not isinstance(guarantee, GP):
         raise IncompatibleGuarantees(f"{guarantee!r} is neither CGP nor GP.")
     if under_inf:

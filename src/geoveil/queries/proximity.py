@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from geoveil import checks
 from geoveil.mechanisms import Mechanism, SparseVector
-from geoveil.mechanisms.mechanism import Floats, check_positive
+from geoveil.mechanisms.mechanism import Floats
 from geoveil.noise import Source
 from geoveil.privacy import CGP, GP
 from geoveil.privacy.metrics import distances
-from geoveil.queries.query import Answer, Query, check_place
+from geoveil.queries.query import Answer, Query
 
 __all__ = ["FirstWithin"]
 
@@ -39,8 +40,8 @@ class FirstWithin(Query):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_place("p", self.p, self.dimension)
-        check_positive("radius", self.radius)
+        checks.place("p", self.p, self.dimension)
+        checks.positive("radius", self.radius)
 
     @cached_property
     def mechanism(self) -> SparseVector:

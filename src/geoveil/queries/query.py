@@ -6,15 +6,13 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, TypeAlias
 
-import numpy as np
-
 from geoveil.errors import InvalidParameter
 from geoveil.mechanisms import Mechanism
 from geoveil.mechanisms.mechanism import Floats
 from geoveil.noise import Source
 from geoveil.privacy import Guarantee
 
-__all__ = ["Answer", "Kind", "Query", "check_count", "check_method", "check_place"]
+__all__ = ["Answer", "Kind", "Query"]
 
 #: What a query's value is, so that it can be given back in the form of the input.
 Kind: TypeAlias = Literal["points", "positions", "position", "place", "length", "box", "body", "value"]
@@ -45,7 +43,7 @@ class Query(ABC):
     kind: ClassVar[Kind]
 
     def __post_init__(self) -> None:
-        check_method(self.method)
+        _check_method(self.method)
 
     @property
     @abstractmethod
@@ -87,26 +85,7 @@ class Answer:
         return self.query.error(beta, each=each)
 
 
-def check_method(method: str) -> None:
+def _check_method(method: str) -> None:
     """Refuse a method that does not exist."""
     if method != "paper":
         raise InvalidParameter("method", method, '"paper"', "Leave it out.")
-
-
-def check_count(argument: str, value: int, *, low: int, high: int | None, remedy: str) -> None:
-    """Refuse a count that is not a whole number in its range."""
-    allowed = f"a whole number of at least {low}" + ("" if high is None else f" and at most {high}")
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
-        raise InvalidParameter(argument, value, allowed, remedy)
-    if value < low or (high is not None and value > high):
-        raise InvalidParameter(argument, value, allowed, remedy)
-
-
-def check_place(argument: str, place: Floats, dimension: int) -> Floats:
-    """A public place: d finite coordinates."""
-    p = np.asarray(place, dtype=float)
-    if p.shape != (dimension,) or not np.isfinite(p).all():
-        raise InvalidParameter(
-            argument, place, f"{dimension} finite coordinates in metres", "Give it in the coordinate system of x."
-        )
-    return p

@@ -77,7 +77,15 @@ class LipschitzQuery(Query):
         return (self.mechanism,)
 
     def ask(self, x: Floats, source: Source) -> Answer:
-        return self.finish(self.mechanism.sample(np.asarray(self.function(x), dtype=float), source))
+        return self.release(self.evaluate(x), source)
+
+    def evaluate(self, x: Floats) -> Floats:
+        """The true value, as an array."""
+        return np.asarray(self.function(x), dtype=float)
+
+    def release(self, value: Floats, source: Source) -> Answer:
+        """The answer that a true value gets."""
+        return self.finish(self.mechanism.sample(value, source))
 
     def finish(self, noisy: Floats) -> Answer:
         """The answer, with what is publicly known about the value put right; never farther from the truth."""
@@ -215,7 +223,14 @@ class OwnQuery(LipschitzQuery):
     kind = "value"
 
     def function(self, x: Floats) -> Floats:
-        value = self.own(x)
+        untouched = x.view()
+        untouched.flags.writeable = False
+        try:
+            value = self.own(untouched)
+        except (TypeError, ValueError) as problem:
+            raise InvalidData(
+                "fn", repr(self.own.function), "a function of an (n, d) array", f"It fails: {problem}."
+            ) from problem
         if value.size != self.numbers or not np.isfinite(value).all():
             raise InvalidData(
                 "fn", value.shape, f"a function that gives {self.numbers} finite number(s)", "Say how many with size=."

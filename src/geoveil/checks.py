@@ -1,0 +1,55 @@
+"""Checks of parameters, each with an error that names the argument, the value, what is allowed and the remedy."""
+
+from __future__ import annotations
+
+import math
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+from geoveil.errors import InvalidParameter
+
+__all__ = ["beta", "count", "number", "place", "positive"]
+
+
+def number(argument: str, value: Any, *, above: float = -math.inf, below: float = math.inf, remedy: str) -> float:
+    """A real number strictly between two others."""
+    usable = isinstance(value, (Real, np.floating)) and not isinstance(value, bool)
+    if not usable or not above < value < below:
+        if above == -math.inf:
+            allowed = "a finite number" if below == math.inf else f"a number below {below:g}"
+        else:
+            allowed = "a positive, finite number" if (above, below) == (0, math.inf) else f"above {above:g}"
+            allowed += "" if below == math.inf else f" and below {below:g}"
+        raise InvalidParameter(argument, value, allowed, remedy)
+    return float(value)
+
+
+def positive(argument: str, value: Any, *, remedy: str = "Give a number of metres.") -> float:
+    """A positive, finite number."""
+    return number(argument, value, above=0, remedy=remedy)
+
+
+def beta(value: Any) -> float:
+    """A probability strictly between 0 and 1."""
+    return number("beta", value, above=0, below=1, remedy="error(0.05) is exceeded in 5% of releases at most.")
+
+
+def count(argument: str, value: Any, *, low: int, high: int | None = None, remedy: str) -> int:
+    """A whole number in its range."""
+    usable = isinstance(value, Integral) and not isinstance(value, bool)
+    if not usable or value < low or (high is not None and value > high):
+        allowed = f"a whole number of at least {low}" + ("" if high is None else f" and at most {high}")
+        raise InvalidParameter(argument, value, allowed, remedy)
+    return int(value)
+
+
+def place(argument: str, value: Any, dimension: int) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """A public place: d finite coordinates."""
+    p = np.asarray(value, dtype=float)
+    if p.shape != (dimension,) or not np.isfinite(p).all():
+        raise InvalidParameter(
+            argument, value, f"{dimension} finite coordinates in metres", "Give it in the coordinate system of x."
+        )
+    return p
