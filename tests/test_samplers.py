@@ -18,11 +18,12 @@ from geoveil.mechanisms import (
     NearestNeighbour,
     SparseVector,
     Walk,
+    sample_people,
 )
 from geoveil.mechanisms.sparse_vector import halting_probabilities
 from geoveil.noise import Entropy, Experiment, Source, gamma, gumbel, laplace, source_of
 from geoveil.privacy import CGP, GP
-from geoveil.queries.points import Points, ask_people
+from geoveil.queries.points import Points
 from tests.oracle import Floats
 
 RHO, EPSILON = CGP(rho=1e-4), GP(epsilon=0.02)
@@ -96,7 +97,13 @@ def check_additive_sampler(mechanism: Additive, noise: Floats | None = None) -> 
     assert fits(lengths[noise[:, 0] > 0], length_cdf(mechanism))
 
 
-ADDITIVE = [Gaussian(RHO, 1, 2.0), Gaussian(RHO, 3), Laplace(EPSILON, 1), Laplace(EPSILON, 2, 2.0), Laplace(EPSILON, 5)]
+ADDITIVE = [
+    Gaussian(RHO, 1, 2.0),
+    Gaussian(RHO, 3),
+    Laplace(EPSILON, 1),
+    Laplace(EPSILON, 2, 2.0),
+    Laplace(EPSILON, 5),
+]
 
 
 @pytest.mark.parametrize("mechanism", ADDITIVE, ids=lambda m: f"{type(m).__name__} {m.dimension}")
@@ -143,8 +150,8 @@ def test_points_of_one_tuple_get_noise_of_their_own(guarantee: CGP | GP) -> None
 def test_people_get_the_noise_of_their_own_tuple(guarantee: CGP | GP) -> None:
     """Noise for many people at once has each person's law, as if they had been asked one by one."""
     sizes = np.tile([1, 3], 40_000)
-    queries = [Points(int(n), 2, guarantee) for n in (1, 3)] * 40_000
-    noise = ask_people(queries, sizes, np.zeros((sizes.sum(), 2)), Experiment(np.random.default_rng(6)))
+    mechanisms = [Points(n, 2, guarantee).mechanism for n in (1, 3)] * 40_000
+    noise = sample_people(mechanisms, sizes, np.zeros((sizes.sum(), 2)), Experiment(np.random.default_rng(6)))
     for n, rows in ((1, noise[::4]), (3, np.delete(noise, np.s_[::4], axis=0))):
         mechanism = Points(n, 2, guarantee).mechanism
         if isinstance(mechanism, Copies):

@@ -47,7 +47,8 @@ def count(argument: str, value: Any, *, low: int, high: int | None = None, remed
 
 def place(argument: str, value: Any, dimension: int) -> np.ndarray[Any, np.dtype[np.float64]]:
     """A public place: d finite coordinates."""
-    p = np.asarray(value, dtype=float)
+    p = np.array(value, dtype=float)
+    p.flags.writeable = False
     if p.shape != (dimension,) or not np.isfinite(p).all():
         raise InvalidParameter(
             argument, value, f"{dimension} finite coordinates in metres", "Give it in the coordinate system of x."

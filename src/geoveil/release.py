@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from geoveil._version import __version__
 from geoveil.privacy import Guarantee
-from geoveil.queries import Answer
+from geoveil.queries import Answer, HullAnswer
 
 __all__ = ["Release"]
 
@@ -106,16 +106,24 @@ class Release:
         >>> round(release.error(0.05)), round(release.error(0.05, each=True))
         (3892, 2448)
         """
-        return self._each_person(lambda a: a.error(beta, each=each))
+        return self._each_person(
+            lambda a: a.error(beta, each=each), by_query=not isinstance(self.answers[0], HullAnswer)
+        )
 
-    def _each_person(self, ask: Callable[[Answer], Any]) -> Any:
+    @property
+    def positions(self) -> Any:
+        """Where in the input the points stand that were found, vertex by vertex; by person, a Series of arrays."""
+        return self._each_person(lambda a: a.value if a.query.kind in ("positions", "position") else None)
+
+    def _each_person(self, ask: Callable[[Answer], Any], *, by_query: bool = False) -> Any:
         if self.by is None:
             return ask(self.answers[0])
         import pandas as pd
 
-        # Persons with equally many points may share one answer; nothing is computed twice.
-        known = {id(answer): ask(answer) for answer in {id(a): a for a in self.answers}.values()}
-        return pd.Series([known[id(a)] for a in self.answers], index=self.by, name=self.query)
+        # Persons with equally many points share a query, if not an answer; nothing is computed twice.
+        keys = [id(a.query) if by_query else id(a) for a in self.answers]
+        known = {key: ask(answer) for key, answer in dict(zip(keys, self.answers, strict=True)).items()}
+        return pd.Series([known[key] for key in keys], index=self.by, name=self.query)
 
     def certificate(self) -> dict[str, Any]:
         """A plain, JSON-ready account of what was released and what it guarantees.
@@ -161,10 +169,9 @@ class Release:
         return account
 
     def __repr__(self) -> str:
-        persons = "one person's" if self.by is None else f"those of {len(self.by):_} persons".replace("_", " ")
-        count = f"{self.n:_}".replace("_", " ") + (" point" if self.n == 1 else " points")
+        persons = "one person's" if self.by is None else f"those of {_counted(len(self.by), 'person')}"
         lines = [
-            f"Release of {self.query}: {count}, taken as {persons}",
+            f"Release of {self.query}: {_counted(self.n, 'point')}, taken as {persons}",
             f"  guarantee  {self.guarantee}" + ("" if self.by is None else ", for each person"),
             f"  mechanism  {', '.join(self._mechanism_lines())}",
             f"  error      {self._error_line()}",
@@ -194,6 +201,10 @@ def _described(answer: Answer) -> list[dict[str, Any]]:
     """The mechanisms as certificates list them: equal neighbours once, with their number."""
     grouped = itertools.groupby(answer.mechanisms)
     return [{**mechanism.describe(), "times": len(list(run))} for mechanism, run in grouped]
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count:_} {noun}".replace("_", " ") + ("" if count == 1 else "s")
 
 
 def _metres(length: float) -> str:

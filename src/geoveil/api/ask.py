@@ -11,11 +11,11 @@ import numpy as np
 from geoveil.errors import IncompatibleGuarantees, InvalidParameter
 from geoveil.geo import Form, enter
 from geoveil.geo.forms import FrameForm, Index
+from geoveil.mechanisms import sample_people
 from geoveil.noise import Source, source_of
 from geoveil.privacy import CGP, GP, Guarantee, Metric, as_metric
 from geoveil.privacy.exact import Number
 from geoveil.queries import Answer, Points, Query
-from geoveil.queries.points import ask_people
 from geoveil.queries.summaries import LipschitzQuery
 from geoveil.release import Release
 
@@ -94,7 +94,8 @@ def _shaped(form: Form, answer: Answer) -> Any:
     if kind == "positions":
         return form.labels(value)
     if kind == "position":
-        return form.labels(np.array([value]))[0]
+        label = form.labels(np.array([value]))[0]
+        return label.item() if isinstance(label, np.integer) else label
     return value
 
 
@@ -115,7 +116,12 @@ def _ask_people(make: Make, form: Form, guarantee: Guarantee, source: Source, by
     if isinstance(queries[0], LipschitzQuery):
         # Everyone's value is there before anyone's noise is drawn: a function that fails one person fails all.
         values = [query.evaluate(form.coords[group]) for query, group in zip(queries, groups, strict=True)]
-        answers = [query.release(value, source) for query, value in zip(queries, values, strict=True)]
+        rows_of_values = np.array([value.ravel() for value in values])
+        alone = np.ones(len(values), dtype=np.int64)
+        noisy = sample_people([query.mechanism for query in queries], alone, rows_of_values, source)
+        answers = [
+            query.finish(row.reshape(value.shape)) for query, row, value in zip(queries, noisy, values, strict=True)
+        ]
     else:
         answers = [
             _renamed(query.ask(form.coords[group], source), group)
@@ -137,7 +143,8 @@ def _points_of_people(
     persons: Any,
 ) -> Release:
     released = np.empty_like(form.coords)
-    released[rows] = ask_people(queries, sizes, form.coords[rows], source)
+    mechanisms = [query.mechanism for query in queries]
+    released[rows] = sample_people(mechanisms, sizes, form.coords[rows], source)
     shared = {n: Answer(query, None, query.mechanisms) for n, query in by_size.items()}
     value = form.points(released)
     if isinstance(form, FrameForm):
@@ -161,10 +168,9 @@ def _frame(form: Form, answers: list[Answer], persons: Any) -> Any:
     query = answers[0].query
     values = [_shaped(form, answer) for answer in answers]
     if query.kind == "positions":
-        index = pd.MultiIndex.from_tuples(
-            [(person, rank + 1) for person, found in zip(persons, values, strict=True) for rank in range(len(found))],
-            names=[persons.name, "rank"],
-        )
+        k = len(values[0])
+        ranks = np.tile(np.arange(1, k + 1), len(values))
+        index = pd.MultiIndex.from_arrays([persons.repeat(k), ranks], names=[persons.name, "rank"])
         return pd.DataFrame({query.name: np.concatenate(values)}, index=index)
     if query.kind in ("place", "body") and hasattr(values[0], "geom_type"):
         return geopandas.GeoDataFrame(geometry=values, index=persons, crs=form.crs)

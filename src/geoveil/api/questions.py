@@ -68,7 +68,8 @@ def points(x: Any, **how: Unpack[How]) -> Release:
     Notes
     -----
     n points of one person share the budget under "inf": noise grows with √n under CGP and with n under GP. So say
-    with `by` whose points they are.
+    with `by` whose points they are. Of a GeoDataFrame only the geometry, the index and the column named by `by` come
+    back: other columns may give places away.
 
     Examples
     --------
@@ -100,7 +101,7 @@ def nearest(
     Parameters
     ----------
     p : array or shapely Point
-        The place, in the coordinate system of x.
+        The place, in the coordinate system of x; or a GeoSeries of one Point in any.
     k : int
         How many neighbours.
     locations : float, optional
@@ -111,8 +112,9 @@ def nearest(
     Returns
     -------
     Release
-        Its value is the positions of the neighbours, or the index labels of a frame, in the order found.
-        `error(beta)` is how much farther than the true neighbours they are.
+        Its value is the positions of the neighbours, or the index labels of a frame, in the order found;
+        `release.positions` are positions in any case. `error(beta)` is how much farther than the true neighbours they
+        are. Places released by `locations` have an error of their own: `release.mechanism[-1].error(beta, blocks=k)`.
 
     Examples
     --------
@@ -228,16 +230,16 @@ def distance(x: Any, p: Any, **how: Unpack[How]) -> Release:
     >>> gv.distance([[500.0, 300.0]], road, rho=1e-4).value >= 0
     True
     """
-    import shapely
 
     def options(form: Form) -> dict[str, Any]:
         dimension = form.coords.shape[1]
-        if not isinstance(p, shapely.Geometry) or isinstance(p, shapely.Point):
+        geometry = form.public_geometry(p)
+        if geometry is None:
             place = checks.place("p", form.public_place("p", p), dimension)
             return {"measure": functools.partial(_distances, p=place)}
-        if dimension != 2 or p.is_empty:
-            raise InvalidParameter("p", p, "a geometry that is not empty, with x in the plane", "Give coordinates.")
-        return {"measure": functools.partial(_distances_to_geometry, geometry=form.public_geometry(p))}
+        if dimension != 2:
+            raise InvalidParameter("p", p, "coordinates, unless x is in the plane", "Give d numbers.")
+        return {"measure": functools.partial(_distances_to_geometry, geometry=geometry)}
 
     return _ask(Distance, x, how, options)
 

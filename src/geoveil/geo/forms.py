@@ -82,20 +82,35 @@ class Form(ABC):
         """A public place in the form's own system, as metres."""
         import shapely
 
+        place = self._own(argument, place)
         if isinstance(place, shapely.Point):
-            place = shapely.get_coordinates(place)[0] if not place.is_empty else ()
+            place = shapely.get_coordinates(place, include_z=place.has_z)[0] if not place.is_empty else ()
         try:
             return np.asarray(place, dtype=float) * self.unit
         except (TypeError, ValueError):
-            raise InvalidData(argument, place, "a shapely Point or coordinates", "Give (x, y).") from None
+            raise InvalidData(
+                argument, place, "a shapely Point, coordinates, or a GeoSeries of one Point", "Give (x, y)."
+            ) from None
 
     def public_geometry(self, geometry: Any) -> Any:
-        """A public geometry in the form's own system, as metres."""
+        """A public geometry in the form's own system, as metres; None if it is a mere place."""
         import shapely
 
+        geometry = self._own("p", geometry)
+        if not isinstance(geometry, shapely.Geometry) or isinstance(geometry, shapely.Point):
+            return None
         if geometry.is_empty or not np.isfinite(shapely.get_coordinates(geometry)).all():
             raise InvalidParameter("p", geometry, "a geometry with finite coordinates", "Mend it, or give (x, y).")
         return shapely.transform(geometry, lambda coords: coords * self.unit)
+
+    def _own(self, argument: str, place: Any) -> Any:
+        """The geometry of a GeoSeries or GeoDataFrame of one row, in the form's own system; all else as it is."""
+        if not hasattr(place, "to_crs"):
+            return place
+        if len(place) != 1:
+            raise InvalidData(argument, f"{len(place)} rows", "one place", "Choose a row, or use union_all().")
+        known = place.crs is not None and self.crs is not None
+        return (place.to_crs(self.crs) if known else place).geometry.iloc[0]
 
 
 class ArrayForm(Form):
@@ -153,6 +168,13 @@ class FrameForm(Form):
             if by not in columns:
                 raise InvalidData("by", by, f"a column of x, one of {columns}", "Or give a label for each row.")
             by = self._frame[by]
+        elif hasattr(by, "index") and hasattr(by, "reindex") and not by.index.equals(self._frame.index):
+            raise InvalidData(
+                "by",
+                f"a Series indexed {by.index.tolist()[:3]}...",
+                "indexed like x",
+                "Use by.reindex(x.index), or by.to_numpy() if the rows already correspond.",
+            )
         return _labels(by, len(self._frame))[self._rows]
 
     def with_people(self, released: Any, by: Any) -> Any:
@@ -190,7 +212,9 @@ def _form(x: Any) -> Form:
     if hasattr(x, "geometry") and hasattr(x, "crs"):
         return FrameForm(x)
     try:
-        if isinstance(x, np.ma.MaskedArray) or np.asarray(x).dtype.kind not in "biufO":
+        # A table would be read as a matrix, its other columns as coordinates.
+        table = hasattr(x, "columns") or isinstance(x, np.ma.MaskedArray)
+        if table or np.asarray(x).dtype.kind not in "biufO":
             raise TypeError
         array = np.asarray(x, dtype=float)
     except (TypeError, ValueError):
@@ -198,7 +222,7 @@ def _form(x: Any) -> Form:
             "x",
             type(x).__name__,
             "an (n, d) array of metres, a GeoSeries, GeoDataFrame or MultiPoint",
-            "Convert it.",
+            "Use df[['x', 'y']].to_numpy() for columns in metres, geopandas.GeoSeries(points, crs=...) for shapes.",
         ) from None
     if array.size == 0:
         array = array.reshape(0, 2)
@@ -251,5 +275,7 @@ def _vertices(geometries: Any) -> tuple[Floats, Index]:
         )
     if shapely.has_z(geometries).any():
         warnings.warn("Altitudes (Z) are dropped: only the plane is released.", stacklevel=5)
+    if hasattr(shapely, "has_m") and shapely.has_m(geometries).any():
+        warnings.warn("Measures (M) are dropped: only the plane is released.", stacklevel=5)
     coords, rows = shapely.get_coordinates(geometries, return_index=True)
     return coords, rows

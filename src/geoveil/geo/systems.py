@@ -21,7 +21,8 @@ def metres_per_unit(crs: Any) -> float:
         raise InvalidCoordinateSystem("x.crs", None, allowed, "Say which one it is with x.set_crs(...). " + _REMEDY)
     crs = _horizontal(crs)
     if not crs.is_projected:
-        raise InvalidCoordinateSystem("x.crs", crs.name, f"{allowed}: degrees are not metres", _REMEDY)
+        found = "degrees are not metres" if crs.is_geographic else f"this is a {crs.type_name}"
+        raise InvalidCoordinateSystem("x.crs", crs.name, f"{allowed}: {found}", _REMEDY)
     method = crs.coordinate_operation.method_name if crs.coordinate_operation else ""
     if method.startswith(("Mercator", "Popular Visualisation")):
         raise InvalidCoordinateSystem(

@@ -7,6 +7,7 @@ from geoveil.mechanisms.laplace import Laplace
 from geoveil.mechanisms.lipschitz import Lipschitz
 from geoveil.mechanisms.mechanism import Additive, Mechanism
 from geoveil.mechanisms.nearest_neighbour import NearestNeighbour
+from geoveil.mechanisms.people import sample_people
 from geoveil.mechanisms.sparse_vector import SparseVector, Walk
 
 __all__ = [
@@ -20,4 +21,5 @@ __all__ = [
     "NearestNeighbour",
     "SparseVector",
     "Walk",
+    "sample_people",
 ]

@@ -66,11 +66,13 @@ def _gaussian(rho: float, delta: float, within: float) -> float:
         # As the loss grows the two terms come to cancel; their logarithms keep the difference accurate.
         first = float(log_ndtr(mu / 2 - loss / mu))
         second = float(loss + log_ndtr(-mu / 2 - loss / mu))
-        return first + math.log(max(-math.expm1(second - first), 1e-300)) - math.log(delta)
+        return first + math.log(max(-math.expm1(min(second - first, 0.0)), 1e-300)) - math.log(delta)
 
     if excess(0.0) <= 0:
         return 0.0
     high = _paper(rho, delta, within) * within
+    if excess(high) > 0:  # doubles cannot tell the two terms apart; the lemma holds
+        return high / within
     return float(brentq(excess, 0.0, high, xtol=1e-14 * high)) / within
 
 
@@ -111,8 +113,8 @@ def _check(delta: float, within: float, form: str) -> None:
         raise InvalidParameter(
             "form", form, " or ".join(repr(name) for name in FORMS), 'Use "tight" if unsure: it always holds.'
         )
-    if not 0 < delta < 1:
-        raise InvalidParameter("delta", delta, "between 0 and 1", "1e-10 is what the paper uses.")
+    if not 1e-100 <= delta < 1:
+        raise InvalidParameter("delta", delta, "at least 1e-100 and below 1", "1e-10 is what the paper uses.")
     if not 0 < within < math.inf:
         raise InvalidParameter(
             "within", within, "a positive, finite distance in metres", "CGP implies GP only up to a distance."

@@ -100,10 +100,8 @@ class Guarantee(ABC):
 
     def _same_kind(self, other: object) -> Self:
         if not isinstance(other, type(self)):
-            notion = getattr(other, "notion", type(other).__name__)
-            raise IncompatibleGuarantees(
-                f"{self.notion} and {notion} cannot be added or compared; turn a GP guarantee into CGP with .as_cgp()."
-            )
+            remedy = "turn GP into CGP with .as_cgp()" if isinstance(other, Guarantee) else "give a guarantee"
+            raise IncompatibleGuarantees(f"{self!r} and {other!r} cannot be added or compared; {remedy}.")
         if other.metric != self.metric:
             raise IncompatibleGuarantees(
                 f"A guarantee under {self.metric} and one under {other.metric} cannot be added or compared; "
@@ -120,6 +118,10 @@ class Guarantee(ABC):
 
     def _compose(self, other: Self) -> Self:
         return self.with_budget(exact.add(self.budget, other.budget))
+
+    def __sub__(self, other: object) -> Self:
+        """What is left of this budget once the other is spent; refused if that is nothing."""
+        return self.with_budget(exact.subtract(self.budget, self._same_kind(other).budget))
 
     def __mul__(self, factor: Number) -> Self:
         return self.with_budget(exact.multiply(self.budget, exact.to_budget("factor", factor)))
@@ -403,6 +405,11 @@ class GP(Guarantee):
         self._require_pure("divided")
         return super().__truediv__(k)
 
+    def __sub__(self, other: object) -> GP:
+        self._require_pure("subtracted from")
+        self._same_kind(other)._require_pure("subtracted")
+        return super().__sub__(other)
+
     def _compose(self, other: GP) -> GP:
         reaches = [reach for reach in (self.within, other.within) if reach is not None]
         return GP(
@@ -462,5 +469,16 @@ def _shown_metric(metric: Metric) -> str:
 
 
 def total(guarantees: Iterable[Any]) -> Any:
-    """The composition of several guarantees of one kind: their sum."""
-    return functools.reduce(lambda a, b: a + b, guarantees)
+    """The composition of several guarantees, or of the guarantees of several releases: their sum.
+
+    Examples
+    --------
+    >>> import geoveil as gv
+    >>> x = [[0.0, 0.0], [100.0, 0.0]]
+    >>> gv.total([gv.mean(x, rho=1e-4), gv.center(x, rho=2e-4)])
+    CGP(rho=0.0003)
+    """
+    parts = [getattr(part, "guarantee", part) for part in guarantees]
+    if not parts:
+        raise InvalidParameter("guarantees", parts, "at least one guarantee", "Nothing released costs nothing.")
+    return functools.reduce(lambda a, b: a + b, parts)

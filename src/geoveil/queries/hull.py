@@ -130,6 +130,8 @@ class Hull(Query):
         vertices = list(dict.fromkeys(found))
         placing = self._vertex_noise(len(directions), len(vertices))
         places = placing.sample(x[vertices], source)
+        for released in (center, directions, places):
+            released.flags.writeable = False
         return HullAnswer(
             query=self,
             value=places,

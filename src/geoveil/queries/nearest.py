@@ -56,8 +56,14 @@ class Nearest(Query):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        checks.place("p", self.p, self.dimension)
-        checks.count("k", self.k, low=1, high=self.n, remedy="No tuple has more neighbours than points.")
+        object.__setattr__(self, "p", checks.place("p", self.p, self.dimension))
+        checks.count(
+            "k",
+            self.k,
+            low=1,
+            high=self.n,
+            remedy="A tuple has no more neighbours than points; with by=, the smallest tuple counts.",
+        )
         if self.locations is not None:
             remedy = "It is the share of the budget for the places."
             checks.number("locations", self.locations, above=0, below=1, remedy=remedy)

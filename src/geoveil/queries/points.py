@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-
-import numpy as np
-from numpy.typing import NDArray
 
 from geoveil.errors import IncompatibleGuarantees
 from geoveil.mechanisms import Additive, Copies, Gaussian, Laplace, Mechanism
 from geoveil.mechanisms.mechanism import Floats
-from geoveil.noise import Source, spherical_laplace
+from geoveil.noise import Source
 from geoveil.privacy import CGP, GP, Guarantee, dist_inf, exact
 from geoveil.queries.query import Answer, Query
 
-__all__ = ["Points", "ask_people", "identity"]
+__all__ = ["Points", "identity"]
 
 
 def identity(guarantee: Guarantee, count: int, dimension: int) -> Additive:
@@ -61,22 +57,3 @@ class Points(Query):
     def error(self, beta: float, *, each: bool = False) -> float:
         """The exact 1-β quantile of the largest error over the tuple, or of any one point's."""
         return self.mechanism.error(beta, blocks=self.n, each=each)
-
-
-def ask_people(queries: Sequence[Points], sizes: NDArray[np.int64], x: Floats, source: Source) -> Floats:
-    """Every person's points at once: rows of one person are adjacent, sizes[i] of them the i-th's.
-
-    All queries are alike but for n, so their noise differs by its scale alone.
-    """
-    first = queries[0]
-    if isinstance(first.mechanism, Gaussian):
-        noise = source.normal(x.shape)
-    else:
-        together = isinstance(first.mechanism, Laplace)
-        vectors = sizes if together else np.ones(len(x), dtype=np.int64)
-        noise = spherical_laplace(source, vectors, first.dimension)
-    scale = np.repeat([query.mechanism.scale for query in queries], sizes)
-    for column in noise.T:
-        column *= scale
-    noise += x
-    return noise

@@ -40,7 +40,7 @@ class FirstWithin(Query):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        checks.place("p", self.p, self.dimension)
+        object.__setattr__(self, "p", checks.place("p", self.p, self.dimension))
         checks.positive("radius", self.radius)
 
     @cached_property

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -77,15 +77,11 @@ class LipschitzQuery(Query):
         return (self.mechanism,)
 
     def ask(self, x: Floats, source: Source) -> Answer:
-        return self.release(self.evaluate(x), source)
+        return self.finish(self.mechanism.sample(self.evaluate(x), source))
 
     def evaluate(self, x: Floats) -> Floats:
         """The true value, as an array."""
         return np.asarray(self.function(x), dtype=float)
-
-    def release(self, value: Floats, source: Source) -> Answer:
-        """The answer that a true value gets."""
-        return self.finish(self.mechanism.sample(value, source))
 
     def finish(self, noisy: Floats) -> Answer:
         """The answer, with what is publicly known about the value put right; never farther from the truth."""
@@ -204,6 +200,10 @@ class Distance(LipschitzQuery):
         return np.asarray(self.measure(x).min())
 
 
+def _forgotten(x: Floats) -> Floats:
+    raise TypeError("A release does not keep the function it was made with.")
+
+
 @dataclass(frozen=True)
 class OwnQuery(LipschitzQuery):
     """A function that the caller vouches for.
@@ -236,6 +236,11 @@ class OwnQuery(LipschitzQuery):
                 "fn", value.shape, f"a function that gives {self.numbers} finite number(s)", "Say how many with size=."
             )
         return value
+
+    def finish(self, noisy: Floats) -> Answer:
+        """The answer, without the function: it may hold anything."""
+        forgotten = Lipschitz(_forgotten, self.own.constant, self.own.metric)
+        return super(OwnQuery, replace(self, own=forgotten)).finish(noisy)
 
     @property
     def size(self) -> int:

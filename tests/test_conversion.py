@@ -1,0 +1,316 @@
+"""Conversions from CGP to approximate GP, and what geo-privacy cannot do."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from scipy.special import log_ndtr
+
+import geoveil as gv
+from geoveil.errors import InvalidParameter
+from geoveil.privacy.impossibility import gaussian_is_not_gp, laplace_composes_linearly
+
+MANY = settings(deadline=None, max_examples=100, derandomize=True)
+FORMS = ["gaussian", "tight", "paper-s", "paper"]
+EVERY_FORM = pytest.mark.parametrize("form", FORMS)
+
+
+def _between(low: float, high: float) -> st.SearchStrategy[float]:
+    """Numbers spread evenly over the orders of magnitude."""
+    return st.floats(math.log(low), math.log(high)).map(math.exp)
+
+
+rhos, deltas, reaches = _between(1e-10, 1), _between(1e-12, 0.1), _between(1, 1e5)
+
+
+def _epsilon(rho: float, delta: float, within: float, form: str) -> float:
+    return float(gv.CGP(rho=rho).as_gp(delta=delta, within=within, form=form).epsilon)
+
+
+def _gaussian_delta(rho: float, loss: float, distance: float) -> float:
+    """The hockey-stick divergence of two Gaussians of scale 1/√(2ρ) at a distance, by the log of each term."""
+    mu = distance * math.sqrt(2 * rho)
+    first, second = log_ndtr(mu / 2 - loss / mu), loss + log_ndtr(-mu / 2 - loss / mu)
+    return float(-np.exp(first) * np.expm1(second - first))
+
+
+def _response_delta(a: float, loss: float) -> float:
+    """The hockey-stick divergence of randomised response that tells the truth with probability a."""
+    return max(a - math.exp(loss) * (1 - a), 0.0)
+
+
+# -------------------------------------------------------------------------------------------------- the four forms
+
+
+@MANY
+@given(rhos, deltas, reaches)
+def test_better_forms_give_smaller_epsilons(rho: float, delta: float, within: float) -> None:
+    """Gaussian ≤ tight ≤ paper-s ≤ paper, whatever the budget, delta and reach."""
+    epsilons = [_epsilon(rho, delta, within, form) for form in FORMS]
+    for better, worse in itertools.pairwise(epsilons):
+        assert better <= worse * (1 + 1e-9)
+
+
+@MANY
+@given(rhos, deltas, reaches)
+def test_the_papers_form_is_its_lemma(rho: float, delta: float, within: float) -> None:
+    """The form "paper" is ρΔ + 2√(ρ·log(1/δ)), rounded up."""
+    lemma = rho * within + 2 * math.sqrt(rho * math.log(1 / delta))
+    assert lemma <= _epsilon(rho, delta, within, "paper") <= lemma * (1 + 1e-11)
+
+
+@MANY
+@given(rhos, deltas, reaches, st.floats(1.0001, 1000))
+def test_no_s_beats_the_refined_form(rho: float, delta: float, within: float, s: float) -> None:
+    """The form "paper-s" is the least of Appendix C's bounds over s."""
+    inner = math.log(2 / ((s + 1) * delta))
+    bound = max(s / (s - 1) * 2 * math.sqrt(rho * max(inner, 0.0)), s * rho * within)
+    assert _epsilon(rho, delta, within, "paper-s") <= bound * (1 + 1e-9)
+
+
+@pytest.mark.parametrize(("rho", "epsilon"), [(5e-5, 0.0722), (5e-4, 0.228), (5e-8, 0.00228)])
+def test_the_papers_settings_are_reproduced(rho: float, epsilon: float) -> None:
+    """At the reach where s = 10.4 is best, "paper-s" gives the epsilons of the paper's experiments."""
+    s, delta = 10.4, 1e-10
+    expected = s / (s - 1) * 2 * math.sqrt(rho * math.log(2 / ((s + 1) * delta)))
+    assert expected == pytest.approx(epsilon, rel=5e-3)
+    g = gv.CGP(rho=rho).as_gp(delta=delta, within=expected / (s * rho), form="paper-s")
+    assert float(g.epsilon) == pytest.approx(expected, rel=1e-9)
+    assert float(g.delta) == delta
+    assert float(g.epsilon) * float(g.within or 0) >= 10
+
+
+@MANY
+@given(rhos, deltas, reaches, _between(1e-4, 1e4))
+def test_no_order_beats_the_tight_form(rho: float, delta: float, within: float, step: float) -> None:
+    """The form "tight" is the least of the bounds over the order α."""
+    log_factor = step * math.log(step / (1 + step)) - math.log1p(step)
+    bound = (1 + step) * rho * within + (log_factor - math.log(delta)) / (step * within)
+    assert _epsilon(rho, delta, within, "tight") <= max(bound, 0.0) * (1 + 1e-6) + 1e-15
+
+
+@MANY
+@given(rhos, deltas, reaches)
+def test_the_gaussian_form_is_exact(rho: float, delta: float, within: float) -> None:
+    """At the epsilon of "gaussian" the divergence of Gaussian noise is delta, and at a smaller one it is more."""
+    epsilon = _epsilon(rho, delta, within, "gaussian")
+    at_zero = _gaussian_delta(rho, 0.0, within)
+    if at_zero <= delta:
+        assert epsilon <= 1e-90
+        return
+    assert _gaussian_delta(rho, epsilon * within, within) <= delta * (1 + 1e-6)
+    assert _gaussian_delta(rho, 0.999 * epsilon * within, within) > delta * (1 - 1e-9)
+
+
+@MANY
+@given(rhos, deltas, reaches)
+def test_every_form_covers_gaussian_noise(rho: float, delta: float, within: float) -> None:
+    """Gaussian noise meets the (ε, δ, Δ)-GP of every form."""
+    for form in FORMS:
+        assert _gaussian_delta(rho, _epsilon(rho, delta, within, form) * within, within) <= delta * (1 + 1e-6)
+
+
+@EVERY_FORM
+@MANY
+@given(rho=rhos, delta=deltas, within=reaches, part=st.floats(1e-3, 1))
+def test_the_pair_at_the_reach_is_the_worst(form: str, rho: float, delta: float, within: float, part: float) -> None:
+    """The epsilon that a shorter distance needs is no larger than the one at the reach."""
+    assert _epsilon(rho, delta, part * within, form) <= _epsilon(rho, delta, within, form) * (1 + 1e-9)
+
+
+@EVERY_FORM
+@MANY
+@given(rho=rhos, delta=deltas, within=reaches, factor=st.floats(1.01, 100))
+def test_epsilon_grows_with_the_budget_and_falls_with_delta(
+    form: str, rho: float, delta: float, within: float, factor: float
+) -> None:
+    """A larger budget or a smaller delta never gives a smaller epsilon."""
+    epsilon = _epsilon(rho, delta, within, form)
+    assert epsilon <= _epsilon(rho * factor, delta, within, form) * (1 + 1e-9)
+    assert epsilon <= _epsilon(rho, delta / factor, within, form) * (1 + 1e-9)
+
+
+@EVERY_FORM
+@settings(deadline=None, max_examples=50, derandomize=True)
+@given(epsilon=_between(1e-8, 10), delta=deltas, within=reaches)
+@example(epsilon=1e-12, delta=1e-10, within=1.0)
+@example(epsilon=1e-15, delta=1e-10, within=1.0)
+def test_implying_is_the_inverse(form: str, epsilon: float, delta: float, within: float) -> None:
+    """The budget of implying() implies the epsilon asked for, and 0.01% more of it would not."""
+    g = gv.CGP.implying(epsilon=epsilon, delta=delta, within=within, form=form)
+    assert _epsilon(float(g.rho), delta, within, form) <= epsilon
+    assert _epsilon(float(g.rho) * 1.0001, delta, within, form) > epsilon
+    assert len(g.rho.as_tuple().digits) <= 6
+
+
+def test_a_converted_guarantee_says_all_it_is() -> None:
+    """The converted guarantee carries delta, reach and metric, and is not pure."""
+    g = gv.CGP(rho=5e-5, metric="2").as_gp(delta=1e-10, within=1000)
+    assert (float(g.delta), float(g.within or 0), g.metric, g.pure) == (1e-10, 1000.0, gv.dist_2, False)
+    assert g == gv.CGP(rho=5e-5, metric="2").as_gp(delta=1e-10, within=1000, form="tight")
+    assert gv.CGP.implying(epsilon=0.1, delta=1e-10, within=1000, metric="1").metric == gv.dist_1
+
+
+# ----------------------------------------------------------------------------- which forms hold for which mechanisms
+
+
+@pytest.mark.parametrize("a", [0.6, 0.75, 0.917, 0.99, 0.9999])
+def test_tight_covers_randomised_response(a: float) -> None:
+    """Randomised response, which is ρ-CGP but not Gaussian, meets what the general forms promise at every delta."""
+    r = 200.0
+    rho = (2 * a - 1) * math.log(a / (1 - a)) / r**2 * (1 + 1e-9)
+    for delta in np.concatenate([np.geomspace(1e-10, 0.5, 40), np.linspace(0.51, 0.99, 25)]):
+        for form in ("tight", "paper-s", "paper"):
+            assert _response_delta(a, _epsilon(rho, float(delta), r, form) * r) <= delta * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("a", [0.75, 0.917, 0.99])
+def test_the_gaussian_form_fails_other_mechanisms(a: float) -> None:
+    """Randomised response breaks the promise of "gaussian" at some delta: that form is for Gaussian noise alone."""
+    r = 200.0
+    rho = (2 * a - 1) * math.log(a / (1 - a)) / r**2
+    # Between what Gaussian noise of this budget loses at ε = 0 and what randomised response does.
+    gaussian = _gaussian_delta(rho, 0.0, r)
+    delta = (gaussian + (2 * a - 1)) / 2
+    assert gaussian < delta < 2 * a - 1
+    assert _response_delta(a, _epsilon(rho, delta, r, "gaussian") * r) > delta
+    assert _response_delta(a, _epsilon(rho, delta, r, "tight") * r) <= delta
+
+
+# ------------------------------------------------------------------------------------------------------- refusals
+
+
+@pytest.mark.parametrize(
+    ("argument", "value"),
+    [
+        ("form", "best"),
+        ("form", None),
+        ("delta", 0),
+        ("delta", 1),
+        ("delta", -0.1),
+        ("delta", math.nan),
+        ("delta", "small"),
+        ("within", 0),
+        ("within", -5),
+        ("within", math.inf),
+        ("within", math.nan),
+        ("within", True),
+    ],
+)
+def test_conversions_refuse_what_they_cannot_take(argument: str, value: Any) -> None:
+    """Delta, reach and form are checked both ways, and the message names the culprit."""
+    given_: dict[str, Any] = {"delta": 1e-10, "within": 1000, argument: value}
+    with pytest.raises(InvalidParameter, match=rf"^{argument} = "):
+        gv.CGP(rho=1e-4).as_gp(**given_)
+    with pytest.raises(InvalidParameter, match=rf"^{argument} = "):
+        gv.CGP.implying(epsilon=0.1, **given_)
+
+
+@pytest.mark.parametrize("epsilon", [0, -1, math.nan, math.inf, "much", True])
+def test_implying_refuses_epsilons_that_are_none(epsilon: Any) -> None:
+    """The epsilon to be implied is a budget."""
+    with pytest.raises(InvalidParameter, match=r"^epsilon = "):
+        gv.CGP.implying(epsilon=epsilon, delta=1e-10, within=1000)
+
+
+# --------------------------------------------------------------------------------------------- what cannot be done
+
+
+@MANY
+@given(_between(1e-6, 10), st.integers(2, 10_000), st.floats(0.001, 0.999), st.floats(0, 0.25))
+def test_laplace_releases_compose_no_better_than_linearly(epsilon: float, k: int, slack: float, delta: float) -> None:
+    """Whatever part of kε is to be saved, an event contradicts it."""
+    violation = laplace_composes_linearly(epsilon=epsilon, k=k, slack=slack, delta=delta)
+    assert violation.violated
+    assert violation.divergence > violation.allowed
+    assert violation.epsilon == pytest.approx((1 - slack) * k * epsilon)
+    # Nothing contradicts kε itself, which composition does give.
+    gap = abs(violation.x - violation.x_other)
+    assert violation.log_probability - violation.log_probability_other <= k * epsilon * gap * (1 + 1e-9)
+
+
+@MANY
+@given(_between(1e-6, 10), _between(1e-2, 1e5), st.floats(0, 0.2499))
+def test_gaussian_noise_is_not_gp(epsilon: float, sigma: float, delta: float) -> None:
+    """Whatever epsilon Gaussian noise is claimed to have, an event contradicts it."""
+    violation = gaussian_is_not_gp(epsilon=epsilon, sigma=sigma, delta=delta)
+    assert violation.violated
+    assert violation.epsilon == epsilon
+    assert violation.allowed == pytest.approx(epsilon * abs(violation.x - violation.x_other))
+
+
+def test_the_laplace_violation_is_what_simulation_gives() -> None:
+    """The two probabilities of the Laplace event are those of drawn noise."""
+    runs, k = 200_000, 2
+    v = laplace_composes_linearly(epsilon=0.1, k=k, slack=0.9)
+    noise = np.random.default_rng(5).laplace(scale=10, size=(runs, k))
+    for x, log_probability in ((v.x, v.log_probability), (v.x_other, v.log_probability_other)):
+        probability = math.exp(log_probability)
+        drawn = float((x + noise >= v.threshold).all(axis=1).mean())
+        assert abs(drawn - probability) < 5 * math.sqrt(probability * (1 - probability) / runs)
+        assert abs(drawn - 0.9 * probability) > 5 * math.sqrt(probability * (1 - probability) / runs)
+
+
+def test_the_gaussian_violation_is_what_simulation_gives() -> None:
+    """The two probabilities of the Gaussian event are those of drawn noise."""
+    runs, sigma = 400_000, 3.0
+    v = gaussian_is_not_gp(epsilon=0.3, sigma=sigma)
+    noise = np.random.default_rng(6).normal(scale=sigma, size=runs)
+    for x, log_probability in ((v.x, v.log_probability), (v.x_other, v.log_probability_other)):
+        probability = math.exp(log_probability)
+        drawn = float((x + noise >= v.threshold).mean())
+        assert abs(drawn - probability) < 5 * math.sqrt(probability * (1 - probability) / runs)
+    assert probability > 1e-4
+
+
+@pytest.mark.parametrize(
+    ("argument", "value"),
+    [
+        ("epsilon", 0),
+        ("epsilon", -1),
+        ("epsilon", math.nan),
+        ("epsilon", math.inf),
+        ("k", 1),
+        ("k", 0),
+        ("k", 2.5),
+        ("slack", 0),
+        ("slack", 1),
+        ("slack", math.nan),
+        ("delta", 0.26),
+        ("delta", -1e-9),
+        ("delta", math.nan),
+    ],
+)
+def test_the_laplace_violation_refuses_bad_parameters(argument: str, value: Any) -> None:
+    """What the theorem does not cover is refused by name."""
+    parameters: dict[str, Any] = {"epsilon": 0.1, "k": 10, "slack": 0.1, argument: value}
+    with pytest.raises(InvalidParameter, match=rf"^{argument} = "):
+        laplace_composes_linearly(**parameters)
+
+
+@pytest.mark.parametrize(
+    ("argument", "value"),
+    [
+        ("epsilon", 0),
+        ("epsilon", math.nan),
+        ("epsilon", math.inf),
+        ("sigma", 0),
+        ("sigma", -1),
+        ("sigma", math.nan),
+        ("sigma", math.inf),
+        ("delta", 0.25),
+        ("delta", -1e-9),
+        ("delta", math.nan),
+    ],
+)
+def test_the_gaussian_violation_refuses_bad_parameters(argument: str, value: Any) -> None:
+    """What the lemma does not cover is refused by name."""
+    parameters: dict[str, Any] = {"epsilon": 0.1, "sigma": 100, argument: value}
+    with pytest.raises(InvalidParameter, match=rf"^{argument} = "):
+        gaussian_is_not_gp(**parameters)

@@ -1,0 +1,548 @@
+"""Inputs: what is bad is refused before anything random is drawn, what is only odd is answered."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import math
+import pickle
+from typing import Any
+
+import geopandas
+import numpy as np
+import pandas as pd
+import pytest
+import shapely
+from numpy.typing import NDArray
+
+import geoveil as gv
+from geoveil.errors import (
+    GeoveilError,
+    IncompatibleGuarantees,
+    InvalidCoordinateSystem,
+    InvalidData,
+    InvalidInput,
+    InvalidParameter,
+)
+
+#: Every public question with the arguments of its own, other than the place p.
+QUESTIONS: dict[str, dict[str, Any]] = {
+    "answer": {"lipschitz": 1},
+    "bounds": {},
+    "center": {},
+    "diameter": {},
+    "distance": {},
+    "first_within": {"radius": 500.0},
+    "hull": {"k": 12},
+    "mean": {},
+    "median": {},
+    "nearest": {"k": 1},
+    "points": {},
+    "radius": {},
+    "radius_of_gyration": {},
+}
+PLACED = ["distance", "first_within", "nearest"]
+EVERY_QUESTION = pytest.mark.parametrize("name", QUESTIONS)
+
+X = np.array([[0.0, 0.0], [300.0, 50.0], [-200.0, 700.0], [900.0, -400.0]])
+
+
+def _first(x: NDArray[np.float64]) -> float:
+    return float(x[0, 0])
+
+
+def ask(name: str, x: Any, **more: Any) -> gv.Release:
+    """Ask a question with its usual arguments, some of them replaced."""
+    given = {"rho": 1e-4, **QUESTIONS[name], **more}
+    if "epsilon" in more and "rho" not in more:
+        del given["rho"]
+    function = getattr(gv, name)
+    if name == "answer":
+        release = function(given.pop("fn", _first), x, **given)
+    elif name in PLACED:
+        release = function(x, given.pop("p", (100.0, 200.0)), **given)
+    else:
+        release = function(x, **given)
+    assert isinstance(release, gv.Release)
+    return release
+
+
+def refused(kind: type[GeoveilError], argument: str, shown: str, name: str, x: Any, **more: Any) -> None:
+    """Check that a question is refused by a good error, and that nothing random was drawn."""
+    rng = np.random.Generator(np.random.PCG64(7))
+    before = copy.deepcopy(rng.bit_generator.state)
+    with pytest.raises(GeoveilError) as caught:
+        ask(name, x, **{"rng": rng, **more})
+    assert rng.bit_generator.state == before
+    error, text = caught.value, str(caught.value)
+    assert type(error) is kind
+    assert argument in text
+    assert shown in text
+    if isinstance(error, InvalidInput):
+        assert error.argument.startswith(argument)
+        assert len(error.allowed) > 3
+        assert len(error.remedy) > 5
+        assert text.endswith(error.remedy)
+    again = pickle.loads(pickle.dumps(error))
+    assert type(again) is kind
+    assert str(again) == text
+
+
+# ------------------------------------------------------------------------------------------------------- the data
+
+
+@pytest.mark.parametrize(
+    ("x", "shown"),
+    [
+        ([[0.0, 1.0], [math.nan, 2.0]], "x[1] = [nan, 2.0]"),
+        ([[0.0, math.inf], [1.0, 2.0]], "x[0] = [0.0, inf]"),
+        ([[0.0, 1.0], [1.0, 2.0], [3.0, -math.inf]], "x[2] = [3.0, -inf]"),
+        ([[None, 1.0]], "x[0] = [nan, 1.0]"),
+        ([], "at least one point"),
+        (np.empty((0, 2)), "at least one point"),
+        (shapely.MultiPoint(), "EMPTY"),
+        ([1.0, 2.0], "(2,)"),
+        (np.zeros((2, 2, 2)), "(2, 2, 2)"),
+        (3.0, "()"),
+        (None, "shape (n, d)"),
+        ([["here", "there"]], "'list'"),
+        ("0 0", "'str'"),
+        ([[1.0, 2.0], [3.0]], "'list'"),
+        ({"x": 1.0}, "'dict'"),
+        (object(), "'object'"),
+        (np.array([[1 + 2j, 3j]]), "x"),
+        (np.ma.masked_invalid([[0.0, math.nan], [1.0, 2.0]]), "x"),
+        (np.ma.array(np.ones((2, 2)), mask=[[True, True], [False, False]]), "x"),
+        (np.array([["2020-01-01", "2020-01-02"]], dtype="datetime64[D]"), "x"),
+    ],
+    ids=[
+        "nan",
+        "inf",
+        "minus inf",
+        "none coordinate",
+        "empty list",
+        "empty array",
+        "empty geometry",
+        "1-D",
+        "3-D",
+        "0-D",
+        "none",
+        "words",
+        "text",
+        "ragged",
+        "dict",
+        "object",
+        "complex",
+        "masked nan",
+        "masked",
+        "dates",
+    ],
+)
+def test_locations_that_cannot_be_used_are_refused(x: Any, shown: str) -> None:
+    """Locations must be finite numbers of shape (n, d), at least one; every question says what is wrong with them."""
+    for name in QUESTIONS:
+        refused(InvalidData, "x", shown, name, x)
+
+
+def test_coordinates_that_overflow_are_refused() -> None:
+    """Coordinates whose squares no double can hold are no places."""
+    for name in QUESTIONS:
+        refused(InvalidData, "x", "e+20", name, X * 1e200)
+
+
+@pytest.mark.parametrize("crs", [None, "EPSG:4326", "EPSG:3857"])
+def test_coordinates_that_are_not_metres_are_refused(crs: str | None) -> None:
+    """Frames without a system in metres are refused by every question, with the remedy."""
+    frame = geopandas.GeoSeries(shapely.points(X / 100), crs=crs)
+    for name in QUESTIONS:
+        refused(InvalidCoordinateSystem, "x.crs", "to_crs", name, frame)
+
+
+def test_a_hull_on_a_line_is_refused() -> None:
+    """A hull takes two dimensions or more, and the message names the question to ask instead."""
+    refused(InvalidParameter, "x", "Use bounds(x)", "hull", X[:, :1])
+
+
+# ----------------------------------------------------------------------------------------------------- the budget
+
+
+@EVERY_QUESTION
+@pytest.mark.parametrize("argument", ["rho", "epsilon"])
+@pytest.mark.parametrize("value", [0, -1.0, math.nan, math.inf, "little", True, 1e-200, 1e200, [1e-4]], ids=repr)
+def test_budgets_that_are_none_are_refused(name: str, argument: str, value: Any) -> None:
+    """A budget is a positive, finite number."""
+    refused(InvalidParameter, argument, repr(value), name, X, **{argument: value})
+
+
+@EVERY_QUESTION
+def test_exactly_one_budget_is_given(name: str) -> None:
+    """Neither or both of rho and epsilon are refused."""
+    refused(InvalidParameter, "rho, epsilon", "(None, None)", name, X, rho=None)
+    refused(InvalidParameter, "rho, epsilon", "(0.1, 0.2)", name, X, rho=0.1, epsilon=0.2)
+
+
+@EVERY_QUESTION
+@pytest.mark.parametrize(
+    ("argument", "value"),
+    [
+        ("rho", gv.GP(epsilon=0.1)),
+        ("epsilon", gv.CGP(rho=0.1)),
+        ("epsilon", gv.GP(epsilon=0.1, delta=1e-9)),
+        ("epsilon", gv.GP(epsilon=0.1, within=100)),
+    ],
+    ids=repr,
+)
+def test_guarantees_of_the_wrong_kind_are_refused(name: str, argument: str, value: Any) -> None:
+    """CGP is given as rho and pure GP as epsilon, nothing else."""
+    refused(IncompatibleGuarantees, f"{argument}=", repr(value), name, X, **{argument: value})
+
+
+@EVERY_QUESTION
+@pytest.mark.parametrize("metric", ["3", "", "euclidean", 7], ids=repr)
+def test_unknown_metrics_are_refused(name: str, metric: Any) -> None:
+    """The metrics are inf, 2 and 1."""
+    refused(InvalidParameter, "metric", repr(metric), name, X, metric=metric)
+
+
+@EVERY_QUESTION
+def test_a_metric_that_contradicts_the_guarantee_is_refused(name: str) -> None:
+    """A guarantee brings its metric with it."""
+    refused(InvalidParameter, "metric", "'2'", name, X, rho=gv.CGP(rho=1e-4, metric="1"), metric="2")
+
+
+@EVERY_QUESTION
+@pytest.mark.parametrize("method", ["fastest", "", None, 3], ids=repr)
+def test_unknown_methods_are_refused(name: str, method: Any) -> None:
+    """A method that does not exist is refused."""
+    refused(InvalidParameter, "method", repr(method), name, X, method=method)
+
+
+@EVERY_QUESTION
+@pytest.mark.parametrize("rng", [42, "seed", np.random.RandomState(1)], ids=["number", "text", "RandomState"])
+def test_randomness_that_is_no_generator_is_refused(name: str, rng: Any) -> None:
+    """A seed is not a generator; the message says which one to make."""
+    with pytest.raises(InvalidParameter, match=r"^rng = .*default_rng\(seed\)"):
+        ask(name, X, rng=rng)
+
+
+@EVERY_QUESTION
+def test_misspelt_arguments_are_refused(name: str) -> None:
+    """A keyword that no question has is an error, as everywhere in Python."""
+    with pytest.raises(TypeError, match="rhoo"):
+        ask(name, X, rhoo=1)
+
+
+# ----------------------------------------------------------------------------------------------- their own arguments
+
+
+@pytest.mark.parametrize("name", PLACED)
+@pytest.mark.parametrize(
+    ("p", "shown"),
+    [
+        ((1.0, 2.0, 3.0), "3."),
+        ((1.0,), "1."),
+        (5.0, "5.0"),
+        ((math.nan, 0.0), "nan"),
+        ((0.0, math.inf), "inf"),
+        (None, "nan"),
+        ([[0.0, 1.0]], "[[0., 1.]]"),
+        (shapely.Point(), ""),
+    ],
+    ids=["3-D", "1-D", "number", "nan", "inf", "none", "nested", "empty"],
+)
+def test_places_of_the_wrong_kind_are_refused(name: str, p: Any, shown: str) -> None:
+    """A place has as many finite coordinates as the points."""
+    refused(InvalidParameter, "p", shown, name, X, p=p)
+
+
+@pytest.mark.parametrize("name", PLACED)
+@pytest.mark.parametrize("p", ["here", {"x": 1}, [[1.0, 2.0], [3.0]]], ids=repr)
+def test_places_that_are_no_coordinates_are_refused(name: str, p: Any) -> None:
+    """A place is a Point or coordinates."""
+    refused(InvalidData, "p", repr(p), name, X, p=p)
+
+
+@pytest.mark.parametrize("name", ["first_within", "nearest"])
+def test_only_distances_take_areas(name: str) -> None:
+    """A line or an area is no place to be near to."""
+    refused(InvalidData, "p", "LINESTRING", name, X, p=shapely.LineString([(0, 0), (1, 1)]))
+
+
+def _unclosed(x: float) -> shapely.Polygon:
+    with np.errstate(invalid="ignore"):
+        return shapely.Polygon([(0, 0), (x, 1), (1, 0)])
+
+
+@pytest.mark.parametrize(
+    "p", [shapely.Polygon(), _unclosed(math.nan), _unclosed(math.inf)], ids=["empty", "nan", "inf"]
+)
+def test_areas_without_a_distance_are_refused(p: Any) -> None:
+    """An area is not empty and has finite coordinates."""
+    with np.errstate(invalid="ignore"):  # shapely warns of NaN when it reads the pickled area
+        refused(InvalidParameter, "p", "POLYGON", "distance", X, p=p)
+
+
+def test_areas_are_for_the_plane() -> None:
+    """The distance to a shapely geometry is asked of points in the plane only."""
+    refused(InvalidParameter, "p", "POLYGON", "distance", np.zeros((4, 3)), p=shapely.box(0, 0, 1, 1))
+
+
+NO_COUNTS: list[Any] = [0, -1, 2.5, 2.0, True, "2", None, math.nan]
+NO_SHARES: list[Any] = [0, 1, -0.5, 1.5, math.nan, math.inf, "half", [0.5]]
+NO_LENGTHS: list[Any] = [0, -5.0, math.nan, math.inf, "far", None, [1.0]]
+NOT_FINITE: list[Any] = [math.nan, math.inf, "much", None]
+
+
+@pytest.mark.parametrize(
+    ("name", "argument", "value"),
+    [
+        *(("nearest", "k", value) for value in [*NO_COUNTS, len(X) + 1]),
+        *(("hull", "k", value) for value in [*NO_COUNTS, 2, "many"]),
+        *(("answer", "size", value) for value in NO_COUNTS),
+        *(("nearest", "locations", value) for value in NO_SHARES),
+        *(("hull", "share", value) for value in [*NO_SHARES, None]),
+        *(("hull", "beta", value) for value in [*NO_SHARES, None]),
+        *(("first_within", "radius", value) for value in NO_LENGTHS),
+        *(("answer", "lipschitz", value) for value in NO_LENGTHS),
+        *(("nearest", "gamma0", value) for value in NOT_FINITE),
+        *(("hull", "gamma0", value) for value in NOT_FINITE),
+    ],
+    ids=str,
+)
+def test_arguments_outside_their_range_are_refused(name: str, argument: str, value: Any) -> None:
+    """Counts are whole and in range, shares and probabilities between 0 and 1, lengths positive and finite."""
+    refused(InvalidParameter, argument, repr(value), name, X, **{argument: value})
+
+
+def test_the_authors_probes_are_for_the_plane() -> None:
+    """The authors' number of probes exists in two dimensions only."""
+    refused(InvalidParameter, "k", "'authors'", "hull", np.eye(4, 3), k="authors")
+
+
+@pytest.mark.parametrize(
+    ("fn", "more"),
+    [
+        (lambda x: x[0], {}),
+        (lambda x: x[0, 0], {"size": 2}),
+        (lambda x: math.nan, {}),
+        (lambda x: [0.0, math.inf], {"size": 2}),
+        (lambda x: "north", {}),
+        (lambda x: None, {}),
+        ("north", {}),
+    ],
+    ids=["too many", "too few", "nan", "inf", "text", "none", "no function"],
+)
+def test_functions_that_give_no_answer_are_refused(fn: Any, more: dict[str, Any]) -> None:
+    """A function of one's own gives as many finite numbers as were announced."""
+    refused(InvalidData, "fn", "", "answer", X, fn=fn, **more)
+
+
+def test_a_lipschitz_function_is_not_contradicted() -> None:
+    """A constant, metric or guarantee other than the function's own is refused."""
+    fn = gv.Lipschitz(_first, 2, "1")
+    refused(InvalidParameter, "lipschitz", "3", "answer", X, fn=fn, lipschitz=3)
+    refused(InvalidParameter, "metric", "'inf'", "answer", X, fn=fn, lipschitz=None, metric="inf")
+    refused(InvalidParameter, "metric", "'1'", "answer", X, fn=fn, lipschitz=None, rho=gv.CGP(rho=1))
+
+
+@pytest.mark.parametrize("beta", [0, 1, -0.1, 1.5, math.nan, "rarely", None], ids=repr)
+@pytest.mark.parametrize("by", [None, [1, 1, 2, 2]], ids=["one tuple", "by person"])
+def test_errors_are_asked_for_with_a_probability(by: Any, beta: Any) -> None:
+    """error(beta) takes a probability strictly between 0 and 1, whatever was asked."""
+    for name in QUESTIONS:
+        release = ask(name, X, by=by, rng=np.random.default_rng(0))
+        with pytest.raises(InvalidParameter, match=r"^beta = "):
+            release.error(beta)
+
+
+# ----------------------------------------------------------------------------------------------------- the persons
+
+
+@pytest.mark.parametrize(
+    ("by", "shown"),
+    [
+        (["a", "b"], "4 labels"),
+        ([1, 2, 3, 4, 5], "4 labels"),
+        (np.ones((4, 2)), "4 labels"),
+        (["a", None, "b", "b"], "1 points have none"),
+        ([1.0, math.nan, math.nan, 2.0], "2 points have none"),
+        (["a", math.nan, "b", "b"], "1 points have none"),
+        (pd.Series(["a", "b", pd.NA, "b"]), "1 points have none"),
+        ("who", "who"),
+        ([[1], [2, 3], [4], [5]], ""),
+        ([{}, {}, {}, {}], ""),
+        (shapely.points(X), ""),
+    ],
+    ids=[
+        "too few",
+        "too many",
+        "table",
+        "none",
+        "nan",
+        "nan among words",
+        "NA",
+        "a column of an array",
+        "ragged",
+        "unhashable",
+        "geometries",
+    ],
+)
+def test_labels_that_do_not_name_persons_are_refused(by: Any, shown: str) -> None:
+    """There is one label for each point, none is missing, and none gives a place away."""
+    for name in QUESTIONS:
+        refused(InvalidData, "by", shown, name, X, by=by)
+
+
+@pytest.mark.parametrize(
+    "by", ["whom", "geometry", ["a", "b"], "gap"], ids=["unknown", "geometry", "too few", "missing labels"]
+)
+def test_columns_that_do_not_name_persons_are_refused(by: Any) -> None:
+    """A column of persons exists, is complete, and is not the geometry itself."""
+    frame = geopandas.GeoDataFrame(
+        {"who": list("aabb"), "gap": ["a", None, "b", "b"]}, geometry=shapely.points(X), crs=32610
+    )
+    for name in QUESTIONS:
+        refused(InvalidData, "by", "by", name, frame, by=by)
+
+
+def test_a_series_has_no_columns_to_name() -> None:
+    """A GeoSeries takes labels, not the name of a column."""
+    refused(InvalidData, "by", "'who'", "mean", geopandas.GeoSeries(shapely.points(X), crs=32610), by="who")
+
+
+def test_a_person_with_too_few_points_is_noticed_before_anyone_is_answered() -> None:
+    """If one person has fewer points than neighbours asked for, nobody's answer is drawn."""
+    refused(InvalidParameter, "k", "2", "nearest", X, k=2, by=["a", "a", "a", "b"])
+
+
+def test_a_function_that_fails_one_person_fails_before_anyone_is_answered() -> None:
+    """If a function gives no number for one person, nobody's answer is drawn."""
+    refused(InvalidData, "fn", "", "answer", X, fn=lambda x: 1 / x[0, 0] if x[0, 0] else math.nan, by=list("bbaa"))
+    refused(InvalidData, "fn", "", "answer", X[::-1], fn=lambda x: _first(x) if len(x) > 1 else [], by=list("aaab"))
+
+
+# --------------------------------------------------------------------------------------------- odd, and yet legal
+
+
+@EVERY_QUESTION
+@pytest.mark.parametrize("dtype", [np.int64, np.int32, np.float32, object])
+def test_every_number_type_is_computed_in_double_precision(name: str, dtype: Any) -> None:
+    """Whole numbers, short floats and objects give the release of the same numbers as doubles."""
+    first, second = (ask(name, x, rng=np.random.default_rng(1)) for x in (X, X.astype(dtype)))
+    if name == "hull":
+        assert first.value.equals(second.value)
+    else:
+        np.testing.assert_array_equal(first.value, second.value)
+
+
+def test_small_whole_numbers_do_not_wrap_around() -> None:
+    """Bytes are not added up as bytes."""
+    x = np.full((3, 2), 200, dtype=np.uint8)
+    release = gv.mean(x, rho=1e6, rng=np.random.default_rng(1))
+    np.testing.assert_allclose(release.value, [200, 200], atol=0.1)
+
+
+ODD: dict[str, NDArray[np.float64]] = {
+    "one point": np.array([[300.0, -70.0]]),
+    "two points": X[:2],
+    "equal points": np.full((5, 2), 123.4),
+    "on a line": np.outer(np.arange(6.0), [30.0, 40.0]),
+    "on an axis": np.column_stack([np.arange(5.0), np.zeros(5)]),
+    "far away": X + np.array([5e5, 1e7]),
+    "tiny": X * 1e-9,
+    "d = 1": X[:, :1],
+    "d = 3": np.random.default_rng(0).normal(scale=100, size=(6, 3)),
+    "d = 3, flat": np.column_stack([X, X.sum(axis=1)]),
+    "d = 10": np.random.default_rng(0).normal(scale=100, size=(5, 10)),
+    "d = 10, one point": np.ones((1, 10)),
+}
+
+
+@pytest.mark.parametrize("budget", [{"rho": 1e-4}, {"epsilon": 0.01}], ids=["CGP", "GP"])
+@pytest.mark.parametrize("case", ODD)
+@EVERY_QUESTION
+def test_degenerate_tuples_are_answered(name: str, case: str, budget: dict[str, float]) -> None:
+    """One point, equal points, points on a line, far ones and any dimension give finite answers and errors."""
+    x = ODD[case]
+    n, d = x.shape
+    if name == "hull" and d == 1:
+        pytest.skip("a hull takes two dimensions")
+    own: dict[str, Any] = {"p": np.zeros(d)} if name in PLACED else {}
+    if name == "hull":
+        own = {"k": "optimal"}
+    for metric in ("1", "2", "inf"):
+        release = ask(name, x, metric=metric, rng=np.random.default_rng(2), **budget, **own)
+        value = release.value
+        if name == "hull" and d == 2:
+            assert not value.is_empty
+            assert value.geom_type in ("Point", "LineString", "Polygon")
+            value = shapely.get_coordinates(value)
+        if name == "first_within":
+            assert value is None or value in range(n)
+        elif name == "nearest":
+            assert value.shape == (1,)
+            assert value[0] in range(n)
+        else:
+            assert np.isfinite(value).all()
+        shape = {"points": (n, d), "bounds": (2 * d,), **dict.fromkeys(("mean", "median", "center"), (d,))}
+        assert np.shape(value) == shape.get(name, np.shape(value))
+    assert 0 <= release.error(0.05) < math.inf
+
+
+@pytest.mark.parametrize("case", [case for case in ODD if "one" not in case])
+def test_all_points_can_be_neighbours(case: str) -> None:
+    """With k = n every point is found once, ties and all."""
+    x = ODD[case]
+    n, d = x.shape
+    for budget in ({"rho": 1e-4}, {"epsilon": 0.01}, {"rho": 1e4}):
+        release = ask("nearest", x, p=np.ones(d), k=n, rng=np.random.default_rng(3), **budget)
+        assert sorted(release.value) == list(range(n))
+
+
+@EVERY_QUESTION
+def test_budgets_of_any_size_are_met(name: str) -> None:
+    """Tiny and huge budgets give finite errors that fall as the budget grows."""
+    errors = [
+        ask(name, X, rng=np.random.default_rng(4), **{kind: budget}).error(0.05)
+        for kind in ("rho", "epsilon")
+        for budget in (1e-90, 1e-20, 1.0, 1e20)
+    ]
+    assert np.isfinite(errors).all()
+    if name != "hull":  # whose probes depend on the noisy radius
+        assert errors[:4] == sorted(errors[:4], reverse=True)
+        assert errors[4:] == sorted(errors[4:], reverse=True)
+
+
+@EVERY_QUESTION
+def test_metrics_may_be_named_in_every_way(name: str) -> None:
+    """A metric is a name, a number or the metric itself, and "inf" if none is given."""
+    for metric, meant in ((None, gv.dist_inf), ("inf", gv.dist_inf), ("dist_2", gv.dist_2), (1, gv.dist_1)):
+        assert ask(name, X, metric=metric, rng=np.random.default_rng(5)).guarantee == gv.CGP(rho=1e-4, metric=meant)
+    g = gv.GP(epsilon=0.1, metric="2")
+    assert ask(name, X, epsilon=g, metric="2", rng=np.random.default_rng(5)).guarantee is g
+
+
+@EVERY_QUESTION
+def test_without_a_generator_the_operating_system_draws(name: str) -> None:
+    """Two releases without a generator differ in their noise and say where it comes from."""
+    # So large a budget that no length is cut off at 0.
+    first, second = ask(name, X, rho=1), ask(name, X, rho=1)
+    assert "numpy generator" not in first.inexact
+    assert "numpy generator" in ask(name, X, rng=np.random.default_rng(6)).inexact
+    if name not in ("nearest", "first_within"):  # which have few answers to give
+        assert not np.array_equal(
+            *(shapely.get_coordinates(r.value) if name == "hull" else r.value for r in (first, second))
+        )
+
+
+def test_a_function_cannot_change_the_data() -> None:
+    """A function of one's own that writes into its argument leaves the caller's array as it was."""
+    x = X.copy()
+
+    def writes(values: NDArray[np.float64]) -> float:
+        values[:] = 0
+        return 0.0
+
+    with contextlib.suppress(ValueError):
+        ask("answer", x, fn=writes)
+    np.testing.assert_array_equal(x, X)

@@ -1,0 +1,404 @@
+"""Releases: frozen, free of the input, readable, and certified."""
+
+from __future__ import annotations
+
+import dataclasses
+import gc
+import json
+import math
+import subprocess
+import sys
+import types
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import Any
+
+import geopandas
+import numpy as np
+import pandas as pd
+import pytest
+import shapely
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import geoveil as gv
+
+X = np.array([[0.0, 0.0], [300.0, 50.0], [-200.0, 700.0], [900.0, -400.0], [500.0, 500.0], [-600.0, -300.0]]) + 5e5
+WHO = ["b", "a", "b", "c", "a", "b"]
+P = (500_100.0, 500_200.0)
+
+
+def _ends(x: Any) -> Any:
+    return np.linalg.norm(x[0] - x[-1])
+
+
+#: Every public question, ready to be asked about x.
+QUESTIONS: dict[str, Any] = {
+    "answer": lambda x, **how: gv.answer(_ends, x, lipschitz=2, **how),
+    "bounds": gv.bounds,
+    "center": gv.center,
+    "diameter": gv.diameter,
+    "distance": lambda x, **how: gv.distance(x, P, **how),
+    "distance to an area": lambda x, **how: gv.distance(x, shapely.Point(P).buffer(10), **how),
+    "first_within": lambda x, **how: gv.first_within(x, P, radius=400, **how),
+    "hull": lambda x, **how: gv.hull(x, k=12, **how),
+    "hull, distinct": lambda x, **how: gv.hull(x, k=3, distinct=True, **how),
+    "mean": gv.mean,
+    "median": gv.median,
+    "nearest": lambda x, **how: gv.nearest(x, P, k=1, **how),
+    "nearest with places": lambda x, **how: gv.nearest(x, P, k=1, locations=0.4, **how),
+    "points": gv.points,
+    "radius": gv.radius,
+    "radius_of_gyration": gv.radius_of_gyration,
+}
+EVERY_QUESTION = pytest.mark.parametrize("name", QUESTIONS)
+BY = pytest.mark.parametrize("by", [None, WHO], ids=["one tuple", "by person"])
+BUDGETS = pytest.mark.parametrize(
+    "budget",
+    [{"rho": 1e-4}, {"epsilon": 0.01}, {"rho": 1e-4, "metric": "2"}, {"epsilon": 0.01, "metric": "1"}],
+    ids=["CGP inf", "GP inf", "CGP 2", "GP 1"],
+)
+
+
+def ask(name: str, x: Any = X, **how: Any) -> gv.Release:
+    """Ask with a seeded generator and, unless told otherwise, rho = 1e-4."""
+    budget = {} if {"rho", "epsilon"} & set(how) else {"rho": 1e-4}
+    release = QUESTIONS[name](x, rng=np.random.default_rng(1), **budget, **how)
+    assert isinstance(release, gv.Release)
+    return release
+
+
+def reachable(root: object) -> Iterator[object]:
+    """Everything that an object holds, directly or not; not the modules and classes that it merely uses."""
+    seen: dict[int, object] = {}
+    waiting: list[object] = [root]
+    while waiting:
+        item = waiting.pop()
+        if id(item) in seen or isinstance(item, (types.ModuleType, type, str, bytes, int, float)):
+            continue
+        seen[id(item)] = item
+        yield item
+        if isinstance(item, types.FunctionType):
+            waiting += [item.__closure__, item.__defaults__, item.__kwdefaults__]
+        elif isinstance(item, np.ndarray):
+            waiting.append(item.base)
+            if item.dtype == object:
+                waiting += item.ravel().tolist()
+        else:
+            waiting += gc.get_referents(item)
+            waiting += list(getattr(item, "__dict__", {}).values())
+
+
+def numbers(item: object) -> np.ndarray[Any, np.dtype[np.float64]] | None:
+    """The numbers that an array, a geometry or a table holds."""
+    if isinstance(item, shapely.Geometry):
+        return np.asarray(shapely.get_coordinates(item))
+    if isinstance(item, np.ndarray) and item.dtype.kind == "f":
+        return item
+    return None
+
+
+# ------------------------------------------------------------------------------------------------- what it holds
+
+
+@pytest.mark.parametrize("form", ["array", "GeoDataFrame"])
+@BY
+@EVERY_QUESTION
+def test_a_release_never_holds_the_input(name: str, by: Any, form: str) -> None:
+    """No array or geometry that can be reached from a release is, shares or contains a point of the input."""
+    x = X.copy() if form == "array" else geopandas.GeoDataFrame(geometry=shapely.points(X), crs=32610)
+    release = ask(name, x, by=by)
+    coordinates = {float(value) for value in X.ravel()}
+    found = 0
+    for item in reachable(release):
+        assert item is not x
+        values = numbers(item)
+        if values is not None:
+            found += 1
+            assert not (isinstance(item, np.ndarray) and isinstance(x, np.ndarray) and np.shares_memory(item, x))
+            assert not coordinates & {float(value) for value in values.ravel()}
+    if name in ("points", "mean", "hull", "bounds"):
+        assert found  # the walk does come to what was released
+
+
+def test_the_walk_would_find_an_input_that_is_held() -> None:
+    """The search through a release finds arrays in closures, attributes, object arrays and frames."""
+    held = X.copy()
+    for holder in (
+        lambda: held,
+        types.SimpleNamespace(a=[{"b": held}]),
+        np.array([held, None], dtype=object),
+        held[1:3],
+        dataclasses.replace(ask("mean"), value=held[:1]),
+    ):
+        assert any(isinstance(item, np.ndarray) and np.shares_memory(item, held) for item in reachable(holder))
+    frame = geopandas.GeoDataFrame(geometry=shapely.points(X), crs=32610)
+    assert sum(isinstance(item, shapely.Point) for item in reachable(frame)) == len(X)
+
+
+@BY
+@EVERY_QUESTION
+def test_a_release_is_frozen(name: str, by: Any) -> None:
+    """Neither the fields of a release nor its arrays nor its mechanisms can be changed."""
+    release = ask(name, by=by)
+    for field in dataclasses.fields(release):
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            setattr(release, field.name, None)
+    for array in (release.value, release.coords):
+        if isinstance(array, np.ndarray):
+            assert not array.flags.writeable
+            with pytest.raises(ValueError, match="read-only"):
+                array[...] = 0
+    for mechanism in release.answers[0].mechanisms:
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            mechanism.guarantee = gv.CGP(rho=1)
+
+
+@EVERY_QUESTION
+def test_released_coordinates_are_those_of_the_value(name: str) -> None:
+    """Questions that release places have them as coords, in rows; the others have none."""
+    release = ask(name)
+    if name == "points":
+        np.testing.assert_array_equal(np.asarray(release.coords), release.value)
+    elif name in ("mean", "median", "center"):
+        np.testing.assert_array_equal(np.asarray(release.coords), [release.value])
+    elif name == "bounds":
+        np.testing.assert_array_equal(np.asarray(release.coords).ravel(), release.value)
+    elif name.startswith("hull"):
+        hull = shapely.MultiPoint(np.asarray(release.coords)).convex_hull
+        assert hull.equals(release.value)
+    elif name == "nearest with places":
+        assert np.asarray(release.coords).shape == (1, 2)
+    else:
+        assert release.coords is None
+
+
+@EVERY_QUESTION
+def test_every_release_has_an_id_of_its_own(name: str) -> None:
+    """Two releases differ in their id, even of one question with one generator."""
+    ids = [ask(name).id for _ in range(10)]
+    assert len(set(ids)) == 10
+    assert all(len(i) == 32 and int(i, 16) >= 0 for i in ids)
+
+
+# ------------------------------------------------------------------------------------------------- what it costs
+
+
+@BUDGETS
+@EVERY_QUESTION
+def test_what_was_run_costs_no_more_than_was_promised(name: str, budget: dict[str, Any]) -> None:
+    """The mechanisms of a release compose to at most its guarantee, which is the one asked for."""
+    release = ask(name, **budget)
+    kind = gv.CGP if "rho" in budget else gv.GP
+    assert release.guarantee == kind(**budget)
+    spent = gv.total(m.guarantee for m in release.answers[0].mechanisms)
+    assert spent <= release.guarantee
+    if "hull" not in name:  # which may find fewer vertices than it has paid for
+        assert Fraction(spent.budget) >= Fraction(release.guarantee.budget) * (1 - Fraction(1, 10**15))
+
+
+@settings(deadline=None, max_examples=60, derandomize=True)
+@given(st.floats(0.001, 0.999), st.sampled_from(["inf", "2", "1"]), st.sampled_from(["rho", "epsilon"]))
+def test_shares_of_a_budget_never_exceed_it(share: float, metric: str, kind: str) -> None:
+    """However the budget is shared between finding and placing, both together cost no more than the whole."""
+    how: dict[str, Any] = {kind: "0.01", "metric": metric, "rng": np.random.default_rng(1)}
+    for release in (gv.nearest(X, P, k=3, locations=share, **how), gv.hull(X, k=3, share=share, **how)):
+        assert gv.total(m.guarantee for m in release.mechanism) <= release.guarantee
+
+
+@pytest.mark.parametrize("share", [0.1, 0.3, 0.6, 0.7, 0.92])
+def test_shares_are_read_as_decimals(share: float) -> None:
+    """A share of 0.7 leaves 0.3, not 0.30000000000000004."""
+    release = gv.nearest(X, P, k=2, locations=share, rho=1, rng=np.random.default_rng(1))
+    *finding, placing = (m.guarantee for m in release.mechanism)
+    assert gv.total([*finding, placing]) == release.guarantee
+    assert placing == gv.CGP(rho=share)
+
+
+# --------------------------------------------------------------------------------------------------- how wrong it is
+
+
+@BUDGETS
+@BY
+@EVERY_QUESTION
+def test_errors_fall_as_beta_grows(name: str, by: Any, budget: dict[str, Any]) -> None:
+    """A bound that may fail more often is no larger, and that for one point is no larger than that for all."""
+    release = ask(name, by=by, **budget)
+    betas = [1e-9, 1e-3, 0.05, 0.5, 0.95]
+    largest = np.array([np.atleast_1d(release.error(beta)) for beta in betas], dtype=float)
+    each = np.array([np.atleast_1d(release.error(beta, each=True)) for beta in betas], dtype=float)
+    assert np.isfinite(largest).all()
+    assert (largest >= 0).all()
+    assert (np.diff(largest, axis=0) <= 1e-9).all()
+    assert (np.diff(each, axis=0) <= 1e-9).all()
+    assert (each <= largest * (1 + 1e-9)).all()
+    assert largest[0].max() > largest[-1].max()
+
+
+def test_the_error_of_points_grows_with_their_number() -> None:
+    """For one point the largest error is any one's; for more it is larger."""
+    one, many = (gv.points(X[:n], rho=1e-4, metric="2", rng=np.random.default_rng(1)) for n in (1, 6))
+    assert one.error(0.05) == pytest.approx(one.error(0.05, each=True))
+    assert many.error(0.05) > 1.2 * many.error(0.05, each=True)
+    # One Gaussian in the plane: σ√(2·log(1/β)).
+    assert one.error(0.05) == pytest.approx(math.sqrt(2 * math.log(20) / 2e-4), rel=1e-9)
+    assert many.error(0.05, each=True) == pytest.approx(one.error(0.05), rel=1e-9)
+
+
+# ------------------------------------------------------------------------------------------------ what it says
+
+
+@BUDGETS
+@BY
+@EVERY_QUESTION
+def test_certificates_are_complete_and_plain(name: str, by: Any, budget: dict[str, Any]) -> None:
+    """A certificate goes through JSON unchanged and says all that the design asks for."""
+    release = ask(name, geopandas.GeoDataFrame(geometry=shapely.points(X), crs=32610), by=by, **budget)
+    certificate = release.certificate()
+    text = json.dumps(certificate, allow_nan=False)
+    assert json.loads(text) == certificate
+    notion = "rho" if "rho" in budget else "epsilon"
+    assert {
+        *("notion", notion, "unit", "metric", "public", "query", "method", "mechanism", "radius_95"),
+        *("n", "persons", "crs", "exact", "inexact", "version", "id"),
+    } <= set(certificate)
+    assert certificate["notion"] == ("CGP" if notion == "rho" else "GP")
+    assert gv.CGP(rho=certificate[notion]) == gv.CGP(rho=budget[notion])
+    assert certificate["unit"] == ("per square metre" if notion == "rho" else "per metre")
+    assert certificate["metric"] == f"dist_{budget.get('metric', 'inf')}"
+    assert certificate["query"] == name.split(",")[0].split(" ")[0]
+    assert certificate["n"] == 6
+    assert certificate["persons"] == (1 if by is None else 3)
+    assert certificate["crs"] == "EPSG:32610"
+    assert certificate["exact"] is False
+    assert certificate["id"] == release.id
+    assert certificate["version"] == gv.__version__
+    assert "locations" not in certificate["public"]
+
+
+@BY
+def test_certificates_tell_the_scale_of_the_noise(by: Any) -> None:
+    """The scale of the noise is in every certificate, for one tuple and by person."""
+    for name in QUESTIONS:
+        assert '"scale"' in json.dumps(ask(name, by=by).certificate())
+
+
+def test_certificates_name_every_mechanism_that_was_run() -> None:
+    """The certificate of a hull lists center, radius, searches and places with their budgets, scales and numbers."""
+    steps = ask("hull").certificate()["mechanism"]
+    assert [(step["name"], step["times"]) for step in steps] == [
+        ("Gaussian", 1),
+        ("Gaussian", 1),
+        ("NearestNeighbour", 12),
+        ("Gaussian", 1),
+    ]
+    assert all(step["scale"] > 0 and float(step["CGP"]) > 0 for step in steps)
+    assert sum(float(step["CGP"]) * step["times"] for step in steps) <= 1e-4 * (1 + 1e-12)
+
+
+def test_the_radius_in_certificates_is_that_of_one_point() -> None:
+    """For points radius_95 is the error of any one point; for other questions the error of the answer."""
+    points, mean = ask("points"), ask("mean")
+    assert points.certificate()["radius_95"] == points.error(0.05, each=True)
+    assert mean.certificate()["radius_95"] == mean.error(0.05)
+    spread = ask("points", by=WHO).certificate()["radius_95"]
+    assert spread["smallest"] < spread["largest"]
+
+
+def test_certificates_of_arrays_have_no_system() -> None:
+    """Arrays are metres without a coordinate system."""
+    assert ask("mean").certificate()["crs"] is None
+
+
+@BY
+@EVERY_QUESTION
+def test_a_person_can_read_a_release(name: str, by: Any) -> None:
+    """The repr says what was asked of how many points and persons, what it guarantees and how wrong it can be."""
+    text = repr(ask(name, by=by))
+    lines = text.splitlines()
+    assert lines[0].startswith(f"Release of {name.split(',')[0].split(' ')[0]}: 6 points, taken as ")
+    assert ("one person's" if by is None else "3 persons") in lines[0]
+    assert [line.split()[0] for line in lines[1:]] == ["guarantee", "mechanism", "error", "exact"]
+    assert "0.0001-CGP per m² under dist_inf" in text
+    assert "95%" in text
+    assert "array(" not in text
+    assert max(map(len, lines)) < 250
+
+
+def test_a_forgotten_by_shows_in_the_repr() -> None:
+    """The repr of many points says that they were taken as one person's, and the scale that follows."""
+    text = repr(gv.points(np.zeros((20_000, 2)), rho=5e-5, rng=np.random.default_rng(1)))
+    assert "20 000 points, taken as one person's" in text
+    assert "14.1 km" in text
+
+
+def test_a_release_names_its_parts() -> None:
+    """Query, method, mechanism, scale and exactness are there to be read."""
+    release = ask("mean")
+    assert (release.query, release.method, release.n, release.by, release.exact) == ("mean", "paper", 6, None, False)
+    assert release.scale == release.mechanism.scale == pytest.approx(1 / math.sqrt(2e-4))
+    assert len(ask("nearest with places").mechanism) == 2
+    scales = ask("mean", by=WHO).scale
+    assert isinstance(scales, pd.Series)
+    assert scales.index.tolist() == ["b", "a", "c"]
+
+
+# --------------------------------------------------------------------------------------------------- the public face
+
+
+def test_the_public_names_are_these() -> None:
+    """The public names are sorted, exist and change on purpose only."""
+    assert gv.__all__ == [
+        "CGP",
+        "GP",
+        "Lipschitz",
+        "Release",
+        "__version__",
+        "answer",
+        "bounds",
+        "center",
+        "diameter",
+        "dist_1",
+        "dist_2",
+        "dist_inf",
+        "distance",
+        "errors",
+        "first_within",
+        "hull",
+        "mean",
+        "median",
+        "nearest",
+        "points",
+        "radius",
+        "radius_of_gyration",
+        "total",
+    ]
+    assert gv.__all__ == sorted(gv.__all__)
+    assert all(hasattr(gv, name) for name in gv.__all__)
+
+
+def test_budgets_are_keywords_without_a_default() -> None:
+    """No question takes its budget by position, and none has one of its own."""
+    for name in ("points", "hull", "mean"):
+        with pytest.raises(TypeError):
+            getattr(gv, name)(X, 1e-4)
+        with pytest.raises(gv.errors.InvalidParameter, match="exactly one"):
+            ask(name, rho=None)
+
+
+def test_importing_the_package_imports_nothing_slow() -> None:
+    """The package alone brings in neither pandas, geopandas, matplotlib nor scipy.stats."""
+    slow = ["geopandas", "pandas", "scipy.stats", "matplotlib", "pyproj"]
+    code = f"import sys, geoveil; print(*[name for name in {slow!r} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout.strip() == ""
+
+
+def test_arrays_are_answered_without_frames() -> None:
+    """A question about an array imports neither pandas nor geopandas."""
+    code = (
+        "import sys, geoveil as gv; gv.points([[0.0, 0.0]], rho=1); gv.mean([[0.0, 0.0]], rho=1);"
+        "print(*[name for name in ('pandas', 'geopandas', 'scipy.stats') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout.strip() == ""
