@@ -67,12 +67,13 @@ def draw(path: str, survey: Any, released: Any, day: Any, hull: Any, center: Any
 
     matplotlib.use("Agg")
     from matplotlib import pyplot as plt
+    from matplotlib.patches import Circle
 
     figure, (left, right) = plt.subplots(1, 2, figsize=(11, 5.2), layout="constrained")
     survey.plot(ax=left, color="0.65", markersize=5, label="true homes (never leave)")
     released.value.plot(ax=left, color="#0a7", markersize=5, label="released homes")
     place, reach = released.coords[0], released.error(0.05, each=True).iloc[0]
-    left.add_patch(plt.Circle(place, reach, fill=False, color="#0a7", label=f"95% radius, {reach:.0f} m"))
+    left.add_patch(Circle(place, reach, fill=False, color="#0a7", label=f"95% radius, {reach:.0f} m"))
     left.set_title("400 homes, 200 m hidden from 3 of 4 guesses")
     right.plot(*day.T, ".", color="0.65", markersize=2, label="true day of a taxi (never leaves)")
     right.plot(*hull.value.exterior.xy, color="#d50", label="released hull")

@@ -642,3 +642,11 @@ def test_what_is_left_is_what_was_not_spent(make: Any) -> None:
     for spent in ("0.3", "0.4"):
         with pytest.raises(InvalidParameter, match="positive"):
             make("0.3") - make(spent)
+
+
+@FEW
+@given(guarantees, st.fractions(Fraction(1, 100), Fraction(100)))
+def test_fractions_divide_and_multiply_downwards(g: Guarantee, fraction: Fraction) -> None:
+    """A part is never more than the fraction says, and not noticeably less."""
+    for part, exact in ((g / fraction, Fraction(g.budget) / fraction), (g * fraction, Fraction(g.budget) * fraction)):
+        assert exact * (1 - Fraction(1, 10**29)) <= Fraction(part.budget) <= exact

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 import geoveil as gv
 from geoveil.errors import IncompatibleGuarantees, InvalidParameter
 from geoveil.queries import SUMMARIES, Distance
+from geoveil.queries.extent import enclosing_radius
 from geoveil.queries.summaries import LipschitzQuery
 
 Floats = NDArray[np.float64]
@@ -482,3 +483,35 @@ def test_persons_move_along_with_their_points(name: str) -> None:
     else:
         shift = v if name in (*PLACES, "points") else np.tile(v, 2) if name == "bounds" else 0.0
         np.testing.assert_allclose(np.asarray(there, dtype=float), np.asarray(here, dtype=float) + shift, atol=1e-6)
+
+
+def test_the_radius_does_not_jump_between_neighbouring_doubles() -> None:
+    """Four points near a circle, of which three support the ball, and the same with one coordinate an ulp away."""
+    x = np.array(
+        [
+            [-829.5959462801533, -1548.9860879133519],
+            [-1478.6295523153992, -485.214751720919],
+            [437.65909099228327, -45.92043585546196],
+            [892.8858109398119, -1955.8841105257275],
+        ]
+    )
+    y = x.copy()
+    y[2, 1] = np.nextafter(x[2, 1], -np.inf)
+    assert abs(enclosing_radius(x) - enclosing_radius(y)) < 1e-11
+
+
+@pytest.mark.parametrize("d", [1, 2, 3, 6, 12])
+def test_the_radius_is_that_of_a_ball_that_cannot_shrink(d: int) -> None:
+    """Against the dual problem: no weights on the points prove a larger radius, and some prove this one."""
+    rng = np.random.default_rng(d)
+    for n in (1, 2, 5, 40):
+        x = rng.normal(scale=1000.0, size=(n, d)).round(int(rng.integers(-3, 4)))
+        radius = enclosing_radius(x)
+        weights = np.full(n, 1 / n)
+        for step in range(1, 4000):  # Frank-Wolfe on the dual, whose values are lower bounds
+            farthest = int(((x - weights @ x) ** 2).sum(axis=1).argmax())
+            weights *= 1 - 1 / (step + 1)
+            weights[farthest] += 1 / (step + 1)
+        lower = math.sqrt(max(weights @ (x**2).sum(axis=1) - float(((weights @ x) ** 2).sum()), 0.0))
+        assert lower <= radius * (1 + 1e-9) + 1e-9
+        assert radius <= lower * (1 + 2e-3) + 1e-6

@@ -329,7 +329,7 @@ def test_a_forgotten_by_shows_in_the_repr() -> None:
     """The repr of many points says that they were taken as one person's, and the scale that follows."""
     text = repr(gv.points(np.zeros((20_000, 2)), rho=5e-5, rng=np.random.default_rng(1)))
     assert "20 000 points, taken as one person's" in text
-    assert "14.1 km" in text
+    assert "14.15 km" in text
 
 
 def test_a_release_names_its_parts() -> None:

@@ -272,3 +272,11 @@ def test_a_walk_far_below_every_value_prefers_the_nearest() -> None:
 def test_the_operating_systems_entropy_never_repeats() -> None:
     """Two sources without a generator give different noise."""
     assert (source_of(None).normal(10) != source_of(None).normal(10)).all()
+
+
+def test_probabilities_far_below_every_value_are_those_of_the_limit() -> None:
+    """Where every halting probability underflows, the law is still there."""
+    far = NearestNeighbour(RHO, -1e6)
+    values = far.scale * np.array([1.0, 2.0, 3.0])
+    expected = np.exp(-values / (2 * far.scale))
+    assert far.probabilities(values) == pytest.approx(expected / expected.sum(), rel=1e-9)

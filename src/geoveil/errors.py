@@ -10,7 +10,7 @@
     ├── IncompatibleGuarantees (also a TypeError)   guarantees that cannot be added, compared or converted
     └── NoErrorBound                  an error bound that no theorem gives
 
-All of these are raised before anything random is drawn.
+Parameters and data are refused before anything random is drawn.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from geoveil._version import __version__
-from geoveil.privacy import Guarantee
+from geoveil.privacy import Guarantee, exact
 from geoveil.queries import Answer, HullAnswer
 
 __all__ = ["Release"]
@@ -183,7 +183,7 @@ class Release:
         lines = []
         for step in _described(self.answers[0]):
             times = f"{step['times']} × " if step["times"] > 1 else ""
-            lines.append(f"{times}{step['name']} of scale {_metres(step['scale'])}")
+            lines.append(f"{times}{step['name']} of scale {_metres(step['scale'], digits=4)}")
         return lines if self.by is None else [line + " (first person)" for line in lines]
 
     def _error_line(self) -> str:
@@ -207,5 +207,7 @@ def _counted(count: int, noun: str) -> str:
     return f"{count:_} {noun}".replace("_", " ") + ("" if count == 1 else "s")
 
 
-def _metres(length: float) -> str:
-    return f"{length / 1000:.3g} km" if length >= 1000 else f"{length:.3g} m"
+def _metres(length: float, digits: int = 3) -> str:
+    """A length for people to read, rounded up."""
+    kilometres = length >= 1000
+    return exact.rounded_up(length / 1000 if kilometres else length, digits) + (" km" if kilometres else " m")

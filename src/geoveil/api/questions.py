@@ -82,8 +82,8 @@ def points(x: Any, **how: Unpack[How]) -> Release:
     >>> release
     Release of points: 5 points, taken as one person's
       guarantee  5e-05-CGP per m² under dist_inf
-      mechanism  Gaussian of scale 224 m
-      error      at most 677 m with probability 95%; any one point 547 m
+      mechanism  Gaussian of scale 223.7 m
+      error      at most 678 m with probability 95%; any one point 548 m
       exact      no: noise is computed in double precision
     """
     return _ask(Points, x, how)
@@ -203,7 +203,7 @@ def first_within(x: Any, p: Any, *, radius: float, **how: Unpack[How]) -> Releas
     >>> x = np.column_stack([np.arange(100) * 1000.0, np.zeros(100)])
     >>> release = gv.first_within(x, (50_000, 0), radius=500, rho=1e-4)
     >>> round(release.error(0.05))
-    2218
+    2018
     """
     return _ask(FirstWithin, x, how, lambda form: {"p": form.public_place("p", p), "radius": radius})
 

@@ -18,8 +18,8 @@ from geoveil.geo.systems import metres_per_unit
 
 __all__ = ["Floats", "Form", "Index", "enter"]
 
-#: Squares of larger coordinates may overflow.
-FARTHEST = 1e100
+#: Of a coordinate, in metres: far beyond the Earth, and near enough for the finest noise not to drown.
+FARTHEST = 1e8
 
 Floats = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -190,9 +190,9 @@ def enter(x: Any) -> Form:
     coords = form.coords
     if len(coords) == 0:
         raise InvalidData("x", coords.shape, "at least one point", "There is nothing to release.")
-    # A comparison with NaN is false.
-    bad = ~(np.abs(coords) <= FARTHEST).all(axis=1)
-    if bad.any():
+    # A comparison with NaN is false. The rows are looked at only if there is something to find.
+    if not (coords.min() >= -FARTHEST and coords.max() <= FARTHEST):
+        bad = ~(np.abs(coords) <= FARTHEST).all(axis=1)
         first = int(bad.argmax())
         raise InvalidData(
             f"x[{first}]",

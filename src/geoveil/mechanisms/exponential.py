@@ -9,9 +9,9 @@ from functools import cached_property
 import numpy as np
 
 from geoveil import checks
-from geoveil.mechanisms.mechanism import LIPSCHITZ_REMEDY, Floats, Mechanism, pure_epsilon
+from geoveil.mechanisms.mechanism import LIPSCHITZ_REMEDY, Floats, Mechanism, noise_scale, pure_epsilon
 from geoveil.noise import Source, gumbel
-from geoveil.privacy import CGP, GP, exact
+from geoveil.privacy import CGP, GP
 
 __all__ = ["Exponential"]
 
@@ -39,12 +39,13 @@ class Exponential(Mechanism):
 
     def __post_init__(self) -> None:
         checks.positive("lipschitz", self.lipschitz, remedy=LIPSCHITZ_REMEDY)
+        self.scale  # noqa: B018 - refuses what has none
 
     @cached_property
     def scale(self) -> float:
         """1/η in metres, rounded up: the scale of the Gumbel noise on the scores."""
         factor = 1 if isinstance(self.guarantee, CGP) else 2
-        return exact.ratio_up(factor * self.lipschitz, pure_epsilon(self.guarantee))
+        return noise_scale(factor * self.lipschitz, pure_epsilon(self.guarantee), self.guarantee)
 
     def sample(self, scores: Floats, source: Source) -> int:
         """The chosen position: the smallest score after subtracting Gumbel noise."""

@@ -8,9 +8,9 @@ from functools import cached_property
 import numpy as np
 
 from geoveil import checks
-from geoveil.mechanisms.mechanism import LIPSCHITZ_REMEDY, Additive, Floats, pure_epsilon, value_axes
+from geoveil.mechanisms.mechanism import LIPSCHITZ_REMEDY, Additive, Floats, noise_scale, pure_epsilon, value_axes
 from geoveil.noise import Source
-from geoveil.privacy import CGP, exact
+from geoveil.privacy import CGP
 
 __all__ = ["Gaussian"]
 
@@ -40,11 +40,12 @@ class Gaussian(Additive):
 
     def __post_init__(self) -> None:
         checks.positive("lipschitz", self.lipschitz, remedy=LIPSCHITZ_REMEDY)
+        self.scale  # noqa: B018 - refuses what has none
 
     @cached_property
     def scale(self) -> float:
         """σ in metres, rounded up."""
-        return exact.ratio_up(self.lipschitz, pure_epsilon(self.guarantee))
+        return noise_scale(self.lipschitz, pure_epsilon(self.guarantee), self.guarantee)
 
     def sample(self, center: Floats, source: Source) -> Floats:
         noise = source.normal(center.shape)

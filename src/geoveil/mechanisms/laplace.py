@@ -10,9 +10,9 @@ import numpy as np
 
 from geoveil import checks
 from geoveil.errors import IncompatibleGuarantees
-from geoveil.mechanisms.mechanism import LIPSCHITZ_REMEDY, Additive, Floats, value_axes
+from geoveil.mechanisms.mechanism import LIPSCHITZ_REMEDY, Additive, Floats, noise_scale, value_axes
 from geoveil.noise import Source, spherical_laplace
-from geoveil.privacy import GP, exact
+from geoveil.privacy import GP
 
 __all__ = ["Laplace"]
 
@@ -45,11 +45,12 @@ class Laplace(Additive):
         checks.positive("lipschitz", self.lipschitz, remedy=LIPSCHITZ_REMEDY)
         if not self.guarantee.pure:
             raise IncompatibleGuarantees(f"{self.guarantee!r} is not pure; Laplace noise takes delta=0.")
+        self.scale  # noqa: B018 - refuses what has none
 
     @cached_property
     def scale(self) -> float:
         """K/ε in metres, rounded up."""
-        return exact.ratio_up(self.lipschitz, self.guarantee.epsilon)
+        return noise_scale(self.lipschitz, self.guarantee.epsilon, self.guarantee)
 
     def sample(self, center: Floats, source: Source) -> Floats:
         noise = spherical_laplace(source, np.array([center.size]), 1).reshape(center.shape)

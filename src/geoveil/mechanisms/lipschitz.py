@@ -34,7 +34,7 @@ class Lipschitz:
     Notes
     -----
     Composition multiplies constants, a·g + b has |a|·K, the minimum and the maximum keep the largest K (the paper's
-    Lemmas 4.4 and E.1), and a vector of functions has √(ΣK²).
+    Lemmas 4.9 and E.1), and a vector of functions has √(ΣK²).
 
     Examples
     --------
@@ -58,7 +58,7 @@ class Lipschitz:
     ) -> None:
         checks.positive("lipschitz", constant, remedy=LIPSCHITZ_REMEDY)
         object.__setattr__(self, "function", function)
-        object.__setattr__(self, "constant", float(constant))
+        object.__setattr__(self, "constant", _float_up(Fraction(constant)))
         object.__setattr__(self, "metric", as_metric(metric))
 
     def __call__(self, x: Floats) -> Floats:
@@ -98,8 +98,13 @@ class Lipschitz:
 
 
 def _product_up(a: float, b: float) -> float:
-    product = checks.positive("lipschitz", a * b, remedy=LIPSCHITZ_REMEDY)
-    return product if Fraction(product) >= Fraction(a) * Fraction(b) else math.nextafter(product, math.inf)
+    checks.positive("lipschitz", a * b, remedy=LIPSCHITZ_REMEDY)
+    return _float_up(Fraction(a) * Fraction(b))
+
+
+def _float_up(value: Fraction) -> float:
+    nearest = float(value)
+    return nearest if Fraction(nearest) >= value else math.nextafter(nearest, math.inf)
 
 
 def _largest(functions: tuple[Lipschitz, ...]) -> tuple[float, Metric]:

@@ -9,13 +9,16 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from geoveil.errors import IncompatibleGuarantees
+from geoveil.errors import IncompatibleGuarantees, InvalidParameter
 from geoveil.noise import Source
 from geoveil.privacy import CGP, GP, Guarantee, exact
 
-__all__ = ["LIPSCHITZ_REMEDY", "Additive", "Floats", "Mechanism", "pure_epsilon", "value_axes"]
+__all__ = ["LIPSCHITZ_REMEDY", "Additive", "Floats", "Mechanism", "noise_scale", "pure_epsilon", "value_axes"]
 
 Floats: TypeAlias = NDArray[np.float64]
+
+#: The scales of noise, in metres, that doubles can hold beside coordinates of up to 10^8 m.
+FINEST, COARSEST = 2.0**-16, 1e30
 
 LIPSCHITZ_REMEDY = "It is how much faster than its input a function can move: 1 for a distance to a place."
 
@@ -69,6 +72,22 @@ class Additive(Mechanism):
         each : bool
             Take one block alone instead of the longest.
         """
+
+
+def noise_scale(numerator: float, epsilon: Decimal, guarantee: Guarantee) -> float:
+    """The scale numerator/ε in metres, rounded up; refused where doubles could not hold noise of it.
+
+    A coordinate of 10^8 m has its last bit at 10^-8 m: noise as fine as that would leave it as it is.
+    """
+    scale = exact.ratio_up(numerator, epsilon)
+    if not FINEST <= scale <= COARSEST:
+        raise InvalidParameter(
+            "rho" if guarantee.power == 2 else "epsilon",
+            str(guarantee.budget),
+            f"such that noise has a scale between {FINEST:g} and {COARSEST:g} m; here it is {scale:.3g} m",
+            "Check the unit: budgets are per metre, or per square metre.",
+        )
+    return scale
 
 
 def value_axes(center: Floats) -> tuple[int, ...]:

@@ -8,11 +8,11 @@ from functools import cached_property
 import numpy as np
 
 from geoveil import checks
-from geoveil.mechanisms.mechanism import Floats, Mechanism, pure_epsilon
+from geoveil.mechanisms.mechanism import Floats, Mechanism, noise_scale, pure_epsilon
 from geoveil.mechanisms.quadrature import laplace_log_cdf, panels
 from geoveil.mechanisms.sparse_vector import Walk, halting_probabilities
 from geoveil.noise import Source, laplace
-from geoveil.privacy import CGP, GP, exact
+from geoveil.privacy import CGP, GP
 
 __all__ = ["NearestNeighbour"]
 
@@ -42,11 +42,12 @@ class NearestNeighbour(Mechanism):
 
     def __post_init__(self) -> None:
         checks.number("gamma0", self.gamma0, remedy="It is in metres; the paper's default is 0.")
+        self.scale  # noqa: B018 - refuses what has none
 
     @cached_property
     def scale(self) -> float:
         """3/ε, the scale of both noises on the threshold, in metres, rounded up; a visit's is twice that."""
-        return exact.ratio_up(3.0, pure_epsilon(self.guarantee))
+        return noise_scale(3.0, pure_epsilon(self.guarantee), self.guarantee)
 
     def sample(self, distances: Floats, source: Source) -> int:
         """The position of the neighbour found."""
@@ -74,7 +75,7 @@ class NearestNeighbour(Mechanism):
         -----
         Exact for the worst case, which has m-1 points tied at that excess and visited before the nearest one: given
         y = Z + W + γ0, a bad point is found first with probability (1-q)/(1-q+q·P(V ≤ y)), q = P(V > y-error)^(m-1).
-        It is well below the bound of the paper's Theorem 4.6 and holds for every γ0.
+        It is well below the bound of the paper's Theorem 4.11 and holds for every γ0.
         """
         from scipy.optimize import brentq
 
@@ -94,7 +95,9 @@ class NearestNeighbour(Mechanism):
             bad = -np.expm1(pass_bad)
             return float(weights @ (bad / (bad + np.exp(pass_bad) * good))) - beta
 
+        if excess(0.0) <= 0:
+            return 0.0
         top = 1.0
         while excess(top) > 0:
             top *= 2
-        return self.scale * float(brentq(excess, 0.0, top, xtol=1e-10)) if excess(0.0) > 0 else 0.0
+        return self.scale * float(brentq(excess, 0.0, top, xtol=1e-10))

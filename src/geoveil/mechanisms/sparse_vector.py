@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 
 from geoveil import checks
-from geoveil.mechanisms.mechanism import LIPSCHITZ_REMEDY, Floats, Mechanism, pure_epsilon
+from geoveil.mechanisms.mechanism import LIPSCHITZ_REMEDY, Floats, Mechanism, noise_scale, pure_epsilon
 from geoveil.mechanisms.quadrature import laplace_log_cdf, panels
 from geoveil.noise import Source, laplace
 from geoveil.privacy import CGP, GP, exact
@@ -49,6 +49,7 @@ class SparseVector(Mechanism):
     def __post_init__(self) -> None:
         checks.positive("lipschitz", self.lipschitz, remedy=LIPSCHITZ_REMEDY)
         checks.number("split", self.split, above=0, below=1, remedy="The paper's is 0.5.")
+        self.scale, self.threshold_scale  # noqa: B018 - refuse what has none
 
     @property
     def _epsilons(self) -> tuple[Decimal, Decimal]:
@@ -59,12 +60,12 @@ class SparseVector(Mechanism):
     @cached_property
     def threshold_scale(self) -> float:
         """K/ε₁ in metres, rounded up."""
-        return exact.ratio_up(self.lipschitz, self._epsilons[0])
+        return noise_scale(self.lipschitz, self._epsilons[0], self.guarantee)
 
     @cached_property
     def scale(self) -> float:
         """2K/ε₂, the scale of a visit's noise in metres, rounded up."""
-        return exact.ratio_up(2 * self.lipschitz, self._epsilons[1])
+        return noise_scale(2 * self.lipschitz, self._epsilons[1], self.guarantee)
 
     def sample(self, values: Floats, threshold: float, source: Source) -> int | None:
         """The position at which the walk halts, or None if it ends without halting."""
@@ -83,7 +84,14 @@ class SparseVector(Mechanism):
         """With probability 1-β no verdict on up to so many visits is wrong by more than this.
 
         That is: where the walk halts, the value is at most threshold + error; at every earlier visit it is more than
-        threshold - error. It is the exact quantile of max_j |V_j - W|.
+        threshold - error.
+
+        Notes
+        -----
+        Exact for the worst case. Given W a value that is too large halts the walk, which is wrong, with probability a,
+        and one that is too small lets it pass, which is wrong, with probability b. Nothing wrong can follow a small
+        value that halts, so the worst walks are j large values and then perhaps a small one, wrong with probability
+        1-(1-a)^j(1-b): all but one large, or all.
         """
         from scipy.optimize import brentq
 
@@ -93,11 +101,13 @@ class SparseVector(Mechanism):
         def excess(width: float) -> float:
             # In units of a visit's scale.
             w, weights = panels(np.array([-width, 0.0, width]), -80 * ratio, 80 * ratio, min(1.0, ratio))
-            beyond = np.exp(laplace_log_cdf(w - width)) + np.exp(laplace_log_cdf(-w - width))
-            with np.errstate(divide="ignore"):
-                wrong = -np.expm1(visits * np.log1p(-np.minimum(beyond, 1.0)))
-            return float(weights @ (wrong * np.exp(-np.abs(w) / ratio))) / (2 * ratio) - beta
+            weights = weights * np.exp(-np.abs(w) / ratio) / (2 * ratio)
+            large, small = laplace_log_cdf(width - w), laplace_log_cdf(width + w)
+            last = (-np.expm1((visits - 1) * large + end) for end in (large, small))
+            return max(float(weights @ wrong) for wrong in last) - beta
 
+        if excess(0.0) <= 0:
+            return 0.0
         top = 1.0
         while excess(top) > 0:
             top *= 2
@@ -111,7 +121,11 @@ def halting_probabilities(values: Floats, thresholds: Floats, scale: float, *, c
     survived = np.cumsum(log_pass, axis=1)
     halted = np.exp(log_halt + survived - log_pass)
     if cyclic:
-        return np.asarray(halted / -np.expm1(survived[:, -1:]))
+        # Far below all values only the ratios of the p_j count, and the p_j themselves may underflow.
+        weights = np.exp(log_halt - log_halt.max(axis=1, keepdims=True))
+        far = log_halt.max(axis=1, keepdims=True) < -40
+        total = np.where(far, 1.0, -np.expm1(survived[:, -1:]))
+        return np.where(far, weights / weights.sum(axis=1, keepdims=True), halted / total)
     return np.hstack([halted, np.exp(survived[:, -1:])])
 
 
@@ -136,8 +150,8 @@ class Walk:
 
     #: Most walks halt early; later blocks are longer, for the few that go far.
     _SHORTEST, _LONGEST = 1024, 2048
-    #: So many powers give a hazard to 2^-54 of itself while p_j ≤ 2^-9.
-    _POWERS, _SMALL = 6, 2.0**-9
+    #: So many powers give a hazard to 2^-54 of itself while p_j ≤ 2^-6.
+    _POWERS, _SMALL = 9, 2.0**-6
 
     def __init__(self, values: Floats, scale: float) -> None:
         self._values = values.astype(float)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -46,7 +47,7 @@ def _tight(rho: float, delta: float, within: float) -> float:
 
     def epsilon(log_step: float) -> float:
         step = math.exp(log_step)
-        log_factor = step * math.log(step / (1 + step)) - math.log1p(step)
+        log_factor = -step * math.log1p(1 / step) - math.log1p(step)
         return (1 + step) * rho * within + (log_factor - math.log(delta)) / (step * within)
 
     centre = 0.5 * math.log(-math.log(delta) / rho) - math.log(within)
@@ -56,24 +57,42 @@ def _tight(rho: float, delta: float, within: float) -> float:
 
 
 def _gaussian(rho: float, delta: float, within: float) -> float:
-    """The exact curve of Gaussian noise: δ = Φ(μ/2 - εΔ/μ) - exp(εΔ)·Φ(-μ/2 - εΔ/μ), μ = Δ√(2ρ)."""
+    """The exact curve of Gaussian noise: δ = Φ(μ/2 - εΔ/μ) - exp(εΔ)·Φ(-μ/2 - εΔ/μ), μ = Δ√(2ρ).
+
+    With a = εΔ/μ - μ/2 and Mills' ratio R it is φ(a)·(R(a) - R(a+μ)), and R(a) - R(a+μ) is the integral of
+    1 - x·R(x): nothing cancels. The paper's lemma puts a below √(2·log(1/δ)).
+    """
     from scipy.optimize import brentq
-    from scipy.special import log_ndtr
 
     mu = within * math.sqrt(2 * rho)
-
-    def excess(loss: float) -> float:
-        # As the loss grows the two terms come to cancel; their logarithms keep the difference accurate.
-        first = float(log_ndtr(mu / 2 - loss / mu))
-        second = float(loss + log_ndtr(-mu / 2 - loss / mu))
-        return first + math.log(max(-math.expm1(min(second - first, 0.0)), 1e-300)) - math.log(delta)
-
-    if excess(0.0) <= 0:
+    if math.erf(mu / math.sqrt(8)) <= delta:  # δ at ε = 0
         return 0.0
-    high = _paper(rho, delta, within) * within
-    if excess(high) > 0:  # doubles cannot tell the two terms apart; the lemma holds
-        return high / within
-    return float(brentq(excess, 0.0, high, xtol=1e-14 * high)) / within
+    largest = math.sqrt(-2 * math.log(delta))
+    a = float(brentq(lambda a: _log_gaussian_delta(a, mu) - math.log(delta), -mu / 2, largest + 1e-9, xtol=1e-14))
+    return max(a + mu / 2, 0.0) * math.sqrt(2 * rho)
+
+
+def _log_gaussian_delta(a: float, mu: float) -> float:
+    from scipy.special import log_ndtr
+
+    if mu > 1:  # the second term is the smaller by a factor
+        first = float(log_ndtr(-a))
+        second = -a * a / 2 - math.log(2 * math.pi) / 2 + math.log(_mills(a + mu))
+        return first + math.log(-math.expm1(min(second - first, -1e-17)))
+    nodes, weights = np.polynomial.legendre.leggauss(32)
+    x = a + mu * (nodes + 1) / 2
+    far = x > 60
+    near = 1 - x * _mills(np.where(far, 0.0, x))
+    square = np.where(far, x, 1.0) ** -2.0
+    falling = np.where(far, square * (1 - 3 * square * (1 - 5 * square)), near)
+    return -a * a / 2 - math.log(2 * math.pi) / 2 + math.log(float(weights @ falling) * mu / 2)
+
+
+def _mills(x: Any) -> Any:
+    """Mills' ratio Φ(-x)/φ(x)."""
+    from scipy.special import erfcx
+
+    return math.sqrt(math.pi / 2) * erfcx(x / math.sqrt(2))
 
 
 FORMS: dict[str, Callable[[float, float, float], float]] = {
@@ -87,7 +106,7 @@ FORMS: dict[str, Callable[[float, float, float], float]] = {
 def epsilon_of(rho: float, *, delta: float, within: float, form: str) -> float:
     """The ε for which ρ-CGP implies (ε, δ, Δ)-GP, rounded up; 0 where δ alone covers the distance."""
     _check(delta, within, form)
-    return max(FORMS[form](rho, delta, within), 0.0) * (1 + 1e-12)
+    return max(FORMS[form](rho, delta, within), 0.0) * (1 + 1e-9)
 
 
 def rho_of(epsilon: float, *, delta: float, within: float, form: str) -> float:
@@ -105,7 +124,7 @@ def rho_of(epsilon: float, *, delta: float, within: float, form: str) -> float:
     high = low + 1.0
     while excess(high) < 0:
         high += 1.0
-    return math.exp(float(brentq(excess, low - 1e-6, high, xtol=1e-12))) * (1 - 1e-9)
+    return math.exp(float(brentq(excess, low - 1e-6, high, xtol=1e-12))) * (1 - 1e-8)
 
 
 def _check(delta: float, within: float, form: str) -> None:
@@ -115,7 +134,7 @@ def _check(delta: float, within: float, form: str) -> None:
         )
     if not 1e-100 <= delta < 1:
         raise InvalidParameter("delta", delta, "at least 1e-100 and below 1", "1e-10 is what the paper uses.")
-    if not 0 < within < math.inf:
+    if not 1e-9 <= within <= 1e12:
         raise InvalidParameter(
-            "within", within, "a positive, finite distance in metres", "CGP implies GP only up to a distance."
+            "within", within, "between 1e-9 and 1e12 metres", "CGP implies GP only up to a finite distance."
         )

@@ -111,6 +111,12 @@ def root_up(square: Fraction | int) -> float:
     return math.nextafter(root, math.inf) if Fraction(root) ** 2 < square else root
 
 
+def rounded_up(value: Decimal | float, digits: int = 6) -> str:
+    """A number for people to read, never smaller than it is."""
+    up = Context(prec=digits, rounding=ROUND_CEILING).plus(Decimal(value))
+    return f"{float(up):.{digits}g}"
+
+
 def float_up(value: Decimal) -> float:
     """The smallest double that is at least `value`."""
     nearest = float(value)

@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
+from fractions import Fraction
 from typing import Any, ClassVar, Self
 
 from geoveil import checks
@@ -124,11 +125,15 @@ class Guarantee(ABC):
         return self.with_budget(exact.subtract(self.budget, self._same_kind(other).budget))
 
     def __mul__(self, factor: Number) -> Self:
+        if isinstance(factor, Fraction):
+            return self * factor.numerator / factor.denominator
         return self.with_budget(exact.multiply(self.budget, exact.to_budget("factor", factor)))
 
     __rmul__ = __mul__
 
     def __truediv__(self, k: Number) -> Self:
+        if isinstance(k, Fraction):
+            return self * k.denominator / k.numerator
         return self.with_budget(exact.divide_down(self.budget, exact.to_budget("k", k)))
 
     def portions(self, share: Number) -> tuple[Self, Self]:
@@ -173,7 +178,7 @@ class CGP(Guarantee):
 
     Notes
     -----
-    Definition 2 of Liang and Yi, Concentrated Geo-Privacy (2023). Adaptive composition adds ρ (Theorem 3.2).
+    Definition 3 of Liang and Yi, Concentrated Geo-Privacy (2023). Adaptive composition adds ρ (Theorem 3.2).
 
     Examples
     --------
@@ -279,7 +284,8 @@ class CGP(Guarantee):
         Parameters
         ----------
         distance : float
-            How far apart the two places are, in metres.
+            How far apart the two places are, in metres. For a tuple it is the distance between two tuples under the
+            metric: under dist_2 and dist_1, n points that all move by r are √n·r and n·r apart.
         chance : float
             How often the attacker may be right, between 0.5 (a coin flip) and 1.
         gaussian : bool
@@ -298,7 +304,7 @@ class CGP(Guarantee):
         return cls(rho=exact.round_down(rho, 6), metric=metric)
 
     def attacker(self, *, distance: float, gaussian: bool = False) -> float:
-        """How often an attacker choosing between two places this far apart is right, at most.
+        """How often an attacker choosing between two places, or tuples, this far apart is right, at most.
 
         Examples
         --------
@@ -315,7 +321,7 @@ class CGP(Guarantee):
         return f"CGP(rho={exact.shown(self.rho)}{_shown_metric(self.metric)})"
 
     def __str__(self) -> str:
-        return f"{float(self.rho):g}-CGP per m² under {self.metric}"
+        return f"{exact.rounded_up(self.rho)}-CGP per m² under {self.metric}"
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -337,7 +343,7 @@ class GP(Guarantee):
 
     Notes
     -----
-    Definition 1 of Liang and Yi (2023), also called geo-indistinguishability (Andrés et al., 2013). Adaptive
+    Definition 2 of Liang and Yi (2023), also called geo-indistinguishability (Andrés et al., 2013). Adaptive
     composition adds ε and δ (Lemma 2.7); nothing better holds (Theorem 3.5).
 
     Examples
@@ -461,7 +467,7 @@ class GP(Guarantee):
     def __str__(self) -> str:
         extra = f", delta {float(self.delta):g}" if self.delta else ""
         extra += f", within {float(self.within):g} m" if self.within is not None else ""
-        return f"{float(self.epsilon):g}-GP per m under {self.metric}{extra}"
+        return f"{exact.rounded_up(self.epsilon)}-GP per m under {self.metric}{extra}"
 
 
 def _shown_metric(metric: Metric) -> str:

@@ -25,7 +25,7 @@ __all__ = [
 
 def check_distance(distance: Any) -> float:
     """A distance in metres, positive and finite."""
-    return checks.positive("distance", distance, remedy="Try distance=200: it is in metres.")
+    return checks.number("distance", distance, above=0, below=1e12, remedy="Try distance=200: it is in metres.")
 
 
 def check_chance(chance: Any) -> float:

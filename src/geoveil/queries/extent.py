@@ -41,46 +41,35 @@ def diameter(x: Floats) -> float:
 def enclosing_radius(x: Floats) -> float:
     """The radius of the smallest ball that contains x.
 
-    The farthest point joins the few that support the ball until the ball contains all; each step enlarges it.
+    The algorithm of Fischer, Gärtner and Kutz (2003): a ball that contains all points shrinks, its centre moving
+    towards the flat through the points on its boundary, until another point stops it. Where the centre lies in that
+    flat, a boundary point of negative weight is let go; if there is none, the ball is the smallest.
     """
-    corners = hull_points(x)
-    corners = corners - corners[0]
-    chosen, radius = corners[[0]], 0.0
-    while True:
-        support, centre, larger = _small_ball(chosen)
-        distances = np.sqrt(((corners - centre) ** 2).sum(axis=1))
-        farthest = int(distances.argmax())
-        # The second condition ends it where rounding would have the same points join again and again.
-        if distances[farthest] <= larger * (1 + 1e-12) or (larger <= radius and len(chosen) > 1):
-            return float(distances[farthest])
-        chosen, radius = np.vstack([support, corners[farthest]]), larger
-
-
-def _small_ball(points: Floats) -> tuple[Floats, Floats, float]:
-    """The points that support the smallest enclosing ball of a few points, its centre and its radius.
-
-    The dual problem maximises ½Σλ_iλ_j‖p_i - p_j‖² over the simplex. With D the squared distances and C = max D the
-    matrix C - D/2 is positive definite, so that this is the point of least norm in a simplex: non-negative least
-    squares with one more row for Σλ = 1.
-    """
-    from scipy.optimize import nnls
-
-    if len(points) == 1:
-        return points, points[0], 0.0
-    origin = points[0]
-    spread = points - origin
-    squared = ((spread[:, None] - spread[None]) ** 2).sum(axis=2)
-    size = squared.max()
-    if size == 0:
-        return points[:1], origin, 0.0
-    values, vectors = np.linalg.eigh(1 - squared / size / 2)
-    root = np.sqrt(np.maximum(values, 0))[:, None] * vectors.T
-    rows = np.vstack([root, np.ones(len(points))])
-    target = np.zeros(len(points) + 1)
-    target[-1] = 1
-    weights, _ = nnls(rows, target)
-    support = points[weights > 1e-9 * weights.max()]
-    # The weights are good to half the digits only; the centre is where the support's distances are equal.
-    spread = support - support[0]
-    centre = support[0] + np.linalg.lstsq(2 * spread, (spread**2).sum(axis=1))[0]
-    return support, centre, float(np.sqrt(((support - centre) ** 2).sum(axis=1).max()))
+    points = hull_points(x)
+    points = points - points[0]
+    centre = points.mean(axis=0)
+    boundary = [int(((points - centre) ** 2).sum(axis=1).argmax())]
+    for _ in range(100 * len(points) + 100):
+        first = points[boundary[0]]
+        spread = (points[boundary[1:]] - first).T
+        weights = np.linalg.lstsq(spread, centre - first)[0] if spread.size else np.zeros(0)
+        step = first + spread @ weights - centre
+        reach = np.linalg.norm(first - centre)
+        if np.linalg.norm(step) <= 1e-14 * reach:
+            # The centre is in the flat: its weights say whether it is also between the boundary points.
+            shares = np.append(1 - weights.sum(), weights)
+            if shares.min() >= 0 or len(boundary) == 1:
+                break
+            del boundary[int(shares.argmin())]
+            continue
+        # How far along the step until a point inside meets the boundary: linear in the share of the step.
+        approach = 2 * (first - points) @ step
+        room = np.maximum(reach**2 - ((points - centre) ** 2).sum(axis=1), 0)
+        approach[boundary] = 0
+        shares = np.full(len(points), np.inf)
+        np.divide(room, approach, out=shares, where=approach > 0)
+        stop = int(shares.argmin())
+        centre = centre + min(float(shares[stop]), 1.0) * step
+        if shares[stop] < 1:
+            boundary.append(stop)
+    return float(np.sqrt(((points - centre) ** 2).sum(axis=1).max()))

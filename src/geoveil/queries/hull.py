@@ -38,8 +38,9 @@ class Hull(Query):
     Parameters
     ----------
     k : int, "optimal" or "authors"
-        How many probes around the tuple. "optimal" minimises the error bound once the radius is known; "authors" is
-        the formula of the paper's experiments (d = 2).
+        How many probes around the tuple. "optimal" minimises the paper's error bound once the radius is known;
+        "authors" is the formula of the paper's experiments (d = 2). Above the plane probes come in grids of
+        2d·m^(d-1): the largest of at most k is taken.
     share : float
         The share of the budget, after center and radius, that finds the vertices; the rest releases them.
     distinct : bool
@@ -73,11 +74,16 @@ class Hull(Query):
                     "k", self.k, 'a whole number, "optimal", or "authors" in the plane', "Leave it out."
                 )
         else:
-            low = self.dimension + 1
+            low = 3 if self.dimension == 2 else 2 * self.dimension
             checks.count("k", self.k, low=low, remedy="Fewer probes do not surround the tuple.")
         checks.number("share", self.share, above=0, below=1, remedy="The paper's text has 0.5, its code 0.92.")
         checks.beta(self.beta)
-        search(self._finding, 1, self.gamma0)
+        # Whatever the radius turns out to be, no step may fail once something has been drawn.
+        most = _MOST_PROBES if isinstance(self.k, str) else self.k
+        for rounds in (1, most):
+            search(self._finding, rounds, self.gamma0)
+            self._vertex_noise(rounds, 1)
+        self.centering, self.reaching  # noqa: B018
 
     @cached_property
     def centering(self) -> Additive:
@@ -160,7 +166,7 @@ class Hull(Query):
         return directions[: self.n] if self.distinct else directions
 
     def _optimal(self, radius: float) -> int:
-        """The k that minimises the paper's bound γ1 + γ2 + γ3 with its constants (Lemma 4.11 and Remark 2)."""
+        """The k that minimises the paper's bound γ1 + γ2 + γ3 with its constants (Lemma 4.15 and Remark 2)."""
         from scipy.special import gammainccinv
 
         k = _candidates(self.dimension)
@@ -246,7 +252,7 @@ class HullAnswer(Answer):
 
 
 def probes(k: int, dimension: int) -> Floats:
-    """K unit vectors spread over all directions: evenly in the plane, a grid on the faces of a cube above it."""
+    """Spread at most k unit vectors over all directions: evenly in the plane, else on a grid on a cube."""
     if dimension == 2:
         angle = 2 * np.pi * np.arange(k) / k
         return np.column_stack([np.cos(angle), np.sin(angle)])
@@ -267,8 +273,8 @@ def _candidates(dimension: int) -> Floats:
 
 
 def _cells(k: int, dimension: int) -> int:
-    """The cells along an edge of the cube, for at least k probes."""
-    return max(1, math.ceil(float((k / (2 * dimension)) ** (1 / (dimension - 1))) - 1e-9))
+    """The cells along an edge of the cube, for at most k probes."""
+    return max(1, math.floor(float((k / (2 * dimension)) ** (1 / (dimension - 1))) + 1e-9))
 
 
 def _covering(k: int, dimension: int) -> float:

@@ -103,7 +103,7 @@ class Nearest(Query):
         Notes
         -----
         Each search has the exact worst-case error of its mechanism among at most n points. At least one of the true
-        first j is still there in round j, so it is an excess over the true j-th distance (the paper's Theorem 4.7).
+        first j is still there in round j, so it is an excess over the true j-th distance (the paper's Theorem 4.12).
         """
         checks.beta(beta)
         return self.single.error(beta if each else beta / self.k, m=self.n)

@@ -20,7 +20,7 @@ def identity(guarantee: Guarantee, count: int, dimension: int) -> Additive:
 
     Notes
     -----
-    Under dist_inf each point gets a share ρ/n or ε/n (Theorems 4.5 and 4.6); n Gaussians of ρ/n are one Gaussian for
+    Under dist_inf each point gets a share ρ/n or ε/n (Theorems 4.6 and 4.8); n Gaussians of ρ/n are one Gaussian for
     the √n-Lipschitz identity. Under dist_2, and so under the larger dist_1, the identity is 1-Lipschitz into R^(nd)
     and nothing is split (Appendix H).
     """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -32,6 +33,7 @@ __all__ = [
     "Radius",
     "RadiusOfGyration",
     "additive",
+    "extremes",
     "midrange",
 ]
 
@@ -44,9 +46,14 @@ def additive(guarantee: Guarantee, dimension: int, constant: float) -> Additive:
     return Laplace(guarantee, dimension, constant)
 
 
+def extremes(x: Floats) -> Floats:
+    """The smallest of each coordinate, then the largest; column by column, which is much faster than by rows."""
+    return np.array([[column.min() for column in x.T], [column.max() for column in x.T]])
+
+
 def midrange(x: Floats) -> Floats:
     """The middle between the smallest and the largest of each coordinate."""
-    return np.asarray((x.min(axis=0) + x.max(axis=0)) / 2)
+    return np.asarray(extremes(x).sum(axis=0) / 2)
 
 
 @dataclass(frozen=True)
@@ -103,7 +110,7 @@ class Mean(LipschitzQuery):
     kind = "place"
 
     def function(self, x: Floats) -> Floats:
-        return np.asarray(x.mean(axis=0))
+        return np.array([column.mean() for column in x.T])
 
 
 @dataclass(frozen=True)
@@ -136,7 +143,7 @@ class Bounds(LipschitzQuery):
     kind = "box"
 
     def function(self, x: Floats) -> Floats:
-        return np.concatenate([x.min(axis=0), x.max(axis=0)])
+        return extremes(x).ravel()
 
     def finish(self, noisy: Floats) -> Answer:
         """Ends that the noise has swapped are swapped back."""
@@ -167,7 +174,7 @@ class RadiusOfGyration(LipschitzQuery):
     kind = "length"
 
     def function(self, x: Floats) -> float:
-        return float(np.sqrt(x.var(axis=0).sum()))
+        return math.sqrt(sum(column.var() for column in x.T))
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,176 @@
+"""The processor time of questions, in times of drawing 40 000 normal numbers, and how it grows with the points.
+
+Run from the project's root: ``python benchmarks/speed.py [speed] [scaling]``. Tables go to standard output.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import sys
+import time
+import tracemalloc
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import geoveil as gv
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from tests.cabspotting import Floats, folder, names, synthetic, trajectory
+from tests.measure import PANHANDLE, UNION_SQUARE, YOSEMITE
+
+Clock = Callable[[], float]
+
+N = 20_000
+RHO, EPSILON = 5e-5, 0.0722
+BUDGETS: list[tuple[str, dict[str, float]]] = [
+    ("ρ = 5e-5", {"rho": RHO}),
+    ("ε = 0.0722", {"epsilon": EPSILON}),
+]
+
+
+@dataclass(frozen=True)
+class Case:
+    """A question to be timed.
+
+    Parameters
+    ----------
+    name : str
+        How the table calls it.
+    ask : callable
+        Asks it about a tuple.
+    target : float, optional
+        It should take at most so many times the yardstick.
+    """
+
+    name: str
+    ask: Callable[[Floats], gv.Release]
+    target: float | None = None
+
+
+def tuples() -> list[Floats]:
+    """The first 20 000 points of every taxi that has as many, or one made-up trajectory."""
+    if folder() is None:
+        return [synthetic(N)]
+    tracks = [trajectory(name) for name in names()]
+    return [x[:N] for x in tracks if len(x) >= N]
+
+
+def cases(rng: np.random.Generator) -> Iterator[Case]:
+    """The questions, with their targets."""
+
+    def case(name: str, target: float | None, question: Callable[..., gv.Release], *args: Any, **how: Any) -> Case:
+        return Case(name, lambda x: question(x, *args, rng=rng, **how), target)
+
+    for label, budget in BUDGETS:
+        for metric in ("inf", "2", "1"):
+            yield case(f"points, {label}, dist_{metric}", 4, gv.points, metric=metric, **budget)
+    k = 100
+    for label, budget in BUDGETS:
+        per_search = EPSILON / k if "epsilon" in budget else (2 * RHO / k) ** 0.5
+        # Far away all distances are alike, and walks are long.
+        for place, said, factors in (
+            (UNION_SQUARE, "", (0, -2, -5, -10, -20)),
+            (YOSEMITE, ", 250 km away", (-5, -10)),
+        ):
+            for factor in factors:
+                how: dict[str, Any] = {"k": k, "gamma0": factor * 3 / per_search, "method": "paper", **budget}
+                name = f"nearest, k = {k}, γ0 = {factor} · 3/ε per search, {label}{said}"
+                yield case(name, 40, gv.nearest, place, **how)
+    authors = {"k": "authors", "share": 0.92, "distinct": True}
+    for label, budget in BUDGETS:
+        yield case(f"hull, {label}", 35, gv.hull, method="paper", **budget)
+        yield case(f"hull as the authors ran it, {label}", 35, gv.hull, method="paper", **authors, **budget)
+    for label, budget in BUDGETS:
+        for summary in (gv.center, gv.mean, gv.median, gv.bounds, gv.radius, gv.radius_of_gyration, gv.diameter):
+            yield case(f"{summary.__name__}, {label}", None, summary, **budget)
+        yield case(f"distance, {label}", None, gv.distance, YOSEMITE, **budget)
+        yield case(f"first_within 500 m, {label}", None, gv.first_within, PANHANDLE, radius=500.0, **budget)
+
+
+def seconds(task: Callable[[], object], clock: Clock = time.process_time) -> float:
+    """How long a task takes."""
+    start = clock()
+    task()
+    return clock() - start
+
+
+def speed(repeat: int, clock: Clock) -> None:
+    """Print the table of times, each question taking turns with the yardstick."""
+    rng = np.random.default_rng(1)
+    data = tuples()
+    print("| question | median time / yardstick | nine of ten below | target |\n|---|---|---|---|")
+    for case in cases(rng):
+        say(case.name)
+        case.ask(data[0])
+        yardstick, question = [], []
+        for i in range(repeat):
+            yardstick.append(seconds(partial(rng.standard_normal, 2 * N), clock))
+            question.append(seconds(partial(case.ask, data[i % len(data)]), clock))
+        unit = statistics.median(yardstick)
+        ratio, most = statistics.median(question) / unit, statistics.quantiles(question, n=10)[-1] / unit
+        missed = case.target is not None and ratio > case.target
+        target = "" if case.target is None else f"{case.target:g}×" + (", missed" if missed else "")
+        print(f"| {case.name} | {ratio:.1f}× | {most:.1f}× | {target} |", flush=True)
+
+
+def scaling(largest: int, clock: Clock) -> None:
+    """Print time per point and peak memory as n grows; points are drawn from a taxi's with replacement."""
+    rng = np.random.default_rng(2)
+    asked: dict[str, Callable[[Floats], gv.Release]] = {
+        "points": lambda x: gv.points(x, rho=RHO, rng=rng),
+        "nearest, k = 10": lambda x: gv.nearest(x, UNION_SQUARE, k=10, rho=RHO, rng=rng),
+        "hull": lambda x: gv.hull(x, rho=RHO, rng=rng),
+        "center": lambda x: gv.center(x, rho=RHO, rng=rng),
+    }
+    sizes = [10**i for i in range(4, 8) if 10**i <= largest]
+    times, memory = {}, {}
+    for n in sizes:
+        x = rng.choice(tuples()[0], n)
+        for name, ask in asked.items():
+            say(f"{name}, n = {n:_}")
+            runs = [seconds(partial(ask, x), clock) for _ in range(max(3, min(30, 10**7 // n)))]
+            times[name, n] = statistics.median(runs) / n
+            tracemalloc.start()
+            ask(x)
+            memory[name, n] = tracemalloc.get_traced_memory()[1] / x.nbytes
+            tracemalloc.stop()
+    head = "".join(f" | n = 10^{len(str(n)) - 1}" for n in sizes)
+    for title, cells, form in (("ns per point", times, "{:.1f}"), ("peak memory / size of x", memory, "{:.2f}")):
+        unit = 1e9 if cells is times else 1
+        print(f"\n| {title}{head} |\n|---{'|---' * len(sizes)}|")
+        for name in asked:
+            print(f"| {name} | " + " | ".join(form.format(unit * cells[name, n]) for n in sizes) + " |")
+
+
+def say(what: str) -> None:
+    """Show progress."""
+    print(what, file=sys.stderr, flush=True)
+
+
+def main() -> None:
+    """Print the tables asked for, or both."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("tables", nargs="*", metavar="TABLE", help="speed, scaling; both by default")
+    parser.add_argument("--repeat", type=int, default=101, help="how often each question is timed")
+    parser.add_argument("--wall", action="store_true", help="wall-clock instead of processor time; on an idle machine")
+    parser.add_argument("--largest", type=int, default=10**7, help="up to how many points scaling is measured")
+    arguments = parser.parse_args()
+    unknown = set(arguments.tables) - {"speed", "scaling"}
+    if unknown:
+        parser.error(f"no table {min(unknown)}; there are speed and scaling")
+    # Beside other programs, waiting for a processor would lengthen long tasks more than the short yardstick.
+    clock = time.perf_counter if arguments.wall else time.process_time
+    if not arguments.tables or "speed" in arguments.tables:
+        speed(arguments.repeat, clock)
+    if not arguments.tables or "scaling" in arguments.tables:
+        scaling(arguments.largest, clock)
+
+
+if __name__ == "__main__":
+    main()
