@@ -203,7 +203,7 @@ def first_within(x: Any, p: Any, *, radius: float, **how: Unpack[How]) -> Releas
     >>> x = np.column_stack([np.arange(100) * 1000.0, np.zeros(100)])
     >>> release = gv.first_within(x, (50_000, 0), radius=500, rho=1e-4)
     >>> round(release.error(0.05))
-    2018
+    2016
     """
     return _ask(FirstWithin, x, how, lambda form: {"p": form.public_place("p", p), "radius": radius})
 
