@@ -11,7 +11,7 @@ from itertools import permutations
 import numpy as np
 from numpy.typing import NDArray
 
-from geoveil.mechanisms import Additive, Copies, NearestNeighbour
+from geoveil.mechanisms import Additive, Copies, Exponential, NearestNeighbour, PermuteAndFlip
 from geoveil.mechanisms.quadrature import panels
 from geoveil.privacy import CGP, GP, Guarantee
 
@@ -35,13 +35,11 @@ def renyi(log_p: Floats, log_q: Floats, alpha: float, weights: Floats | float = 
     largest = float(exponents.max())
     if largest > 1:  # far apart: nothing cancels, but the sum may overflow
         return (largest + math.log(float(np.sum(weights * np.exp(exponents - largest))))) / (alpha - 1)
-    small = np.abs(alpha * loss) < 1e-3
-    quadratic = alpha * (alpha - 1) / 2 * loss**2
-    cubic = alpha * (alpha**2 - 1) / 6 * loss**3
-    quartic = alpha * (alpha**3 - 1) / 24 * loss**4
+    small = np.abs(alpha * loss) < 0.05
+    series = sum((alpha**k - alpha) / math.factorial(k) * loss**k for k in range(2, 10))
     p, q = np.exp(log_p), np.exp(log_q)
     direct = np.exp(exponents) - alpha * p - (1 - alpha) * q
-    terms = np.where(small, (quadratic + cubic + quartic) * q, direct)
+    terms = np.where(small, series * q, direct)
     return math.log1p(float(np.sum(weights * terms))) / (alpha - 1)
 
 
@@ -98,7 +96,9 @@ def additive_tightness(mechanism: Additive, a: Floats, b: Floats, distance: floa
     return tightness(log_p, log_q, mechanism.guarantee, distance, weights)
 
 
-def neighbour_log_probabilities(single: NearestNeighbour, distances: Floats, k: int) -> Floats:
+def neighbour_log_probabilities(
+    single: NearestNeighbour | Exponential | PermuteAndFlip, distances: Floats, k: int
+) -> Floats:
     """Log-probabilities of all ordered choices of k neighbours, in lexicographic order."""
     outcomes = []
     for chosen in permutations(range(len(distances)), k):

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from geoveil.mechanisms import Copies, Exponential, Gaussian, Laplace, SparseVector
+from geoveil.mechanisms import Copies, Exponential, Gaussian, KNorm, Laplace, PermuteAndFlip, SparseVector
+from geoveil.mechanisms.quadrature import panels
 from geoveil.noise import Experiment
-from geoveil.privacy import CGP, GP, METRICS, Guarantee, Metric, total
+from geoveil.privacy import CGP, GP, Guarantee, Metric, total
 from geoveil.queries import SUMMARIES, Distance, FirstWithin, Hull, Nearest, OwnQuery, Points, Query
 from geoveil.queries.summaries import LipschitzQuery
 from tests.oracle import (
@@ -126,26 +127,94 @@ def test_single_step_queries_keep_their_guarantee(which: int, notion: int, metri
         assert used >= 0.9
 
 
-@pytest.mark.parametrize("m", [2, 3, 4])
-def test_exponential_mechanism_is_tight_for_both_notions(m: int) -> None:
-    """Choosing by score keeps ρ and ε on all the score movements tried, and meets both in their worst cases."""
-    check_exponential(m)
+def move_scores(rng: np.random.Generator, m: int, metric: str) -> Floats:
+    """How scores of different points move when the tuple moves by 1: on the border of the metric's ball."""
+    signs = rng.choice([-1.0, 1.0], size=m)
+    if metric == "inf":
+        return np.asarray(signs * rng.choice([1.0, 1.0, 0.3], size=m))
+    share = rng.random(m) ** rng.choice([0.3, 1.0, 5.0])
+    if rng.random() < 0.3:  # one point alone, or two against each other
+        share = np.eye(m)[0] + np.eye(m)[-1] * rng.choice([0.0, 1.0])
+    return np.asarray(signs * share / (share.sum() if metric == "1" else np.linalg.norm(share)))
 
 
-def check_exponential(m: int) -> None:
-    """Scores move by at most the distance, in every pattern of signs."""
+SPREADS = {"inf": 2.0, "2": math.sqrt(2) * (1 + 1e-15), "1": 1.0}
+
+
+def check_selection(kind: type[Exponential] | type[PermuteAndFlip], guarantee: Guarantee, m: int = 2) -> float:
+    """The guarantee of a choice among m scores, over movements and distances; returns how much of it is used."""
     rng = np.random.default_rng(3)
-    for guarantee in (RHO, EPSILON):
-        mechanism = Exponential(guarantee, 2.0)
-        worst = 0.0
-        for trial in range(300):
-            distance = float(10 ** rng.uniform(-4, 2.5))
-            scores = rng.uniform(0, 10 ** rng.uniform(0, 3.5), size=m) * (trial % 4 > 0)
-            moved = scores + 2.0 * distance * rng.choice([-1.0, 1.0, 0.3], size=m)
-            p, q = mechanism.log_probabilities(scores), mechanism.log_probabilities(moved)
-            worst = max(worst, tightness(p, q, guarantee, distance))
-        assert worst <= 1 + SLACK
-        assert worst >= (0.99 if m == 2 or guarantee == EPSILON else 0.8)
+    mechanism = kind(guarantee, SPREADS[guarantee.metric.name])  # type: ignore[arg-type]
+    worst = 0.0
+    for trial in range(400):
+        distance = mechanism.scale * float(10 ** rng.uniform(-4, 0.3))
+        scores = mechanism.scale * rng.uniform(0, 10 ** rng.uniform(-1, 1.2), size=m) * (trial % 4 > 0)
+        moved = scores + distance * move_scores(rng, m, guarantee.metric.name)
+        p, q = (np.log(mechanism.probabilities(v)) for v in (scores, moved))
+        worst = max(worst, tightness(p, q, guarantee, distance))
+    assert worst <= 1 + SLACK, (kind, guarantee, worst)
+    return worst
+
+
+@pytest.mark.parametrize("metric", ["inf", "2", "1"])
+@pytest.mark.parametrize("m", [2, 3, 4])
+def test_choices_keep_their_guarantee_and_use_it(m: int, metric: str) -> None:
+    """Both mechanisms of choice are within their guarantee under every metric, and nearly use it up."""
+    rho, epsilon = guarantees(metric)
+    used = check_selection(Exponential, rho, m), check_selection(Exponential, epsilon, m)
+    assert min(used) >= (0.99 if m == 2 else 0.75)
+    assert check_selection(PermuteAndFlip, epsilon, m) >= (0.98 if m == 2 else 0.75)
+
+
+def test_permute_and_flip_costs_four_times_the_exponential_mechanism() -> None:
+    """As CGP it costs ε²/2 = 2η², all of it, and would break the η²/2 of the exponential mechanism fourfold."""
+    mechanism = PermuteAndFlip(EPSILON)
+    distance = 1e-3 * mechanism.scale
+    tied, moved = np.zeros(2), distance * np.array([1.0, -1.0])
+    p, q = (np.log(mechanism.probabilities(v)) for v in (tied, moved))
+    assert 0.99 <= tightness(p, q, EPSILON.as_cgp(), distance) <= 1 + SLACK
+    assert tightness(p, q, EPSILON.as_cgp() / 4, distance) > 3.9
+
+
+def tuple_noise(metric: str) -> list[KNorm | Copies]:
+    """The pure mechanisms that release a whole tuple of points of the plane."""
+    guarantee = GP(epsilon=0.02, metric=metric)
+    if metric == "inf":
+        return [KNorm(guarantee, 3, 2), KNorm(guarantee, 1, 2), KNorm(guarantee, 4, 1)]
+    return [Copies(Laplace(guarantee, 2), 3, apart=True)]
+
+
+def check_tuple_noise(mechanism: KNorm | Copies) -> float:
+    """The log-ratio of densities at many outputs and pairs of tuples; returns the largest share of ε that is used."""
+    rng = np.random.default_rng(17)
+    size = mechanism.size if isinstance(mechanism, KNorm) else mechanism.single.dimension
+    worst = 0.0
+    for _ in range(2000):
+        x = rng.normal(scale=100.0, size=(mechanism.count, size))
+        y = x + rng.normal(scale=10.0 ** rng.uniform(-2, 2), size=x.shape) * rng.integers(0, 2, size=(len(x), 1))
+        if (x == y).all():
+            continue
+        z = y + (y - x) * rng.uniform(0, 5) + rng.normal(scale=1e-3, size=x.shape)
+        loss = abs(float(mechanism.log_density(z, x)) - float(mechanism.log_density(z, y)))
+        worst = max(worst, loss / (float(mechanism.guarantee.budget) * mechanism.guarantee.metric(x, y)))
+    assert worst <= 1 + SLACK, (mechanism, worst)
+    return worst
+
+
+@pytest.mark.parametrize("metric", ["inf", "1"])
+def test_noise_on_whole_tuples_is_within_its_guarantee_and_meets_it(metric: str) -> None:
+    """The K-norm mechanisms of dist_inf and dist_1 use all of ε and no more."""
+    for mechanism in tuple_noise(metric):
+        assert check_tuple_noise(mechanism) >= 0.99
+
+
+def test_the_density_of_a_tuple_integrates_to_one() -> None:
+    """On two points of a line the density of the K-norm mechanism is normalised."""
+    mechanism = KNorm(EPSILON, 2, 1)
+    nodes, weights = panels(np.zeros(1), -30 * mechanism.scale, 30 * mechanism.scale, mechanism.scale / 2)
+    grid = np.stack(np.meshgrid(nodes, nodes, indexing="ij"), axis=-1)[..., None]
+    total_mass = weights @ np.exp(mechanism.log_density(grid, np.zeros((2, 1)))) @ weights
+    assert float(total_mass) == pytest.approx(1, abs=1e-4)
 
 
 def sparse_pairs(rng: np.random.Generator, scale: float) -> tuple[Floats, Floats, float]:
@@ -196,13 +265,21 @@ def test_neighbours_keep_their_guarantee_in_every_outcome(k: int, gamma0: float)
         check_neighbours(k, gamma0, guarantee)
 
 
-def check_neighbours(k: int, gamma0: float, guarantee: Guarantee) -> None:
+@pytest.mark.parametrize("metric", ["inf", "2", "1"])
+@pytest.mark.parametrize("k", [1, 2])
+def test_the_best_neighbours_keep_their_guarantee_in_every_outcome(k: int, metric: str) -> None:
+    """The same for the exponential mechanism and permute-and-flip, under every metric."""
+    for guarantee in guarantees(metric):
+        check_neighbours(k, 0.0, guarantee, method="best")
+
+
+def check_neighbours(k: int, gamma0: float, guarantee: Guarantee, method: str = "paper") -> None:
     """The guarantee of the whole search, from the probabilities of its rounds."""
     rng = np.random.default_rng(5)
     place = np.zeros(2)
     for trial in range(12):
         n = int(rng.integers(2, 5))
-        query = Nearest(n, 2, guarantee, p=place, k=k, gamma0=gamma0)
+        query = Nearest(n, 2, guarantee, method, p=place, k=k, gamma0=gamma0)
         scale = query.single.scale
         x = rng.normal(scale=scale * (0.3, 2.0, 10.0)[trial % 3], size=(n, 2))
         size = scale * float(10 ** rng.uniform(-2, 0))
@@ -210,7 +287,7 @@ def check_neighbours(k: int, gamma0: float, guarantee: Guarantee) -> None:
         y = x + size * rng.choice([-1.0, 1.0], size=(n, 1)) * x / np.linalg.norm(x, axis=1, keepdims=True)
         p, q = (neighbour_log_probabilities(query.single, np.linalg.norm(v, axis=1), k) for v in (x, y))
         assert np.exp(p).sum() == pytest.approx(1, abs=1e-9)
-        assert tightness(p, q, guarantee, METRICS["inf"](x, y)) <= 1 + SLACK
+        assert tightness(p, q, guarantee, guarantee.metric(x, y)) <= 1 + SLACK
 
 
 @pytest.mark.parametrize("metric", ["inf", "2", "1"])
@@ -227,6 +304,8 @@ def check_composition(guarantee: Guarantee) -> None:
     queries: list[Query] = [
         Nearest(60, 2, guarantee, p=np.zeros(2), k=7),
         Nearest(60, 2, guarantee, p=np.zeros(2), k=7, locations=0.3),
+        Nearest(60, 2, guarantee, "best", p=np.zeros(2), k=7, locations=0.3),
+        Points(60, 2, guarantee, "best"),
         Hull(60, 2, guarantee),
         Hull(60, 2, guarantee, k=12, share=0.92, distinct=True, gamma0=-100.0),
         Hull(60, 2, guarantee, k="authors"),

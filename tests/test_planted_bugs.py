@@ -10,9 +10,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from geoveil.mechanisms import Exponential, Gaussian, Laplace, NearestNeighbour, SparseVector, Walk
+from geoveil.mechanisms import (
+    Draws,
+    Exponential,
+    Gaussian,
+    KNorm,
+    Laplace,
+    NearestNeighbour,
+    PermuteAndFlip,
+    SparseVector,
+    Walk,
+)
 from geoveil.mechanisms import laplace as laplace_module
-from geoveil.noise import Source, samplers
+from geoveil.noise import Experiment, Source, samplers
 from geoveil.noise.samplers import spherical_laplace
 from geoveil.privacy import CGP, Guarantee, exact
 from geoveil.queries import SUMMARIES, constants, nearest
@@ -38,7 +48,7 @@ def forgotten_k(patch: pytest.MonkeyPatch) -> None:
 
 def whole_epsilon_in_exponential(patch: pytest.MonkeyPatch) -> None:
     """ε where ε/2 belongs."""
-    patch.setattr(Exponential, "scale", property(lambda m: exact.ratio_up(m.lipschitz, EPSILON.epsilon)))
+    patch.setattr(Exponential, "scale", property(lambda m: exact.ratio_up(m.spread / 2, EPSILON.epsilon)))
 
 
 def whole_epsilon_in_sparse_vector(patch: pytest.MonkeyPatch) -> None:
@@ -103,6 +113,36 @@ def metric_ignored(patch: pytest.MonkeyPatch) -> None:
     patch.setitem(constants._SQUARES, "mean", lambda n, d: (right(n, d)[1],) * 3)
 
 
+def permute_and_flip_with_bounded_range(patch: pytest.MonkeyPatch) -> None:
+    """Permute-and-flip with the η that bounded range would allow: half the noise."""
+    patch.setattr(PermuteAndFlip, "scale", property(lambda m: exact.ratio_up(m.spread / 2, m.guarantee.epsilon)))
+
+
+def added_exponential_noise(patch: pytest.MonkeyPatch) -> None:
+    """Exponential noise added to the scores instead of subtracted."""
+
+    def choose(draws: Any, source: Source, *, remove: bool = False) -> int:
+        return int(draws._order[np.argmin(draws._heights + source.exponential(len(draws._heights)))])
+
+    patch.setattr(Draws, "choose", choose)
+
+
+def one_spread_for_all_metrics(patch: pytest.MonkeyPatch) -> None:
+    """The spread of dist_1 under dist_inf."""
+    patch.setitem(test_oracle.SPREADS, "inf", 1.0)
+
+
+def short_tuple_noise(patch: pytest.MonkeyPatch) -> None:
+    """A radius of Gamma(D) where Gamma(D+1) belongs."""
+    right = samplers.gamma
+    patch.setattr(samplers, "gamma", lambda source, shapes: right(source, shapes - 1))
+
+
+def split_tuple_noise(patch: pytest.MonkeyPatch) -> None:
+    """The whole ε for every point under dist_inf."""
+    patch.setattr(KNorm, "scale", property(lambda m: exact.ratio_up(0.9, m.guarantee.epsilon)))
+
+
 def summary_check(name: str) -> None:
     """The oracle's check of a summary."""
     test_oracle.check_single_step(SUMMARIES[name](4, 2, RHO))
@@ -113,11 +153,21 @@ def rows_check() -> None:
     test_samplers.test_points_of_one_tuple_get_noise_of_their_own(RHO)
 
 
+def tuple_check() -> None:
+    """The samplers' check of noise on a whole tuple."""
+    test_samplers.check_tuple_sampler(KNorm(EPSILON, 3, 2), Experiment(np.random.default_rng(1)))
+
+
 BUGS: list[tuple[Callable[[pytest.MonkeyPatch], None], Callable[[], Any]]] = [
     (wrong_center, partial(summary_check, "center")),
     (metric_ignored, partial(summary_check, "mean")),
     (forgotten_k, partial(test_oracle.check_composition, RHO)),
-    (whole_epsilon_in_exponential, partial(test_oracle.check_exponential, 2)),
+    (whole_epsilon_in_exponential, partial(test_oracle.check_selection, Exponential, EPSILON)),
+    (permute_and_flip_with_bounded_range, partial(test_oracle.check_selection, PermuteAndFlip, EPSILON)),
+    (one_spread_for_all_metrics, partial(test_oracle.check_selection, Exponential, RHO)),
+    (added_exponential_noise, test_samplers.check_permute_and_flip_sampler),
+    (split_tuple_noise, partial(test_oracle.check_tuple_noise, KNorm(EPSILON, 3, 2))),
+    (short_tuple_noise, tuple_check),
     (whole_epsilon_in_sparse_vector, partial(test_oracle.check_sparse_vector, cyclic=False)),
     (whole_epsilon_in_sparse_vector, partial(test_oracle.check_sparse_vector, cyclic=True)),
     (no_threshold_noise, partial(test_oracle.check_sparse_vector, cyclic=False)),

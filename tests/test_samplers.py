@@ -12,10 +12,13 @@ from scipy import stats
 from geoveil.mechanisms import (
     Additive,
     Copies,
+    Draws,
     Exponential,
     Gaussian,
+    KNorm,
     Laplace,
     NearestNeighbour,
+    PermuteAndFlip,
     SparseVector,
     Walk,
     sample_people,
@@ -179,8 +182,8 @@ def check_exponential_sampler() -> None:
     mechanism = Exponential(RHO)
     scores = mechanism.scale * np.array([0.0, 1.0, 2.5, 4.0])
     counts = count(lambda source: mechanism.sample(scores, source), 4, 100_000)
-    assert fits_counts(counts, np.exp(mechanism.log_probabilities(scores)))
-    assert not fits_counts(counts, np.exp(mechanism.log_probabilities(1.05 * scores)))
+    assert fits_counts(counts, mechanism.probabilities(scores))
+    assert not fits_counts(counts, mechanism.probabilities(1.05 * scores))
 
 
 def test_exponential_mechanism_follows_its_probabilities() -> None:
@@ -280,3 +283,104 @@ def test_probabilities_far_below_every_value_are_those_of_the_limit() -> None:
     values = far.scale * np.array([1.0, 2.0, 3.0])
     expected = np.exp(-values / (2 * far.scale))
     assert far.probabilities(values) == pytest.approx(expected / expected.sum(), rel=1e-9)
+
+
+def check_permute_and_flip_sampler() -> None:
+    """Counts against probabilities, and against those of a scale 5% off."""
+    mechanism = PermuteAndFlip(EPSILON)
+    scores = mechanism.scale * np.array([2.5, 0.0, 1.0, 4.0])
+    counts = count(lambda source: mechanism.sample(scores, source), 4, 60_000)
+    assert fits_counts(counts, mechanism.probabilities(scores))
+    assert not fits_counts(counts, mechanism.probabilities(1.05 * scores))
+
+
+def test_permute_and_flip_follows_its_probabilities() -> None:
+    """Choices come as often as they should."""
+    check_permute_and_flip_sampler()
+
+
+@pytest.mark.parametrize("height", [0.0, 3.0, 7.0, 9.0])
+def test_permute_and_flip_finds_the_few_that_matter_among_many(height: float) -> None:
+    """Most of 3000 scores are looked at only if they may win; each group wins as often as it should."""
+    scores = np.concatenate([np.full(290, 6.0), [0.0], np.full(2709, height + 0.5)])
+    source = Experiment(np.random.default_rng(12))
+    draws = Draws(scores, 1.0)
+    found = np.array([draws.choose(source) for _ in range(20_000)])
+    counts = np.bincount(np.digitize(found, [290, 291]), minlength=3).astype(float)
+    q = np.exp(-np.array([6.0, 0.0, height + 0.5]) + min(height + 0.5, 0.0))
+    v, weights = np.polynomial.legendre.leggauss(1600)
+    v, weights = (v + 1) / 2, weights / 2
+    sizes = np.array([290, 1, 2709])
+    survive = np.prod([(1 - v * a) ** b for a, b in zip(q, sizes, strict=True)], axis=0)
+    law = np.array([size * a * float(weights @ (survive / (1 - v * a))) for a, size in zip(q, sizes, strict=True)])
+    assert law.sum() == pytest.approx(1, abs=1e-9)
+    assert fits_counts(counts[law > 1e-6], law[law > 1e-6])
+    rest = found[found > 290]
+    if len(rest) > 1000:  # within a group everyone is alike
+        assert fits((rest - 291 + 0.5) / 2709, stats.uniform().cdf)
+
+
+def test_draws_without_replacement_take_the_best_away() -> None:
+    """Each choice is made among those that are left, as if the search had begun anew."""
+    mechanism = PermuteAndFlip(EPSILON)
+    scores = mechanism.scale * np.array([1.0, 0.0, 2.0])
+    source = Experiment(np.random.default_rng(13))
+    pairs = np.zeros((3, 3))
+    for _ in range(40_000):
+        draws = Draws(scores, mechanism.scale)
+        pairs[draws.choose(source, remove=True), draws.choose(source, remove=True)] += 1
+    check_pairs(pairs, mechanism, scores)
+
+
+def test_one_pass_of_gumbel_noise_is_as_good_as_several_choices() -> None:
+    """The ordered pairs of one pass come as often as those of two successive choices."""
+    mechanism = Exponential(RHO)
+    scores = mechanism.scale * np.array([1.0, 0.0, 2.0])
+    source = Experiment(np.random.default_rng(14))
+    pairs = np.zeros((3, 3))
+    for _ in range(40_000):
+        pairs[tuple(mechanism.sample_several(scores, 2, source))] += 1
+    check_pairs(pairs, mechanism, scores)
+
+
+def check_pairs(pairs: Floats, mechanism: Exponential | PermuteAndFlip, scores: Floats) -> None:
+    """Counts of ordered pairs against the product of the probabilities of their rounds."""
+    law = np.zeros_like(pairs)
+    for first in range(len(scores)):
+        left = [j for j in range(len(scores)) if j != first]
+        law[first, left] = mechanism.probabilities(scores)[first] * mechanism.probabilities(scores[left])
+    assert pairs[law == 0].sum() == 0
+    assert fits_counts(pairs[law > 0], law[law > 0])
+
+
+@pytest.mark.parametrize("kind", [Exponential, PermuteAndFlip])
+@pytest.mark.parametrize("m", [2, 3, 50])
+def test_the_error_of_a_choice_is_exact_for_tied_scores(
+    kind: type[Exponential] | type[PermuteAndFlip], m: int
+) -> None:
+    """With m-1 scores tied at error(β) above the best, the best is missed with probability β."""
+    mechanism = kind(EPSILON)
+    for beta in (0.3, 0.05, 1e-3):
+        scores = np.append(0.0, np.full(m - 1, mechanism.error(beta, m=m)))
+        assert 1 - mechanism.probabilities(scores)[0] == pytest.approx(beta, rel=1e-6)
+
+
+def check_tuple_sampler(mechanism: KNorm, source: Source) -> None:
+    """The longest length is Gamma(nd), one length r times a Beta variable, directions are uniform."""
+    center = np.zeros((mechanism.count, mechanism.size))
+    noise = np.array([mechanism.sample(center, source) for _ in range(20_000)])
+    lengths = np.linalg.norm(noise, axis=2)
+    law = stats.gamma(mechanism.dimension, scale=mechanism.scale).cdf
+    assert fits(lengths.max(axis=1), law)
+    assert not fits(1.05 * lengths.max(axis=1), law)
+    for beta in (0.5, 0.05):
+        exceeded = int((lengths[:, 0] > mechanism.error(beta, blocks=mechanism.count, each=True)).sum())
+        assert stats.binomtest(exceeded, len(noise), beta).pvalue > FALSE_ALARM
+    assert fits((noise[:, 0, 0] / lengths[:, 0]) ** 2, stats.beta(0.5, (mechanism.size - 1) / 2).cdf)
+    assert stats.spearmanr(noise[:, 0, 0] * noise[:, 1, 0], lengths[:, 2]).pvalue > FALSE_ALARM
+
+
+@pytest.mark.parametrize("source", sources(), ids=["numpy", "entropy"])
+def test_noise_on_a_whole_tuple_follows_its_density(source: Source) -> None:
+    """The K-norm mechanism of dist_inf, by both sources of randomness."""
+    check_tuple_sampler(KNorm(EPSILON, 3, 2), source)

@@ -41,8 +41,8 @@ _SHARED = """
         The budget for pure geo-privacy, per metre.
     metric : {"inf", "2", "1"}, default "inf"
         Which distance between tuples the budget is for.
-    method : {"paper"}
-        How the question is answered.
+    method : {"paper", "best"}
+        How the question is answered: as the paper does, or with less noise at the same guarantee where that is known.
     by : str or array of labels, optional
         Whose point each is: a column of a frame, or one label for each point. Each person's points are then a tuple
         of their own. Without it all points are one person's.

@@ -8,10 +8,11 @@ from functools import cached_property
 import numpy as np
 
 from geoveil import checks
+from geoveil.errors import IncompatibleGuarantees
 from geoveil.mechanisms.laplace import Laplace
 from geoveil.mechanisms.mechanism import Additive, Floats
 from geoveil.noise import Source, spherical_laplace
-from geoveil.privacy import Guarantee
+from geoveil.privacy import Guarantee, dist_1
 
 __all__ = ["Copies"]
 
@@ -26,20 +27,27 @@ class Copies(Additive):
         The mechanism of one row.
     count : int
         How many rows.
+    apart : bool
+        Whether the rows are different points of a tuple and the guarantee is under dist_1.
 
     Notes
     -----
-    Basic composition (the paper's Lemma 2.7): the epsilons add up. Each copy's value may depend on the same point,
-    so no metric makes the sum smaller.
+    Basic composition (the paper's Lemma 2.7): the epsilons add up. Under dist_1 they do not if each row depends on a
+    point of its own: the losses ε‖x_i - x'_i‖ add up to ε·dist_1(x, x'). It is the K-norm mechanism of dist_1.
     """
 
     single: Laplace
     count: int
+    apart: bool = False
+
+    def __post_init__(self) -> None:
+        if self.apart and self.single.guarantee.metric != dist_1:
+            raise IncompatibleGuarantees(f"{self.single.guarantee!r} is not under dist_1: copies of it add up.")
 
     @cached_property
     def guarantee(self) -> Guarantee:  # type: ignore[override]
         """The composition of all copies."""
-        return self.single.guarantee * self.count
+        return self.single.guarantee if self.apart else self.single.guarantee * self.count
 
     @property
     def dimension(self) -> int:  # type: ignore[override]

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from geoveil import checks
-from geoveil.mechanisms.mechanism import LIPSCHITZ_REMEDY, Floats, Mechanism, noise_scale, pure_epsilon
+from geoveil.mechanisms.mechanism import Floats, Mechanism, noise_scale, pure_epsilon
 from geoveil.noise import Source, gumbel
 from geoveil.privacy import CGP, GP
 
@@ -18,43 +19,56 @@ __all__ = ["Exponential"]
 
 @dataclass(frozen=True)
 class Exponential(Mechanism):
-    """Choose j with probability ∝ exp(-η·score_j), for scores that are each K-Lipschitz in the tuple.
+    """Choose j with probability ∝ exp(-η·score_j).
 
     Parameters
     ----------
     guarantee : CGP or GP
         What it promises.
-    lipschitz : float
-        K, of every score, under the guarantee's metric.
+    spread : float
+        How far two scores can move apart when the tuple moves by 1 under the guarantee's metric: 2 for scores that are
+        1-Lipschitz. If score j depends on point j alone, √2 under dist_2 and 1 under dist_1.
 
     Notes
     -----
-    The privacy loss, as a function of j, ranges over an interval of width at most 2ηKΔ that contains 0. So the
-    mechanism is 2ηK-GP, and, a loss of range w having D_α ≤ α·w²/8 (Cesar and Rogers, 2021), (ηK)²/2-CGP. Hence
-    η = √(2ρ)/K for CGP and ε/(2K) for GP.
+    The privacy loss, as a function of j, ranges over an interval of width at most w = spread·ηΔ that contains 0. So
+    the mechanism is (spread·η)-GP, and, a loss of range w having D_α ≤ α·w²/8 (Cesar and Rogers, 2021),
+    (spread·η)²/8-CGP. Hence η = √(8ρ)/spread for CGP and ε/spread for GP.
     """
 
     guarantee: CGP | GP
-    lipschitz: float = 1.0
+    spread: float = 2.0
 
     def __post_init__(self) -> None:
-        checks.positive("lipschitz", self.lipschitz, remedy=LIPSCHITZ_REMEDY)
+        checks.positive("spread", self.spread, remedy="It is 2 for scores that are 1-Lipschitz.")
         self.scale  # noqa: B018 - refuses what has none
 
     @cached_property
     def scale(self) -> float:
         """1/η in metres, rounded up: the scale of the Gumbel noise on the scores."""
-        factor = 1 if isinstance(self.guarantee, CGP) else 2
-        return noise_scale(factor * self.lipschitz, pure_epsilon(self.guarantee), self.guarantee)
+        numerator = self.spread / 2 if isinstance(self.guarantee, CGP) else self.spread
+        return noise_scale(numerator, pure_epsilon(self.guarantee), self.guarantee)
 
     def sample(self, scores: Floats, source: Source) -> int:
         """The chosen position: the smallest score after subtracting Gumbel noise."""
-        return int(np.argmin(scores - self.scale * gumbel(source, len(scores))))
+        return int(self.sample_several(scores, 1, source)[0])
 
-    def log_probabilities(self, scores: Floats) -> Floats:
-        """The exact log-probability of each position."""
-        log_weights = -(scores - np.min(scores)) / self.scale
-        return np.asarray(log_weights - np.log(np.exp(log_weights).sum()))
+    def sample_several(self, scores: Floats, k: int, source: Source) -> NDArray[np.int64]:
+        """The positions of k choices one after another without replacement, in their order, from one pass.
+
+        The k smallest scores after subtracting Gumbel noise have exactly the law of k successive choices (Durfee and
+        Rogers, 2019), each at the cost of this mechanism.
+        """
+        noisy = gumbel(source, len(scores))
+        noisy *= -self.scale
+        noisy += scores
+        smallest = np.argpartition(noisy, k - 1)[:k]
+        return smallest[np.argsort(noisy[smallest])]
+
+    def probabilities(self, scores: Floats) -> Floats:
+        """The exact probability of each position."""
+        weights = np.exp(-(scores - np.min(scores)) / self.scale)
+        return np.asarray(weights / weights.sum())
 
     def error(self, beta: float, *, m: int) -> float:
         """With probability 1-β the chosen score exceeds the smallest of m scores by at most this.

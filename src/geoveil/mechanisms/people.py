@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 
 from geoveil.mechanisms.copies import Copies
 from geoveil.mechanisms.gaussian import Gaussian
+from geoveil.mechanisms.knorm import KNorm
 from geoveil.mechanisms.mechanism import Additive, Floats
-from geoveil.noise import Source, spherical_laplace
+from geoveil.noise import Source, ball_product, spherical_laplace
 
 __all__ = ["sample_people"]
 
@@ -22,6 +23,8 @@ def sample_people(mechanisms: Sequence[Additive], sizes: NDArray[np.int64], rows
     """
     if isinstance(mechanisms[0], Gaussian):
         noise = source.normal(rows.shape)
+    elif isinstance(mechanisms[0], KNorm):
+        noise = ball_product(source, sizes, rows.shape[1])
     else:
         alone = isinstance(mechanisms[0], Copies)
         vectors = np.ones(len(rows), dtype=np.int64) if alone else sizes

@@ -1,6 +1,16 @@
 """Random variables. The only place that draws randomness."""
 
-from geoveil.noise.samplers import gamma, gumbel, laplace, spherical_laplace
+from geoveil.noise.samplers import ball_product, gamma, gumbel, laplace, spherical_laplace
 from geoveil.noise.source import Entropy, Experiment, Source, source_of
 
-__all__ = ["Entropy", "Experiment", "Source", "gamma", "gumbel", "laplace", "source_of", "spherical_laplace"]
+__all__ = [
+    "Entropy",
+    "Experiment",
+    "Source",
+    "ball_product",
+    "gamma",
+    "gumbel",
+    "laplace",
+    "source_of",
+    "spherical_laplace",
+]

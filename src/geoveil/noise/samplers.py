@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from geoveil.noise.source import Floats, Shape, Source
 from geoveil.privacy.metrics import distances
 
-__all__ = ["gamma", "gumbel", "laplace", "spherical_laplace"]
+__all__ = ["ball_product", "gamma", "gumbel", "laplace", "spherical_laplace"]
 
 
 def laplace(source: Source, size: Shape = ()) -> Floats:
@@ -59,6 +59,23 @@ def spherical_laplace(source: Source, sizes: NDArray[np.int64], dimension: int) 
     stretch /= lengths
     if not alone:
         stretch = np.repeat(stretch, sizes)
+    for column in z.T:
+        column *= stretch
+    return z
+
+
+def ball_product(source: Source, sizes: NDArray[np.int64], dimension: int) -> Floats:
+    """Independent noise tuples with density ∝ exp(-max_i ‖z_i‖), the i-th of sizes[i] points, laid out as rows.
+
+    A point uniform in the ball is a normal vector over its length with two more coordinates, whose squares are twice
+    an exponential variable; the radius of a tuple is Gamma(sizes[i]·dimension + 1).
+    """
+    z = source.normal((int(sizes.sum()), dimension))
+    lengths = distances(z, np.zeros(dimension))
+    lengths *= lengths
+    lengths += 2 * source.exponential(len(z))
+    stretch = np.repeat(gamma(source, sizes * dimension + 1), sizes)
+    stretch /= np.sqrt(lengths, out=lengths)
     for column in z.T:
         column *= stretch
     return z

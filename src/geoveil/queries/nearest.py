@@ -6,12 +6,14 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from geoveil import checks
-from geoveil.mechanisms import Additive, Mechanism, NearestNeighbour, Walk
+from geoveil.errors import InvalidParameter
+from geoveil.mechanisms import Additive, Draws, Exponential, Mechanism, NearestNeighbour, PermuteAndFlip, Walk
 from geoveil.mechanisms.mechanism import Floats
 from geoveil.noise import Source
-from geoveil.privacy import CGP, GP, Guarantee
+from geoveil.privacy import CGP, GP, Guarantee, exact
 from geoveil.privacy.metrics import distances
 from geoveil.queries.points import identity
 from geoveil.queries.query import Answer, Query
@@ -43,7 +45,8 @@ class Nearest(Query):
 
     Notes
     -----
-    k searches of ρ/k (ε/k) each without replacement compose to ρ-CGP (ε-GP).
+    Each of k searches without replacement at ρ/k (ε/k) composes to ρ-CGP (ε-GP). The paper's search is a sparse vector
+    walk. The best is the exponential mechanism under CGP, all k in one pass, and permute-and-flip under GP.
     """
 
     p: Floats = field(kw_only=True)
@@ -53,6 +56,7 @@ class Nearest(Query):
 
     name = "nearest"
     kind = "positions"
+    methods = ("paper", "best")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -67,20 +71,30 @@ class Nearest(Query):
         if self.locations is not None:
             remedy = "It is the share of the budget for the places."
             checks.number("locations", self.locations, above=0, below=1, remedy=remedy)
-        self.single  # noqa: B018 - checks gamma0
+        if self.method == "best" and self.gamma0 != 0:
+            raise InvalidParameter("gamma0", self.gamma0, '0, unless method="paper"', "The best method has no γ0.")
+        self.single  # noqa: B018 - checks gamma0 and the budget
 
     @cached_property
-    def single(self) -> NearestNeighbour:
+    def single(self) -> NearestNeighbour | Exponential | PermuteAndFlip:
         """The mechanism of one of the k searches."""
         finding = self.guarantee if self.locations is None else self.guarantee.portions(self.locations)[1]
-        return search(finding, self.k, self.gamma0)
+        if self.method == "paper":
+            return search(finding, self.k, self.gamma0)
+        part = finding / self.k
+        # A distance depends on its own point alone: two of them move apart by at most √2 or 1 under dist_2 or dist_1.
+        spread = {"inf": 2.0, "2": exact.root_up(2), "1": 1.0}[part.metric.name]
+        if isinstance(part, GP):
+            return PermuteAndFlip(part, spread)
+        assert isinstance(part, CGP)
+        return Exponential(part, spread)
 
     @cached_property
     def placing(self) -> Additive | None:
         """The noise on the places of the neighbours."""
         if self.locations is None:
             return None
-        return identity(self.guarantee.portions(self.locations)[0], self.k, self.dimension)
+        return identity(self.guarantee.portions(self.locations)[0], self.k, self.dimension, self.method)
 
     @property
     def mechanisms(self) -> tuple[Mechanism, ...]:
@@ -88,14 +102,27 @@ class Nearest(Query):
         return searches if self.placing is None else (*searches, self.placing)
 
     def ask(self, x: Floats, source: Source) -> Answer:
-        walk = Walk(distances(x, self.p), 2 * self.single.scale)
-        found = np.empty(self.k, dtype=np.int64)
-        for j in range(self.k):
-            found[j] = self.single.visit(walk, source)
-            if j + 1 < self.k:
-                walk.remove(found[j])
+        found = self._found(distances(x, self.p), source)
         places = None if self.placing is None else self.placing.sample(x[found], source)
         return Answer(self, found, self.mechanisms, coords=places)
+
+    def _found(self, away: Floats, source: Source) -> NDArray[np.int64]:
+        """The positions found, given the true distances."""
+        single = self.single
+        if isinstance(single, Exponential):
+            return single.sample_several(away, self.k, source)
+        found = np.empty(self.k, dtype=np.int64)
+        if isinstance(single, PermuteAndFlip):
+            draws = Draws(away, single.scale)
+            for j in range(self.k):
+                found[j] = draws.choose(source, remove=True)
+            return found
+        walk = Walk(away, 2 * single.scale)
+        for j in range(self.k):
+            found[j] = single.visit(walk, source)
+            if j + 1 < self.k:
+                walk.remove(found[j])
+        return found
 
     def error(self, beta: float, *, each: bool = False) -> float:
         """The j-th neighbour is farther than the true j-th by at most this, for every j, or for any one of them.

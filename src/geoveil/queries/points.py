@@ -6,29 +6,35 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from geoveil.errors import IncompatibleGuarantees
-from geoveil.mechanisms import Additive, Copies, Gaussian, Laplace, Mechanism
+from geoveil.mechanisms import Additive, Copies, Gaussian, KNorm, Laplace, Mechanism
 from geoveil.mechanisms.mechanism import Floats
 from geoveil.noise import Source
-from geoveil.privacy import CGP, GP, Guarantee, dist_inf, exact
+from geoveil.privacy import CGP, GP, Guarantee, dist_1, dist_inf, exact
 from geoveil.queries.query import Answer, Query
 
 __all__ = ["Points", "identity"]
 
 
-def identity(guarantee: Guarantee, count: int, dimension: int) -> Additive:
-    """The paper's noise for `count` points of a tuple in R^dimension, all different.
+def identity(guarantee: Guarantee, count: int, dimension: int, method: str = "paper") -> Additive:
+    """The noise for `count` points of a tuple in R^dimension, all different.
 
     Notes
     -----
+    The paper's:
     Under dist_inf each point gets a share ρ/n or ε/n (Theorems 4.6 and 4.8); n Gaussians of ρ/n are one Gaussian for
     the √n-Lipschitz identity. Under dist_2, and so under the larger dist_1, the identity is 1-Lipschitz into R^(nd)
-    and nothing is split (Appendix H).
+    and nothing is split (Appendix H). The best under pure GP are the K-norm mechanisms: that of dist_inf does not
+    split the budget, that of dist_1 gives every point the whole of it; that of dist_2 is the paper's.
     """
     under_inf = guarantee.metric == dist_inf
     if isinstance(guarantee, CGP):
         return Gaussian(guarantee, count * dimension, exact.root_up(count) if under_inf else 1.0)
     if not isinstance(guarantee, GP):
         raise IncompatibleGuarantees(f"{guarantee!r} is neither CGP nor GP.")
+    if method == "best" and under_inf:
+        return KNorm(guarantee, count, dimension)
+    if method == "best" and guarantee.metric == dist_1:
+        return Copies(Laplace(guarantee, dimension), count, apart=True)
     if under_inf:
         return Copies(Laplace(guarantee / count, dimension), count)
     return Laplace(guarantee, count * dimension)
@@ -40,11 +46,12 @@ class Points(Query):
 
     name = "points"
     kind = "points"
+    methods = ("paper", "best")
 
     @cached_property
     def mechanism(self) -> Additive:
         """The noise on the whole tuple."""
-        return identity(self.guarantee, self.n, self.dimension)
+        return identity(self.guarantee, self.n, self.dimension, self.method)
 
     @property
     def mechanisms(self) -> tuple[Mechanism, ...]:

@@ -41,9 +41,11 @@ class Query(ABC):
 
     name: ClassVar[str]
     kind: ClassVar[Kind]
+    methods: ClassVar[tuple[str, ...]] = ("paper",)
 
     def __post_init__(self) -> None:
-        _check_method(self.method)
+        if self.method not in self.methods:
+            raise InvalidParameter("method", self.method, " or ".join(map(repr, self.methods)), "Leave it out.")
 
     @property
     @abstractmethod
@@ -83,9 +85,3 @@ class Answer:
     def error(self, beta: float, *, each: bool = False) -> float:
         """With probability 1-β the error is at most this, in metres."""
         return self.query.error(beta, each=each)
-
-
-def _check_method(method: str) -> None:
-    """Refuse a method that does not exist."""
-    if method != "paper":
-        raise InvalidParameter("method", method, '"paper"', "Leave it out.")

@@ -58,7 +58,9 @@ def midrange(x: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class LipschitzQuery(Query):
-    """The value of a Lipschitz function of the tuple, plus noise for its constant."""
+    """The value of a Lipschitz function of the tuple, plus noise for its constant: no method is better."""
+
+    methods = ("paper", "best")
 
     @abstractmethod
     def function(self, x: Floats) -> Any:
