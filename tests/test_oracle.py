@@ -12,7 +12,7 @@ from geoveil.mechanisms import Copies, Exponential, Gaussian, KNorm, Laplace, Pe
 from geoveil.mechanisms.quadrature import panels
 from geoveil.noise import Experiment
 from geoveil.privacy import CGP, GP, Guarantee, Metric, total
-from geoveil.queries import SUMMARIES, Distance, FirstWithin, Hull, Nearest, OwnQuery, Points, Query
+from geoveil.queries import SUMMARIES, Distance, FirstWithin, Hull, Nearest, OwnQuery, Points, Query, SupportHull
 from geoveil.queries.summaries import LipschitzQuery
 from tests.oracle import (
     SLACK,
@@ -306,6 +306,7 @@ def check_composition(guarantee: Guarantee) -> None:
         Nearest(60, 2, guarantee, p=np.zeros(2), k=7, locations=0.3),
         Nearest(60, 2, guarantee, "best", p=np.zeros(2), k=7, locations=0.3),
         Points(60, 2, guarantee, "best"),
+        SupportHull(60, 2, guarantee),
         Hull(60, 2, guarantee),
         Hull(60, 2, guarantee, k=12, share=0.92, distinct=True, gamma0=-100.0),
         Hull(60, 2, guarantee, k="authors"),

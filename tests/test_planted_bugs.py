@@ -25,8 +25,8 @@ from geoveil.mechanisms import laplace as laplace_module
 from geoveil.noise import Experiment, Source, samplers
 from geoveil.noise.samplers import spherical_laplace
 from geoveil.privacy import CGP, Guarantee, exact
-from geoveil.queries import SUMMARIES, constants, nearest
-from tests import test_oracle, test_samplers
+from geoveil.queries import SUMMARIES, constants, nearest, support
+from tests import test_oracle, test_samplers, test_support
 from tests.oracle import Floats
 from tests.test_oracle import EPSILON, RHO
 
@@ -143,6 +143,11 @@ def split_tuple_noise(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(KNorm, "scale", property(lambda m: exact.ratio_up(0.9, m.guarantee.epsilon)))
 
 
+def support_without_root_k(patch: pytest.MonkeyPatch) -> None:
+    """Noise for one value of the support function on each of k."""
+    patch.setattr(support, "support_squared", lambda k, n, metric: 1)
+
+
 def summary_check(name: str) -> None:
     """The oracle's check of a summary."""
     test_oracle.check_single_step(SUMMARIES[name](4, 2, RHO))
@@ -168,6 +173,7 @@ BUGS: list[tuple[Callable[[pytest.MonkeyPatch], None], Callable[[], Any]]] = [
     (added_exponential_noise, test_samplers.check_permute_and_flip_sampler),
     (split_tuple_noise, partial(test_oracle.check_tuple_noise, KNorm(EPSILON, 3, 2))),
     (short_tuple_noise, tuple_check),
+    (support_without_root_k, test_support.check_noise_covers_the_movement),
     (whole_epsilon_in_sparse_vector, partial(test_oracle.check_sparse_vector, cyclic=False)),
     (whole_epsilon_in_sparse_vector, partial(test_oracle.check_sparse_vector, cyclic=True)),
     (no_threshold_noise, partial(test_oracle.check_sparse_vector, cyclic=False)),

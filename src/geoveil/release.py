@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from geoveil._version import __version__
 from geoveil.privacy import Guarantee, exact
-from geoveil.queries import Answer, HullAnswer
+from geoveil.queries import Answer, HullAnswer, SupportHullAnswer
 
 __all__ = ["Release"]
 
@@ -106,9 +106,8 @@ class Release:
         >>> round(release.error(0.05)), round(release.error(0.05, each=True))
         (3892, 2448)
         """
-        return self._each_person(
-            lambda a: a.error(beta, each=each), by_query=not isinstance(self.answers[0], HullAnswer)
-        )
+        own = isinstance(self.answers[0], (HullAnswer, SupportHullAnswer))
+        return self._each_person(lambda a: a.error(beta, each=each), by_query=not own)
 
     @property
     def positions(self) -> Any:

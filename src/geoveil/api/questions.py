@@ -16,7 +16,7 @@ from geoveil.geo import Form
 from geoveil.mechanisms import Lipschitz
 from geoveil.privacy import Guarantee, as_metric
 from geoveil.privacy.metrics import distances
-from geoveil.queries import SUMMARIES, Distance, FirstWithin, Hull, Nearest, OwnQuery, Points, Query
+from geoveil.queries import SUMMARIES, Distance, FirstWithin, Hull, Nearest, OwnQuery, Points, Query, SupportHull
 from geoveil.release import Release
 
 __all__ = [
@@ -140,9 +140,13 @@ def hull(
     distinct: bool = False,
     gamma0: float = 0.0,
     beta: float = 0.1,
+    extent: float = 30_000.0,
     **how: Unpack[How],
 ) -> Release:
     """Release the convex hull of the points, in two or more dimensions.
+
+    With method="best", in the plane, the support function is released instead of points near the boundary: no circle,
+    no search, and far less noise. Of the parameters below it takes `k`, the number of directions, and `extent`.
 
     Parameters
     ----------
@@ -157,6 +161,8 @@ def hull(
         The paper's γ0 in metres.
     beta : float
         The probability of failure for which the circle of probes is widened and k is chosen.
+    extent : float
+        With method="best" and epsilon: a public guess of how far the points extend, in metres.
 
     Returns
     -------
@@ -172,11 +178,13 @@ def hull(
     >>> gv.hull(x, k=12, rho=1e-3).value.geom_type in ("Polygon", "LineString", "Point")
     True
     """
-
-    def options(_: Form) -> dict[str, Any]:
-        return {"k": k, "share": share, "distinct": distinct, "gamma0": gamma0, "beta": beta}
-
-    return _ask(Hull, x, how, options)
+    paper = {"k": k, "share": share, "distinct": distinct, "gamma0": gamma0, "beta": beta}
+    if how.get("method", "paper") != "best":
+        return _ask(Hull, x, how, lambda _: paper)
+    for name, default in {"share": 0.5, "distinct": False, "gamma0": 0.0, "beta": 0.1}.items():
+        if paper[name] != default:
+            raise InvalidParameter(name, paper[name], 'left out, unless method="paper"', "The best method has none.")
+    return _ask(SupportHull, x, how, lambda _: {"k": None if k == "optimal" else k, "extent": extent})
 
 
 @question

@@ -24,7 +24,7 @@ class KNorm(Additive):
     Parameters
     ----------
     guarantee : GP
-        What it promises, under dist_inf; pure.
+        What it promises, under dist_inf and so under every larger metric; pure.
     count : int
         How many points.
     size : int
@@ -42,8 +42,8 @@ class KNorm(Additive):
     size: int
 
     def __post_init__(self) -> None:
-        if not self.guarantee.pure or self.guarantee.metric.name != "inf":
-            raise IncompatibleGuarantees(f"{self.guarantee!r} is not pure GP under dist_inf.")
+        if not self.guarantee.pure:
+            raise IncompatibleGuarantees(f"{self.guarantee!r} is not pure; the K-norm mechanism takes delta=0.")
         self.scale  # noqa: B018 - refuses what has none
 
     @property

@@ -6,6 +6,7 @@ from geoveil.queries.points import Points
 from geoveil.queries.proximity import FirstWithin
 from geoveil.queries.query import Answer, Query
 from geoveil.queries.summaries import SUMMARIES, Distance, OwnQuery
+from geoveil.queries.support import SupportHull, SupportHullAnswer
 
 __all__ = [
     "SUMMARIES",
@@ -18,4 +19,6 @@ __all__ = [
     "OwnQuery",
     "Points",
     "Query",
+    "SupportHull",
+    "SupportHullAnswer",
 ]
