@@ -357,6 +357,7 @@ def test_the_public_names_are_these() -> None:
         "answer",
         "bounds",
         "center",
+        "clamp",
         "diameter",
         "dist_1",
         "dist_2",
@@ -371,6 +372,7 @@ def test_the_public_names_are_these() -> None:
         "points",
         "radius",
         "radius_of_gyration",
+        "smooth",
         "total",
     ]
     assert gv.__all__ == sorted(gv.__all__)

@@ -2,6 +2,7 @@
 
 from geoveil import errors
 from geoveil._version import __version__
+from geoveil.api.processing import clamp, smooth
 from geoveil.api.questions import (
     answer,
     bounds,
@@ -30,6 +31,7 @@ __all__ = [
     "answer",
     "bounds",
     "center",
+    "clamp",
     "diameter",
     "dist_1",
     "dist_2",
@@ -44,5 +46,6 @@ __all__ = [
     "points",
     "radius",
     "radius_of_gyration",
+    "smooth",
     "total",
 ]

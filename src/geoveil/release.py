@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from geoveil._version import __version__
+from geoveil.errors import NoErrorBound
 from geoveil.privacy import Guarantee, exact
 from geoveil.queries import Answer, HullAnswer, SupportHullAnswer
 
@@ -40,6 +41,12 @@ class Release:
         Why the noise is not the ideal one to the last bit; empty if it is.
     answers : tuple of Answer
         One for each person.
+    processed : tuple of str
+        What was done to it since it was released, with public facts only.
+    bounded : bool
+        Whether the error bound has survived that.
+    expected : float, optional
+        The root mean square error to expect, in metres, if what was assumed in processing holds.
     """
 
     value: Any
@@ -49,6 +56,9 @@ class Release:
     crs: Any = field(kw_only=True, default=None)
     by: Any = field(kw_only=True, default=None)
     inexact: str = field(kw_only=True, default="")
+    processed: tuple[str, ...] = field(kw_only=True, default=())
+    bounded: bool = field(kw_only=True, default=True)
+    expected: float | None = field(kw_only=True, default=None)
     id: str = field(kw_only=True, default_factory=lambda: uuid4().hex)
 
     def __post_init__(self) -> None:
@@ -106,8 +116,18 @@ class Release:
         >>> round(release.error(0.05)), round(release.error(0.05, each=True))
         (3892, 2448)
         """
+        if not self.bounded:
+            raise NoErrorBound(
+                f"No theorem bounds the error of a release that was {self.processed[-1]}; see expected_error()."
+            )
         own = isinstance(self.answers[0], (HullAnswer, SupportHullAnswer))
         return self._each_person(lambda a: a.error(beta, each=each), by_query=not own)
+
+    def expected_error(self) -> float:
+        """The root mean square error to expect, in metres, if the prior named in `processed` holds. Not a bound."""
+        if self.expected is None:
+            raise NoErrorBound("An expected error is known for smoothed releases only; use error(beta).")
+        return self.expected
 
     @property
     def positions(self) -> Any:
@@ -152,7 +172,8 @@ class Release:
             "version": __version__,
             "id": self.id,
         }
-        radius = self.error(0.05, each=self.query == "points")
+        account["processed"] = list(self.processed)
+        radius = self.error(0.05, each=self.query == "points") if self.bounded else None
         if self.by is None:
             account["mechanism"] = _described(self.answers[0])
             account["radius_95"] = radius
@@ -164,7 +185,8 @@ class Release:
                 {"name": name, "scale": {"smallest": min(found), "largest": max(found)}}
                 for name, found in scales.items()
             ]
-            account["radius_95"] = {"smallest": float(radius.min()), "largest": float(radius.max())}
+            bounds = None if radius is None else {"smallest": float(radius.min()), "largest": float(radius.max())}
+            account["radius_95"] = bounds
         return account
 
     def __repr__(self) -> str:
@@ -186,6 +208,9 @@ class Release:
         return lines if self.by is None else [line + " (first person)" for line in lines]
 
     def _error_line(self) -> str:
+        if not self.bounded:
+            prior = "" if self.expected is None else f"; {_metres(self.expected)} to be expected"
+            return f"no bound, as it was {self.processed[-1]}{prior}"
         bound = self.error(0.05)
         if self.by is not None:
             ends = list(dict.fromkeys((_metres(bound.min()), _metres(bound.max()))))

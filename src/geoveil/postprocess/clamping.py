@@ -1,0 +1,29 @@
+"""Move released places into a public region."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["clamp", "is_convex"]
+
+
+def clamp(y: NDArray[np.float64], region: Any) -> NDArray[np.float64]:
+    """Each point itself if the region holds it, else the region's nearest point."""
+    import shapely
+
+    shapely.prepare(region)
+    points = shapely.points(y)
+    outside = ~shapely.covers(region, points)
+    moved = y.copy()
+    lines = shapely.shortest_line(region, points[outside])
+    moved[outside] = shapely.get_coordinates(lines).reshape(-1, 2, 2)[:, 0]
+    return moved
+
+
+def is_convex(region: Any) -> bool:
+    """Whether the region is its own convex hull, up to rounding."""
+    hull = region.convex_hull
+    return bool(hull.difference(region).area <= 1e-12 * hull.area)

@@ -1,0 +1,129 @@
+"""What is done to a release: the guarantee stays, the input is not needed, and bounds are kept only where proved."""
+
+from __future__ import annotations
+
+import json
+
+import geopandas
+import numpy as np
+import pandas as pd
+import pytest
+import shapely
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import geoveil as gv
+from geoveil.errors import InvalidData, InvalidParameter, NoErrorBound
+from geoveil.postprocess.clamping import clamp
+
+TIMES = np.arange(300) * 60.0
+TRACK = np.column_stack([4000 * np.sin(TIMES / 4000), 3000 * np.cos(TIMES / 3000)])
+
+
+def released(x: object = TRACK) -> gv.Release:
+    """The trajectory with noise."""
+    return gv.points(x, rho=1e-3, rng=np.random.default_rng(1))
+
+
+def off(value: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> float:
+    """Root mean square error."""
+    return float(np.sqrt(((value - TRACK) ** 2).sum(axis=1).mean()))
+
+
+def test_smoothing_keeps_the_guarantee_and_loses_the_bound() -> None:
+    """The smoothed release is closer to the truth, promises the same, and claims no theorem."""
+    raw = released()
+    smoothed = gv.smooth(raw, times=TIMES, motion="taxi")
+    assert off(smoothed.value) < 0.6 * off(raw.value)
+    assert smoothed.guarantee == raw.guarantee
+    assert smoothed.id != raw.id
+    with pytest.raises(NoErrorBound, match="smoothed"):
+        smoothed.error(0.05)
+    assert 0.3 < smoothed.expected_error() / off(smoothed.value) < 3
+    with pytest.raises(NoErrorBound):
+        raw.expected_error()
+    account = json.loads(json.dumps(smoothed.certificate()))
+    assert account["radius_95"] is None
+    assert "speed=8" in account["processed"][0]
+    assert "no bound" in repr(smoothed)
+
+
+def test_smoothing_takes_times_in_any_order_and_kind() -> None:
+    """Datetimes and shuffled rows give the same places as sorted seconds."""
+    raw = released()
+    expected = gv.smooth(raw, times=TIMES, motion="car").value
+    stamps = pd.Timestamp("2026-01-01") + pd.to_timedelta(TIMES, unit="s")
+    np.testing.assert_allclose(gv.smooth(raw, times=stamps, motion="car").value, expected, atol=1e-3)
+    order = np.random.default_rng(2).permutation(300)
+    shuffled = gv.points(TRACK[order], rho=1e-3, rng=np.random.default_rng(3))
+    back = np.argsort(order)
+    straight = gv.smooth(shuffled, times=TIMES[order], motion="car").value[back]
+    assert off(straight) < 0.6 * off(shuffled.value[back])
+
+
+def test_frames_stay_frames() -> None:
+    """A smoothed or clamped frame keeps its index, its system and its geometry's name."""
+    frame = geopandas.GeoDataFrame(geometry=shapely.points(TRACK), crs=32610, index=np.arange(300) + 7)
+    raw = released(frame)
+    for done in (gv.smooth(raw, times=TIMES, motion="taxi"), gv.clamp(raw, shapely.box(-100, -100, 100, 100))):
+        assert done.value.index.equals(frame.index)
+        assert done.value.crs == frame.crs
+        assert done.coords is not None
+        np.testing.assert_allclose(shapely.get_coordinates(done.value.geometry.array), done.coords)
+        assert not np.allclose(np.asarray(done.coords), np.asarray(raw.coords))
+
+
+def test_what_cannot_be_smoothed_is_refused() -> None:
+    """Other questions, other noise, several persons, wrong times and unknown motions."""
+    raw = released()
+    refused = [gv.mean(TRACK, rho=1), gv.points(TRACK, epsilon=1), gv.points(TRACK, rho=1, by=np.arange(300) // 100)]
+    for release in refused:
+        with pytest.raises(InvalidData, match="Gaussian"):
+            gv.smooth(release, times=TIMES, motion="taxi")
+    for times in (TIMES[:-1], np.full(300, np.nan), ["a"] * 300):
+        with pytest.raises(InvalidParameter, match="times"):
+            gv.smooth(raw, times=times, motion="taxi")
+    with pytest.raises(InvalidParameter, match="motion"):
+        gv.smooth(raw, times=TIMES, motion="swimming")
+
+
+@settings(deadline=None, max_examples=100, derandomize=True)
+@given(st.integers(0, 2**32))
+def test_clamping_to_a_convex_region_never_moves_away_from_any_of_its_points(seed: int) -> None:
+    """The nearest point of a convex region is at least as near to every point of the region."""
+    rng = np.random.default_rng(seed)
+    region = shapely.MultiPoint(rng.normal(scale=100.0, size=(8, 2))).convex_hull
+    y = rng.normal(scale=300.0, size=(50, 2))
+    moved = clamp(y, region)
+    assert shapely.distance(shapely.points(moved), region).max() < 1e-9
+    inside = shapely.get_coordinates(region) if rng.random() < 0.5 else shapely.get_coordinates(region).mean(axis=0)
+    for place in np.atleast_2d(inside):
+        before, after = (np.linalg.norm(v - place, axis=1) for v in (y, moved))
+        assert (after <= before + 1e-9).all()
+
+
+def test_a_bound_survives_a_convex_region_only() -> None:
+    """Clamping to a convex region keeps error(beta); to any other it does not."""
+    raw = released()
+    assert gv.clamp(raw, shapely.box(-5e3, -5e3, 5e3, 5e3)).error(0.05) == raw.error(0.05)
+    bent = shapely.Polygon([(0, 0), (10, 0), (10, 10), (9, 1)])
+    with pytest.raises(NoErrorBound, match="clamped"):
+        gv.clamp(raw, bent).error(0.05)
+    smoothed = gv.smooth(raw, times=TIMES, motion="taxi")
+    with pytest.raises(NoErrorBound):
+        gv.clamp(smoothed, shapely.box(0, 0, 1, 1)).error(0.05)
+
+
+def test_places_are_clamped_too() -> None:
+    """A center, as an array or as a shapely Point in feet, comes into the region."""
+    region = shapely.box(0, 0, 100, 100)
+    array = gv.center(TRACK + 1e6, rho=1, rng=np.random.default_rng(1))
+    np.testing.assert_allclose(gv.clamp(array, region).value, [100, 100])
+    feet = geopandas.GeoSeries(shapely.points(TRACK + 1e6), crs=2227)
+    place = gv.clamp(gv.center(feet, rho=1, rng=np.random.default_rng(1)), region).value
+    np.testing.assert_allclose([place.x, place.y], [100, 100], rtol=1e-6)
+    for bad in (gv.hull(TRACK, rho=1), gv.radius(TRACK, rho=1)):
+        with pytest.raises(InvalidData, match="places"):
+            gv.clamp(bad, region)
+    with pytest.raises(InvalidParameter, match="region"):
+        gv.clamp(array, shapely.Point(0, 0))

@@ -1,0 +1,196 @@
+"""A released trajectory can be denoised by what everybody knows of motion."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from geoveil.postprocess.motion import CAR, CYCLING, TAXI, WALKING, Motion
+from geoveil.postprocess.smoothing import expected_error, posterior, smooth
+from tests.cabspotting import Floats, folder, names, requires_cabspotting, trajectory
+
+# Every tenth taxi, by position: not chosen for how well they come out.
+TAXIS = range(0, 60, 10)
+
+
+def cab_times(name: str) -> Floats:
+    """The times of one taxi's points, in order, in seconds."""
+    place = folder()
+    assert place is not None
+    return np.sort(np.fromfile(place / f"new_{name}.txt", sep=" ").reshape(-1, 4)[:, 3])
+
+
+def rms(x: Floats) -> float:
+    """Root mean square length of the rows."""
+    return float(np.sqrt(np.square(x).sum(axis=1).mean()))
+
+
+def irregular_times(n: int, rng: np.random.Generator) -> Floats:
+    """About one a minute, with ties, near ties and a gap of a day."""
+    gaps = rng.choice([0.0, 1.0, 30.0, 61.0, 300.0], size=n)
+    gaps[n // 2] = 86_400
+    return np.cumsum(gaps) + 1.2e9
+
+
+def covariance(times: Floats, spread: float, timescale: float) -> Floats:
+    """The Matérn 3/2 covariance of one coordinate at all pairs of times."""
+    apart = np.abs(times[:, None] - times) / timescale
+    return np.asarray(spread**2 * (1 + apart) * np.exp(-apart))
+
+
+def journeys(count: int, times: Floats, motion: Motion, rng: np.random.Generator) -> Floats:
+    """True points in the plane, drawn from the public prior: an array (count, n, 2)."""
+    values, vectors = np.linalg.eigh(covariance(times, motion.axis_spread(2), motion.timescale))
+    root = vectors * np.sqrt(np.maximum(values, 0))
+    return np.asarray(root @ rng.normal(size=(count, len(times), 2)))
+
+
+@pytest.mark.parametrize("spread", [200.0, 4_000.0])
+@pytest.mark.parametrize("sigma", [30.0, 3_000.0, 100_000.0])
+def test_the_posterior_is_that_of_the_dense_gaussian_process(spread: float, sigma: float) -> None:
+    """Mean, variance and likelihood ratios agree with the formulas that invert the whole covariance matrix."""
+    rng = np.random.default_rng(1)
+    n, timescale = 60, 700.0
+    times = irregular_times(n, rng)
+    noise = sigma * rng.uniform(0.5, 2, size=n)
+    y = rng.normal(scale=5_000, size=(n, 3)) + 4e6
+    one = np.ones(n)
+    likelihoods = []
+    for factor in (1, 2):
+        found = posterior(y, times, noise, spread=factor * spread, timescale=timescale)
+        k = covariance(times, factor * spread, timescale)
+        total = k + np.diag(noise**2)
+        inverse = np.linalg.inv(total)
+        home_precision = one @ inverse @ one
+        home = one @ inverse @ y / home_precision
+        left = one - k @ inverse @ one
+        np.testing.assert_allclose(found.mean, home + k @ inverse @ (y - home), rtol=0, atol=1e-3)
+        np.testing.assert_allclose(found.variance, np.diag(k - k @ inverse @ k) + left**2 / home_precision, rtol=1e-5)
+        log_determinant = np.linalg.slogdet(total)[1] + np.log(home_precision)
+        dense = -0.5 * (3 * log_determinant + np.sum((y - home) * (inverse @ (y - home))))
+        likelihoods.append((found.log_likelihood, dense))
+    (one_, one_dense), (two, two_dense) = likelihoods
+    assert two - one_ == pytest.approx(two_dense - one_dense, rel=1e-6, abs=1e-4)
+
+
+def test_times_closer_than_can_be_told_apart_do_no_harm() -> None:
+    """Points a microsecond apart are smoothed as points of one time are."""
+    rng = np.random.default_rng(2)
+    times = np.repeat(np.arange(0.0, 6_000.0, 60.0), 2)
+    near = times + np.tile([0.0, 1e-6], 100)
+    y = rng.normal(scale=3_000, size=(200, 2))
+    np.testing.assert_allclose(smooth(y, near, 3_000, TAXI), smooth(y, times, 3_000, TAXI), rtol=0, atol=2)
+
+
+@pytest.mark.parametrize("sigma", [300.0, 3_000.0, 30_000.0])
+def test_the_error_is_the_expected_one_where_the_prior_is_true(sigma: float) -> None:
+    """Over journeys drawn from the prior the exact posterior errs as predicted, and the fitted one hardly more."""
+    rng = np.random.default_rng(3)
+    times = irregular_times(250, rng)
+    exact, fitted, raw = [], [], []
+    for true in journeys(40, times, TAXI, rng):
+        y = true + rng.normal(scale=sigma, size=true.shape)
+        found = posterior(y, times, sigma, spread=TAXI.axis_spread(2), timescale=TAXI.timescale)
+        exact.append(rms(found.mean - true) ** 2)
+        fitted.append(rms(smooth(y, times, sigma, TAXI) - true) ** 2)
+        raw.append(rms(y - true) ** 2)
+    predicted = expected_error(times, sigma, TAXI) ** 2
+    sampling = np.std(exact) / np.sqrt(len(exact))
+    assert abs(np.mean(exact) - predicted) < 4 * sampling
+    assert np.mean(fitted) < 1.25 * predicted
+    assert np.max(np.array(fitted) / raw) < 1
+
+
+@pytest.mark.parametrize("motion", [WALKING, CYCLING, CAR, TAXI])
+def test_with_little_noise_the_release_stays_and_with_very_much_its_mean_is_left(motion: Motion) -> None:
+    """As the noise goes to nothing the smoothed points go to y, as it grows they go to the mean of y."""
+    rng = np.random.default_rng(4)
+    times = irregular_times(300, rng)
+    # At one time there is one place.
+    y = journeys(1, np.unique(times), motion, rng)[0][np.unique(times, return_inverse=True)[1]] + 4e6
+    for sigma in (1e-9, 1e-3, 1e-1):
+        assert np.abs(smooth(y, times, sigma, motion) - y).max() < 5 * sigma + 1e-2
+    sigma = 1e4 * motion.spread
+    y = y + rng.normal(scale=sigma, size=y.shape)
+    assert np.abs(smooth(y, times, sigma, motion) - y.mean(axis=0)).max() < 1e-2 * sigma / np.sqrt(len(y))
+
+
+def test_one_point_is_its_own_estimate() -> None:
+    """Nothing is known of the home, so a single point is left where it is."""
+    np.testing.assert_allclose(smooth(np.array([[5e5, 4e6]]), np.array([7.0]), 1_000, TAXI), [[5e5, 4e6]])
+    together = smooth(np.array([[0.0], [2.0]]), np.array([7.0, 7.0]), 1_000, TAXI)
+    np.testing.assert_allclose(together, [[1.0], [1.0]])
+
+
+def test_a_point_that_cannot_be_noise_is_kept_and_leaves_the_others_alone() -> None:
+    """One blunder of the receiver, 1000 km off, comes out as it went in and moves no other estimate by much."""
+    rng = np.random.default_rng(5)
+    times = np.arange(0.0, 60_000.0, 60.0)
+    true = np.column_stack([4_000 * np.sin(times / 3_000), 4_000 * np.cos(times / 2_000)])
+    y = true + rng.normal(scale=2_000, size=true.shape)
+    before = smooth(y, times, 2_000, TAXI)
+    y[500] += 1e6
+    after = smooth(y, times, 2_000, TAXI)
+    np.testing.assert_array_equal(np.round(after[500] - y[500], 6), 0)
+    assert np.abs(np.delete(after - before, 500, axis=0)).max() < 1_000
+
+
+def test_it_moves_and_turns_with_the_points_and_the_clock() -> None:
+    """Shifting the times changes nothing; shifting or turning the points shifts or turns the estimates."""
+    rng = np.random.default_rng(6)
+    times = irregular_times(400, rng) - 1.2e9
+    y = journeys(1, times, TAXI, rng)[0] + rng.normal(scale=3_000, size=(400, 2))
+    expected = smooth(y, times, 3_000, TAXI)
+    turn = np.array([[np.cos(1), -np.sin(1)], [np.sin(1), np.cos(1)]])
+    np.testing.assert_allclose(smooth(y, times + 1.2e9, 3_000, TAXI), expected, rtol=0, atol=0.1)
+    far = np.array([5e5, 4e6])
+    np.testing.assert_allclose(smooth(y + far, times, 3_000, TAXI), expected + far, rtol=0, atol=0.1)
+    np.testing.assert_allclose(smooth(y @ turn, times, 3_000, TAXI), expected @ turn, rtol=0, atol=0.1)
+
+
+def test_a_noise_scale_for_each_point_may_be_given() -> None:
+    """Equal scales for all points do the same as one scale, and a point with little noise is trusted more."""
+    rng = np.random.default_rng(7)
+    times = np.arange(0.0, 6_000.0, 60.0)
+    y = rng.normal(scale=3_000, size=(100, 2))
+    np.testing.assert_allclose(smooth(y, times, np.full(100, 3e3), TAXI), smooth(y, times, 3e3, TAXI), atol=1e-6)
+    sharp = np.full(100, 3e3)
+    sharp[50] = 1.0
+    assert rms((smooth(y, times, sharp, TAXI) - y)[[50]]) < 10
+
+
+def test_what_cannot_be_smoothed_is_refused() -> None:
+    """Times out of order, lengths that differ and noise scales that are not positive raise a ValueError."""
+    y, times = np.zeros((3, 2)), np.arange(3.0)
+    for points, when, sigma in (
+        (y, times[::-1], 1.0),
+        (y, times[:2], 1.0),
+        (y, times, 0.0),
+        (y, times, np.ones(2)),
+        (y * np.nan, times, 1.0),
+        (y[:0], times[:0], 1.0),
+    ):
+        with pytest.raises(ValueError, match="must be"):
+            smooth(points, when, sigma, TAXI)
+    for spread, speed, tail in ((0.0, 1.0, 3.0), (1.0, -1.0, 3.0), (1.0, 1.0, 2.0)):
+        with pytest.raises(ValueError, match="must be"):
+            Motion(spread, speed, tail)
+
+
+@requires_cabspotting
+@pytest.mark.parametrize(
+    ("rho", "of_raw", "of_mean"), [(5e-7, 0.06, 1.0), (5e-5, 0.25, 0.6), (5e-3, 0.5, 0.6)], ids=str
+)
+def test_real_trajectories_come_closer_to_the_truth(rho: float, of_raw: float, of_mean: float) -> None:
+    """On average over taxis the error falls to the given parts of the release's and of that of the release's mean."""
+    rng = np.random.default_rng(8)
+    ratios = []
+    for name in (names()[i] for i in TAXIS):
+        true, times = trajectory(name), cab_times(name)
+        sigma = np.sqrt(len(true) / (2 * rho))
+        y = true + rng.normal(scale=sigma, size=true.shape)
+        error = rms(smooth(y, times, sigma, TAXI) - true)
+        ratios.append((error / rms(y - true), error / rms(y.mean(axis=0) - true)))
+    assert np.all(np.mean(ratios, axis=0) <= (of_raw, of_mean))
+    # No single taxi is much worse off than the average.
+    assert np.all(np.max(ratios, axis=0) <= (of_raw, 1.0))
