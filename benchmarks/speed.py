@@ -86,6 +86,12 @@ def cases(rng: np.random.Generator) -> Iterator[Case]:
     for label, budget in BUDGETS:
         yield case(f"hull, {label}", 35, gv.hull, method="paper", **budget)
         yield case(f"hull as the authors ran it, {label}", 35, gv.hull, method="paper", **authors, **budget)
+    for (label, budget), target in zip(BUDGETS, (4, 35), strict=True):
+        yield case(f"best nearest, k = {k}, {label}", target, gv.nearest, UNION_SQUARE, k=k, method="best", **budget)
+        yield case(f"best points, {label}", None, gv.points, method="best", **budget)
+    for rho, target in ((5e-8, 20), (5e-5, 20), (5e-4, 20), (1e-2, 60), (1.0, 60)):
+        yield case(f"best hull, ρ = {rho:g}", target, gv.hull, method="best", rho=rho)
+    yield case(f"best hull, ε = {EPSILON}", None, gv.hull, method="best", epsilon=EPSILON)
     for label, budget in BUDGETS:
         for summary in (gv.center, gv.mean, gv.median, gv.bounds, gv.radius, gv.radius_of_gyration, gv.diameter):
             yield case(f"{summary.__name__}, {label}", None, summary, **budget)
