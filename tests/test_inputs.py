@@ -560,3 +560,9 @@ def test_a_hull_fails_before_it_draws() -> None:
     """Whatever number of probes a hull may come to need, its parts of the budget are checked first."""
     for k in (4000, "optimal"):
         refused(InvalidParameter, "rho", "", "hull", X, k=k, rho=2e-97)
+
+
+@pytest.mark.parametrize("method", ["paper", "best"])
+def test_places_that_cannot_be_released_are_refused_before_the_search(method: str) -> None:
+    """The noise on the neighbours' places is checked before the first neighbour is looked for."""
+    refused(InvalidParameter, "rho", "scale", "nearest", X, locations=0.99, rho=3e9, method=method)

@@ -127,3 +127,25 @@ def test_places_are_clamped_too() -> None:
             gv.clamp(bad, region)
     with pytest.raises(InvalidParameter, match="region"):
         gv.clamp(array, shapely.Point(0, 0))
+
+
+def test_points_that_noise_has_thrown_far_away_are_brought_back() -> None:
+    """What is released may lie farther away than any input may."""
+    raw = gv.points(TRACK, rho=1e-14, rng=np.random.default_rng(4))
+    assert np.abs(np.asarray(raw.coords)).max() > 1e8
+    region = shapely.box(-5e3, -5e3, 5e3, 5e3)
+    assert np.abs(np.asarray(gv.clamp(raw, region).coords)).max() <= 5e3
+    assert np.isfinite(np.asarray(gv.smooth(raw, times=TIMES, motion="taxi").coords)).all()
+
+
+def test_processing_keeps_to_its_order() -> None:
+    """Clamped noise is no longer Gaussian, places of several persons are no one place, and an expectation survives."""
+    region = shapely.box(-5e3, -5e3, 5e3, 5e3)
+    with pytest.raises(InvalidData, match="Smooth first"):
+        gv.smooth(gv.clamp(released(), region), times=TIMES, motion="taxi")
+    with pytest.raises(InvalidData, match="places"):
+        gv.clamp(gv.center(TRACK, rho=1, by=np.arange(300) // 100), region)
+    people = gv.points(TRACK, rho=1, by=np.arange(300) // 100)
+    assert gv.clamp(people, region).by.equals(people.by)
+    smoothed = gv.smooth(released(), times=TIMES, motion="taxi")
+    assert gv.clamp(smoothed, region).expected_error() == smoothed.expected_error()

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from geoveil._version import __version__
 from geoveil.errors import NoErrorBound
 from geoveil.privacy import Guarantee, exact
-from geoveil.queries import Answer, HullAnswer, SupportHullAnswer
+from geoveil.queries import Answer
 
 __all__ = ["Release"]
 
@@ -120,8 +120,7 @@ class Release:
             raise NoErrorBound(
                 f"No theorem bounds the error of a release that was {self.processed[-1]}; see expected_error()."
             )
-        own = isinstance(self.answers[0], (HullAnswer, SupportHullAnswer))
-        return self._each_person(lambda a: a.error(beta, each=each), by_query=not own)
+        return self._each_person(lambda a: a.error(beta, each=each), by_query=self.answers[0].same_error)
 
     def expected_error(self) -> float:
         """The root mean square error to expect, in metres, if the prior named in `processed` holds. Not a bound."""

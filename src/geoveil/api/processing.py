@@ -9,7 +9,7 @@ from uuid import uuid4
 import numpy as np
 
 from geoveil.errors import InvalidData, InvalidParameter
-from geoveil.geo import enter
+from geoveil.geo import form_of
 from geoveil.geo.systems import metres_per_unit
 from geoveil.mechanisms import Gaussian
 from geoveil.postprocess import clamping, smoothing
@@ -56,6 +56,8 @@ def smooth(release: Release, *, times: Any, motion: str | Motion) -> Release:
         raise InvalidData(
             "release", repr(release), "of points of one person with Gaussian noise", "Use gv.points(x, rho=...)."
         )
+    if release.processed:
+        raise InvalidData("release", repr(release), "as it was released", "Smooth first, then clamp.")
     prior = _MOTIONS.get(motion) if isinstance(motion, str) else motion
     if not isinstance(prior, Motion):
         raise InvalidParameter("motion", motion, ", ".join(map(repr, _MOTIONS)) + " or a Motion", 'Try "taxi".')
@@ -77,7 +79,7 @@ def clamp(release: Release, region: Any) -> Release:
     Parameters
     ----------
     release : Release
-        Of points or places in the plane.
+        Of points, or of one place, in the plane.
     region : shapely Polygon or MultiPolygon
         In the coordinate system of the release, chosen without looking at the data.
 
@@ -99,22 +101,25 @@ def clamp(release: Release, region: Any) -> Release:
     """
     import shapely
 
-    coords = release.coords
-    if coords is None or coords.shape[1] != 2 or release.answers[0].query.kind not in ("points", "place"):
+    coords, kind = release.coords, release.answers[0].query.kind
+    clampable = kind == "points" or (kind == "place" and release.by is None)
+    if coords is None or coords.shape[1] != 2 or not clampable:
         raise InvalidData("release", repr(release), "of points or places in the plane", "Use gv.points or gv.center.")
     if not isinstance(region, (shapely.Polygon, shapely.MultiPolygon)) or region.is_empty:
         raise InvalidParameter("region", region, "a Polygon or MultiPolygon that is not empty", "Give a public area.")
     unit = _unit(release)
     moved = clamping.clamp(coords, shapely.transform(region, lambda vertices: vertices * unit))
-    return _moved(release, moved, "clamped to a public region", bounded=clamping.is_convex(region))
+    convex = clamping.is_convex(region)
+    # Nearer to every true point, and so in the mean as well.
+    expected = release.expected if convex else None
+    return _moved(release, moved, "clamped to a public region", bounded=convex, expected=expected)
 
 
-def _moved(release: Release, coords: Any, step: str, *, bounded: bool, expected: float | None = None) -> Release:
+def _moved(release: Release, coords: Any, step: str, *, bounded: bool, expected: float | None) -> Release:
     """The release with other coordinates, in the form it had."""
     kind = release.answers[0].query.kind
     if kind == "points":
-        form = enter(release.value)
-        value = form.points(coords)
+        value = form_of(release.value).points(coords)
         if hasattr(release.value, "columns"):
             value = release.value.set_geometry(value.geometry)
     elif isinstance(release.value, np.ndarray):

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from geoveil.errors import InvalidData, InvalidParameter
 from geoveil.geo.systems import metres_per_unit
 
-__all__ = ["Floats", "Form", "Index", "enter"]
+__all__ = ["Floats", "Form", "Index", "enter", "form_of"]
 
 #: Of a coordinate, in metres: far beyond the Earth, and near enough for the finest noise not to drown.
 FARTHEST = 1e8
@@ -42,11 +42,6 @@ class Form(ABC):
     def __init__(self, coords: Floats, crs: Any = None) -> None:
         self.coords = coords
         self.crs = crs
-
-    @property
-    def planar_geometries(self) -> bool:
-        """Whether places and bodies go back as shapely geometries."""
-        return True
 
     @abstractmethod
     def points(self, coords: Floats) -> Any:
@@ -116,10 +111,6 @@ class Form(ABC):
 class ArrayForm(Form):
     """An (n, d) array of metres."""
 
-    @property
-    def planar_geometries(self) -> bool:
-        return False
-
     def points(self, coords: Floats) -> Floats:
         return coords
 
@@ -186,7 +177,7 @@ class FrameForm(Form):
 
 def enter(x: Any) -> Form:
     """Let locations in: check them once and take them as metres."""
-    form = _form(x)
+    form = form_of(x)
     coords = form.coords
     if len(coords) == 0:
         raise InvalidData("x", coords.shape, "at least one point", "There is nothing to release.")
@@ -203,7 +194,8 @@ def enter(x: Any) -> Form:
     return form
 
 
-def _form(x: Any) -> Form:
+def form_of(x: Any) -> Form:
+    """The form of locations, their coordinates unchecked: what was released may lie anywhere."""
     import shapely
 
     if isinstance(x, shapely.Geometry):

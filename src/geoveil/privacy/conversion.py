@@ -16,6 +16,8 @@ from geoveil.errors import InvalidParameter
 
 __all__ = ["FORMS", "epsilon_of", "rho_of"]
 
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(32)
+
 
 def _paper(rho: float, delta: float, within: float) -> float:
     """The paper's Lemma 3.7: ε = ρΔ + 2√(ρ·log(1/δ))."""
@@ -79,13 +81,12 @@ def _log_gaussian_delta(a: float, mu: float) -> float:
         first = float(log_ndtr(-a))
         second = -a * a / 2 - math.log(2 * math.pi) / 2 + math.log(_mills(a + mu))
         return first + math.log(-math.expm1(min(second - first, -1e-17)))
-    nodes, weights = np.polynomial.legendre.leggauss(32)
-    x = a + mu * (nodes + 1) / 2
+    x = a + mu * (_NODES + 1) / 2
     far = x > 60
     near = 1 - x * _mills(np.where(far, 0.0, x))
     square = np.where(far, x, 1.0) ** -2.0
     falling = np.where(far, square * (1 - 3 * square * (1 - 5 * square)), near)
-    return -a * a / 2 - math.log(2 * math.pi) / 2 + math.log(float(weights @ falling) * mu / 2)
+    return -a * a / 2 - math.log(2 * math.pi) / 2 + math.log(float(_WEIGHTS @ falling) * mu / 2)
 
 
 def _mills(x: Any) -> Any:

@@ -226,6 +226,8 @@ class HullAnswer(Answer):
     searching: NearestNeighbour = field(kw_only=True)
     placing: Additive = field(kw_only=True)
 
+    same_error = False
+
     def error(self, beta: float, *, each: bool = False) -> float:
         """With probability 1-β the Hausdorff distance to the true hull is at most this.
 

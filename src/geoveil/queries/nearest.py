@@ -73,7 +73,7 @@ class Nearest(Query):
             checks.number("locations", self.locations, above=0, below=1, remedy=remedy)
         if self.method == "best" and self.gamma0 != 0:
             raise InvalidParameter("gamma0", self.gamma0, '0, unless method="paper"', "The best method has no γ0.")
-        self.single  # noqa: B018 - checks gamma0 and the budget
+        self.mechanisms  # noqa: B018 - checks gamma0 and the budget before anything is drawn
 
     @cached_property
     def single(self) -> NearestNeighbour | Exponential | PermuteAndFlip:

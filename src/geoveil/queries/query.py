@@ -82,6 +82,9 @@ class Answer:
     mechanisms: tuple[Mechanism, ...]
     coords: Floats | None = None
 
+    #: Whether all answers to one query have the same error bound.
+    same_error: ClassVar[bool] = True
+
     def error(self, beta: float, *, each: bool = False) -> float:
         """With probability 1-β the error is at most this, in metres."""
         return self.query.error(beta, each=each)

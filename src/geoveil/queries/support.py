@@ -151,6 +151,8 @@ class SupportHullAnswer(Answer):
 
     support: Floats = field(kw_only=True)
 
+    same_error = False
+
     def error(self, beta: float, *, each: bool = False) -> float:
         """With probability 1-β the Hausdorff distance to the true hull is at most this.
 
