@@ -30,7 +30,7 @@ def smooth(release: Release, *, times: Any, motion: str | Motion) -> Release:
         Of `points` about one person, with Gaussian noise (a `rho` budget).
     times : array
         The public time of each point, in seconds or as datetimes; equal times may occur.
-    motion : {"walking", "cycling", "car", "taxi"} or Motion
+    motion : {"walking", "cycling", "car", "taxi"} or geoveil.postprocess.motion.Motion
         What is publicly known of how the person moves. It must not be measured on the trajectory itself.
 
     Returns
