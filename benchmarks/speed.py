@@ -67,9 +67,13 @@ def cases(rng: np.random.Generator) -> Iterator[Case]:
     def case(name: str, target: float | None, question: Callable[..., gv.Release], *args: Any, **how: Any) -> Case:
         return Case(name, lambda x: question(x, *args, rng=rng, **how), target)
 
+    how: dict[str, Any]
     for label, budget in BUDGETS:
         for metric in ("inf", "2", "1"):
             yield case(f"points, {label}, dist_{metric}", 4, gv.points, metric=metric, **budget)
+            if "epsilon" in budget:
+                how = {"metric": metric, "method": "paper", **budget}
+                yield case(f"paper's points, {label}, dist_{metric}", 4, gv.points, **how)
     k = 100
     for label, budget in BUDGETS:
         per_search = EPSILON / k if "epsilon" in budget else (2 * RHO / k) ** 0.5
@@ -79,19 +83,18 @@ def cases(rng: np.random.Generator) -> Iterator[Case]:
             (YOSEMITE, ", 250 km away", (-5, -10)),
         ):
             for factor in factors:
-                how: dict[str, Any] = {"k": k, "gamma0": factor * 3 / per_search, "method": "paper", **budget}
-                name = f"nearest, k = {k}, γ0 = {factor} · 3/ε per search, {label}{said}"
+                how = {"k": k, "gamma0": factor * 3 / per_search, "method": "paper", **budget}
+                name = f"paper's nearest, k = {k}, γ0 = {factor} · 3/ε per search, {label}{said}"
                 yield case(name, 40, gv.nearest, place, **how)
     authors = {"k": "authors", "share": 0.92, "distinct": True}
     for label, budget in BUDGETS:
-        yield case(f"hull, {label}", 35, gv.hull, method="paper", **budget)
+        yield case(f"paper's hull, {label}", 35, gv.hull, method="paper", **budget)
         yield case(f"hull as the authors ran it, {label}", 35, gv.hull, method="paper", **authors, **budget)
     for (label, budget), target in zip(BUDGETS, (4, 35), strict=True):
-        yield case(f"best nearest, k = {k}, {label}", target, gv.nearest, UNION_SQUARE, k=k, method="best", **budget)
-        yield case(f"best points, {label}", None, gv.points, method="best", **budget)
+        yield case(f"nearest, k = {k}, {label}", target, gv.nearest, UNION_SQUARE, k=k, **budget)
     for rho, target in ((5e-8, 20), (5e-5, 20), (5e-4, 20), (1e-2, 60), (1.0, 60)):
-        yield case(f"best hull, ρ = {rho:g}", target, gv.hull, method="best", rho=rho)
-    yield case(f"best hull, ε = {EPSILON}", None, gv.hull, method="best", epsilon=EPSILON)
+        yield case(f"hull, ρ = {rho:g}", target, gv.hull, rho=rho)
+    yield case(f"hull, ε = {EPSILON}", None, gv.hull, epsilon=EPSILON)
     for label, budget in BUDGETS:
         for summary in (gv.center, gv.mean, gv.median, gv.bounds, gv.radius, gv.radius_of_gyration, gv.diameter):
             yield case(f"{summary.__name__}, {label}", None, summary, **budget)

@@ -247,14 +247,24 @@ def _questions() -> Iterator[Question]:
     # Budgets at which the bounds say something about a city.
     for label, budget in (("ρ = 1e-2", {"rho": 1e-2}), ("ε = 1", {"epsilon": 1.0})):
         for gamma0 in (0.0, -300.0):
-            name = f"nearest, k = 10, γ0 = {gamma0:g} m, {label}"
-            ask = _asked(gv.nearest, UNION_SQUARE, k=10, gamma0=gamma0, **budget)
+            name = f"paper's nearest, k = 10, γ0 = {gamma0:g} m, {label}"
+            ask = _asked(gv.nearest, UNION_SQUARE, k=10, gamma0=gamma0, method="paper", **budget)
+            yield Question(name, ask, lambda x: _distances(x, UNION_SQUARE), _excess, 500, exact=False)
+        for k in (10, 100):
+            name, ask = f"nearest, k = {k}, {label}", _asked(gv.nearest, UNION_SQUARE, k=k, **budget)
             yield Question(name, ask, lambda x: _distances(x, UNION_SQUARE), _excess, 500, exact=False)
     authors = {"k": "authors", "share": 0.92, "distinct": True}
     for label, budget in (("ρ = 1e-3", {"rho": 1e-3}), ("ε = 0.228", {"epsilon": 0.228})):
-        for name, settings in ((f"hull, {label}", {}), (f"hull as the authors ran it, {label}", authors)):
-            ask = _asked(gv.hull, **settings, **budget)
+        for name, settings in ((f"paper's hull, {label}", {}), (f"hull as the authors ran it, {label}", authors)):
+            ask = _asked(gv.hull, method="paper", **settings, **budget)
             yield Question(name, ask, _support, _hausdorff, 120, exact=False, varies=True)
+    for rho in (5e-8, 9e-7, 5e-5, 5e-4, 1e-2, 1.0):
+        yield Question(
+            f"hull, ρ = {rho:g}", _asked(gv.hull, rho=rho), _support, _hausdorff, 120, exact=False, varies=True
+        )
+    for epsilon in (0.00228, 0.0722, 0.228):
+        name, ask = f"hull, ε = {epsilon:g}", _asked(gv.hull, epsilon=epsilon)
+        yield Question(name, ask, _support, _hausdorff, 120, exact=False, varies=True)
     for label, budget in (("ρ = 1e-4", {"rho": 1e-4}), ("ε = 0.0228", {"epsilon": 0.0228})):
         name, ask = f"first_within 500 m, {label}", _asked(gv.first_within, PANHANDLE, radius=500.0, **budget)
         yield Question(name, ask, lambda x: _distances(x, PANHANDLE), _broken_promise, 500, exact=False)

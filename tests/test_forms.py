@@ -401,9 +401,10 @@ def test_scales_follow_each_persons_points(budget: dict[str, Any]) -> None:
 
 
 def test_epsilon_is_split_over_each_persons_points() -> None:
-    """Under dist_inf and GP a person of n points has the scale n/ε."""
-    release = ask("points", X, by=WHO, rho=None, epsilon=0.01)
-    np.testing.assert_allclose(release.scale, [300, 300, 100], rtol=1e-12)
+    """Under dist_inf and GP the paper gives a person of n points the scale n/ε; the best splits nothing."""
+    how: dict[str, Any] = {"by": WHO, "rho": None, "epsilon": 0.01}
+    np.testing.assert_allclose(ask("points", X, method="paper", **how).scale, [300, 300, 100], rtol=1e-12)
+    np.testing.assert_allclose(ask("points", X, **how).scale, [100, 100, 100], rtol=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -411,11 +412,13 @@ def test_epsilon_is_split_over_each_persons_points() -> None:
     [
         ({"rho": 5e-5}, (100.0, 2000.0)),
         ({"rho": 5e-5, "metric": "2"}, (100.0, 100.0)),
-        ({"rho": None, "epsilon": 0.01}, (math.sqrt(3) * 100, math.sqrt(3) * 40_000)),
+        ({"rho": None, "epsilon": 0.01, "method": "paper"}, (math.sqrt(3) * 100, math.sqrt(3) * 40_000)),
+        # Of r·U(disc) with r ~ Gamma(D+1, 1/ε) a coordinate has the variance (D+1)(D+2)/(4ε²).
+        ({"rho": None, "epsilon": 0.01}, (math.sqrt(3) * 100, math.sqrt(801 * 802) / 2 * 100)),
         # Of a spherical Laplace vector in R^D a coordinate has the variance (D+1)/ε².
         ({"rho": None, "epsilon": 0.01, "metric": "2"}, (math.sqrt(3) * 100, math.sqrt(801) * 100)),
     ],
-    ids=["CGP inf", "CGP 2", "GP inf", "GP 2"],
+    ids=["CGP inf", "CGP 2", "GP inf, paper", "GP inf", "GP 2"],
 )
 def test_each_person_gets_the_noise_of_their_scale(budget: dict[str, Any], sizes: tuple[float, float]) -> None:
     """In one release, persons of one point and of 400 points have the root mean square noise of their own scale."""
@@ -428,7 +431,7 @@ def test_each_person_gets_the_noise_of_their_scale(budget: dict[str, Any], sizes
 @EVERY_QUESTION
 def test_each_person_is_asked_about_their_own_points(name: str) -> None:
     """With a huge budget every person's answer is the true one about their points, by array and by frame."""
-    more: dict[str, Any] = {"rho": 1e8}
+    more: dict[str, Any] = {"rho": 1e8, "method": "paper" if name == "hull" else "best"}
     if name in ("nearest", "first_within"):
         more |= {"k": 1} if name == "nearest" else {"radius": 1e4}
     for x, by in ((X, WHO), (frame(who=WHO), "who"), (shapely.MultiPoint(X), WHO)):

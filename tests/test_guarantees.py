@@ -163,7 +163,8 @@ def _computed() -> list[object]:
         gv.points(x, epsilon=e, rng=rng).scale,
         gv.mean(x, rho="1.23456789e-5", rng=rng).scale,
         gv.nearest(x, (0, 0), k=2, rho="1.23456789e-5", rng=rng).scale,
-        gv.hull(x, k=3, rho="1.23456789e-5", rng=rng).scale,
+        gv.hull(x, rho="1.23456789e-5", rng=rng).scale,
+        gv.hull(x, k=3, rho="1.23456789e-5", method="paper", rng=rng).scale,
         gv.first_within(x, (0, 0), radius=1, epsilon="1.23456789e-5", rng=rng).scale,
     ]
 

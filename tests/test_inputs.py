@@ -24,6 +24,7 @@ from geoveil.errors import (
     InvalidInput,
     InvalidParameter,
 )
+from geoveil.queries import HalfSpaces
 
 #: Every public question with the arguments of its own, other than the place p.
 QUESTIONS: dict[str, dict[str, Any]] = {
@@ -297,7 +298,7 @@ NOT_FINITE: list[Any] = [math.nan, math.inf, "much", None]
     ("name", "argument", "value"),
     [
         *(("nearest", "k", value) for value in [*NO_COUNTS, len(X) + 1]),
-        *(("hull", "k", value) for value in [*NO_COUNTS, 2, "many"]),
+        *(("hull", "k", value) for value in [*NO_COUNTS, 2, 7, "many"]),
         *(("answer", "size", value) for value in NO_COUNTS),
         *(("nearest", "locations", value) for value in NO_SHARES),
         *(("hull", "share", value) for value in [*NO_SHARES, None]),
@@ -477,6 +478,9 @@ def test_degenerate_tuples_are_answered(name: str, case: str, budget: dict[str, 
             assert not value.is_empty
             assert value.geom_type in ("Point", "LineString", "Polygon")
             value = shapely.get_coordinates(value)
+        if isinstance(value, HalfSpaces):
+            assert value.directions.shape == (len(value.offsets), d)
+            value = value.offsets
         if name == "first_within":
             assert value is None or value in range(n)
         elif name == "nearest":

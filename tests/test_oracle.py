@@ -69,6 +69,42 @@ def test_one_dimensional_laplace_meets_half_epsilon_squared() -> None:
         assert distance > 0.01 or used >= 0.99
 
 
+def check_both(dimension: int) -> float:
+    """Laplace noise asked for as CGP keeps that and the GP it says it has besides; returns the share of ρ it uses."""
+    query = Points(1, dimension, RHO, "both")
+    used = 0.0
+    for distance in (0.05, 5.0, 100.0, 500.0):
+        log_p, log_q, weights = shifted(query.mechanism, distance)
+        for guarantee in (RHO, query.also):
+            assert guarantee is not None
+            share = tightness(log_p, log_q, guarantee, distance, weights)
+            assert share <= 1 + SLACK, (dimension, distance, guarantee, share)
+            used = max(used, share) if guarantee == RHO else used
+    return used
+
+
+@pytest.mark.parametrize("dimension", [1, 2, 3, 5, 10])
+def test_laplace_noise_keeps_both_guarantees(dimension: int) -> None:
+    """ε = √(2Dρ) is ρ-CGP, tight at small distances, and ε-GP."""
+    assert check_both(dimension) >= 0.98
+
+
+def check_conversion_between_metrics(n: int) -> float:
+    """A sum of n points under dist_1, read as a guarantee under dist_inf: all points move together."""
+    promised = CGP(rho=3e-4, metric="1").under("inf", n=n)
+    mechanism = Gaussian(CGP(rho=3e-4, metric="1"), 2)
+    log_p, log_q, weights = shifted(mechanism, 10.0 * n)
+    used = tightness(log_p, log_q, promised, 10.0, weights)
+    assert used <= 1 + SLACK
+    return used
+
+
+@pytest.mark.parametrize("n", [1, 2, 5])
+def test_conversion_between_metrics_holds_and_is_tight(n: int) -> None:
+    """From dist_1 to dist_inf ρ costs n² as much."""
+    assert check_conversion_between_metrics(n) >= 0.99
+
+
 def worst_pair(query: LipschitzQuery | Points, metric: Metric) -> tuple[Floats, Floats, float]:
     """Tuples whose true answers differ the most for their distance, by a random search with hill climbing."""
     rng = np.random.default_rng(7)
@@ -100,7 +136,7 @@ def worst_pair(query: LipschitzQuery | Points, metric: Metric) -> tuple[Floats, 
 def single_steps(guarantee: Guarantee) -> list[LipschitzQuery | Points]:
     """All queries that add noise once: two points, or summaries of four, where the constants are the general ones."""
     return [
-        Points(2, 2, guarantee),
+        Points(2, 2, guarantee, "paper"),
         *(summary(4, 2, guarantee) for summary in SUMMARIES.values()),
         Distance(4, 2, guarantee, measure=lambda x: np.linalg.norm(x, axis=1)),
     ]
@@ -302,9 +338,12 @@ def check_composition(guarantee: Guarantee) -> None:
     rng = np.random.default_rng(2)
     x = rng.normal(scale=5000.0, size=(60, 2))
     queries: list[Query] = [
-        Nearest(60, 2, guarantee, p=np.zeros(2), k=7),
-        Nearest(60, 2, guarantee, p=np.zeros(2), k=7, locations=0.3),
-        Nearest(60, 2, guarantee, "best", p=np.zeros(2), k=7, locations=0.3),
+        *(
+            Nearest(60, 2, guarantee, method, p=np.zeros(2), k=7, locations=share)
+            for method in ("paper", "best")
+            for share in (None, 0.3)
+        ),
+        Points(60, 2, guarantee, "paper"),
         Points(60, 2, guarantee, "best"),
         SupportHull(60, 2, guarantee),
         Hull(60, 2, guarantee),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from typing import Any
@@ -24,7 +25,7 @@ from geoveil.mechanisms import (
 from geoveil.mechanisms import laplace as laplace_module
 from geoveil.noise import Experiment, Source, samplers
 from geoveil.noise.samplers import spherical_laplace
-from geoveil.privacy import CGP, Guarantee, exact
+from geoveil.privacy import CGP, GP, Guarantee, Metric, exact
 from geoveil.queries import SUMMARIES, constants, nearest, support
 from tests import test_oracle, test_samplers, test_support
 from tests.oracle import Floats
@@ -145,7 +146,29 @@ def split_tuple_noise(patch: pytest.MonkeyPatch) -> None:
 
 def support_without_root_k(patch: pytest.MonkeyPatch) -> None:
     """Noise for one value of the support function on each of k."""
-    patch.setattr(support, "support_squared", lambda k, n, metric: 1)
+    patch.setattr(support, "support_squared", lambda k, n, metric, dimension: Fraction(1))
+
+
+def resolution_from_the_diameter(patch: pytest.MonkeyPatch) -> None:
+    """As many directions as the true diameter seems to need."""
+    right = support.SupportHull.ask
+
+    def ask(query: support.SupportHull, x: Floats, source: Source) -> Any:
+        wanted = 12 if np.ptp(x) < 100 else 24
+        return right(replace(query, k=wanted), x, source)
+
+    patch.setattr(support.SupportHull, "ask", ask)
+
+
+def metrics_converted_by_n(patch: pytest.MonkeyPatch) -> None:
+    """From dist_1 to dist_inf by n where n² belongs."""
+    patch.setattr(Metric, "stretch_squared", lambda metric, target, n: n)
+
+
+def half_the_dimension(patch: pytest.MonkeyPatch) -> None:
+    """Both guarantees at once as if noise had twice as many dimensions."""
+    right = GP.of_laplace
+    patch.setattr(GP, "of_laplace", lambda guarantee, dimension: right(guarantee, 2 * dimension))
 
 
 def summary_check(name: str) -> None:
@@ -174,6 +197,9 @@ BUGS: list[tuple[Callable[[pytest.MonkeyPatch], None], Callable[[], Any]]] = [
     (split_tuple_noise, partial(test_oracle.check_tuple_noise, KNorm(EPSILON, 3, 2))),
     (short_tuple_noise, tuple_check),
     (support_without_root_k, test_support.check_noise_covers_the_movement),
+    (resolution_from_the_diameter, test_support.check_the_resolution_is_public),
+    (metrics_converted_by_n, partial(test_oracle.check_conversion_between_metrics, 5)),
+    (half_the_dimension, partial(test_oracle.check_both, 2)),
     (whole_epsilon_in_sparse_vector, partial(test_oracle.check_sparse_vector, cyclic=False)),
     (whole_epsilon_in_sparse_vector, partial(test_oracle.check_sparse_vector, cyclic=True)),
     (no_threshold_noise, partial(test_oracle.check_sparse_vector, cyclic=False)),

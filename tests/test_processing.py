@@ -14,7 +14,9 @@ from hypothesis import strategies as st
 
 import geoveil as gv
 from geoveil.errors import InvalidData, InvalidParameter, NoErrorBound
+from geoveil.postprocess import smoothing
 from geoveil.postprocess.clamping import clamp
+from geoveil.postprocess.motion import TAXI
 
 TIMES = np.arange(300) * 60.0
 TRACK = np.column_stack([4000 * np.sin(TIMES / 4000), 3000 * np.cos(TIMES / 3000)])
@@ -74,10 +76,9 @@ def test_frames_stay_frames() -> None:
 
 
 def test_what_cannot_be_smoothed_is_refused() -> None:
-    """Other questions, other noise, several persons, wrong times and unknown motions."""
+    """Other questions, other noise, wrong times and unknown motions."""
     raw = released()
-    refused = [gv.mean(TRACK, rho=1), gv.points(TRACK, epsilon=1), gv.points(TRACK, rho=1, by=np.arange(300) // 100)]
-    for release in refused:
+    for release in (gv.mean(TRACK, rho=1), gv.points(TRACK, epsilon=1)):
         with pytest.raises(InvalidData, match="Gaussian"):
             gv.smooth(release, times=TIMES, motion="taxi")
     for times in (TIMES[:-1], np.full(300, np.nan), ["a"] * 300):
@@ -85,6 +86,50 @@ def test_what_cannot_be_smoothed_is_refused() -> None:
             gv.smooth(raw, times=times, motion="taxi")
     with pytest.raises(InvalidParameter, match="motion"):
         gv.smooth(raw, times=TIMES, motion="swimming")
+
+
+PERSONS = np.array(["short"] * 20 + ["long"] * 230 + ["one"] + ["short"] * 49)
+
+
+def test_each_person_is_smoothed_alone() -> None:
+    """Persons' points come out as if each had been released and smoothed alone, with their own noise."""
+    raw = gv.points(TRACK, by=PERSONS, rho=1e-3, rng=np.random.default_rng(1))
+    smoothed = gv.smooth(raw, times=TIMES, motion="taxi", by=PERSONS)
+    squares = 0.0
+    for person in raw.by:
+        at = person == PERSONS
+        scale = raw.scale[person]
+        np.testing.assert_allclose(smoothed.value[at], smoothing.smooth(raw.value[at], TIMES[at], scale, TAXI))
+        squares += at.sum() * smoothing.expected_error(TIMES[at], scale, TAXI) ** 2
+    np.testing.assert_array_equal(smoothed.value[250], raw.value[250])
+    assert smoothed.expected_error() == pytest.approx(np.sqrt(squares / 300))
+    assert off(smoothed.value) < 0.7 * off(raw.value)
+    assert smoothed.guarantee == raw.guarantee
+    assert smoothed.by.equals(raw.by)
+    order = np.random.default_rng(2).permutation(300)
+    shuffled = gv.points(TRACK[order], by=PERSONS[order], rho=1e-3, rng=np.random.default_rng(3))
+    done = gv.smooth(shuffled, times=TIMES[order], motion="taxi", by=PERSONS[order])
+    assert off(done.value[np.argsort(order)]) < 0.7 * off(shuffled.value[np.argsort(order)])
+
+
+def test_a_frame_knows_its_persons() -> None:
+    """Released by a column, a frame needs no labels; an array with several points of a person does."""
+    frame = geopandas.GeoDataFrame({"who": PERSONS}, geometry=shapely.points(TRACK), crs=32610)
+    raw = gv.points(frame, by="who", rho=1e-3, rng=np.random.default_rng(1))
+    smoothed = gv.smooth(raw, times=TIMES, motion="taxi")
+    assert smoothed.value["who"].equals(frame["who"])
+    array = gv.points(TRACK, by=PERSONS, rho=1e-3, rng=np.random.default_rng(1))
+    expected = gv.smooth(array, times=TIMES, motion="taxi", by=PERSONS).value
+    np.testing.assert_allclose(shapely.get_coordinates(smoothed.value.geometry.array), expected)
+    with pytest.raises(InvalidParameter, match=r"by = None.*gv\.points"):
+        gv.smooth(array, times=TIMES, motion="taxi")
+    for wrong in (PERSONS[::-1], np.arange(300), np.repeat(PERSONS[:100], 3)):
+        with pytest.raises(InvalidData, match="by"):
+            gv.smooth(array, times=TIMES, motion="taxi", by=wrong)
+    with pytest.raises(InvalidParameter, match="left out"):
+        gv.smooth(released(), times=TIMES, motion="taxi", by=PERSONS)
+    alone = gv.points(TRACK, by=np.arange(300), rho=1e-3, rng=np.random.default_rng(1))
+    np.testing.assert_allclose(gv.smooth(alone, times=TIMES, motion="taxi").value, alone.value)
 
 
 @settings(deadline=None, max_examples=100, derandomize=True)

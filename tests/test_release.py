@@ -42,7 +42,8 @@ QUESTIONS: dict[str, Any] = {
     "distance to an area": lambda x, **how: gv.distance(x, shapely.Point(P).buffer(10), **how),
     "first_within": lambda x, **how: gv.first_within(x, P, radius=400, **how),
     "hull": lambda x, **how: gv.hull(x, k=12, **how),
-    "hull, distinct": lambda x, **how: gv.hull(x, k=3, distinct=True, **how),
+    "hull as in the paper": lambda x, **how: gv.hull(x, k=12, method="paper", **how),
+    "hull, distinct": lambda x, **how: gv.hull(x, k=3, distinct=True, method="paper", **how),
     "mean": gv.mean,
     "median": gv.median,
     "nearest": lambda x, **how: gv.nearest(x, P, k=1, **how),
@@ -202,7 +203,10 @@ def test_what_was_run_costs_no_more_than_was_promised(name: str, budget: dict[st
 def test_shares_of_a_budget_never_exceed_it(share: float, metric: str, kind: str) -> None:
     """However the budget is shared between finding and placing, both together cost no more than the whole."""
     how: dict[str, Any] = {kind: "0.01", "metric": metric, "rng": np.random.default_rng(1)}
-    for release in (gv.nearest(X, P, k=3, locations=share, **how), gv.hull(X, k=3, share=share, **how)):
+    for release in (
+        gv.nearest(X, P, k=3, locations=share, **how),
+        gv.hull(X, k=3, share=share, method="paper", **how),
+    ):
         assert gv.total(m.guarantee for m in release.mechanism) <= release.guarantee
 
 
@@ -285,7 +289,7 @@ def test_certificates_tell_the_scale_of_the_noise(by: Any) -> None:
 
 def test_certificates_name_every_mechanism_that_was_run() -> None:
     """The certificate of a hull lists center, radius, searches and places with their budgets, scales and numbers."""
-    steps = ask("hull").certificate()["mechanism"]
+    steps = ask("hull as in the paper").certificate()["mechanism"]
     assert [(step["name"], step["times"]) for step in steps] == [
         ("Gaussian", 1),
         ("Gaussian", 1),
@@ -335,7 +339,7 @@ def test_a_forgotten_by_shows_in_the_repr() -> None:
 def test_a_release_names_its_parts() -> None:
     """Query, method, mechanism, scale and exactness are there to be read."""
     release = ask("mean")
-    assert (release.query, release.method, release.n, release.by, release.exact) == ("mean", "paper", 6, None, False)
+    assert (release.query, release.method, release.n, release.by, release.exact) == ("mean", "best", 6, None, False)
     assert release.scale == release.mechanism.scale == pytest.approx(1 / math.sqrt(2e-4))
     assert len(ask("nearest with places").mechanism) == 2
     scales = ask("mean", by=WHO).scale
@@ -351,13 +355,16 @@ def test_the_public_names_are_these() -> None:
     assert gv.__all__ == [
         "CGP",
         "GP",
+        "Grid",
         "Lipschitz",
+        "Plan",
         "Release",
         "__version__",
         "answer",
         "bounds",
         "center",
         "clamp",
+        "density",
         "diameter",
         "dist_1",
         "dist_2",
@@ -369,9 +376,11 @@ def test_the_public_names_are_these() -> None:
         "mean",
         "median",
         "nearest",
+        "plan",
         "points",
         "radius",
         "radius_of_gyration",
+        "remap",
         "smooth",
         "total",
     ]

@@ -140,7 +140,7 @@ def test_points_of_one_tuple_get_noise_of_their_own(guarantee: CGP | GP) -> None
     """Under CGP rows and coordinates are independent; under GP rows are."""
     n = 50_000
     for source in (Experiment(np.random.default_rng(5)), source_of(None)):
-        noise = Points(n, 2, guarantee).ask(np.zeros((n, 2)), source).value
+        noise = Points(n, 2, guarantee, "paper").ask(np.zeros((n, 2)), source).value
         if guarantee == RHO:
             check_rows_are_independent(noise)
         else:
@@ -153,10 +153,10 @@ def test_points_of_one_tuple_get_noise_of_their_own(guarantee: CGP | GP) -> None
 def test_people_get_the_noise_of_their_own_tuple(guarantee: CGP | GP) -> None:
     """Noise for many people at once has each person's law, as if they had been asked one by one."""
     sizes = np.tile([1, 3], 40_000)
-    mechanisms = [Points(n, 2, guarantee).mechanism for n in (1, 3)] * 40_000
+    mechanisms = [Points(n, 2, guarantee, "paper").mechanism for n in (1, 3)] * 40_000
     noise = sample_people(mechanisms, sizes, np.zeros((sizes.sum(), 2)), Experiment(np.random.default_rng(6)))
     for n, rows in ((1, noise[::4]), (3, np.delete(noise, np.s_[::4], axis=0))):
-        mechanism = Points(n, 2, guarantee).mechanism
+        mechanism = Points(n, 2, guarantee, "paper").mechanism
         if isinstance(mechanism, Copies):
             lengths, law = np.linalg.norm(rows, axis=1), length_cdf(mechanism.single)
         else:

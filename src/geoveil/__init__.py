@@ -2,6 +2,8 @@
 
 from geoveil import errors
 from geoveil._version import __version__
+from geoveil.api.mapping import Grid, density, remap
+from geoveil.api.planning import Plan, plan
 from geoveil.api.processing import clamp, smooth
 from geoveil.api.questions import (
     answer,
@@ -25,13 +27,16 @@ from geoveil.release import Release
 __all__ = [
     "CGP",
     "GP",
+    "Grid",
     "Lipschitz",
+    "Plan",
     "Release",
     "__version__",
     "answer",
     "bounds",
     "center",
     "clamp",
+    "density",
     "diameter",
     "dist_1",
     "dist_2",
@@ -43,9 +48,11 @@ __all__ = [
     "mean",
     "median",
     "nearest",
+    "plan",
     "points",
     "radius",
     "radius_of_gyration",
+    "remap",
     "smooth",
     "total",
 ]

@@ -45,6 +45,8 @@ class Release:
         What was done to it since it was released, with public facts only.
     bounded : bool
         Whether the error bound has survived that.
+    promised : CGP or GP, optional
+        What it guarantees, if it was made of several releases; else what its query does.
     expected : float, optional
         The root mean square error to expect, in metres, if what was assumed in processing holds.
     """
@@ -58,6 +60,7 @@ class Release:
     inexact: str = field(kw_only=True, default="")
     processed: tuple[str, ...] = field(kw_only=True, default=())
     bounded: bool = field(kw_only=True, default=True)
+    promised: Guarantee | None = field(kw_only=True, default=None)
     expected: float | None = field(kw_only=True, default=None)
     id: str = field(kw_only=True, default_factory=lambda: uuid4().hex)
 
@@ -69,7 +72,13 @@ class Release:
     @property
     def guarantee(self) -> Guarantee:
         """What is promised, for each person."""
-        return self.answers[0].query.guarantee
+        return self.promised or self.answers[0].query.guarantee
+
+    @property
+    def also(self) -> Guarantee | None:
+        """A guarantee of the other notion that it carries besides; for each person, the weakest."""
+        carried = [] if self.promised else [a.query.also for a in self.answers]
+        return max((g for g in carried if g is not None), key=lambda g: g.budget, default=None)
 
     @property
     def query(self) -> str:
@@ -153,13 +162,9 @@ class Release:
         >>> certificate["notion"], certificate["rho"], certificate["metric"], certificate["query"]
         ('CGP', '0.0001', 'dist_inf', 'mean')
         """
-        guarantee = self.guarantee
-        budget = "rho" if guarantee.power == 2 else "epsilon"
         account: dict[str, Any] = {
-            "notion": guarantee.notion,
-            budget: str(guarantee.budget),
-            "unit": f"per {'square ' if guarantee.power == 2 else ''}metre",
-            "metric": str(guarantee.metric),
+            **_stated(self.guarantee),
+            "also": None if self.also is None else _stated(self.also),
             "public": _PUBLIC,
             "query": self.query,
             "method": self.method,
@@ -192,12 +197,15 @@ class Release:
         persons = "one person's" if self.by is None else f"those of {_counted(len(self.by), 'person')}"
         lines = [
             f"Release of {self.query}: {_counted(self.n, 'point')}, taken as {persons}",
-            f"  guarantee  {self.guarantee}" + ("" if self.by is None else ", for each person"),
+            f"  guarantee  {self._promise_line()}" + ("" if self.by is None else ", for each person"),
             f"  mechanism  {', '.join(self._mechanism_lines())}",
             f"  error      {self._error_line()}",
             f"  exact      {'yes' if self.exact else 'no: ' + self.inexact}",
         ]
         return "\n".join(lines)
+
+    def _promise_line(self) -> str:
+        return str(self.guarantee) if self.also is None else f"{self.guarantee} and {self.also}"
 
     def _mechanism_lines(self) -> list[str]:
         lines = []
@@ -218,6 +226,17 @@ class Release:
         if self.query == "points" and self.n > 1:
             line += f"; any one point {_metres(self.error(0.05, each=True))}"
         return line
+
+
+def _stated(guarantee: Guarantee) -> dict[str, str]:
+    """The guarantee as certificates state it."""
+    squared = guarantee.power == 2
+    return {
+        "notion": guarantee.notion,
+        "rho" if squared else "epsilon": str(guarantee.budget),
+        "unit": f"per {'square ' if squared else ''}metre",
+        "metric": str(guarantee.metric),
+    }
 
 
 def _described(answer: Answer) -> list[dict[str, Any]]:

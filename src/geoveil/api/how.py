@@ -27,7 +27,7 @@ class How(TypedDict, total=False):
     rng: np.random.Generator | None
 
 
-_DEFAULTS = {"method": "paper"}
+_DEFAULTS = {"method": "best"}
 
 _SUBJECT = """
     x : array, GeoSeries, GeoDataFrame or shapely MultiPoint
@@ -41,8 +41,9 @@ _SHARED = """
         The budget for pure geo-privacy, per metre.
     metric : {"inf", "2", "1"}, default "inf"
         Which distance between tuples the budget is for.
-    method : {"paper", "best"}
-        How the question is answered: as the paper does, or with less noise at the same guarantee where that is known.
+    method : {"best", "paper", "both"}
+        How the question is answered: with the least noise known for the guarantee, or as the paper does. "both", for
+        points, summaries and functions of one's own, promises CGP and GP at once.
     by : str or array of labels, optional
         Whose point each is: a column of a frame, or one label for each point. Each person's points are then a tuple
         of their own. Without it all points are one person's.

@@ -10,28 +10,31 @@ import numpy as np
 
 from geoveil.errors import InvalidData, InvalidParameter
 from geoveil.geo import form_of
+from geoveil.geo.forms import Index
 from geoveil.geo.systems import metres_per_unit
 from geoveil.mechanisms import Gaussian
 from geoveil.postprocess import clamping, smoothing
 from geoveil.postprocess.motion import CAR, CYCLING, TAXI, WALKING, Motion
 from geoveil.release import Release
 
-__all__ = ["clamp", "smooth"]
+__all__ = ["clamp", "metres", "moved", "persons", "smooth"]
 
 _MOTIONS = {"car": CAR, "cycling": CYCLING, "taxi": TAXI, "walking": WALKING}
 
 
-def smooth(release: Release, *, times: Any, motion: str | Motion) -> Release:
-    """Denoise a released trajectory, for free: the noise is known and people move continuously.
+def smooth(release: Release, *, times: Any, motion: str | Motion, by: Any = None) -> Release:
+    """Denoise released trajectories, for free: the noise is known and people move continuously.
 
     Parameters
     ----------
     release : Release
-        Of `points` about one person, with Gaussian noise (a `rho` budget).
+        Of `points`, with Gaussian noise (a `rho` budget). Each person's points are a trajectory of their own.
     times : array
         The public time of each point, in seconds or as datetimes; equal times may occur.
     motion : {"walking", "cycling", "car", "taxi"} or geoveil.postprocess.motion.Motion
-        What is publicly known of how the person moves. It must not be measured on the trajectory itself.
+        What is publicly known of how people move. It must not be measured on the trajectories themselves.
+    by : array of labels, optional
+        Whose point each is, as it was given to `points`. A frame released by one of its columns knows.
 
     Returns
     -------
@@ -52,25 +55,29 @@ def smooth(release: Release, *, times: Any, motion: str | Motion) -> Release:
     >>> off(smoothed) < 0.6 * off(released)
     True
     """
-    if release.query != "points" or release.by is not None or not isinstance(release.mechanism, Gaussian):
-        raise InvalidData(
-            "release", repr(release), "of points of one person with Gaussian noise", "Use gv.points(x, rho=...)."
-        )
+    if release.query != "points" or not isinstance(release.answers[0].mechanisms[0], Gaussian):
+        raise InvalidData("release", repr(release), "of points with Gaussian noise", "Use gv.points(x, rho=...).")
     if release.processed:
         raise InvalidData("release", repr(release), "as it was released", "Smooth first, then clamp.")
     prior = _MOTIONS.get(motion) if isinstance(motion, str) else motion
     if not isinstance(prior, Motion):
         raise InvalidParameter("motion", motion, ", ".join(map(repr, _MOTIONS)) + " or a Motion", 'Try "taxi".')
-    assert release.coords is not None
+    coords = release.coords
+    assert coords is not None
     seconds = _seconds(times, release.n)
-    order = np.argsort(seconds, kind="stable")
-    moved = np.empty_like(release.coords)
-    moved[order] = smoothing.smooth(release.coords[order], seconds[order], release.mechanism.scale, prior)
-    expected = smoothing.expected_error(
-        seconds[order], release.mechanism.scale, prior, dimension=release.coords.shape[1]
-    )
+    whose = persons(release, by)
+    # By person and then by time.
+    order = np.lexsort((seconds, whose))
+    journeys = np.split(order, np.cumsum(np.bincount(whose))[:-1])
+    smoothed = np.empty_like(coords)
+    squares = 0.0
+    for rows, answer in zip(journeys, release.answers, strict=True):
+        scale = answer.mechanisms[0].scale
+        smoothed[rows] = smoothing.smooth(coords[rows], seconds[rows], scale, prior)
+        error = smoothing.expected_error(seconds[rows], scale, prior, dimension=coords.shape[1])
+        squares += len(rows) * error**2
     step = f"smoothed with the motion spread={prior.spread:g} m, speed={prior.speed:g} m/s"
-    return _moved(release, moved, step, bounded=False, expected=expected)
+    return moved(release, smoothed, step, bounded=False, expected=float(np.sqrt(squares / release.n)))
 
 
 def clamp(release: Release, region: Any) -> Release:
@@ -107,15 +114,15 @@ def clamp(release: Release, region: Any) -> Release:
         raise InvalidData("release", repr(release), "of points or places in the plane", "Use gv.points or gv.center.")
     if not isinstance(region, (shapely.Polygon, shapely.MultiPolygon)) or region.is_empty:
         raise InvalidParameter("region", region, "a Polygon or MultiPolygon that is not empty", "Give a public area.")
-    unit = _unit(release)
-    moved = clamping.clamp(coords, shapely.transform(region, lambda vertices: vertices * unit))
+    unit = metres(release)
+    inside = clamping.clamp(coords, shapely.transform(region, lambda vertices: vertices * unit))
     convex = clamping.is_convex(region)
     # Nearer to every true point, and so in the mean as well.
     expected = release.expected if convex else None
-    return _moved(release, moved, "clamped to a public region", bounded=convex, expected=expected)
+    return moved(release, inside, "clamped to a public region", bounded=convex, expected=expected)
 
 
-def _moved(release: Release, coords: Any, step: str, *, bounded: bool, expected: float | None) -> Release:
+def moved(release: Release, coords: Any, step: str, *, bounded: bool, expected: float | None) -> Release:
     """The release with other coordinates, in the form it had."""
     kind = release.answers[0].query.kind
     if kind == "points":
@@ -125,7 +132,7 @@ def _moved(release: Release, coords: Any, step: str, *, bounded: bool, expected:
     elif isinstance(release.value, np.ndarray):
         value = coords[0]
     else:
-        value = type(release.value)(coords[0] / _unit(release))
+        value = type(release.value)(coords[0] / metres(release))
     return replace(
         release,
         value=value,
@@ -137,7 +144,30 @@ def _moved(release: Release, coords: Any, step: str, *, bounded: bool, expected:
     )
 
 
-def _unit(release: Release) -> float:
+def persons(release: Release, by: Any) -> Index:
+    """For each released point the position of its person among the release's."""
+    import pandas as pd
+
+    if release.by is None:
+        if by is not None:
+            raise InvalidParameter("by", by, "left out", "All points of this release are one person's.")
+        return np.zeros(release.n, dtype=np.int64)
+    sizes = np.array([answer.query.n for answer in release.answers])
+    if by is None and release.by.name in getattr(release.value, "columns", ()):
+        by = release.by.name
+    if by is None:
+        if sizes.max() > 1:
+            raise InvalidParameter(
+                "by", None, "a label for each point", "Give the labels that were given to gv.points: they are public."
+            )
+        return np.arange(release.n)
+    codes, found = pd.factorize(form_of(release.value).people(by))
+    if list(found) != list(release.by) or (np.bincount(codes) != sizes).any():
+        raise InvalidData("by", by, "the labels that the release was made with", "Give what was given to gv.points.")
+    return np.asarray(codes, dtype=np.int64)
+
+
+def metres(release: Release) -> float:
     """Metres in a unit of the release's own system."""
     return 1.0 if release.crs is None else metres_per_unit(release.crs)
 

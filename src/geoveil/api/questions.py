@@ -16,7 +16,7 @@ from geoveil.geo import Form
 from geoveil.mechanisms import Lipschitz
 from geoveil.privacy import Guarantee, as_metric
 from geoveil.privacy.metrics import distances
-from geoveil.queries import SUMMARIES, Distance, FirstWithin, Hull, Nearest, OwnQuery, Points, Query, SupportHull
+from geoveil.queries import SUMMARIES, Distance, FirstWithin, Hull, Nearest, OwnQuery, Points, Query, best_hull
 from geoveil.release import Release
 
 __all__ = [
@@ -36,11 +36,13 @@ __all__ = [
 ]
 
 
-def _ask(query: type[Query], x: Any, how: How, options: Callable[[Form], dict[str, Any]] = lambda _: {}) -> Release:
+def _ask(
+    query: Callable[..., Query], x: Any, how: How, options: Callable[[Form], dict[str, Any]] = lambda _: {}
+) -> Release:
     """Ask a query whose own options may need the form of x."""
 
     def make(form: Form, n: int, d: int, guarantee: Guarantee) -> Query:
-        return query(n, d, guarantee, how.get("method", "paper"), **options(form))
+        return query(n, d, guarantee, how.get("method", "best"), **options(form))
 
     unknown = set(how) - set(How.__annotations__)
     if unknown:
@@ -145,14 +147,14 @@ def hull(
 ) -> Release:
     """Release the convex hull of the points, in two or more dimensions.
 
-    With method="best", in the plane, the support function is released instead of points near the boundary: no circle,
-    no search, and far less noise. Of the parameters below it takes `k`, the number of directions, and `extent`.
+    What gets noise is the support function: how far the points reach in k directions. The paper releases points near
+    the boundary instead, with far more noise; `share`, `distinct`, `gamma0` and `beta` are for method="paper" alone.
 
     Parameters
     ----------
     k : int, "optimal" or "authors"
-        How many probes stand around the points: those that minimise the error bound, or as in the experiments of the
-        paper's authors.
+        How many directions, an even number; with method="paper", how many probes stand around the points: those that
+        minimise the error bound, or as in the experiments of the paper's authors.
     share : float
         The share of the budget that finds vertices; the rest releases their places.
     distinct : bool
@@ -162,29 +164,34 @@ def hull(
     beta : float
         The probability of failure for which the circle of probes is widened and k is chosen.
     extent : float
-        With method="best" and epsilon: a public guess of how far the points extend, in metres.
+        A public guess of how far the points extend, in metres, for the number of directions under `epsilon`, and above
+        the plane. A wrong one costs accuracy, never privacy.
 
     Returns
     -------
     Release
-        In the plane a shapely Polygon (a Point or LineString if only one or two vertices were found); above it an
-        (m, d) array whose convex hull is the answer. `error(beta)` is the Hausdorff distance to the true hull.
+        In the plane a shapely Polygon (a Point or LineString if the noise left no more); above it an (m, d) array
+        whose convex hull is the answer, or, above five dimensions, half-spaces: `directions` and `offsets`.
+        `error(beta)` is the Hausdorff distance to the true hull.
 
     Examples
     --------
     >>> import numpy as np
     >>> import geoveil as gv
     >>> x = np.random.default_rng(0).normal(scale=20_000, size=(500, 2))
-    >>> gv.hull(x, k=12, rho=1e-3).value.geom_type in ("Polygon", "LineString", "Point")
-    True
+    >>> gv.hull(x, rho=1e-3).value.geom_type
+    'Polygon'
     """
     paper = {"k": k, "share": share, "distinct": distinct, "gamma0": gamma0, "beta": beta}
-    if how.get("method", "paper") != "best":
+    method = how.get("method", "best")
+    if method == "paper":
         return _ask(Hull, x, how, lambda _: paper)
+    if method != "best":
+        raise InvalidParameter("method", method, "'best' or 'paper'", "Leave it out.")
     for name, default in {"share": 0.5, "distinct": False, "gamma0": 0.0, "beta": 0.1}.items():
         if paper[name] != default:
             raise InvalidParameter(name, paper[name], 'left out, unless method="paper"', "The best method has none.")
-    return _ask(SupportHull, x, how, lambda _: {"k": None if k == "optimal" else k, "extent": extent})
+    return _ask(best_hull, x, how, lambda _: {"k": k, "extent": extent})
 
 
 @question

@@ -57,9 +57,9 @@ class Form(ABC):
         """Released bounds, in the form's own units."""
         return ends / self.unit
 
-    def body(self, vertices: Floats) -> Any:
-        """The convex hull of released vertices: a shapely geometry in the plane, else the vertices."""
-        if vertices.shape[1] != 2:
+    def body(self, vertices: Any) -> Any:
+        """The convex hull of released vertices: a shapely geometry in the plane, else what there is."""
+        if not isinstance(vertices, np.ndarray) or vertices.shape[1] != 2:
             return vertices
         import shapely
 

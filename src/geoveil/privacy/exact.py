@@ -83,6 +83,11 @@ def divide_down(a: Decimal, b: Decimal) -> Decimal:
     return _DOWN.divide(a, b)
 
 
+def divide_up(a: Decimal, b: Decimal) -> Decimal:
+    """A / b, rounded up at 30 digits."""
+    return _UP.divide(a, b)
+
+
 def multiply_up(a: Decimal, b: Decimal) -> Decimal:
     """A · b, rounded up at 30 digits."""
     return _UP.multiply(a, b)

@@ -430,12 +430,29 @@ class GP(Guarantee):
         reaches_as_far = self.within is None or (that.within is not None and that.within <= self.within)
         return self.epsilon <= that.epsilon and self.delta <= that.delta and reaches_as_far
 
-    def as_cgp(self) -> CGP:
-        """The (ε²/2)-CGP that pure ε-GP implies (the paper's Lemma 3.6)."""
+    def as_cgp(self, *, dimension: int = 1) -> CGP:
+        """The CGP that pure ε-GP implies: ε²/2 (the paper's Lemma 3.6).
+
+        Parameters
+        ----------
+        dimension : int
+            Of Laplace noise, if that is what gives the guarantee: it costs ε²/(2·dimension) only.
+
+        Examples
+        --------
+        >>> GP(epsilon=0.01).as_cgp(), GP(epsilon=0.01).as_cgp(dimension=2)
+        (CGP(rho=5e-05), CGP(rho=2.5e-05))
+        """
         self._require_pure("turned into CGP")
-        return CGP(
-            rho=exact.multiply_up(exact.multiply(self.epsilon, self.epsilon), Decimal("0.5")), metric=self.metric
-        )
+        checks.count("dimension", dimension, low=1, remedy="It is how many numbers have Laplace noise together.")
+        square = exact.multiply(self.epsilon, self.epsilon)
+        return CGP(rho=exact.divide_up(square, Decimal(2 * dimension)), metric=self.metric)
+
+    @classmethod
+    def of_laplace(cls, guarantee: CGP, dimension: int) -> GP:
+        """What Laplace noise in so many dimensions promises if it is just as good as the CGP: ε = √(2·dimension·ρ)."""
+        epsilon = exact.sqrt_down(exact.multiply(Decimal(2 * dimension), guarantee.rho))
+        return cls(epsilon=epsilon, metric=guarantee.metric)
 
     @classmethod
     def hiding(cls, *, distance: float, chance: float, metric: str | Metric = dist_inf) -> GP:

@@ -6,13 +6,14 @@ from geoveil.queries.points import Points
 from geoveil.queries.proximity import FirstWithin
 from geoveil.queries.query import Answer, Query
 from geoveil.queries.summaries import SUMMARIES, Distance, OwnQuery
-from geoveil.queries.support import SupportHull, SupportHullAnswer
+from geoveil.queries.support import HalfSpaces, SupportHull, SupportHullAnswer, best_hull
 
 __all__ = [
     "SUMMARIES",
     "Answer",
     "Distance",
     "FirstWithin",
+    "HalfSpaces",
     "Hull",
     "HullAnswer",
     "Nearest",
@@ -21,4 +22,5 @@ __all__ = [
     "Query",
     "SupportHull",
     "SupportHullAnswer",
+    "best_hull",
 ]

@@ -1,4 +1,4 @@
-"""From noisy values of a support function to a convex polygon. Sees released values and public facts only.
+"""From noisy values of a support function to a convex polygon: the plane. Sees released values and public facts only.
 
 A vector h of values in k evenly spread directions of the plane is a support function if and only if
 h_{j-1} - 2cos(2π/k)·h_j + h_{j+1} ≥ 0 for all j; over sin(2π/k) the left side is the length of edge j.
@@ -6,21 +6,26 @@ h_{j-1} - 2cos(2π/k)·h_j + h_{j+1} ≥ 0 for all j; over sin(2π/k) the left s
 
 from __future__ import annotations
 
+import math
 from functools import cache
 
 import numpy as np
 
 from geoveil.mechanisms.mechanism import Floats
 
-__all__ = ["corners", "directions", "edges", "project", "prune", "shrink"]
+__all__ = ["coarser", "corners", "directions", "edges", "fitted", "prune", "segmented", "shortened"]
 
 
 @cache
 def directions(k: int) -> Floats:
-    """K unit vectors, evenly spread; shortened by an ulp, as a longer one would break the Lipschitz constant."""
+    """K unit vectors of the plane, evenly spread."""
     angle = 2 * np.pi * np.arange(k) / k
-    u = np.column_stack([np.cos(angle), np.sin(angle)])
-    u = u / np.maximum(np.linalg.norm(u, axis=1, keepdims=True), 1) * (1 - 2.0**-52)
+    return shortened(np.column_stack([np.cos(angle), np.sin(angle)]))
+
+
+def shortened(u: Floats) -> Floats:
+    """Unit vectors, shorter by an ulp or two: a longer one would break the Lipschitz constant."""
+    u = u / np.maximum(np.linalg.norm(u, axis=1, keepdims=True), 1) * (1 - 2.0**-51)
     u.flags.writeable = False
     return np.asarray(u)
 
@@ -31,81 +36,96 @@ def edges(h: Floats) -> Floats:
     return np.asarray(ring[:-2] + ring[2:] - 2 * np.cos(2 * np.pi / len(h)) * h)
 
 
-def shrink(y: Floats, variance: float) -> Floats:
-    """Damp the harmonics of y, noise of this variance in each direction, towards those of a round body.
+def fitted(y: Floats, variance: float) -> Floats:
+    """The likeliest support function, given values y with independent noise of this variance.
 
-    A public prior: the m-th harmonic of a body of mean radius R is of size about R/2·m^(-3/2). The mean width and the
-    place (m = 0 and 1) are left alone.
+    A public prior: the m-th harmonic of a body of mean radius R is normal and of size about R/2·m^(-3/2); nothing is
+    known of the mean width and the place (m = 0 and 1). Without the edges, which must be at least 0, the answer would
+    be g·y with a gain g for each harmonic, and g·variance what remains uncertain; so minimise the squares of h - g·y
+    over it. With A for the edges, h = g·(y + Aλ), and λ ≥ 0 minimises ‖√g·(y + Aλ)‖².
     """
+    from scipy.optimize import nnls
+
     k = len(y)
     harmonics = np.fft.rfft(y)
-    m = np.arange(len(harmonics))
     noise = variance / k
     radius = max(float(harmonics[0].real) / k, np.sqrt(noise))
-    prior = (radius / 2) ** 2 * np.maximum(m, 1.0) ** -3.0
-    harmonics[2:] *= (prior / (prior + noise))[2:]
-    return np.asarray(np.fft.irfft(harmonics, n=k))
+    gain = 1 / (1 + noise * (2 / radius) ** 2 * np.arange(len(harmonics)) ** 3.0)
+    gain[:2] = 1
+    h = np.fft.irfft(gain * harmonics, n=k)
+    size = float(np.abs(h).max())
+    if edges(h).min() >= -1e-9 * size:  # edges that rounding alone makes negative would lead the solver astray
+        return np.asarray(h)
+    lengths = np.fft.rfft(edges(np.eye(k)[0]))
+    ring = np.fft.irfft(np.sqrt(gain) * lengths, n=k)
+    matrix = ring[np.subtract.outer(np.arange(k), np.arange(k)) % k]
+    weights, _ = nnls(matrix, -np.fft.irfft(np.sqrt(gain) * harmonics, n=k) / size, maxiter=100 * k)
+    return np.asarray(h + size * np.fft.irfft(gain * lengths * np.fft.rfft(weights), n=k))
 
 
-def project(y: Floats) -> Floats:
-    """The support function nearest to y in the sense of least squares.
+def coarser(y: Floats, k: int) -> Floats:
+    """The values in k directions of the harmonics of y that so few can hold; white noise stays white."""
+    harmonics = np.fft.rfft(y)[: k // 2 + 1]
+    harmonics[-1] = harmonics[-1].real
+    return np.asarray(np.fft.irfft(harmonics * (k / len(y)), n=k))
 
-    The dual problem, minimise ½‖Aλ‖² + ⟨λ, Ay⟩ over λ ≥ 0, has a cyclic matrix of bandwidth 2. Written down from both
-    ends of the ring in turn it is an ordinary band of width 4, and Mehrotra's interior-point method takes some twenty
-    banded solves.
+
+def segmented(y: Floats, u: Floats, variance: float) -> Floats:
+    """The vertices of a polygon from values y in directions u, noise of this variance in each, where noise is small.
+
+    A vertex v gives ⟨v, u⟩ along an arc of directions. Neighbouring arcs become one while a single vertex, fitted by
+    least squares, explains both nearly as well as two: three numbers less, each worth log(k) by the Bayesian
+    information criterion. In each round the pairs go together that cost less than their neighbours.
     """
-    from scipy.linalg import cho_solve_banded, cholesky_banded
-
-    target = edges(y)
-    size = float(np.abs(target).max())
-    if size == 0 or target.min() >= 0:
-        return y
-    b = target / size
-    k = len(y)
-    fold, band = _folded(k)
-    weights, slack = np.ones(k), np.ones(k)
-    for _ in range(100):
-        residual = edges(edges(weights)) + b - slack
-        gap = float(weights @ slack) / k
-        if gap < 1e-11 and np.abs(residual).max() < 1e-11:
+    moments = _moments(u, y)
+    arcs = moments.reshape(-1, 2, 6).sum(axis=1)
+    unexplained = _unexplained(arcs)
+    worth = 3 * math.log(len(y)) * variance
+    while len(arcs) > 3:
+        joined = arcs + np.roll(arcs, -1, axis=0)
+        left = _unexplained(joined)
+        cost = left - unexplained - np.roll(unexplained, -1)
+        first = np.flatnonzero((cost <= worth) & (cost <= np.roll(cost, 1)) & (cost < np.roll(cost, -1)))
+        if len(first) == 0 or len(arcs) - len(first) < 3:
             break
-        matrix = band.copy()
-        matrix[0] += (slack / weights)[fold]
-        factor = cholesky_banded(matrix, lower=True, overwrite_ab=True, check_finite=False)
-        move, opposite = np.zeros(k), np.zeros(k)
-        reached = 0.0
-        for _predict_then_correct in range(2):
-            centering = (reached / gap) ** 3 * gap - weights * slack - move * opposite
-            rhs = centering / weights - residual
-            move = np.empty(k)
-            move[fold] = cho_solve_banded((factor, True), rhs[fold], overwrite_b=True, check_finite=False)
-            opposite = (centering - slack * move) / weights
-            reached = float((weights + _room(weights, move) * move) @ (slack + _room(slack, opposite) * opposite)) / k
-        length = 0.995 * min(_room(weights, move), _room(slack, opposite), 1 / 0.995)
-        weights, slack = weights + length * move, slack + length * opposite
-    return np.asarray(y + size * edges(weights))
+        arcs[first], unexplained[first] = joined[first], left[first]
+        kept = np.ones(len(arcs), dtype=bool)
+        kept[(first + 1) % len(arcs)] = False
+        arcs, unexplained = arcs[kept], unexplained[kept]
+    vertices = _within(_explained(arcs), u, y, variance)
+    for _ in range(2):  # each direction to the vertex that supports it, and again the best vertices for them
+        supports = (vertices @ u.T).argmax(axis=0)
+        sums = np.array([np.bincount(supports, weights=column, minlength=len(vertices)) for column in moments.T]).T
+        seen = np.bincount(supports, minlength=len(vertices)) > 2
+        refitted = _within(_explained(sums[seen]), u, y, variance)
+        if len(refitted) < 3:
+            break
+        vertices = refitted
+    return vertices
 
 
-def _room(values: Floats, move: Floats) -> float:
-    """The largest step up to 1 that keeps positive values non-negative."""
-    shrinking = float(np.max(-move / values))
-    return min(1.0, 1 / shrinking) if shrinking > 0 else 1.0
+def _moments(u: Floats, y: Floats) -> Floats:
+    """What least squares needs of each direction; of an arc, their sums."""
+    a, b = u.T
+    return np.column_stack([a * a, a * b, b * b, a * y, b * y, y * y])
 
 
-@cache
-def _folded(k: int) -> tuple[np.ndarray[tuple[int], np.dtype[np.int64]], Floats]:
-    """The order 0, k-1, 1, k-2, ... of the ring, and the lower band of A² in that order."""
-    fold = np.empty(k, dtype=np.int64)
-    fold[0::2], fold[1::2] = np.arange((k + 1) // 2), k - 1 - np.arange(k // 2)
-    place = np.argsort(fold)
-    c = np.cos(2 * np.pi / k)
-    band = np.zeros((5, k))
-    band[0] = 2 + 4 * c**2
-    here = np.arange(k)
-    for distance, value in ((1, -4 * c), (2, 1.0)):
-        a, b = place[here], place[(here + distance) % k]
-        np.add.at(band, (np.abs(a - b), np.minimum(a, b)), value)
-    return fold, band
+def _explained(arcs: Floats) -> Floats:
+    """The vertex that fits each arc best."""
+    aa, ab, bb, ac, bc, _ = arcs.T
+    return np.asarray(np.column_stack([bb * ac - ab * bc, aa * bc - ab * ac]) / (aa * bb - ab * ab)[:, None])
+
+
+def _unexplained(arcs: Floats) -> Floats:
+    """The squares that the best vertex leaves over."""
+    vertex = _explained(arcs)
+    return np.asarray(arcs[:, 5] - (vertex * arcs[:, 3:5]).sum(axis=1))
+
+
+def _within(vertices: Floats, u: Floats, y: Floats, variance: float) -> Floats:
+    """The vertices that stay within noise of every value: a short arc's can lie far out along its tangent."""
+    near = (vertices @ u.T - y).max(axis=1) <= 6 * math.sqrt(variance)
+    return vertices[near] if near.sum() >= 3 else vertices
 
 
 def corners(h: Floats) -> Floats:
@@ -118,25 +138,31 @@ def corners(h: Floats) -> Floats:
     return np.asarray(np.column_stack([x, y]) / np.sin(2 * np.pi / k))
 
 
-def prune(vertices: Floats, y: Floats, variance: float) -> Floats:
-    """Take vertices, in order around the polygon, away while each worsens the fit to y by no more than noise would.
+def prune(vertices: Floats, u: Floats, y: Floats, variance: float) -> Floats:
+    """Take vertices away while each worsens the fit to values y in directions u by no more than noise would.
 
     A long edge whose normal lies between two directions is seen as a low roof; without the roof's ridge the fit is as
-    good. In each round those go whose neighbours cost more: they do not touch each other.
+    good. In each round those go that cost less than all others that share a direction with them, as best and second.
     """
-    heights = vertices @ directions(len(y)).T
+    heights = vertices @ u.T
     columns = np.arange(len(y))
-    while len(heights) > 3:
-        top = heights.argmax(axis=0)
-        h = heights[top, columns]
+    while len(heights) > u.shape[1] + 1:
+        best = heights.argmax(axis=0)
+        h = heights[best, columns]
         without = heights.copy()
-        without[top, columns] = -np.inf
-        worse = (y - without.max(axis=0)) ** 2 - (y - h) ** 2
-        cost = np.bincount(top, weights=worse, minlength=len(heights))
-        kept = np.bincount(top, minlength=len(heights)) > 0  # others support no direction at all
+        without[best, columns] = -np.inf
+        second = without.argmax(axis=0)
+        worse = (y - without[second, columns]) ** 2 - (y - h) ** 2
+        cost = np.bincount(best, weights=worse, minlength=len(heights))
+        kept = np.bincount(best, minlength=len(heights)) > 0  # others support no direction at all
         if kept.all():
-            kept = (cost > variance) | (cost >= np.roll(cost, 1)) | (cost > np.roll(cost, -1))
-        if kept.all() or kept.sum() < 3:
+            rank = np.empty(len(cost), dtype=np.int64)
+            rank[np.argsort(cost, kind="stable")] = np.arange(len(cost))
+            cheapest = rank.copy()
+            np.minimum.at(cheapest, best, rank[second])
+            np.minimum.at(cheapest, second, rank[best])
+            kept = (cost > variance) | (cheapest < rank)
+        if kept.all() or kept.sum() <= u.shape[1]:
             break
         heights, vertices = heights[kept], vertices[kept]
     return vertices

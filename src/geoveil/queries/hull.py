@@ -17,11 +17,12 @@ from geoveil.mechanisms.mechanism import Floats
 from geoveil.noise import Source
 from geoveil.privacy import CGP, Guarantee, dist_inf
 from geoveil.privacy.metrics import distances
+from geoveil.queries.additive import additive
 from geoveil.queries.constants import lipschitz
 from geoveil.queries.nearest import search
 from geoveil.queries.points import identity
 from geoveil.queries.query import Answer, Query
-from geoveil.queries.summaries import additive, midrange
+from geoveil.queries.summaries import midrange
 
 __all__ = ["Hull", "HullAnswer", "probes"]
 
@@ -55,6 +56,7 @@ class Hull(Query):
     Center, radius, k searches and the release of the vertices compose to the guarantee.
     """
 
+    method: str = "paper"
     k: int | Literal["optimal", "authors"] = field(kw_only=True, default="optimal")
     share: float = field(kw_only=True, default=0.5)
     distinct: bool = field(kw_only=True, default=False)
@@ -63,6 +65,7 @@ class Hull(Query):
 
     name = "hull"
     kind = "body"
+    methods = ("paper", "best")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -153,7 +156,7 @@ class Hull(Query):
     def _vertex_noise(self, probed: int, found: int) -> Additive:
         """The noise on the vertices found: under dist_inf each at a k-th of the budget, as the paper has it."""
         spent = self._placing * found / probed if self.guarantee.metric == dist_inf else self._placing
-        return identity(spent, found, self.dimension)
+        return identity(spent, found, self.dimension, "paper")
 
     def _directions(self, radius: float) -> Floats:
         if self.k == "optimal":
@@ -172,7 +175,7 @@ class Hull(Query):
         k = _candidates(self.dimension)
         log = np.log(4 * (4 * self.n + 2) * k / self.beta)
         single = search(self._finding, 1, self.gamma0)
-        placed = identity(self._placing, 1, self.dimension)
+        placed = identity(self._placing, 1, self.dimension, "paper")
         growth = np.sqrt(k) if isinstance(self.guarantee, CGP) else k
         finding = (5 * log + np.sqrt(2 * log)) * single.scale * growth
         tail = self.beta / (2 * k)

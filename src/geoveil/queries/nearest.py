@@ -56,7 +56,6 @@ class Nearest(Query):
 
     name = "nearest"
     kind = "positions"
-    methods = ("paper", "best")
 
     def __post_init__(self) -> None:
         super().__post_init__()

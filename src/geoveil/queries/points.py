@@ -6,16 +6,17 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from geoveil.errors import IncompatibleGuarantees
-from geoveil.mechanisms import Additive, Copies, Gaussian, KNorm, Laplace, Mechanism
+from geoveil.mechanisms import Additive, Copies, KNorm, Laplace
 from geoveil.mechanisms.mechanism import Floats
 from geoveil.noise import Source
 from geoveil.privacy import CGP, GP, Guarantee, dist_1, dist_inf, exact
-from geoveil.queries.query import Answer, Query
+from geoveil.queries.additive import AdditiveQuery, additive
+from geoveil.queries.query import Answer
 
 __all__ = ["Points", "identity"]
 
 
-def identity(guarantee: Guarantee, count: int, dimension: int, method: str = "paper") -> Additive:
+def identity(guarantee: Guarantee, count: int, dimension: int, method: str = "best") -> Additive:
     """The noise for `count` points of a tuple in R^dimension, all different.
 
     Notes
@@ -27,8 +28,9 @@ def identity(guarantee: Guarantee, count: int, dimension: int, method: str = "pa
     split the budget, that of dist_1 gives every point the whole of it; that of dist_2 is the paper's.
     """
     under_inf = guarantee.metric == dist_inf
-    if isinstance(guarantee, CGP):
-        return Gaussian(guarantee, count * dimension, exact.root_up(count) if under_inf else 1.0)
+    constant = exact.root_up(count) if under_inf else 1.0
+    if method == "both" or isinstance(guarantee, CGP):
+        return additive(guarantee, count * dimension, constant, method)
     if not isinstance(guarantee, GP):
         raise IncompatibleGuarantees(f"{guarantee!r} is neither CGP nor GP.")
     if method == "best" and under_inf:
@@ -41,21 +43,16 @@ def identity(guarantee: Guarantee, count: int, dimension: int, method: str = "pa
 
 
 @dataclass(frozen=True)
-class Points(Query):
+class Points(AdditiveQuery):
     """Every point of the tuple, with noise."""
 
     name = "points"
     kind = "points"
-    methods = ("paper", "best")
 
     @cached_property
     def mechanism(self) -> Additive:
         """The noise on the whole tuple."""
         return identity(self.guarantee, self.n, self.dimension, self.method)
-
-    @property
-    def mechanisms(self) -> tuple[Mechanism, ...]:
-        return (self.mechanism,)
 
     def ask(self, x: Floats, source: Source) -> Answer:
         released = self.mechanism.sample(x, source)

@@ -37,11 +37,11 @@ class Query(ABC):
     n: int
     dimension: int
     guarantee: Guarantee
-    method: str = "paper"
+    method: str = "best"
 
     name: ClassVar[str]
     kind: ClassVar[Kind]
-    methods: ClassVar[tuple[str, ...]] = ("paper",)
+    methods: ClassVar[tuple[str, ...]] = ("best", "paper")
 
     def __post_init__(self) -> None:
         if self.method not in self.methods:
@@ -51,6 +51,11 @@ class Query(ABC):
     @abstractmethod
     def mechanisms(self) -> tuple[Mechanism, ...]:
         """What it runs, as far as that is known before the data is seen."""
+
+    @property
+    def also(self) -> Guarantee | None:
+        """A guarantee of the other notion that the answer carries besides."""
+        return None
 
     @abstractmethod
     def ask(self, x: Floats, source: Source) -> Answer:

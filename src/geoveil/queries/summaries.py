@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 
 from geoveil.errors import InvalidData
-from geoveil.mechanisms import Additive, Gaussian, Laplace, Lipschitz, Mechanism
+from geoveil.mechanisms import Additive, Lipschitz
 from geoveil.mechanisms.mechanism import Floats
 from geoveil.noise import Source
-from geoveil.privacy import CGP, GP, Guarantee
+from geoveil.queries.additive import AdditiveQuery, additive
 from geoveil.queries.constants import lipschitz
 from geoveil.queries.extent import diameter, enclosing_radius
-from geoveil.queries.query import Answer, Query
+from geoveil.queries.query import Answer
 
 __all__ = [
     "SUMMARIES",
@@ -32,18 +32,9 @@ __all__ = [
     "OwnQuery",
     "Radius",
     "RadiusOfGyration",
-    "additive",
     "extremes",
     "midrange",
 ]
-
-
-def additive(guarantee: Guarantee, dimension: int, constant: float) -> Additive:
-    """The paper's noise for a function with this constant into R^dimension: Gaussian for CGP, Laplace for GP."""
-    if isinstance(guarantee, CGP):
-        return Gaussian(guarantee, dimension, constant)
-    assert isinstance(guarantee, GP)
-    return Laplace(guarantee, dimension, constant)
 
 
 def extremes(x: Floats) -> Floats:
@@ -57,10 +48,8 @@ def midrange(x: Floats) -> Floats:
 
 
 @dataclass(frozen=True)
-class LipschitzQuery(Query):
-    """The value of a Lipschitz function of the tuple, plus noise for its constant: no method is better."""
-
-    methods = ("paper", "best")
+class LipschitzQuery(AdditiveQuery):
+    """The value of a Lipschitz function of the tuple, plus noise for its constant: the best is the paper's."""
 
     @abstractmethod
     def function(self, x: Floats) -> Any:
@@ -79,11 +68,7 @@ class LipschitzQuery(Query):
     @cached_property
     def mechanism(self) -> Additive:
         """The noise on the value."""
-        return additive(self.guarantee, self.size, self.constant)
-
-    @property
-    def mechanisms(self) -> tuple[Mechanism, ...]:
-        return (self.mechanism,)
+        return additive(self.guarantee, self.size, self.constant, self.method)
 
     def ask(self, x: Floats, source: Source) -> Answer:
         return self.finish(self.mechanism.sample(self.evaluate(x), source))

@@ -1,11 +1,12 @@
-"""The convex hull of points of the plane by its support function, not by its vertices."""
+"""The convex hull by its support function, not by its vertices."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -14,48 +15,70 @@ from geoveil.errors import InvalidParameter, NoErrorBound
 from geoveil.mechanisms import Additive, Gaussian, KNorm, Mechanism
 from geoveil.mechanisms.mechanism import Floats
 from geoveil.noise import Source
-from geoveil.privacy import CGP, GP, exact
-from geoveil.queries.convex import corners, directions, project, prune, shrink
+from geoveil.privacy import CGP, GP, Guarantee, exact
+from geoveil.queries.band import between, certain
+from geoveil.queries.convex import coarser, corners, directions, fitted, prune, segmented, shortened
 from geoveil.queries.extent import hull_points
+from geoveil.queries.hull import Hull, probes
 from geoveil.queries.query import Answer, Query
+from geoveil.queries.solid import cosine, intersection, kriged, tightened
 
-__all__ = ["SupportHull", "SupportHullAnswer", "support_squared"]
+__all__ = ["HalfSpaces", "SupportHull", "SupportHullAnswer", "best_hull", "support_squared"]
 
-#: Under CGP noise is white over directions: their number is a resolution, and pruning makes more of them needless.
-_DIRECTIONS = 256
-#: A public guess of how far a tuple extends, in metres, for the number of directions under pure GP.
+#: Under CGP noise is white over directions: their number is a resolution. Few will do while noise limits.
+_FEW, _MANY = 96, 4096
+#: The same above the plane: 294 directions in three dimensions, 216 in four, 160 in five, the axes above.
+_GRID = 300
+#: A public guess of how far a tuple extends, in metres, for the number of directions.
 _EXTENT = 30_000.0
-#: Vertices are pruned where the radius is so many times the noise of a harmonic.
-_CLEAR = 50.0
+#: Where the radius is so many times the noise of a harmonic, vertices are pruned, and where it is so many times, noise
+#: is so small that they are all there is to find.
+_CLEAR, _SHARP = 50.0, 1500.0
 
 
-def support_squared(k: int, n: int, metric: str) -> Fraction | float:
-    """The square of the Lipschitz constant of k values of the support function of n points, k even.
+def support_squared(k: int, n: int, metric: str, dimension: int = 2) -> Fraction:
+    """The square of the Lipschitz constant of k values of the support function of n points.
 
     Notes
     -----
-    Value j moves by ⟨v_i, u_j⟩ with the point i that supports direction j. Under dist_inf the square is at most k; for
-    few points each supports an arc of directions, and Σcos² over n equal arcs is ½(k + n·sin(2π/n)/sin(2π/k)). Under
-    dist_2 and dist_1 one point alone moves, and of two opposite directions it supports one: k/4; both if n = 1: k/2.
+    Directions come in opposite pairs with Σ uuᵀ = (k/d)·I. Value j moves by ⟨v_i, u_j⟩ with the point i that supports
+    direction j. Under dist_inf the square is at most k; in the plane, for few points, each supports an arc of
+    directions, and Σcos² over n equal arcs is ½(k + n·sin(2π/n)/sin(2π/k)). Under dist_2 and dist_1 one point alone
+    moves, and of two opposite directions it supports one: k/(2d); both if n = 1: k/d.
     """
+    rounding = 1 + Fraction(1, 2**40)
     if n == 1:
-        return Fraction(k, 2)
+        return Fraction(k, dimension) * rounding
     if metric != "inf":
-        return Fraction(k, 4)
-    if n < k:
+        return Fraction(k, 2 * dimension) * rounding
+    if dimension == 2 and n < k:
         arcs = (k + n * math.sin(2 * math.pi / n) / math.sin(2 * math.pi / k)) / 2
-        return min(float(k), arcs * (1 + 1e-12))
+        return min(Fraction(k), Fraction(arcs) * rounding)
     return Fraction(k)
+
+
+def best_hull(n: int, dimension: int, guarantee: Guarantee, method: str = "best", **options: Any) -> Query:
+    """The hull by its support function, or by points near the boundary where directions are too coarse for that."""
+    query = SupportHull(n, dimension, guarantee, method, **options)
+    return Hull(n, dimension, guarantee, method) if query.coarse and query.k == "optimal" else query
+
+
+class HalfSpaces(NamedTuple):
+    """The body of all z with ⟨z, directions[j]⟩ ≤ offsets[j]; each is attained."""
+
+    directions: Floats
+    offsets: Floats
 
 
 @dataclass(frozen=True)
 class SupportHull(Query):
-    """The convex polygon that fits noisy values of the support function in k public directions.
+    """The convex body that fits noisy values of the support function in k public directions.
 
     Parameters
     ----------
-    k : int, optional
-        How many directions, even; by default from the budget and, under GP, the extent.
+    k : int or "optimal"
+        How many directions, even; by default from the budget and the extent. Above the plane they come in
+        grids of 2d·m^(d-1): the largest of at most k is taken.
     extent : float
         A public guess of the tuple's extent in metres; a wrong one costs accuracy, never privacy.
 
@@ -63,11 +86,11 @@ class SupportHull(Query):
     -----
     h_u(x) = max_i ⟨x_i, u⟩ is 1-Lipschitz for every direction u, so the vector of k values is √k-Lipschitz: Gaussian
     noise of variance k/(2ρ) each is ρ-CGP. All values move by at most dist(x, x') at once, so the K-norm mechanism of
-    the cube is ε-GP. All else, the projection on support functions, smoothing and pruning, is post-processing.
+    the cube is ε-GP. All else, smoothing, the projection on support functions and pruning, is post-processing.
     """
 
     method: str = "best"
-    k: int | None = field(kw_only=True, default=None)
+    k: int | Literal["optimal"] = field(kw_only=True, default="optimal")
     extent: float = field(kw_only=True, default=_EXTENT)
 
     name = "hull"
@@ -76,35 +99,45 @@ class SupportHull(Query):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.dimension != 2:
-            raise InvalidParameter(
-                "method", self.method, '"paper" unless the points are in the plane', 'Use method="paper".'
-            )
+        if self.dimension < 2:
+            raise InvalidParameter("x", (self.n, self.dimension), "points in 2 or more dimensions", "Use bounds(x).")
         checks.positive("extent", self.extent)
-        if self.k is not None:
-            checks.count("k", self.k, low=4, remedy="It is an even number of directions; leave it out.")
+        if not isinstance(self.k, str) or self.k != "optimal":
+            checks.count(
+                "k", self.k, low=2 * self.dimension, remedy="It is an even number of directions; leave it out."
+            )
             if self.k % 2:
                 raise InvalidParameter("k", self.k, "even", "Opposite directions come in pairs.")
         self.mechanism  # noqa: B018 - refuses budgets without noise
 
     @cached_property
+    def directions(self) -> Floats:
+        """Unit vectors in opposite pairs, from public facts; above the plane a grid on a cube."""
+        if not isinstance(self.k, str):
+            wanted = self.k
+        elif not isinstance(self.guarantee, CGP):
+            # Under pure GP noise grows with the number of directions.
+            grown = 16 * (float(self.guarantee.budget) * self.extent / 70) ** 0.4
+            wanted = int(2 * min(max(round(grown / 2), 6), _MANY // 2))
+        elif self.dimension == 2:
+            wanted = _FEW if math.sqrt(self.guarantee.rho) * self.extent < 1000 else _MANY
+        else:
+            wanted = _GRID
+        return directions(wanted) if self.dimension == 2 else shortened(probes(wanted, self.dimension))
+
+    @property
     def resolution(self) -> int:
-        """The number of directions, from public facts."""
-        if self.k is not None:
-            return self.k
-        if isinstance(self.guarantee, CGP):
-            return _DIRECTIONS
-        # Under pure GP noise grows with the number of directions.
-        wanted = 16 * (float(self.guarantee.budget) * self.extent / 70) ** 0.4
-        return int(2 * min(max(round(wanted / 2), 6), 128))
+        """The number of directions."""
+        return len(self.directions)
 
     @cached_property
     def mechanism(self) -> Additive:
         """The noise on the values of the support function."""
         k, guarantee = self.resolution, self.guarantee
         if isinstance(guarantee, CGP):
-            square = support_squared(k, self.n, guarantee.metric.name)
-            return Gaussian(guarantee, k, exact.root_up(Fraction(square)))
+            return Gaussian(
+                guarantee, k, exact.root_up(support_squared(k, self.n, guarantee.metric.name, self.dimension))
+            )
         assert isinstance(guarantee, GP)
         return KNorm(guarantee, k, 1)
 
@@ -120,19 +153,38 @@ class SupportHull(Query):
         k = self.resolution
         return self.mechanism.scale**2 * (k + 1) * (k + 2) / 3
 
-    def ask(self, x: Floats, source: Source) -> SupportHullAnswer:
-        true = (hull_points(x) @ directions(self.resolution).T).max(axis=0)
-        noisy = self.mechanism.sample(true[:, None], source)[:, 0]
-        vertices = self.fit(noisy)
-        return SupportHullAnswer(self, vertices, self.mechanisms, coords=vertices, support=noisy)
+    @property
+    def coarse(self) -> bool:
+        """Whether noise is so small that the directions, few as they must be above the plane, miss more than it."""
+        return self.dimension > 2 and math.sqrt(self.variance) < self.extent / 150
 
-    def fit(self, noisy: Floats) -> Floats:
-        """The vertices of the polygon that a noisy support function stands for."""
-        h = project(shrink(noisy, self.variance))
-        vertices = corners(h)
-        if float(h.mean()) > _CLEAR * math.sqrt(2 * self.variance / self.resolution):
-            vertices = prune(vertices, noisy, self.variance)
-        return vertices
+    def ask(self, x: Floats, source: Source) -> SupportHullAnswer:
+        true = (hull_points(x) @ self.directions.T).max(axis=0)
+        noisy = self.mechanism.sample(true[:, None], source)[:, 0]
+        # Far from the origin rounding would count as noise does.
+        place = self.dimension / len(noisy) * (noisy @ self.directions)
+        value = self.fit(noisy - self.directions @ place)
+        if isinstance(value, HalfSpaces):
+            value = HalfSpaces(self.directions, value.offsets + self.directions @ place)
+            return SupportHullAnswer(self, value, self.mechanisms, support=noisy)
+        return SupportHullAnswer(self, value + place, self.mechanisms, coords=value + place, support=noisy)
+
+    def fit(self, noisy: Floats) -> Floats | HalfSpaces:
+        """The body that a noisy support function stands for: its vertices, or half-spaces above five dimensions."""
+        u, variance = self.directions, self.variance
+        clear = float(noisy.mean()) / math.sqrt(2 * variance / len(u))
+        if self.dimension > 2:
+            h = kriged(noisy, u, variance)
+            if self.dimension > 5:
+                return HalfSpaces(u, tightened(u, h))
+            vertices = intersection(u, h)
+        elif clear > _SHARP:
+            return segmented(noisy, u, variance)
+        else:
+            if len(u) > 2 * _FEW:
+                noisy, variance, u = coarser(noisy, _FEW), variance * _FEW / len(u), directions(_FEW)
+            vertices = corners(fitted(noisy, variance))
+        return prune(vertices, u, noisy, variance) if clear > _CLEAR else vertices
 
     def error(self, beta: float, *, each: bool = False) -> float:
         """Not known before the values are released; ask the answer."""
@@ -158,15 +210,46 @@ class SupportHullAnswer(Answer):
 
         Notes
         -----
-        With probability 1-β all noises are at most t. Then the polygon's support function is off by at most
-        T = t + max_j |ĥ_j - y_j| in every direction asked, and by T/cos(π/k) + (ω/2)·tan(π/k) in any other, where the
-        diameter ω is at most max_j(y_j + y_{j+k/2} + 2t)/cos(π/k).
+        In the plane: averages of the released values over arcs of many widths bound the true support function on both
+        sides, all at once with probability 1-β, and the polygon cannot be farther from a body between the bounds than
+        from the farthest such body (see `band`). If there is none, more noise than that was drawn: the bound for a
+        smaller β holds as well. It does so, too, where β is above a tenth.
+
+        Above the plane: all noises are at most t. Let T = t + max_j |ĥ_j - y_j|, and let every unit vector v be within
+        the chord c = √(2-2κ) of some u_j, κ = cos of the angle. With w = v - u_j, h(v) - ĥ(v) ≤ h(u_j) + h(w) - ĥ(u_j)
+        + ĥ(-w), and likewise with h and ĥ exchanged: at most T + c·(R + R̂). R and R̂, the reaches of both bodies from
+        the origin, moved to where the values say the middle is, are at most max_j(y_j + t)/κ and max_j(ĥ_j)/κ.
         """
-        query, k = self.query, len(self.support)
+        checks.beta(beta)
+        query = self.query
         assert isinstance(query, SupportHull)
-        t = query.mechanism.error(beta, blocks=k)
-        fitted = (self.value @ directions(k).T).max(axis=0)
-        off = t + float(np.abs(fitted - self.support).max())
-        widths = self.support + np.roll(self.support, k // 2) + 2 * t
-        diameter = max(float(widths.max()), 0.0) / math.cos(math.pi / k)
-        return off / math.cos(math.pi / k) + diameter / 2 * math.tan(math.pi / k)
+        u = query.directions
+        place = query.dimension / len(u) * (self.support @ u)
+        y = self.support - u @ place
+        if query.dimension == 2:
+            beta = min(beta, 0.1)
+            while (bound := between(self.value - place, *certain(y, partial(_reach, query.mechanism, beta)))) is None:
+                beta /= 10
+            return bound
+        t = query.mechanism.error(beta, blocks=len(u))
+        reached = self.value.offsets if isinstance(self.value, HalfSpaces) else (self.value @ u.T).max(axis=0)
+        h = reached - u @ place
+        kappa = cosine(u)
+        reaches = float((y + t).max() + h.max()) / kappa
+        return t + float(np.abs(h - y).max()) + math.sqrt(2 - 2 * kappa) * reaches
+
+
+def _reach(mechanism: Additive, beta: float, weights: Floats, count: int) -> float:
+    """What the noise of an average is at most, with probability 1-β for all of so many at once.
+
+    Noise of the K-norm mechanism of the cube is r times independent uniform variables on [-1, 1], each sub-Gaussian
+    with variance 1/3; half of β is for r.
+    """
+    from scipy.special import gammainccinv, ndtri
+
+    if isinstance(mechanism, Gaussian):
+        return mechanism.scale * float(np.linalg.norm(weights) * -ndtri(beta / count))
+    r = mechanism.scale * float(gammainccinv(mechanism.dimension + 1, beta / 2))
+    return r * min(
+        float(np.abs(weights).sum()), float(np.linalg.norm(weights)) * math.sqrt(2 / 3 * math.log(2 * count / beta))
+    )

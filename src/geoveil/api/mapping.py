@@ -1,0 +1,298 @@
+"""Released points on a public map: where they are to be expected, and how many of them where."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from geoveil.api.processing import metres, moved, persons
+from geoveil.errors import InvalidData, InvalidParameter
+from geoveil.geo.systems import metres_per_unit
+from geoveil.mechanisms import Copies, Gaussian, KNorm, Laplace, Mechanism
+from geoveil.postprocess import deconvolution, remapping
+from geoveil.postprocess.grid import Grid
+from geoveil.postprocess.kernels import Noise, Noisy
+from geoveil.privacy import Guarantee, total
+from geoveil.queries import Answer
+from geoveil.release import Release
+
+__all__ = ["Grid", "HeatMap", "density", "remap"]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class HeatMap(Release):
+    """A release whose value is the expected number of points in each cell of a grid.
+
+    Parameters
+    ----------
+    grid : Grid
+        Its cells, in the units of the coordinate system.
+    """
+
+    grid: Grid = field(kw_only=True)
+
+
+def remap(
+    release: Release, prior: Any, *, weights: Any = None, to: Literal["mean", "place"] = "mean", by: Any = None
+) -> Release:
+    """Move released points to where, under a public prior, their true places are to be expected, for free.
+
+    Parameters
+    ----------
+    release : Release
+        Of `points`, with noise that is independent on each point.
+    prior : Grid, (m, d) array, GeoSeries or GeoDataFrame of Points, or what `density` gave
+        Where true points can be: anywhere in the cells of a grid, or at single places. In the coordinate system of
+        the release, and known without looking at the data.
+    weights : array, optional
+        How likely each cell or place is, in any unit: of the grid's shape, or m numbers. Equally likely by default.
+    to : {"mean", "place"}
+        The posterior mean; or that of the prior's places (of a grid, the cells' centres) with the least expected
+        square distance.
+    by : array of labels, optional
+        Whose point each is, as it was given to `points`. Needed only where persons' noises differ; a frame released
+        by one of its columns knows.
+
+    Returns
+    -------
+    Release
+        With the same guarantee; under the heat map of other releases, with the sum of both, or the largest sum of any
+        person if both know their persons. No theorem bounds its error; `expected_error()` is the root mean square
+        error if true points do come from the prior.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geoveil as gv
+    >>> stations = np.array([[0.0, 0.0], [900.0, 0.0], [300.0, 800.0]])
+    >>> released = gv.points([[900.0, 0.0]], rho=1e-4, rng=np.random.default_rng(1))
+    >>> gv.remap(released, stations, to="place").value
+    array([[900.,   0.]])
+    >>> gv.remap(released, gv.Grid((0, 0, 1000, 1000), cell=500)).guarantee
+    CGP(rho=0.0001)
+    """
+    released = _noisy(release, by, "Remap first, then clamp.")
+    if to not in ("mean", "place"):
+        raise InvalidParameter("to", to, "'mean' or 'place'", 'to="mean" has the least error.')
+    dimension = released.points.shape[1]
+    promised, known = release.promised, "a public prior"
+    if isinstance(prior, HeatMap):
+        if weights is not None:
+            raise InvalidParameter("weights", weights, "left out with a heat map", "Its counts are the weights.")
+        if prior.crs != release.crs:
+            raise InvalidData(
+                "prior", prior.crs, f"in the release's system, {release.crs}", "Make it from such points."
+            )
+        # A map made of this very release says nothing new about anyone.
+        if prior.answers is not release.answers:
+            promised = _together([release, prior])
+        prior, weights, known = prior.grid, prior.value, "a released heat map"
+    if isinstance(prior, Grid):
+        if dimension != 2:
+            raise InvalidData("prior", prior, f"{dimension}-dimensional places", "A grid is in the plane.")
+        grid = prior.scaled(metres(release))
+        likely = _weights(weights, grid.shape)
+        places = grid.centers.reshape(-1, 2)
+        found = remapping.over_cells(released, grid, likely)
+        size = f"{likely.size} cells"
+    else:
+        places = _places(prior, release, dimension)
+        likely = _weights(weights, (len(places),))
+        found = remapping.over_places(released, places, likely)
+        size = f"{likely.size} places"
+    if to == "place":
+        found = remapping.choose(found, places, likely.ravel())
+    step = f"remapped to the {'posterior mean' if to == 'mean' else 'best place'} under {known} of {size}"
+    result = moved(release, found.mean, step, bounded=False, expected=float(np.sqrt(found.variance.mean())))
+    return replace(result, promised=promised)
+
+
+def density(releases: Release | Sequence[Release], grid: Grid, *, by: Any = None) -> HeatMap:
+    """A heat map of the true points, from released ones, for free: the known noise is taken off again.
+
+    Parameters
+    ----------
+    releases : Release or sequence of Release
+        Of `points` in the plane, with noise that is independent on each point; all in one coordinate system.
+    grid : Grid
+        In that system.
+    by : array of labels, optional
+        For one release: whose point each is, as it was given to `points`. Needed only where persons' noises differ;
+        a frame released by one of its columns knows.
+
+    Returns
+    -------
+    HeatMap
+        A release; its value is the expected number of true points in each cell, rows from south to north. True points
+        may lie outside the grid, so they add up to at most all. Of one release it has the guarantee. Of several it
+        has their sum, as the same person may be in all; if all know their persons, the largest sum of any person.
+
+    Notes
+    -----
+    Expectation-maximisation (Richardson and Lucy), stopped where two halves of the released points predict each other
+    best; which half a point is in goes by its position. Cells much smaller than the noise cannot be told apart, and
+    with few points the map stays blurred.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geoveil as gv
+    >>> rng = np.random.default_rng(1)
+    >>> homes = rng.normal([1000.0, 1000.0], 100.0, size=(20_000, 2))
+    >>> released = gv.points(homes, by=np.arange(20_000), rho=5e-6, rng=rng)
+    >>> grid = gv.Grid((0, 0, 2000, 2000), cell=200)
+    >>> heat, truth = gv.density(released, grid), grid.count(homes)
+    >>> bool(abs(heat.value - truth).sum() < 0.5 * abs(grid.count(released.value) - truth).sum())
+    True
+    >>> heat.guarantee
+    CGP(rho=5e-06)
+    """
+    if not isinstance(grid, Grid):
+        raise InvalidParameter("grid", grid, "a Grid", "Use gv.Grid(bounds, cell=...).")
+    several = [releases] if isinstance(releases, Release) else list(releases)
+    if not several or not all(isinstance(release, Release) for release in several):
+        raise InvalidData("releases", releases, "a Release or a sequence of them", "Use gv.points.")
+    if by is not None and len(several) > 1:
+        raise InvalidParameter("by", by, "left out with several releases", "Release frames by one of their columns.")
+    if len({release.id for release in several}) < len(several):
+        raise InvalidData("releases", releases, "different from one another", "Give each of them once.")
+    first = several[0]
+    noisy = [_noisy(release, by, "Give what gv.points returned.") for release in several]
+    if any(part.points.shape[1] != 2 for part in noisy) or any(release.crs != first.crs for release in several):
+        raise InvalidData("releases", releases, "in the plane, in one coordinate system", "Reproject points first.")
+    whose, answers = (first.by, first.answers) if len(several) == 1 else _merged(several)
+    return HeatMap(
+        deconvolution.deconvolve(noisy, grid.scaled(metres(first))),
+        answers=answers,
+        n=sum(release.n for release in several),
+        crs=first.crs,
+        by=whose,
+        inexact="; ".join(dict.fromkeys(release.inexact for release in several if release.inexact)),
+        processed=(f"deconvolved to a heat map of {grid.shape[0]} by {grid.shape[1]} cells",),
+        bounded=False,
+        promised=first.promised if len(several) == 1 else _together(several),
+        grid=grid,
+    )
+
+
+def _noisy(release: Any, by: Any, remedy: str) -> Noisy:
+    """The released points with what is known of their noise; refused where that is not independent on each point."""
+    if not isinstance(release, Release) or release.query != "points" or release.coords is None:
+        raise InvalidData("release", release, "of points", "Use gv.points.")
+    if release.processed:
+        raise InvalidData("release", repr(release), "as it was released", remedy)
+    # Answers of persons with equally many points are one.
+    noises = {id(a): _noise(a.mechanisms[0], a.query.n) for a in {id(a): a for a in release.answers}.values()}
+    scales = np.array([noises[id(answer)][1] for answer in release.answers])
+    # Labels that nobody needs are not asked for, but looked at if they are given.
+    alike = by is None and (scales == scales[0]).all()
+    scale = np.full(release.n, scales[0]) if alike else scales[persons(release, by)]
+    return Noisy(release.coords, noises[id(release.answers[0])][0], scale)
+
+
+def _noise(mechanism: Mechanism, n: int) -> tuple[Noise, float]:
+    if isinstance(mechanism, Gaussian):
+        return "gaussian", mechanism.scale
+    # The K-norm of one point is its length.
+    if isinstance(mechanism, Copies) or (isinstance(mechanism, (Laplace, KNorm)) and n == 1):
+        return "laplace", mechanism.scale
+    raise InvalidData(
+        "release",
+        f"{type(mechanism).__name__} noise on {n} points together",
+        "with noise that is independent on each point",
+        'Use gv.points(x, rho=...), or gv.points(x, epsilon=..., method="paper"), or one point for each person.',
+    )
+
+
+def _weights(weights: Any, shape: tuple[int, ...]) -> Floats:
+    """How likely each cell or place is."""
+    if weights is None:
+        return np.ones(shape)
+    try:
+        likely = np.asarray(weights, dtype=float)
+    except (TypeError, ValueError):
+        likely = np.empty(())
+    if likely.shape != shape:
+        raise InvalidParameter(
+            "weights", getattr(weights, "shape", weights), f"of shape {shape}", "Give one for each cell or place."
+        )
+    if not (np.isfinite(likely) & (likely >= 0)).all() or not likely.any():
+        raise InvalidParameter(
+            "weights", weights, "finite and not negative, with one at least positive", "0 rules a place out."
+        )
+    return likely
+
+
+def _places(prior: Any, release: Release, dimension: int) -> Floats:
+    """The places of a prior, in metres."""
+    unit = metres(release)
+    if hasattr(prior, "geometry") and hasattr(prior, "crs"):
+        import shapely
+
+        if prior.crs is None and release.crs is not None:
+            raise InvalidData("prior.crs", None, "known, as the release's is", "Say which it is with set_crs(...).")
+        if release.crs is not None:
+            prior = prior.to_crs(release.crs)
+        elif prior.crs is not None:
+            unit = metres_per_unit(prior.crs)
+        geometry = np.asarray(prior.geometry.array)
+        if (shapely.get_type_id(geometry) != 0).any() or shapely.is_empty(geometry).any():
+            raise InvalidData("prior", prior.geom_type.unique().tolist(), "of Points", "Use representative_point().")
+        prior = shapely.get_coordinates(geometry)
+    try:
+        places = np.asarray(prior, dtype=float) * unit
+    except (TypeError, ValueError):
+        places = np.empty(())
+    if places.ndim != 2 or places.shape[1] != dimension or len(places) == 0 or not np.isfinite(places).all():
+        raise InvalidData(
+            "prior",
+            getattr(prior, "shape", prior),
+            f"a Grid, an (m, {dimension}) array of finite coordinates, a frame of Points, or what gv.density gave",
+            "Give at least one place.",
+        )
+    return places
+
+
+def _together(releases: Sequence[Release]) -> Guarantee:
+    """What several releases promise together: their sum; if all know their persons, the largest of any person."""
+    whole: Guarantee = total(releases)
+    if any(release.by is None for release in releases):
+        return whole
+    known: dict[Hashable, int] = {}
+    for i, release in enumerate(releases):
+        for person in release.by:
+            known[person] = known.get(person, 0) | 1 << i
+    sums: list[Guarantee] = [
+        total(release for i, release in enumerate(releases) if held >> i & 1) for held in set(known.values())
+    ]
+    return max(sums, key=lambda guarantee: guarantee.budget)
+
+
+def _merged(releases: Sequence[Release]) -> tuple[Any, tuple[Answer, ...]]:
+    """The persons of several releases, and for each what was run about them; no persons where some are unknown."""
+    import pandas as pd
+
+    if any(release.by is None for release in releases):
+        # Of persons with equal noise one stands for all.
+        return None, (
+            _joint([answer for release in releases for answer in {id(a): a for a in release.answers}.values()]),
+        )
+    about: dict[Hashable, list[Answer]] = {}
+    for release in releases:
+        for person, answer in zip(release.by, release.answers, strict=True):
+            about.setdefault(person, []).append(answer)
+    keys = {person: tuple(map(id, found)) for person, found in about.items()}
+    shared = {keys[person]: found for person, found in about.items()}
+    joint = {key: _joint(found) for key, found in shared.items()}
+    index = pd.Index(list(about), name=releases[0].by.name, tupleize_cols=False)
+    return index, tuple(joint[key] for key in keys.values())
+
+
+def _joint(answers: Sequence[Answer]) -> Answer:
+    return Answer(answers[0].query, None, tuple(mechanism for answer in answers for mechanism in answer.mechanisms))

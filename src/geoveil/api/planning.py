@@ -1,0 +1,208 @@
+"""What a budget buys, before any data is touched."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from geoveil import checks
+from geoveil.api.ask import budget
+from geoveil.errors import InvalidParameter, NoErrorBound
+from geoveil.mechanisms import Lipschitz
+from geoveil.noise import rehearsal
+from geoveil.privacy import CGP, GP, Guarantee, Metric, exact
+from geoveil.privacy.exact import Number
+from geoveil.queries import SUMMARIES, Distance, FirstWithin, Hull, Nearest, OwnQuery, Points, Query, best_hull
+
+__all__ = ["Plan", "plan"]
+
+#: The logarithm of the largest ε that plans look at: noise of millimetres.
+_FARTHEST = 9.0
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A question that has not been asked yet: what it would cost, and how wrong it would be.
+
+    Parameters
+    ----------
+    question : str
+        Its name.
+    guarantee : CGP or GP
+        What it would promise, and cost.
+    error : float
+        With probability 1-β the error is at most this, in metres.
+    beta : float
+        β.
+    assumes : str
+        What the error depends on besides; empty if it is the release's own bound.
+    """
+
+    question: str
+    guarantee: Guarantee
+    error: float
+    beta: float
+    assumes: str = ""
+
+    def __str__(self) -> str:
+        text = (
+            f"{self.question} under {self.guarantee}: at most {self.error:.6g} m with probability {1 - self.beta:.6g}"
+        )
+        return f"{text}, {self.assumes}" if self.assumes else text
+
+
+def plan(
+    question: str,
+    *,
+    n: int,
+    error: float | None = None,
+    rho: Number | CGP | None = None,
+    epsilon: Number | GP | None = None,
+    beta: float = 0.05,
+    notion: str = "CGP",
+    metric: str | Metric | None = None,
+    method: str = "best",
+    dimension: int = 2,
+    each: bool = False,
+    **options: Any,
+) -> Plan:
+    """Say what error a budget gives, or what budget an error takes, before any data is touched.
+
+    Parameters
+    ----------
+    question : str
+        The name of a question: "points", "nearest", "hull", "mean", ...
+    n : int
+        How many points one person has.
+    error : float, optional
+        The error wanted, in metres. Give this, `rho` or `epsilon`.
+    rho, epsilon : optional
+        The budget, as for the question itself.
+    beta : float
+        The probability that the error is larger.
+    notion : {"CGP", "GP"}
+        What to plan for where `error` is given.
+    metric, method : optional
+        As for the question itself.
+    dimension : int
+        Of the points.
+    each : bool
+        The error of any one point instead of the largest, as in `Release.error`.
+    **options
+        What the question itself takes: `k`, `locations`, `extent`, `lipschitz`, `size`, ...
+
+    Returns
+    -------
+    Plan
+        Its `error` is exactly that of the release. A hull's depends on what is released: its plan is for a regular
+        hexagon (above the plane a cross-polytope) that extends over `extent` metres.
+
+    Examples
+    --------
+    >>> import geoveil as gv
+    >>> gv.plan("nearest", n=20_000, k=10, error=300).guarantee
+    CGP(rho=0.0128301)
+    >>> round(gv.plan("nearest", n=20_000, k=10, rho=1e-2).error)
+    340
+    >>> print(gv.plan("hull", n=20_000, rho=5e-5, extent=50_000))       # doctest: +ELLIPSIS
+    hull under 5e-05-CGP per m² under dist_inf: at most 3... m with probability 0.95, for points that extend over 50 km
+    """
+    checks.count("n", n, low=1, remedy="It is how many points one person has.")
+    checks.count("dimension", dimension, low=1, remedy="It is 2 for places on a map.")
+    checks.beta(beta)
+    extent = options.get("extent", 30_000.0)
+    make = _maker(question, n, dimension, method, options)
+
+    def foreseen(guarantee: Guarantee) -> float:
+        query = make(guarantee)
+        try:
+            return query.error(beta, each=each)
+        except NoErrorBound:
+            answer = query.ask(_reference(dimension, extent), rehearsal())
+            return answer.error(beta, each=each)
+
+    if error is None:
+        promised = budget(rho, epsilon, metric)
+    elif rho is not None or epsilon is not None:
+        raise InvalidParameter("error", error, "left out beside rho or epsilon", "Give one of the three.")
+    else:
+        checks.positive("error", error)
+        if notion not in ("CGP", "GP"):
+            raise InvalidParameter("notion", notion, "'CGP' or 'GP'", "CGP is the default.")
+        unit = CGP(rho=1, metric=metric or "inf") if notion == "CGP" else GP(epsilon=1, metric=metric or "inf")
+        promised = _least(foreseen, unit, error)
+    assumes = f"for points that extend over {extent / 1000:g} km" if question == "hull" else ""
+    return Plan(question, promised, foreseen(promised), beta, assumes)
+
+
+def _maker(
+    question: str, n: int, dimension: int, method: str, options: dict[str, Any]
+) -> Callable[[Guarantee], Query]:
+    """Builds the question for a guarantee."""
+    origin = np.zeros(dimension)
+    kinds: dict[str, Callable[..., Query]] = {
+        **SUMMARIES,
+        "points": Points,
+        "nearest": lambda *args, **more: Nearest(*args, p=origin, **more),
+        "first_within": lambda *args, **more: FirstWithin(*args, p=origin, radius=more.pop("radius", 1.0), **more),
+        "distance": lambda *args, **more: Distance(*args, measure=_nowhere, **more),
+        "hull": _paper_hull if method == "paper" else best_hull,
+        "answer": _own,
+    }
+    if question not in kinds:
+        raise InvalidParameter("question", question, ", ".join(sorted(kinds)), "It is the name of the function.")
+    try:
+        return lambda guarantee: kinds[question](n, dimension, guarantee, method, **options)
+    except TypeError as problem:
+        raise TypeError(f"{question} does not take this: {problem}") from None
+
+
+def _paper_hull(*args: Any, extent: float = 0.0, **options: Any) -> Query:
+    """The paper's hull finds out by itself how far the points extend."""
+    return Hull(*args, **options)
+
+
+def _own(*args: Any, lipschitz: float, size: int = 1) -> Query:
+    n, dimension, guarantee, method = args
+    return OwnQuery(
+        n, dimension, guarantee, method, own=Lipschitz(_nowhere, lipschitz, guarantee.metric), numbers=size
+    )
+
+
+def _nowhere(x: Any) -> Any:
+    raise TypeError("A plan has no data.")
+
+
+def _reference(dimension: int, extent: float) -> Any:
+    """A body of this diameter, as the plan of a hull takes it to be."""
+    if dimension == 2:
+        angle = 0.1 + np.pi / 3 * np.arange(6)
+        return extent / 2 * np.column_stack([np.cos(angle), np.sin(angle)])
+    return extent / 2 * np.concatenate([np.eye(dimension), -np.eye(dimension)])
+
+
+def _least(foreseen: Callable[[Guarantee], float], unit: Guarantee, error: float) -> Guarantee:
+    """The least budget, to six digits, whose error is at most this.
+
+    Errors are proportional to the noise, so one step finds it; a hull's is not quite, and is found to a hundredth.
+    """
+    step, log_budget = math.inf, 0.0
+    for _ in range(12):
+        step = unit.power * math.log(foreseen(_budget(unit, log_budget, error)) / error)
+        log_budget += step
+        if abs(step) < 0.01:
+            break
+    while foreseen(_budget(unit, log_budget, error)) > error:
+        log_budget += max(abs(step), 1e-9)
+    return _budget(unit, log_budget, error)
+
+
+def _budget(unit: Guarantee, log_budget: float, error: float) -> Guarantee:
+    if log_budget > _FARTHEST * unit.power:
+        remedy = "Noise is not all of a hull's error: few directions miss something, too. Plan for another error."
+        raise InvalidParameter("error", error, "such that some budget gives it", remedy)
+    return unit.with_budget(exact.to_budget("error", exact.rounded_up(math.exp(log_budget))))

@@ -1,0 +1,140 @@
+"""A regular grid of square cells over a public box: where a heat map or a prior lives."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from geoveil import checks
+from geoveil.errors import InvalidData, InvalidParameter
+
+__all__ = ["Grid"]
+
+Floats = NDArray[np.float64]
+
+#: Cells of a grid: maps of more would not fit beside their kernels.
+MOST_CELLS = 2**24
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Square cells over a public box, in rows from south to north and columns from west to east.
+
+    Parameters
+    ----------
+    bounds : (float, float, float, float)
+        The box: west, south, east, north, in the units of the release's coordinate system (metres for arrays). Choose
+        it from public knowledge of the area, never from the data.
+    cell : float
+        The side of a cell, in the same units. Where the box is no whole number of cells, the last ones stick out of
+        it to the east and the north.
+
+    Examples
+    --------
+    >>> import geoveil as gv
+    >>> grid = gv.Grid((0, 0, 1000, 500), cell=250)
+    >>> grid.shape
+    (2, 4)
+    >>> grid.centers[0, :2]
+    array([[125., 125.],
+           [375., 125.]])
+    >>> grid.count([[10, 10], [20, 20], [990, 490], [5000, 0]])
+    array([[2, 0, 0, 0],
+           [0, 0, 0, 1]])
+    """
+
+    bounds: tuple[float, float, float, float]
+    cell: float
+
+    def __post_init__(self) -> None:
+        cell = checks.positive("cell", self.cell, remedy="Give the side of a cell, for example 500.0.")
+        try:
+            west, south, east, north = (float(end) for end in self.bounds)
+        except (TypeError, ValueError):
+            west = south = east = north = math.nan
+        if not (-math.inf < west < east < math.inf and -math.inf < south < north < math.inf):
+            raise InvalidParameter(
+                "bounds", self.bounds, "(west, south, east, north), finite and in this order", "Give a public box."
+            )
+        object.__setattr__(self, "bounds", (west, south, east, north))
+        object.__setattr__(self, "cell", cell)
+        sides = (north - south) / cell, (east - west) / cell
+        if not max(sides) * max(min(sides), 1) <= MOST_CELLS:
+            raise InvalidParameter(
+                "cell",
+                cell,
+                f"so large that there are at most {MOST_CELLS} cells",
+                "Give larger cells or a smaller box.",
+            )
+        if west + cell == west or south + cell == south:
+            raise InvalidParameter("cell", cell, "large enough to be told apart in the box", "Give larger cells.")
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        west, south, east, north = self.bounds
+        # A box of 0.3 by cells of 0.1 has three of them, whatever the last bit says.
+        rows, columns = (max(math.ceil(side / self.cell - 1e-9), 1) for side in (north - south, east - west))
+        return rows, columns
+
+    @property
+    def edges(self) -> tuple[Floats, Floats]:
+        """Where rows begin and end, south to north, and where columns do, west to east."""
+        rows, columns = self.shape
+        steps = np.arange(max(rows, columns) + 1, dtype=float) * self.cell
+        return self.bounds[1] + steps[: rows + 1], self.bounds[0] + steps[: columns + 1]
+
+    @property
+    def centers(self) -> Floats:
+        """The middle of each cell, (rows, columns, 2), x before y."""
+        y, x = ((edges[1:] + edges[:-1]) / 2 for edges in self.edges)
+        return np.stack(np.meshgrid(x, y), axis=-1)
+
+    def count(self, points: Any) -> NDArray[np.int64]:
+        """How many points lie in each cell; those outside the grid are left out.
+
+        A cell holds its southern and western edges. Of true places such counts are not private; of released ones they
+        are, but noise has blurred them: see `density`.
+
+        Parameters
+        ----------
+        points : (n, 2) array, GeoSeries or GeoDataFrame
+            In the units of the grid.
+        """
+        if hasattr(points, "geometry"):
+            import shapely
+
+            points = shapely.get_coordinates(points.geometry.array)
+        try:
+            coords = np.asarray(points, dtype=float)
+        except (TypeError, ValueError):
+            coords = np.empty(())
+        if coords.size == 0 and coords.ndim:
+            coords = coords.reshape(0, 2)
+        if coords.ndim != 2 or coords.shape[1] != 2:
+            raise InvalidData("points", points, "an (n, 2) array or a frame of points", "A grid is in the plane.")
+        rows, columns = self.shape
+        with np.errstate(invalid="ignore"):
+            column, row = np.floor((coords - self.bounds[:2]) / self.cell).T
+            inside = (row >= 0) & (row < rows) & (column >= 0) & (column < columns)
+        at = row[inside].astype(np.int64) * columns + column[inside].astype(np.int64)
+        return np.bincount(at, minlength=rows * columns).reshape(rows, columns)
+
+    def scaled(self, factor: float) -> Grid:
+        """The same grid in other units."""
+        if factor == 1:
+            return self
+        west, south, _, _ = (factor * end for end in self.bounds)
+        rows, columns = self.shape
+        cell = factor * self.cell
+        return Grid((west, south, west + cell * columns, south + cell * rows), cell)
+
+    def grown(self, margin: int) -> Grid:
+        """The grid with so many more cells on each side."""
+        west, south = (end - margin * self.cell for end in self.bounds[:2])
+        rows, columns = (size + 2 * margin for size in self.shape)
+        return Grid((west, south, west + self.cell * columns, south + self.cell * rows), self.cell)

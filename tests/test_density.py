@@ -1,0 +1,333 @@
+"""A heat map of true points is found from released ones, and from nothing else."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import geopandas
+import numpy as np
+import pytest
+import shapely
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+import geoveil as gv
+from geoveil.api.mapping import Grid, HeatMap, density
+from geoveil.errors import IncompatibleGuarantees, InvalidData, InvalidParameter, NoErrorBound
+from geoveil.postprocess.deconvolution import deconvolve
+from geoveil.postprocess.kernels import Noise, Noisy, cell_kernel
+
+Floats = NDArray[np.float64]
+
+GRID = Grid((0, 0, 4000, 3000), cell=250)
+
+
+def town(n: int, seed: int = 1) -> Floats:
+    """True points: two quarters and a road."""
+    rng = np.random.default_rng(seed)
+    parts = [
+        rng.normal([1000, 1000], 150, size=(n // 2, 2)),
+        rng.normal([3000, 2000], 300, size=(n // 4, 2)),
+        np.column_stack([rng.uniform(0, 4000, size=n - n // 2 - n // 4), np.full(n - n // 2 - n // 4, 1500.0)]),
+    ]
+    return rng.permutation(np.concatenate(parts))
+
+
+def alone(x: Floats, seed: int = 2, **how: Any) -> gv.Release:
+    """Each point released as a person of its own; by default the noise has two cells' scale."""
+    how = how or {"rho": 1 / (2 * 500**2)}
+    return gv.points(x, by=np.arange(len(x)), rng=np.random.default_rng(seed), **how)
+
+
+def off(found: NDArray[Any], truth: NDArray[Any]) -> float:
+    """The sum of absolute differences."""
+    return float(np.abs(found - truth).sum())
+
+
+@pytest.mark.parametrize("how", [{"rho": 1 / (2 * 500**2)}, {"epsilon": 1 / 300}], ids=str)
+@pytest.mark.parametrize(("n", "part"), [(5_000, 0.8), (100_000, 0.6)])
+def test_the_map_is_closer_to_the_truth_than_the_histogram(how: dict[str, Any], n: int, part: float) -> None:
+    """The error of the map is at most a part of that of counting released points."""
+    x = town(n)
+    raw = alone(x, **how)
+    found, truth = density(raw, GRID), GRID.count(x)
+    assert off(found.value, truth) < part * off(GRID.count(raw.value), truth)
+    assert (found.value >= 0).all()
+    assert found.value.sum() <= n
+    assert found.value.sum() == pytest.approx(truth.sum(), rel=0.02)
+
+
+@settings(deadline=None, max_examples=40, derandomize=True)
+@given(st.integers(0, 2**32), st.sampled_from(["gaussian", "laplace"]), st.integers(1, 60))
+def test_without_noise_the_map_is_the_histogram(seed: int, noise: Noise, n: int) -> None:
+    """As the noise goes to nothing, expected counts go to counts."""
+    rng = np.random.default_rng(seed)
+    grid = Grid((0, 0, 7, 5), 1)
+    y = rng.uniform(-3, 9, size=(n, 2))
+    found = deconvolve([Noisy(y, noise, np.full(n, 1e-5))], grid)
+    np.testing.assert_allclose(found, grid.count(y), atol=1e-2)
+
+
+@settings(deadline=None, max_examples=40, derandomize=True)
+@given(
+    st.integers(0, 2**32),
+    st.sampled_from(["gaussian", "laplace"]),
+    st.integers(1, 60),
+    st.sampled_from([1e-3, 0.3, 3.0, 40.0, 1e6]),
+)
+def test_no_map_holds_more_points_than_there_are(seed: int, noise: Noise, n: int, scale: float) -> None:
+    """Counts are finite, not negative and add up to at most n, whatever the noise and wherever the points."""
+    rng = np.random.default_rng(seed)
+    y = rng.uniform(-5, 12, size=(n, 2)) * rng.choice([1.0, 10.0, 1e9])
+    found = deconvolve([Noisy(y, noise, np.full(n, scale) * rng.uniform(1, 3, size=n))], Grid((0, 0, 7, 5), 1))
+    assert found.shape == (5, 7)
+    assert np.isfinite(found).all()
+    assert (found >= 0).all()
+    assert found.sum() <= n * (1 + 1e-12)
+
+
+def test_points_outside_the_grid_stay_outside() -> None:
+    """Points beyond the border whose noise falls inside do not pile up in the border's cells."""
+    rng = np.random.default_rng(3)
+    x = np.column_stack([rng.uniform(-3000, -50, size=40_000), rng.uniform(0, 3000, size=40_000)])
+    raw = alone(x)
+    inside = GRID.count(raw.value).sum()
+    assert inside > 2000
+    assert density(raw, GRID).value.sum() < 0.25 * inside
+    nowhere = alone(x - [1e6, 0])
+    np.testing.assert_array_equal(density(nowhere, GRID).value, 0)
+
+
+def test_border_cells_are_not_biased() -> None:
+    """Of points spread evenly over more than the grid, the border's cells get their share."""
+    rng = np.random.default_rng(4)
+    x = rng.uniform([-4000, -4000], [8000, 7000], size=(400_000, 2))
+    found = density(alone(x), GRID).value
+    border = np.concatenate([found[0], found[-1], found[:, 0], found[:, -1]])
+    each = 400_000 * 250**2 / (12_000 * 11_000)
+    assert border.mean() == pytest.approx(each, rel=0.05)
+    assert found.mean() == pytest.approx(each, rel=0.02)
+
+
+def test_the_map_turns_with_the_points() -> None:
+    """Mirrored and transposed points give the mirrored and transposed map."""
+    y = town(3000)
+    scale = np.full(len(y), 400.0)
+    square = Grid((0, 0, 3000, 3000), cell=250)
+    for noise in ("gaussian", "laplace"):
+        expected = deconvolve([Noisy(y, noise, scale)], square)
+        turned = deconvolve([Noisy(y[:, ::-1], noise, scale)], square)
+        np.testing.assert_allclose(turned, expected.T, atol=1e-6)
+        mirrored = deconvolve([Noisy(y * [-1, 1] + [3000, 0], noise, scale)], square)
+        np.testing.assert_allclose(mirrored, expected[:, ::-1], atol=1e-6)
+
+
+def test_the_map_is_made_of_the_release_alone() -> None:
+    """The same released points give the same map, to the last bit, whatever the truth was."""
+    x = town(2000)
+    raw = alone(x)
+    shift = np.array([37.0, -11.0])
+    y, scale = np.asarray(raw.coords), np.full(2000, raw.scale.iloc[0])
+    first = density(raw, GRID).value
+    np.testing.assert_array_equal(first, density(raw, GRID).value)
+    np.testing.assert_array_equal(first, deconvolve([Noisy(y, "gaussian", scale)], GRID))
+    # Another truth with the noise that leads to the same release: nothing else of it is there to be seen.
+    elsewhere = (x + shift) + (y - x - shift)
+    np.testing.assert_allclose(first, deconvolve([Noisy(elsewhere, "gaussian", scale)], GRID), atol=0.1)
+
+
+def test_more_points_give_a_sharper_map() -> None:
+    """The stopping rule allows more steps where there are more points: the relative error falls."""
+    errors = []
+    for n in (1_000, 10_000, 100_000):
+        x = town(n)
+        errors.append(off(density(alone(x), GRID).value, GRID.count(x)) / n)
+    assert errors[0] > errors[1] > errors[2]
+
+
+def test_one_point_is_spread_by_its_noise() -> None:
+    """Of one released point the map is highest in its cell and falls away from it, and holds at most one point."""
+    grid = Grid((0, 0, 2250, 2250), cell=250)
+    found = density(gv.points([[1125.0, 1125.0]], rho=1.0), grid).value
+    assert found[4, 4] == pytest.approx(1, abs=0.05)
+    blurred = deconvolve([Noisy(np.array([[1125.0, 1125.0]]), "gaussian", np.full(1, 400.0))], grid)
+    assert blurred.argmax() == 4 * 9 + 4
+    assert (np.diff(blurred[4, 4:]) < 0).all()
+    assert 0.5 < blurred.sum() <= 1
+
+
+def test_everyone_has_noise_of_their_own() -> None:
+    """Persons of different noise count by theirs: a few with little noise sharpen the map of all."""
+    x = town(5_000)
+    labels = np.where(np.arange(5_000) < 4_000, 0, np.arange(5_000))
+    raw = gv.points(x, by=labels, rho=1 / (2 * 30**2), rng=np.random.default_rng(5))
+    with pytest.raises(InvalidParameter, match="by"):
+        density(raw, GRID)
+    found, truth = density(raw, GRID, by=labels), GRID.count(x)
+    coarse = alone(x, rho=1 / (2 * float(raw.scale.iloc[0]) ** 2))
+    assert off(found.value, truth) < 0.7 * off(density(coarse, GRID).value, truth)
+    assert found.by.equals(raw.by)
+    frame = geopandas.GeoDataFrame({"who": labels}, geometry=shapely.points(x), crs=32610)
+    named = gv.points(frame, by="who", rho=1 / (2 * 30**2), rng=np.random.default_rng(5))
+    np.testing.assert_allclose(density(named, GRID).value, found.value, atol=1e-6)
+
+
+def test_many_different_scales_are_taken_together() -> None:
+    """Hundreds of scales over a hundredfold range give a map nearly as good as one in their middle."""
+    rng = np.random.default_rng(6)
+    x = town(20_000)
+    scale = np.exp(rng.uniform(np.log(30), np.log(3000), size=len(x)))
+    y = x + rng.normal(size=x.shape) * scale[:, None]
+    found = deconvolve([Noisy(y, "gaussian", scale)], GRID)
+    assert off(found, GRID.count(x)) < 0.5 * off(GRID.count(y), GRID.count(x))
+
+
+def test_guarantees_of_several_releases_add_up() -> None:
+    """The sum; if all know their persons, the largest sum of any one; two notions or metrics cannot be added."""
+    x = town(100)
+    morning, noon = (gv.points(x, rho=rho, rng=np.random.default_rng(7)) for rho in (1e-5, 2e-5))
+    both = density([morning, noon], GRID)
+    assert both.guarantee == gv.CGP(rho=3e-5)
+    assert both.n == 200
+    assert [step["name"] for step in both.certificate()["mechanism"]] == ["Gaussian", "Gaussian"]
+    assert density(morning, GRID).guarantee == density([morning], GRID).guarantee == morning.guarantee
+
+    first = gv.points(x, by=np.arange(100) % 10, rho=1e-5)
+    second = gv.points(x[:50], by=np.arange(50) % 5 + 20, rho=4e-5)
+    third = gv.points(x[:20], by=np.arange(20) + 100, rho=2e-5)
+    apart = density([first, second, third], GRID)
+    assert apart.guarantee == gv.CGP(rho=4e-5)
+    assert len(apart.by) == len(apart.answers) == 35
+    again = gv.points(x[:30], by=np.arange(30) % 3 + 20, rho=3e-5)
+    joint = density([first, second, again], GRID)
+    assert joint.guarantee == gv.CGP(rho=7e-5)
+    assert joint.certificate()["persons"] == 15
+    assert density([first, noon], GRID).guarantee == gv.CGP(rho=3e-5)
+    assert density([first, noon], GRID).by is None
+
+    for other in (alone(x, epsilon=1e-2), alone(x, rho=1e-5, metric="2")):
+        with pytest.raises(IncompatibleGuarantees):
+            density([morning, other], GRID)
+
+
+def test_a_second_release_of_other_points_adds_their_counts() -> None:
+    """Two releases make the map of all their points."""
+    x = town(40_000)
+    parts = [alone(half, seed) for seed, half in enumerate((x[:20_000], x[20_000:]))]
+    found, truth = density(parts, GRID).value, GRID.count(x)
+    assert off(found, truth) < 0.6 * off(GRID.count(np.concatenate([part.value for part in parts])), truth)
+    assert found.sum() == pytest.approx(truth.sum(), rel=0.02)
+
+
+def test_the_map_is_a_release() -> None:
+    """It tells its grid, its guarantee, what was done and that no theorem bounds its error; it cannot be changed."""
+    raw = alone(town(50))
+    found = density(raw, GRID)
+    assert isinstance(found, HeatMap)
+    assert found.grid == GRID
+    assert found.value.shape == GRID.shape
+    assert found.query == "points"
+    assert found.id != raw.id
+    assert found.certificate()["processed"] == ["deconvolved to a heat map of 12 by 16 cells"]
+    assert "no bound, as it was deconvolved" in repr(found)
+    with pytest.raises(NoErrorBound):
+        found.error(0.05)
+    with pytest.raises(ValueError, match="read-only"):
+        found.value[0, 0] = 1
+
+
+def test_maps_in_feet_are_those_in_metres() -> None:
+    """A grid is in the units of the release's system."""
+    foot = 1200 / 3937
+    x = town(500)
+    feet = gv.points(geopandas.GeoSeries(shapely.points(x / foot), crs=2227), rho=1e-2, rng=np.random.default_rng(1))
+    plain = gv.points(x, rho=1e-2, rng=np.random.default_rng(1))
+    grid = Grid((0, 0, 4000 / foot, 3000 / foot), cell=250 / foot)
+    assert off(density(feet, grid).value, density(plain, GRID).value) < 2
+    with pytest.raises(InvalidData, match="one coordinate system"):
+        density([feet, plain], GRID)
+
+
+def test_what_cannot_be_mapped_is_refused() -> None:
+    """Other questions, dimensions and noises, processed releases, nothing, the same release twice, no grid."""
+    x = town(10)
+    raw = gv.points(x, rho=1e-3)
+    inside = gv.clamp(raw, shapely.box(0, 0, 1, 1))
+    bad: list[Any] = [
+        gv.mean(x, rho=1),
+        gv.points(x, epsilon=1, method="best"),
+        gv.points(np.zeros((3, 3)), rho=1),
+        inside,
+        density(raw, GRID),
+        [],
+        [x],
+        [raw, raw],
+    ]
+    for releases in bad:
+        with pytest.raises(InvalidData):
+            density(releases, GRID)
+    with pytest.raises(InvalidParameter, match="grid"):
+        density(raw, (0, 0, 1, 1))  # type: ignore[arg-type]
+    with pytest.raises(InvalidParameter, match="by"):
+        density([raw, gv.points(x, rho=1e-3)], GRID, by=np.arange(10))
+
+
+def test_a_kernel_is_a_chance() -> None:
+    """From the middle outwards kernels fall, are symmetric and add up to 1."""
+    for noise, reach in (("gaussian", 8), ("laplace", 30)):
+        for scale in (1e-3, 0.5, 4.0):
+            size = int(reach * scale) + 2
+            kernel = cell_kernel(noise, scale, (size, size))  # type: ignore[arg-type]
+            assert kernel.sum() == pytest.approx(1, abs=1e-6)
+            np.testing.assert_allclose(kernel, kernel[::-1])
+            np.testing.assert_allclose(kernel, kernel.T)
+            assert (np.diff(kernel[size, size:]) <= 1e-15).all()
+
+
+def test_a_grid_is_of_whole_cells() -> None:
+    """Cells cover the box, from south-west, and are counted from there; edges belong to the north-east."""
+    grid = Grid((10, 20, 11, 20.3), cell=0.1)
+    assert grid.shape == (3, 10)
+    assert Grid((0, 0, 1001, 999), cell=500).shape == (2, 3)
+    assert Grid((0, 0, 1, 1), cell=500).shape == (1, 1)
+    rows, columns = Grid((0, 100, 1000, 600), cell=250).edges
+    np.testing.assert_array_equal(rows, [100, 350, 600])
+    np.testing.assert_array_equal(columns, [0, 250, 500, 750, 1000])
+    square = Grid((0, 0, 2, 2), cell=1)
+    np.testing.assert_array_equal(
+        square.count([[0, 0], [1, 0], [1, 1], [2, 1], [0, -1e-9], [np.nan, 0]]), [[1, 1], [0, 1]]
+    )
+    assert square.count(np.empty((0, 2))).sum() == 0
+    assert square.count(geopandas.GeoSeries(shapely.points([[0.5, 1.5]]))).tolist() == [[0, 0], [1, 0]]
+    np.testing.assert_allclose(square.centers[1, 0], [0.5, 1.5])
+    assert Grid((0, 0, 2, 2), cell=1) == Grid([0, 0, 2, 2], cell=1.0)  # type: ignore[arg-type]
+    assert hash(square) == hash(Grid((0, 0, 2, 2), 1))
+
+
+@pytest.mark.parametrize(
+    ("bounds", "cell"),
+    [
+        ((0, 0, 0, 1), 1),
+        ((0, 1, 1, 0), 1),
+        ((0, 0, 1), 1),
+        ((0, 0, np.nan, 1), 1),
+        ((0, 0, np.inf, 1), 1),
+        ("abcd", 1),
+        (None, 1),
+        ((0, 0, 1, 1), 0),
+        ((0, 0, 1, 1), -1),
+        ((0, 0, 1, 1), np.nan),
+        ((0, 0, 1, 1), "1"),
+        ((0, 0, 1e6, 1e6), 1),
+        ((1e17, 0, 2e17, 1), 1e-3),
+        ((1e17, 0, 1e17 + 64, 1), 1),
+    ],
+    ids=str,
+)
+def test_what_is_no_grid_is_refused(bounds: Any, cell: Any) -> None:
+    """Empty, turned over, endless or unreadable boxes, and cells too small to be held."""
+    with pytest.raises(InvalidParameter, match=r"bounds|cell"):
+        Grid(bounds, cell=cell)
+    with pytest.raises(InvalidData, match="points"):
+        GRID.count([[1.0, 2.0, 3.0]])

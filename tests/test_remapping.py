@@ -1,0 +1,365 @@
+"""Released points come closer to the truth under a public prior, by exactly Bayes' rule."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import geopandas
+import mpmath
+import numpy as np
+import pandas as pd
+import pytest
+import shapely
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+import geoveil as gv
+from geoveil.api.mapping import Grid, density, remap
+from geoveil.errors import GeoveilError, IncompatibleGuarantees, InvalidData, InvalidParameter, NoErrorBound
+from geoveil.postprocess.kernels import Noise, Noisy, cell_kernel
+from geoveil.postprocess.remapping import Posterior, choose, over_cells, over_places
+
+Floats = NDArray[np.float64]
+
+PLACES = np.array([[0.0, 0.0], [900.0, 0.0], [300.0, 800.0], [5000.0, 5000.0]])
+CITY = np.array([550_000.0, 4_180_000.0])
+GRID = Grid((0, 0, 3000, 2000), cell=500)
+
+
+def rng(seed: int = 1) -> np.random.Generator:
+    """A seeded generator."""
+    return np.random.default_rng(seed)
+
+
+def released(x: Any = PLACES, **how: Any) -> gv.Release:
+    """Points, each of a person of its own."""
+    given: dict[str, Any] = {"rho": 1e-5, "by": np.arange(len(x)), "rng": rng()} | how
+    return gv.points(x, **given)
+
+
+def by_hand(y: Floats, noise: Noise, scale: float, places: Floats, weights: Floats) -> tuple[list[float], float]:
+    """The posterior mean and variance of one point, at 60 digits."""
+    with mpmath.workdps(60):
+        chances = []
+        for place, weight in zip(places, weights, strict=True):
+            square = mpmath.fsum((mpmath.mpf(float(a)) - float(b)) ** 2 for a, b in zip(y, place, strict=True))
+            log = -square / (2 * mpmath.mpf(scale) ** 2) if noise == "gaussian" else -mpmath.sqrt(square) / scale
+            chances.append(float(weight) * mpmath.exp(log))
+        total = mpmath.fsum(chances)
+        mean = [
+            mpmath.fsum(c * float(x) for c, x in zip(chances, axis, strict=True)) / total
+            for axis in np.transpose(places)
+        ]
+        square = mpmath.fsum(
+            c * mpmath.fsum((float(x) - m) ** 2 for x, m in zip(place, mean, strict=True))
+            for c, place in zip(chances, places, strict=True)
+        )
+        return [float(m) for m in mean], float(square / total)
+
+
+@settings(deadline=None, max_examples=80, derandomize=True)
+@given(
+    st.integers(0, 2**32),
+    st.sampled_from(["gaussian", "laplace"]),
+    st.sampled_from([1, 2, 3, 5]),
+    st.sampled_from([1e-2, 1.0, 100.0, 1e6]),
+)
+def test_places_have_the_posterior_that_bayes_rule_gives(seed: int, noise: Noise, d: int, scale: float) -> None:
+    """Mean and variance are those computed at 60 digits, near the places and where every likelihood underflows."""
+    draw = rng(seed)
+    places = draw.normal(scale=50.0, size=(int(draw.integers(1, 6)), d)) + 4e6
+    weights = draw.uniform(size=len(places)) * 10.0 ** draw.integers(-30, 30)
+    y = places[0] + draw.normal(size=d) * draw.choice([1.0, 100.0, 1e5])
+    found = over_places(Noisy(y[None], noise, np.array([scale])), places, weights)
+    mean, variance = by_hand(y, noise, scale, places, weights)
+    # A likelihood is an exponential of squares that doubles hold to 16 digits, far from the places.
+    rounding = 1e-15 * float(np.square(y - places).sum(axis=1).max()) / scale ** (2 if noise == "gaussian" else 1)
+    np.testing.assert_allclose(found.mean[0], mean, rtol=0, atol=1e-6 + 1e3 * rounding)
+    np.testing.assert_allclose(found.variance[0], variance, rtol=1e-6 + 10 * rounding, atol=1e-5 + 1e5 * rounding)
+
+
+@pytest.mark.parametrize("noise", ["gaussian", "laplace"])
+@pytest.mark.parametrize("scale", [0.2, 0.7, 3.0])
+def test_a_grid_is_uniform_within_its_cells(noise: Noise, scale: float) -> None:
+    """Cells give the posterior of as many places as fill them, for noise smaller and larger than a cell."""
+    weights = np.array([[1.0, 0.0, 2.0], [3.0, 1.0, 0.5]])
+    fine = 150
+    filled = Grid((0, 0, 3, 2), 1 / fine).centers.reshape(-1, 2)
+    y = np.array([[0.3, 0.2], [3.4, 1.0], [-0.5, -0.4], [1.5, 0.5]])
+    cells = over_cells(Noisy(y, noise, np.full(4, scale)), Grid((0, 0, 3, 2), 1.0), weights)
+    places = over_places(Noisy(y, noise, np.full(4, scale)), filled, np.kron(weights, np.ones((fine, fine))).ravel())
+    np.testing.assert_allclose(cells.mean, places.mean, atol=2e-3)
+    np.testing.assert_allclose(cells.variance, places.variance, atol=2e-3)
+
+
+def test_laplace_noise_is_the_sum_of_its_gaussians() -> None:
+    """The kernel on cells is that of the planar Laplace density, and a kernel 10% wider is told apart."""
+    offsets = Grid((-0.5, -0.5, 0.5, 0.5), 1 / 20).centers.reshape(-1, 2)
+    ways = (offsets[:, None] - offsets).reshape(-1, 2)
+    for row, column in ((0, 1), (2, 2), (5, 0), (9, 9)):
+        length = np.hypot(ways[:, 0] + column, ways[:, 1] + row)
+        dense = float(np.mean(np.exp(-length / 1.5)) / (2 * np.pi * 1.5**2))
+        assert cell_kernel("laplace", 1.5, (9, 9))[9 + row, 9 + column] == pytest.approx(dense, rel=0.01)
+        assert cell_kernel("laplace", 1.65, (9, 9))[9 + row, 9 + column] != pytest.approx(dense, rel=0.01)
+
+
+@pytest.mark.parametrize("budget", [{"rho": 1e-6}, {"epsilon": 1e-3}], ids=str)
+def test_under_a_true_prior_the_error_is_the_expected_one(budget: dict[str, float]) -> None:
+    """For points drawn from the prior the error is smaller than without it, and as large as was foretold."""
+    draw = rng(2)
+    grid = Grid((0, 0, 5000, 5000), cell=250)
+    weights = draw.gamma(0.1, size=grid.shape)
+    cells = draw.choice(weights.size, p=weights.ravel() / weights.sum(), size=4000)
+    x = grid.centers.reshape(-1, 2)[cells] + draw.uniform(-125, 125, size=(4000, 2))
+    raw = released(x, rng=draw, **budget, **({"rho": None} if "epsilon" in budget else {}))
+    before = math.sqrt(np.square(raw.value - x).sum(axis=1).mean())
+    errors = {}
+    for to in ("mean", "place"):
+        done = remap(raw, grid, weights=weights, to=to)
+        errors[to] = math.sqrt(np.square(done.value - x).sum(axis=1).mean())
+        assert done.expected_error() == pytest.approx(errors[to], rel=0.05)
+        assert done.guarantee == raw.guarantee
+        with pytest.raises(NoErrorBound, match="remapped"):
+            done.error(0.05)
+    assert errors["mean"] <= errors["place"] < 0.9 * before
+    other = remap(raw, grid)
+    assert errors["mean"] < 0.98 * math.sqrt(np.square(other.value - x).sum(axis=1).mean())
+
+
+def test_to_place_takes_the_place_with_the_least_expected_square() -> None:
+    """Of all places with a weight the chosen one has the least posterior mean square distance."""
+    raw = released(np.repeat(PLACES, 20, axis=0))
+    weights = np.array([1.0, 0.0, 2.0, 1.0])
+    chosen = remap(raw, PLACES, weights=weights, to="place")
+    for y, place in zip(raw.value, chosen.value, strict=True):
+        log = -np.square(y - PLACES).sum(axis=1) * 1e-5
+        chance = weights * np.exp(log - log.max())
+        costs = np.square(PLACES[:, None] - PLACES).sum(axis=2) @ (chance / chance.sum())
+        allowed = [0, 2, 3]
+        np.testing.assert_array_equal(place, PLACES[allowed][np.argmin(costs[allowed])])
+
+
+def test_of_equally_near_places_the_first_is_taken() -> None:
+    """At a corner of four cells, and on duplicates, the choice goes by position."""
+    corner = Posterior(np.array([[500.0, 500.0]]), np.zeros(1))
+    places = GRID.centers.reshape(-1, 2)
+    np.testing.assert_array_equal(choose(corner, places, np.ones(24)).mean, [[250.0, 250.0]])
+    np.testing.assert_array_equal(choose(corner, places[::-1], np.ones(24)).mean, [[750.0, 750.0]])
+    weights = np.ones(24)
+    weights[0] = 0
+    np.testing.assert_array_equal(choose(corner, places, weights).mean, [[750.0, 250.0]])
+
+
+def test_one_place_draws_everything() -> None:
+    """Where there is one place only, all points go there and no error is expected."""
+    raw = released()
+    for to in ("mean", "place"):
+        done = remap(raw, [[7.0, 8.0]], to=to)
+        np.testing.assert_array_equal(done.value, np.tile([7.0, 8.0], (4, 1)))
+        assert done.expected_error() == 0
+    weights = np.zeros(GRID.shape)
+    weights[1, 2] = 1e-300
+    np.testing.assert_allclose(remap(raw, GRID, weights=weights, to="place").value, np.tile([1250.0, 750.0], (4, 1)))
+
+
+@pytest.mark.parametrize("far", [1e4, 1e7, 9e7])
+@pytest.mark.parametrize("budget", [{"rho": 1.0}, {"epsilon": 1.0, "rho": None}], ids=str)
+def test_points_far_from_every_place_go_to_the_nearest(far: float, budget: dict[str, Any]) -> None:
+    """However small all likelihoods are, the result is a number, and near the side from which the point came."""
+    raw = released(np.array([[far, 1000.0], [1500.0, -far], [-far, -far]]), **budget)
+    done = remap(raw, GRID).value
+    assert np.isfinite(done).all()
+    assert done[0, 0] > 2500
+    assert done[1, 1] < 500
+    assert (done[2] < 600).all()
+    # Past the reach of any prior, weights of neighbours no longer count for Gaussian noise.
+    if "epsilon" not in budget:
+        np.testing.assert_array_equal(remap(raw, PLACES[:3], to="place").value[2], PLACES[0])
+
+
+def test_small_noise_leaves_points_where_they_are() -> None:
+    """Within a cell's uniform prior, a point with little noise is its own estimate."""
+    x = rng().uniform([0, 0], [3000, 2000], size=(50, 2))
+    raw = released(x, rho=1.0)
+    assert np.abs(remap(raw, GRID).value - raw.value).max() < 3
+
+
+def test_everyone_has_noise_of_their_own() -> None:
+    """Persons of different noise are remapped each by theirs, as if each had been released alone."""
+    x = rng().uniform([0, 0], [3000, 2000], size=(7, 2))
+    labels = np.array(["b", "a", "a", "b", "a", "a", "a"])
+    raw = gv.points(x, by=labels, rho=1e-6, rng=rng())
+    with pytest.raises(InvalidParameter, match="by"):
+        remap(raw, PLACES)
+    done = remap(raw, PLACES, by=labels)
+    for person in "ab":
+        at = labels == person
+        scale = np.full(at.sum(), raw.scale[person])
+        alone = over_places(Noisy(raw.value[at], "gaussian", scale), PLACES, np.ones(4))
+        np.testing.assert_allclose(done.value[at], alone.mean)
+    for wrong in (labels[::-1], labels[:3], np.repeat("a", 7), np.arange(7)):
+        with pytest.raises(InvalidData, match="by"):
+            remap(raw, PLACES, by=wrong)
+    with pytest.raises(InvalidParameter, match="by"):
+        remap(gv.points(x, rho=1e-6), PLACES, by=labels)
+
+
+def test_frames_stay_frames() -> None:
+    """A frame released by a column needs no labels, and comes back with its column, index and system."""
+    x = rng().uniform([0, 0], [3000, 2000], size=(6, 2))
+    frame = geopandas.GeoDataFrame(
+        {"taxi": list("abbccc")}, geometry=shapely.points(x), crs=32610, index=np.arange(6) + 7
+    )
+    raw = gv.points(frame, by="taxi", rho=1e-6, rng=rng())
+    done = remap(raw, GRID)
+    assert done.value.index.equals(frame.index)
+    assert done.value["taxi"].equals(frame["taxi"])
+    assert done.value.crs == frame.crs
+    assert done.coords is not None
+    np.testing.assert_allclose(shapely.get_coordinates(done.value.geometry.array), done.coords)
+    array = gv.points(x, by=list("abbccc"), rho=1e-6, rng=rng())
+    np.testing.assert_allclose(remap(array, GRID, by=list("abbccc")).value, done.coords)
+    line = remap(gv.points(shapely.MultiPoint(x), rho=1e-6, rng=rng()), GRID).value
+    assert isinstance(line, shapely.MultiPoint)
+
+
+def test_priors_are_in_the_units_of_the_release() -> None:
+    """In feet, a grid in feet and an array in feet do as the same ones in metres do for a release in metres."""
+    foot = 1200 / 3937
+    x = rng().uniform([0, 0], [3000, 2000], size=(6, 2))
+    feet = gv.points(geopandas.GeoSeries(shapely.points(x / foot), crs=2227), rho=1e-5, rng=rng())
+    plain = gv.points(x, rho=1e-5, rng=rng())
+    grid = Grid((0, 0, 3000 / foot, 2000 / foot), cell=500 / foot)
+    assert grid.shape == GRID.shape
+    for prior, same in ((grid, GRID), (PLACES / foot, PLACES)):
+        found = remap(feet, prior)
+        assert found.coords is not None
+        np.testing.assert_allclose(found.coords, remap(plain, same).value, atol=1e-3)
+        np.testing.assert_allclose(shapely.get_coordinates(found.value.array) * foot, found.coords)
+        assert found.expected_error() == pytest.approx(remap(plain, same).expected_error(), rel=1e-6)
+
+
+def test_a_prior_of_points_is_taken_to_the_system_of_the_release() -> None:
+    """Points in degrees serve as the same points in the release's system; without a system they are refused."""
+    stops = geopandas.GeoSeries(shapely.points(PLACES + CITY), crs=32610)
+    raw = gv.points(stops, rho=1e-6, rng=rng())
+    expected = remap(raw, PLACES + CITY).coords
+    for prior in (stops, stops.to_frame("geometry"), stops.to_crs(4326)):
+        np.testing.assert_allclose(remap(raw, prior).coords, expected, atol=1e-3)  # type: ignore[arg-type]
+    with pytest.raises(InvalidData, match="crs"):
+        remap(raw, stops.set_crs(None, allow_override=True))
+    with pytest.raises(InvalidData, match="Points"):
+        remap(raw, stops.buffer(10))
+    arrays = gv.points(PLACES + CITY, rho=1e-6, rng=rng())
+    np.testing.assert_allclose(remap(arrays, stops).coords, expected, atol=1e-3)  # type: ignore[arg-type]
+    with pytest.raises(GeoveilError, match="degrees"):
+        remap(arrays, stops.to_crs(4326))
+
+
+@pytest.mark.parametrize(
+    "weights",
+    [
+        np.zeros(4),
+        [1, 1, -1, 1],
+        [1, 1, np.nan, 1],
+        [1, 1, np.inf, 1],
+        np.ones(3),
+        np.ones((4, 1)),
+        "many",
+        [1, [2], 3, 4],
+    ],
+    ids=str,
+)
+def test_weights_that_are_no_prior_are_refused(weights: Any) -> None:
+    """All zero, negative, missing, infinite or of another shape."""
+    with pytest.raises(InvalidParameter, match="weights"):
+        remap(released(), PLACES, weights=weights)
+
+
+@pytest.mark.parametrize("prior", [[], [[]], [[1.0]], [[1.0, np.nan]], [1.0, 2.0], "a", None, [[1, 2, 3]], 5], ids=str)
+def test_priors_that_are_no_places_are_refused(prior: Any) -> None:
+    """Nothing, other dimensions, missing coordinates and words."""
+    with pytest.raises(InvalidData, match="prior"):
+        remap(released(), prior)
+
+
+def test_releases_that_cannot_be_remapped_are_refused() -> None:
+    """Other questions, noise on all points together, processed releases, grids for other dimensions, unknown aims."""
+    for x in (gv.mean(PLACES, rho=1), gv.hull(PLACES, rho=1)):
+        with pytest.raises(InvalidData, match="of points"):
+            remap(x, PLACES)
+    together = [
+        gv.points(PLACES, epsilon=1, method="best"),
+        gv.points(PLACES, epsilon=1, metric="2"),
+        gv.points(PLACES, epsilon=1, method="best", by=[1, 1, 2, 3]),
+    ]
+    for raw in together:
+        with pytest.raises(InvalidData, match=r"independent.*Use gv\.points"):
+            remap(raw, PLACES)
+    with pytest.raises(InvalidData, match="Remap first"):
+        remap(remap(released(), PLACES), PLACES)
+    with pytest.raises(InvalidData, match="plane"):
+        remap(released(np.zeros((3, 3))), GRID)
+    with pytest.raises(InvalidParameter, match="to = "):
+        remap(released(), PLACES, to="mode")  # type: ignore[arg-type]
+    assert remap(released(np.zeros((3, 3))), np.eye(3)).value.shape == (3, 3)
+
+
+def test_independent_laplace_noises_are_one_and_the_same() -> None:
+    """Copies of the Laplace, its K-norm and itself, of one point each, are remapped alike."""
+    x = PLACES[:1]
+    how = [{"method": "paper"}, {"method": "best"}, {"method": "best", "metric": "1"}, {"metric": "2"}]
+    for kind in how:
+        raw = gv.points(x, epsilon=0.01, rng=rng(), **kind)
+        expected = over_places(Noisy(np.asarray(raw.coords), "laplace", np.full(1, 100.0)), PLACES, np.ones(4))
+        np.testing.assert_allclose(remap(raw, PLACES).value, expected.mean)
+    copies = gv.points(PLACES, epsilon=0.01, metric="1", method="best", rng=rng())
+    expected = over_places(Noisy(copies.value, "laplace", np.full(4, 100.0)), PLACES, np.ones(4))
+    np.testing.assert_allclose(remap(copies, PLACES).value, expected.mean)
+
+
+def test_the_heat_map_of_other_releases_is_paid_for() -> None:
+    """Guarantees add up, unless the map is of the release itself or the persons are known to be others."""
+    raw = released()
+    own = remap(raw, density(raw, GRID))
+    assert own.guarantee == raw.guarantee
+    assert "heat map" in own.processed[-1]
+    others = gv.points(PLACES, by=["w", "x", "y", "z"], rho=3e-5, rng=rng(3))
+    assert remap(raw, density(others, GRID)).guarantee == gv.CGP(rho=3e-5)
+    same = released(rho=3e-5, rng=rng(3))
+    assert remap(raw, density(same, GRID)).guarantee == gv.CGP(rho=4e-5)
+    unknown = gv.points(PLACES, rho=3e-5, rng=rng(3))
+    done = remap(raw, density(unknown, GRID))
+    assert done.guarantee == gv.CGP(rho=4e-5)
+    assert done.certificate()["rho"] == "0.00004"
+    np.testing.assert_allclose(done.value, remap(raw, GRID, weights=density(unknown, GRID).value).value)
+    laplace = gv.points(PLACES, by=np.arange(4), epsilon=1e-2, rng=rng(3))
+    with pytest.raises(IncompatibleGuarantees):
+        remap(raw, density(laplace, GRID))
+    with pytest.raises(InvalidParameter, match="weights"):
+        remap(raw, density(raw, GRID), weights=np.ones(GRID.shape))
+    elsewhere = gv.points(geopandas.GeoSeries(shapely.points(PLACES), crs=32610), rho=1e-5, rng=rng())
+    with pytest.raises(InvalidData, match="system"):
+        remap(elsewhere, density(raw, GRID))
+
+
+def test_chunks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Many points in small pieces come out as they do in one."""
+    x = rng().uniform([0, 0], [3000, 2000], size=(40, 2))
+    raw = released(x)
+    before = [remap(raw, prior).value for prior in (PLACES, GRID)]
+    monkeypatch.setattr("geoveil.postprocess.remapping._CHUNK", 150)
+    for prior, expected in zip((PLACES, GRID), before, strict=True):
+        np.testing.assert_allclose(remap(raw, prior).value, expected, rtol=1e-12)
+
+
+def test_a_remapped_release_tells_what_was_done() -> None:
+    """Its text and certificate name the prior, the expected error and no bound, and it can be clamped."""
+    raw = released()
+    done = remap(raw, pd.DataFrame(PLACES).to_numpy())
+    assert "no bound, as it was remapped to the posterior mean under a public prior of 4 places" in repr(done)
+    assert done.certificate()["radius_95"] is None
+    assert done.id != raw.id
+    assert gv.clamp(done, shapely.box(0, 0, 100, 100)).value.max() <= 100
