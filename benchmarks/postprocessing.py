@@ -58,18 +58,23 @@ def trajectories(taxis: list[str], rng: np.random.Generator) -> None:
 
 def maps(fixes: Floats, rng: np.random.Generator) -> None:
     """Heat maps of single fixes, each a person of its own; the noise has two cells' scale."""
-    print("\n| heat map, 250 m cells, L1 error | deconvolved / histogram | seconds |\n|---|---|---|")
-    grid = gv.Grid(CITY, cell=250.0)
-    some = fixes[rng.permutation(len(fixes))[: len(fixes) // 10]]
-    for title, x in (("all fixes", fixes), ("one in ten", some)):
-        for noise, budget in (("Gaussian", {"rho": 1 / (2 * 500**2)}), ("Laplace", {"epsilon": 1 / 300})):
-            truth = grid.count(x)
-            raw = gv.points(x, by=np.arange(len(x)), rng=rng, **budget)  # type: ignore[arg-type]
-            start = time.perf_counter()
-            found = gv.density(raw, grid)
-            took = time.perf_counter() - start
-            ratio = np.abs(found.value - truth).sum() / np.abs(grid.count(raw.value) - truth).sum()
-            print(f"| {len(x)} ({title}), {noise} | {met(ratio, 0.7)} | {took:.1f} |", flush=True)
+    print("\n| heat map, L1 error | deconvolved / histogram | seconds |\n|---|---|---|")
+    for cell in (250.0, 500.0, 1000.0):
+        grid = gv.Grid(CITY, cell=cell)
+        for share in (1, 10, 50):
+            x = fixes[rng.permutation(len(fixes))[: len(fixes) // share]]
+            for noise, budget in (
+                ("Gaussian", {"rho": 1 / (2 * (2 * cell) ** 2)}),
+                ("Laplace", {"epsilon": 1 / (1.2 * cell)}),
+            ):
+                truth = grid.count(x)
+                raw = gv.points(x, by=np.arange(len(x)), rng=rng, **budget)  # type: ignore[arg-type]
+                start = time.perf_counter()
+                found = gv.density(raw, grid)
+                took = time.perf_counter() - start
+                ratio = np.abs(found.value - truth).sum() / np.abs(grid.count(raw.value) - truth).sum()
+                title = f"{cell:g} m cells, {len(x)} points, {noise}"
+                print(f"| {title} | {met(ratio, 0.7)} | {took:.1f} |", flush=True)
 
 
 def places(fixes: Floats, others: Floats, rng: np.random.Generator) -> None:

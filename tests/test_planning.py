@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -84,8 +84,9 @@ def test_a_hulls_budget_meets_the_error(notion: str) -> None:
         budgets.append(planned.guarantee)
     assert budgets[0] > budgets[1] > budgets[2]
     assert gv.plan("hull", n=500, error=20_000, method="paper", extent=50_000).error <= 20_000
-    with pytest.raises(gv.errors.InvalidParameter, match="directions"):
-        gv.plan("hull", n=500, error=0.01, extent=50_000)
+    for error in (0.01, 10.0):
+        with pytest.raises(gv.errors.InvalidParameter, match="directions"):
+            gv.plan("hull", n=500, error=error, extent=50_000)
 
 
 def test_plans_are_checked() -> None:
@@ -102,10 +103,21 @@ def test_plans_are_checked() -> None:
         {"metric": "3"},
         {"method": "worst"},
         {"dimension": 0},
+        {"question": ["points"]},
+        {"question": "hull", "extent": "big"},
+        {"p": (0, 0)},
     ):
         given: dict[str, Any] = {"question": "points", "n": 5, "rho": 1e-3, **wrong}
-        with pytest.raises((gv.errors.GeoveilError, TypeError)):
+        with pytest.raises(gv.errors.GeoveilError):
             gv.plan(given.pop("question"), **given)
+
+
+def test_numpys_whole_numbers_will_do() -> None:
+    """Counts come from frames."""
+    assert gv.plan("points", n=cast(int, np.int64(5)), rho=1e-4) == gv.plan("points", n=5, rho=1e-4)
+    assert gv.plan("nearest", n=cast(int, np.int32(5)), k=np.int64(2), rho=1e-4) == gv.plan(
+        "nearest", n=5, k=2, rho=1e-4
+    )
 
 
 def test_a_plan_touches_no_randomness_of_the_process() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import geopandas
 import numpy as np
@@ -18,6 +19,7 @@ from geoveil.postprocess import smoothing
 from geoveil.postprocess.clamping import clamp
 from geoveil.postprocess.motion import TAXI
 
+BOX = shapely.box(0, 0, 1000, 1000)
 TIMES = np.arange(300) * 60.0
 TRACK = np.column_stack([4000 * np.sin(TIMES / 4000), 3000 * np.cos(TIMES / 3000)])
 
@@ -168,7 +170,7 @@ def test_places_are_clamped_too() -> None:
     place = gv.clamp(gv.center(feet, rho=1, rng=np.random.default_rng(1)), region).value
     np.testing.assert_allclose([place.x, place.y], [100, 100], rtol=1e-6)
     for bad in (gv.hull(TRACK, rho=1), gv.radius(TRACK, rho=1)):
-        with pytest.raises(InvalidData, match="places"):
+        with pytest.raises(InvalidData, match="place"):
             gv.clamp(bad, region)
     with pytest.raises(InvalidParameter, match="region"):
         gv.clamp(array, shapely.Point(0, 0))
@@ -188,9 +190,57 @@ def test_processing_keeps_to_its_order() -> None:
     region = shapely.box(-5e3, -5e3, 5e3, 5e3)
     with pytest.raises(InvalidData, match="Smooth first"):
         gv.smooth(gv.clamp(released(), region), times=TIMES, motion="taxi")
-    with pytest.raises(InvalidData, match="places"):
+    with pytest.raises(InvalidData, match="place"):
         gv.clamp(gv.center(TRACK, rho=1, by=np.arange(300) // 100), region)
     people = gv.points(TRACK, rho=1, by=np.arange(300) // 100)
     assert gv.clamp(people, region).by.equals(people.by)
     smoothed = gv.smooth(released(), times=TIMES, motion="taxi")
     assert gv.clamp(smoothed, region).expected_error() == smoothed.expected_error()
+
+
+def test_times_of_every_kind_are_seconds() -> None:
+    """Numbers, durations, datetimes with and without a time zone, in arrays, lists and Series, are the same times."""
+    release = gv.points(np.cumsum(np.ones((40, 2)), axis=0), rho=1e-3, rng=np.random.default_rng(1))
+    seconds = np.arange(40) * 30.0
+    wanted = gv.smooth(release, times=seconds, motion="walking").value
+    stamps = pd.Timestamp("2026-11-15") + pd.to_timedelta(seconds, unit="s")
+    for times in (
+        seconds.astype(int).tolist(),
+        pd.to_timedelta(seconds, unit="s"),
+        pd.to_timedelta(seconds, unit="s").to_numpy(),
+        stamps,
+        stamps.tz_localize("America/Los_Angeles"),
+        pd.Series(stamps.tz_localize("UTC")),
+        stamps.to_pydatetime().tolist(),
+    ):
+        np.testing.assert_allclose(gv.smooth(release, times=times, motion="walking").value, wanted)
+    for wrong in (["now"] * 40, [[1.0]] * 40, None, seconds[:-1]):
+        with pytest.raises(gv.errors.InvalidParameter, match="times"):
+            gv.smooth(release, times=wrong, motion="walking")
+
+
+def test_times_of_another_order_are_refused() -> None:
+    """A Series of times must have the index of the frame it belongs to."""
+    frame = geopandas.GeoDataFrame(geometry=shapely.points(np.zeros((5, 2))), index=list("abcde"), crs=32610)
+    release = gv.points(frame, rho=1e-3)
+    times = pd.Series(np.arange(5.0), index=list("abcde"))
+    gv.smooth(release, times=times, motion="walking")
+    with pytest.raises(gv.errors.InvalidParameter, match="index"):
+        gv.smooth(release, times=times.iloc[::-1], motion="walking")
+
+
+@pytest.mark.parametrize("process", [lambda x: gv.smooth(x, times=[0.0], motion="car"), lambda x: gv.clamp(x, BOX)])
+def test_what_was_not_released_is_refused(process: Any) -> None:
+    """An array is not a release."""
+    with pytest.raises(gv.errors.InvalidData, match="Release"):
+        process(np.zeros((1, 2)))
+
+
+def test_regions_without_an_area_are_refused() -> None:
+    """Bow ties, lines that call themselves polygons and frames are refused with the remedy."""
+    release = gv.points(np.zeros((1, 2)), rho=1e-3)
+    bow_tie = shapely.Polygon([(0, 0), (1, 1), (1, 0), (0, 1)])
+    flat = shapely.Polygon([(0, 0), (1, 1), (0, 0)])
+    for region in (bow_tie, flat, shapely.Polygon(), geopandas.GeoSeries([BOX])):
+        with pytest.raises(gv.errors.InvalidParameter, match="union_all"):
+            gv.clamp(release, region)

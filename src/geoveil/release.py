@@ -126,15 +126,14 @@ class Release:
         (3892, 2448)
         """
         if not self.bounded:
-            raise NoErrorBound(
-                f"No theorem bounds the error of a release that was {self.processed[-1]}; see expected_error()."
-            )
+            see = "" if self.expected is None else "; see expected_error()"
+            raise NoErrorBound(f"No theorem bounds the error of a release that was {self._steps()}{see}.")
         return self._each_person(lambda a: a.error(beta, each=each), by_query=self.answers[0].same_error)
 
     def expected_error(self) -> float:
         """The root mean square error to expect, in metres, if the prior named in `processed` holds. Not a bound."""
         if self.expected is None:
-            raise NoErrorBound("An expected error is known for smoothed releases only; use error(beta).")
+            raise NoErrorBound("An expected error is known of smoothed and remapped points only.")
         return self.expected
 
     @property
@@ -199,10 +198,14 @@ class Release:
             f"Release of {self.query}: {_counted(self.n, 'point')}, taken as {persons}",
             f"  guarantee  {self._promise_line()}" + ("" if self.by is None else ", for each person"),
             f"  mechanism  {', '.join(self._mechanism_lines())}",
+            *([f"  processed  {self._steps()}"] if self.processed else []),
             f"  error      {self._error_line()}",
             f"  exact      {'yes' if self.exact else 'no: ' + self.inexact}",
         ]
         return "\n".join(lines)
+
+    def _steps(self) -> str:
+        return ", then ".join(self.processed)
 
     def _promise_line(self) -> str:
         return str(self.guarantee) if self.also is None else f"{self.guarantee} and {self.also}"
@@ -216,8 +219,7 @@ class Release:
 
     def _error_line(self) -> str:
         if not self.bounded:
-            prior = "" if self.expected is None else f"; {_metres(self.expected)} to be expected"
-            return f"no bound, as it was {self.processed[-1]}{prior}"
+            return "no bound" if self.expected is None else f"no bound; {_metres(self.expected)} to be expected"
         bound = self.error(0.05)
         if self.by is not None:
             ends = list(dict.fromkeys((_metres(bound.min()), _metres(bound.max()))))
@@ -252,4 +254,5 @@ def _counted(count: int, noun: str) -> str:
 def _metres(length: float, digits: int = 3) -> str:
     """A length for people to read, rounded up."""
     kilometres = length >= 1000
-    return exact.rounded_up(length / 1000 if kilometres else length, digits) + (" km" if kilometres else " m")
+    rounded = float(exact.rounded_up(length / 1000 if kilometres else length, digits))
+    return f"{rounded:,.6g} {'km' if kilometres else 'm'}".replace(",", " ")

@@ -155,7 +155,7 @@ def density(releases: Release | Sequence[Release], grid: Grid, *, by: Any = None
     """
     if not isinstance(grid, Grid):
         raise InvalidParameter("grid", grid, "a Grid", "Use gv.Grid(bounds, cell=...).")
-    several = [releases] if isinstance(releases, Release) else list(releases)
+    several = [releases] if isinstance(releases, Release) else list(releases if hasattr(releases, "__iter__") else ())
     if not several or not all(isinstance(release, Release) for release in several):
         raise InvalidData("releases", releases, "a Release or a sequence of them", "Use gv.points.")
     if by is not None and len(several) > 1:

@@ -11,7 +11,7 @@ import numpy as np
 
 from geoveil import checks
 from geoveil.api.ask import budget
-from geoveil.errors import InvalidParameter, NoErrorBound
+from geoveil.errors import GeoveilError, InvalidParameter, NoErrorBound
 from geoveil.mechanisms import Lipschitz
 from geoveil.noise import rehearsal
 from geoveil.privacy import CGP, GP, Guarantee, Metric, exact
@@ -111,10 +111,11 @@ def plan(
     >>> print(gv.plan("hull", n=20_000, rho=5e-5, extent=50_000))       # doctest: +ELLIPSIS
     hull under 5e-05-CGP per m² under dist_inf: at most 3... m with probability 0.95, for points that extend over 50 km
     """
-    checks.count("n", n, low=1, remedy="It is how many points one person has.")
-    checks.count("dimension", dimension, low=1, remedy="It is 2 for places on a map.")
+    n = checks.count("n", n, low=1, remedy="It is how many points one person has.")
+    dimension = checks.count("dimension", dimension, low=1, remedy="It is 2 for places on a map.")
     checks.beta(beta)
     extent = options.get("extent", 30_000.0)
+    checks.positive("extent", extent)
     make = _maker(question, n, dimension, method, options)
 
     def foreseen(guarantee: Guarantee) -> float:
@@ -153,12 +154,19 @@ def _maker(
         "hull": _paper_hull if method == "paper" else best_hull,
         "answer": _own,
     }
-    if question not in kinds:
+    if not isinstance(question, str) or question not in kinds:
         raise InvalidParameter("question", question, ", ".join(sorted(kinds)), "It is the name of the function.")
-    try:
-        return lambda guarantee: kinds[question](n, dimension, guarantee, method, **options)
-    except TypeError as problem:
-        raise TypeError(f"{question} does not take this: {problem}") from None
+
+    def make(guarantee: Guarantee) -> Query:
+        try:
+            return kinds[question](n, dimension, guarantee, method, **options)
+        except TypeError as problem:
+            if isinstance(problem, GeoveilError):
+                raise
+            remedy = f"Give what gv.{question} takes, without the data and the place: {problem}."
+            raise InvalidParameter("options", sorted(options), f"those of {question}", remedy) from None
+
+    return make
 
 
 def _paper_hull(*args: Any, extent: float = 0.0, **options: Any) -> Query:
@@ -196,13 +204,18 @@ def _least(foreseen: Callable[[Guarantee], float], unit: Guarantee, error: float
         log_budget += step
         if abs(step) < 0.01:
             break
+    # Errors of hulls jump a little here and there.
+    more = min(max(abs(step), 1e-9), 0.01)
     while foreseen(_budget(unit, log_budget, error)) > error:
-        log_budget += max(abs(step), 1e-9)
+        log_budget += more
+        more *= 2
     return _budget(unit, log_budget, error)
 
 
 def _budget(unit: Guarantee, log_budget: float, error: float) -> Guarantee:
     if log_budget > _FARTHEST * unit.power:
-        remedy = "Noise is not all of a hull's error: few directions miss something, too. Plan for another error."
+        remedy = (
+            "Noise finer than a millimetre is not made, and a hull's directions miss something whatever the noise."
+        )
         raise InvalidParameter("error", error, "such that some budget gives it", remedy)
     return unit.with_budget(exact.to_budget("error", exact.rounded_up(math.exp(log_budget))))

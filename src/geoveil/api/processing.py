@@ -17,7 +17,7 @@ from geoveil.postprocess import clamping, smoothing
 from geoveil.postprocess.motion import CAR, CYCLING, TAXI, WALKING, Motion
 from geoveil.release import Release
 
-__all__ = ["clamp", "metres", "moved", "persons", "smooth"]
+__all__ = ["clamp", "metres", "moved", "persons", "released", "smooth"]
 
 _MOTIONS = {"car": CAR, "cycling": CYCLING, "taxi": TAXI, "walking": WALKING}
 
@@ -55,6 +55,7 @@ def smooth(release: Release, *, times: Any, motion: str | Motion, by: Any = None
     >>> off(smoothed) < 0.6 * off(released)
     True
     """
+    released(release)
     if release.query != "points" or not isinstance(release.answers[0].mechanisms[0], Gaussian):
         raise InvalidData("release", repr(release), "of points with Gaussian noise", "Use gv.points(x, rho=...).")
     if release.processed:
@@ -64,7 +65,7 @@ def smooth(release: Release, *, times: Any, motion: str | Motion, by: Any = None
         raise InvalidParameter("motion", motion, ", ".join(map(repr, _MOTIONS)) + " or a Motion", 'Try "taxi".')
     coords = release.coords
     assert coords is not None
-    seconds = _seconds(times, release.n)
+    seconds = _seconds(times, release)
     whose = persons(release, by)
     # By person and then by time.
     order = np.lexsort((seconds, whose))
@@ -108,18 +109,28 @@ def clamp(release: Release, region: Any) -> Release:
     """
     import shapely
 
+    released(release)
     coords, kind = release.coords, release.answers[0].query.kind
     clampable = kind == "points" or (kind == "place" and release.by is None)
     if coords is None or coords.shape[1] != 2 or not clampable:
-        raise InvalidData("release", repr(release), "of points or places in the plane", "Use gv.points or gv.center.")
-    if not isinstance(region, (shapely.Polygon, shapely.MultiPolygon)) or region.is_empty:
-        raise InvalidParameter("region", region, "a Polygon or MultiPolygon that is not empty", "Give a public area.")
+        remedy = "Use gv.points, or gv.center about one person."
+        raise InvalidData("release", repr(release), "of points or of one place in the plane", remedy)
+    usable = isinstance(region, (shapely.Polygon, shapely.MultiPolygon)) and region.is_valid and region.area > 0
+    if not usable:
+        remedy = "Give a public area: of a frame, frame.union_all(); of an invalid one, shapely.make_valid(region)."
+        raise InvalidParameter("region", region, "a valid Polygon or MultiPolygon with an area", remedy)
     unit = metres(release)
     inside = clamping.clamp(coords, shapely.transform(region, lambda vertices: vertices * unit))
     convex = clamping.is_convex(region)
     # Nearer to every true point, and so in the mean as well.
     expected = release.expected if convex else None
-    return moved(release, inside, "clamped to a public region", bounded=convex, expected=expected)
+    return moved(
+        release,
+        inside,
+        "clamped to a public region that is taken to hold the true points",
+        bounded=convex,
+        expected=expected,
+    )
 
 
 def moved(release: Release, coords: Any, step: str, *, bounded: bool, expected: float | None) -> Release:
@@ -167,22 +178,35 @@ def persons(release: Release, by: Any) -> Index:
     return np.asarray(codes, dtype=np.int64)
 
 
+def released(release: Any) -> None:
+    """Refuse what is not a release: a point that was never released must not be processed as if it were."""
+    if not isinstance(release, Release):
+        raise InvalidData("release", type(release).__name__, "a Release", "Use gv.points.")
+
+
 def metres(release: Release) -> float:
     """Metres in a unit of the release's own system."""
     return 1.0 if release.crs is None else metres_per_unit(release.crs)
 
 
-def _seconds(times: Any, n: int) -> Any:
+def _seconds(times: Any, release: Release) -> Any:
     """Public times as seconds."""
-    array = np.asarray(times)
-    if array.dtype.kind == "M":
-        array = (array - array.min()) / np.timedelta64(1, "s")
+    import pandas as pd
+
+    n, frame = release.n, getattr(release.value, "index", None)
+    if isinstance(times, pd.Series):
+        if frame is not None and not times.index.equals(frame):
+            remedy = "Use times.reindex(release.value.index), or times.to_numpy() if the rows already correspond."
+            raise InvalidParameter("times", "a Series with another index", "indexed like the release", remedy)
+        times = times.array
     try:
-        seconds = array.astype(float)
+        found = pd.Index(times)
+        if isinstance(found, pd.DatetimeIndex):
+            found = found - found.min()
+        seconds = np.asarray(found.total_seconds() if isinstance(found, pd.TimedeltaIndex) else found, dtype=float)
     except (TypeError, ValueError):
-        raise InvalidParameter(
-            "times", type(times).__name__, "seconds or datetimes", "Use pandas.to_datetime."
-        ) from None
+        remedy = "Use pandas.to_datetime, of texts with utc=True."
+        raise InvalidParameter("times", type(times).__name__, "seconds, durations or datetimes", remedy) from None
     if seconds.shape != (n,) or not np.isfinite(seconds).all():
         raise InvalidParameter("times", seconds.shape, f"{n} finite times, one for each point", "They are public.")
     return seconds

@@ -171,7 +171,8 @@ def hull(
     -------
     Release
         In the plane a shapely Polygon (a Point or LineString if the noise left no more); above it an (m, d) array
-        whose convex hull is the answer, or, above five dimensions, half-spaces: `directions` and `offsets`.
+        whose convex hull is the answer, or, above five dimensions and unless noise is small, half-spaces:
+        `directions` and `offsets`.
         `error(beta)` is the Hausdorff distance to the true hull.
 
     Examples

@@ -148,6 +148,8 @@ def smooth(y: Floats, times: Floats, sigma: ArrayLike, motion: Motion) -> Floats
     True
     """
     y, times, noise = _checked(y, times, sigma)
+    if len(y) == 1:  # its own mean
+        return y.copy()
     dimension = y.shape[1]
     spread, timescale = motion.axis_spread(dimension), motion.timescale
     noise = np.maximum(noise, _LEAST_NOISE * spread)

@@ -27,6 +27,8 @@ __all__ = ["HalfSpaces", "SupportHull", "SupportHullAnswer", "best_hull", "suppo
 
 #: Under CGP noise is white over directions: their number is a resolution. Few will do while noise limits.
 _FEW, _MANY = 96, 4096
+#: More than these would only take long.
+_MOST, _MOST_ABOVE = 2**14, 1000
 #: The same above the plane: 294 directions in three dimensions, 216 in four, 160 in five, the axes above.
 _GRID = 300
 #: A public guess of how far a tuple extends, in metres, for the number of directions.
@@ -103,9 +105,9 @@ class SupportHull(Query):
             raise InvalidParameter("x", (self.n, self.dimension), "points in 2 or more dimensions", "Use bounds(x).")
         checks.positive("extent", self.extent)
         if not isinstance(self.k, str) or self.k != "optimal":
-            checks.count(
-                "k", self.k, low=2 * self.dimension, remedy="It is an even number of directions; leave it out."
-            )
+            remedy = 'It is an even number of directions; leave it out. "authors" is for method="paper".'
+            most = _MOST if self.dimension == 2 else _MOST_ABOVE
+            checks.count("k", self.k, low=2 * self.dimension, high=most, remedy=remedy)
             if self.k % 2:
                 raise InvalidParameter("k", self.k, "even", "Opposite directions come in pairs.")
         self.mechanism  # noqa: B018 - refuses budgets without noise
