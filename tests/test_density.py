@@ -184,7 +184,7 @@ def test_many_different_scales_are_taken_together() -> None:
 
 
 def test_guarantees_of_several_releases_add_up() -> None:
-    """The sum; if all know their persons, the largest sum of any one; two notions or metrics cannot be added."""
+    """The sum, or the largest of any person that a column names; two notions or metrics cannot be added."""
     x = town(100)
     morning, noon = (gv.points(x, rho=rho, rng=np.random.default_rng(7)) for rho in (1e-5, 2e-5))
     both = density([morning, noon], GRID)
@@ -193,18 +193,29 @@ def test_guarantees_of_several_releases_add_up() -> None:
     assert [step["name"] for step in both.certificate()["mechanism"]] == ["Gaussian", "Gaussian"]
     assert density(morning, GRID).guarantee == density([morning], GRID).guarantee == morning.guarantee
 
-    first = gv.points(x, by=np.arange(100) % 10, rho=1e-5)
-    second = gv.points(x[:50], by=np.arange(50) % 5 + 20, rho=4e-5)
-    third = gv.points(x[:20], by=np.arange(20) + 100, rho=2e-5)
+    def by_user(users: Any, rho: float, column: str = "user") -> gv.Release:
+        frame = geopandas.GeoDataFrame({column: users}, geometry=shapely.points(x[: len(users)]))
+        return gv.points(frame.set_crs(32610), by=column, rho=rho)
+
+    first = by_user(np.arange(100) % 10, 1e-5)
+    second = by_user(np.arange(50) % 5 + 20, 4e-5)
+    third = by_user(np.arange(20) + 100, 2e-5)
     apart = density([first, second, third], GRID)
     assert apart.guarantee == gv.CGP(rho=4e-5)
     assert len(apart.by) == len(apart.answers) == 35
-    again = gv.points(x[:30], by=np.arange(30) % 3 + 20, rho=3e-5)
+    again = by_user(np.arange(30) % 3 + 20, 3e-5)
     joint = density([first, second, again], GRID)
     assert joint.guarantee == gv.CGP(rho=7e-5)
     assert joint.certificate()["persons"] == 15
-    assert density([first, noon], GRID).guarantee == gv.CGP(rho=3e-5)
-    assert density([first, noon], GRID).by is None
+    # Labels that may name the same persons in another way are no evidence of other persons.
+    for unlike in (by_user(np.arange(50) + 20, 4e-5, "device"), by_user([str(i) for i in range(50)], 4e-5)):
+        assert density([first, unlike], GRID).guarantee == gv.CGP(rho=5e-5)
+        assert density([first, unlike], GRID).by is None
+    arrays = [gv.points(x, by=np.arange(100) + start, rho=1e-5) for start in (0, 500)]
+    assert density(arrays, GRID).guarantee == gv.CGP(rho=2e-5)
+    unknown = gv.points(geopandas.GeoSeries(shapely.points(x), crs=32610), rho=2e-5)
+    assert density([first, unknown], GRID).guarantee == gv.CGP(rho=3e-5)
+    assert density([first, unknown], GRID).by is None
 
     for other in (alone(x, epsilon=1e-2), alone(x, rho=1e-5, metric="2")):
         with pytest.raises(IncompatibleGuarantees):

@@ -326,8 +326,13 @@ def test_the_heat_map_of_other_releases_is_paid_for() -> None:
     own = remap(raw, density(raw, GRID))
     assert own.guarantee == raw.guarantee
     assert "heat map" in own.processed[-1]
-    others = gv.points(PLACES, by=["w", "x", "y", "z"], rho=3e-5, rng=rng(3))
-    assert remap(raw, density(others, GRID)).guarantee == gv.CGP(rho=3e-5)
+    one, other = (
+        gv.points(
+            geopandas.GeoDataFrame({"user": users}, geometry=shapely.points(PLACES), crs=32610), by="user", rho=rho
+        )
+        for users, rho in ((list("abcd"), 1e-5), (list("wxyz"), 3e-5))
+    )
+    assert remap(one, density(other, GRID)).guarantee == gv.CGP(rho=3e-5)
     same = released(rho=3e-5, rng=rng(3))
     assert remap(raw, density(same, GRID)).guarantee == gv.CGP(rho=4e-5)
     unknown = gv.points(PLACES, rho=3e-5, rng=rng(3))

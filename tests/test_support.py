@@ -11,6 +11,7 @@ import shapely
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.spatial import ConvexHull
+from scipy.spatial.distance import pdist
 
 import geoveil as gv
 from geoveil.mechanisms import Gaussian
@@ -18,6 +19,7 @@ from geoveil.noise import Experiment
 from geoveil.privacy import METRICS
 from geoveil.queries.band import averages, between
 from geoveil.queries.convex import coarser, corners, directions, edges, fitted, prune, segmented
+from geoveil.queries.extent import diameter, reaches
 from geoveil.queries.hull import Hull
 from geoveil.queries.solid import cosine, intersection, tightened
 from geoveil.queries.support import HalfSpaces, SupportHull, best_hull, support_squared
@@ -293,6 +295,33 @@ def test_every_dimension_gets_a_body_and_a_bound_that_holds(d: int, budget: dict
         else:
             off = (release.value @ v.T).max(axis=0) - (x @ v.T).max(axis=0)
         assert np.abs(off).max() <= release.error(0.05)
+
+
+@pytest.mark.parametrize("thickness", [0.0, 1e-12, 1e-10, 1e-6, 1.0])
+@pytest.mark.parametrize("d", [2, 3, 5])
+def test_no_extreme_of_a_flat_tuple_is_missed(d: int, thickness: float) -> None:
+    """Nearly flat tuples reach as far, in every direction, as the farthest of all their points."""
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        turned, _ = np.linalg.qr(rng.normal(size=(d, d)))
+        x = rng.normal(size=(12, d)) * [1e4, *[1e3] * (d - 2), thickness] @ turned
+        u = rng.normal(size=(50, d))
+        np.testing.assert_allclose(reaches(x, u), (x @ u.T).max(axis=0), rtol=0, atol=1e-8)
+        assert diameter(x) == pytest.approx(float(pdist(x).max()), rel=1e-12)
+
+
+@pytest.mark.parametrize("rho", [1e-14, 1e4, 1e6])
+@pytest.mark.parametrize("reach", [1.0, 3e6, 5e7])
+def test_bounds_exist_where_rounding_counts(rho: float, reach: float) -> None:
+    """Noise a billion times finer or coarser than the points extend gives bodies and finite bounds that hold."""
+    x = reach * np.array([[-1.0, -1.0], [1.0, 1.0]])
+    for k in (16, 4096):
+        release = gv.hull(x, rho=rho, k=k, rng=np.random.default_rng(1))
+        assert release.coords is not None
+        off = np.abs((release.coords @ directions(360).T).max(axis=0) - (x @ directions(360).T).max(axis=0)).max()
+        assert off <= release.error(0.05) < 1e12
+    solid = np.column_stack([x, x[:, 0]])
+    assert math.isfinite(gv.hull(solid, rho=rho, k=54, rng=np.random.default_rng(1)).error(0.05))
 
 
 def test_where_directions_are_too_coarse_points_are_released() -> None:

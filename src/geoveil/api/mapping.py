@@ -62,9 +62,9 @@ def remap(
     Returns
     -------
     Release
-        With the same guarantee; under the heat map of other releases, with the sum of both, or the largest sum of any
-        person if both know their persons. No theorem bounds its error; `expected_error()` is the root mean square
-        error if true points do come from the prior.
+        With the same guarantee; under the heat map of other releases, with the sum of both, or, if both are of frames
+        released by a column of the same name, the largest sum of any person. No theorem bounds its error;
+        `expected_error()` is the root mean square error if true points do come from the prior.
 
     Examples
     --------
@@ -131,7 +131,8 @@ def density(releases: Release | Sequence[Release], grid: Grid, *, by: Any = None
     HeatMap
         A release; its value is the expected number of true points in each cell, rows from south to north. True points
         may lie outside the grid, so they add up to at most all. Of one release it has the guarantee. Of several it
-        has their sum, as the same person may be in all; if all know their persons, the largest sum of any person.
+        has their sum, as the same person may be in all; if all are frames released by a column of the same name, the
+        largest sum of any person.
 
     Notes
     -----
@@ -260,9 +261,9 @@ def _places(prior: Any, release: Release, dimension: int) -> Floats:
 
 
 def _together(releases: Sequence[Release]) -> Guarantee:
-    """What several releases promise together: their sum; if all know their persons, the largest of any person."""
+    """What several releases promise together: their sum; where persons can be told apart, the largest of any one's."""
     whole: Guarantee = total(releases)
-    if any(release.by is None for release in releases):
+    if not _same_labels(releases):
         return whole
     known: dict[Hashable, int] = {}
     for i, release in enumerate(releases):
@@ -274,11 +275,18 @@ def _together(releases: Sequence[Release]) -> Guarantee:
     return max(sums, key=lambda guarantee: guarantee.budget)
 
 
+def _same_labels(releases: Sequence[Release]) -> bool:
+    """Whether other labels are other persons: labels of one kind from columns of one name, not those of arrays."""
+    kinds = {(release.by.name, str(release.by.dtype)) for release in releases if release.by is not None}
+    named = all(release.by is not None and release.by.name != "person" for release in releases)
+    return named and len(kinds) == 1
+
+
 def _merged(releases: Sequence[Release]) -> tuple[Any, tuple[Answer, ...]]:
     """The persons of several releases, and for each what was run about them; no persons where some are unknown."""
     import pandas as pd
 
-    if any(release.by is None for release in releases):
+    if not _same_labels(releases):
         # Of persons with equal noise one stands for all.
         return None, (
             _joint([answer for release in releases for answer in {id(a): a for a in release.answers}.values()]),

@@ -436,7 +436,8 @@ class GP(Guarantee):
         Parameters
         ----------
         dimension : int
-            Of Laplace noise, if that is what gives the guarantee: it costs ε²/(2·dimension) only.
+            Of Laplace noise, if one vector of it gives the guarantee (not several side by side): it costs
+            ε²/(2·dimension) only.
 
         Examples
         --------

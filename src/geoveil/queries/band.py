@@ -75,7 +75,7 @@ def certain(y: Floats, reach: Callable[[Floats, int], float]) -> tuple[Floats, F
 def between(vertices: Floats, upper: Floats, lower: Floats) -> float | None:
     """How far the hull of vertices can be from a convex body whose support function lies between the bounds.
 
-    Returns None if there is no such body.
+    Returns None if no such body is found.
 
     Notes
     -----
@@ -94,6 +94,8 @@ def between(vertices: Floats, upper: Floats, lower: Floats) -> float | None:
     if radius == 0:
         return None
     outer = intersection(u, upper)
+    if len(outer) < 3:
+        return None
     outer = outer[np.argsort(np.arctan2(*(outer - middle).T[::-1]))]
     polygon = shapely.MultiPoint(vertices).convex_hull
     outside = float(shapely.distance(shapely.points(outer), polygon).max())

@@ -6,36 +6,44 @@ import numpy as np
 
 from geoveil.mechanisms.mechanism import Floats
 
-__all__ = ["diameter", "enclosing_radius", "hull_points"]
+__all__ = ["diameter", "enclosing_radius", "hull_points", "reaches"]
 
 
 def hull_points(x: Floats) -> Floats:
-    """The points among which every extreme of x is attained: the vertices of its convex hull where that is cheap."""
-    from scipy.spatial import ConvexHull, QhullError
+    """The points among which every extreme of x is attained: the vertices of its convex hull in the plane, else all.
 
-    n, d = x.shape
-    if d == 1:
+    GEOS decides orientations exactly. Above the plane no library does: an extreme dropped from a nearly flat tuple
+    would break the Lipschitz constant of whatever is asked of the rest.
+    """
+    import shapely
+
+    if x.shape[1] == 1:
         return np.array([x.min(axis=0), x.max(axis=0)])
-    if d > 5 or n <= d + 1:
+    if x.shape[1] > 2 or len(x) == 1:
         return x
-    try:
-        return np.asarray(x[ConvexHull(x).vertices])
-    except QhullError:  # the points lie in a flat: its own coordinates have fewer dimensions
-        centred = x - x[0]
-        _, lengths, axes = np.linalg.svd(centred, full_matrices=False)
-        rank = int((lengths > 1e-9 * max(lengths[0], 1e-300)).sum())
-        if rank in (0, d):
-            return np.unique(x, axis=0)
-        return np.asarray(hull_points(centred @ axes[:rank].T) @ axes[:rank] + x[0])
+    # Of all geometries of many points a line is made the fastest.
+    return np.asarray(shapely.get_coordinates(shapely.convex_hull(shapely.linestrings(x))))
+
+
+def reaches(x: Floats, u: Floats) -> Floats:
+    """How far x reaches in directions u: the largest ⟨x_i, u_j⟩ for each j."""
+    points = hull_points(x)
+    # By blocks: the matrix of a million points and all directions would not fit.
+    blocks = [(points[i : i + 2**14] @ u.T).max(axis=0) for i in range(0, len(points), 2**14)]
+    return np.asarray(np.max(blocks, axis=0))
 
 
 def diameter(x: Floats) -> float:
     """The largest distance between two points."""
     from scipy.spatial.distance import cdist
 
-    corners = hull_points(x)
-    # By rows of blocks: the matrix of a million corners would not fit.
-    return max(float(cdist(corners[i : i + 256], corners).max()) for i in range(0, len(corners), 256))
+    points = hull_points(x)
+    centre = points.mean(axis=0)
+    away = np.linalg.norm(points - centre, axis=1)
+    known = np.linalg.norm(points - points[away.argmax()], axis=1).max()
+    # Of a pair that is farther apart than one already known, no end is nearer to the centre than this.
+    ends = points[away >= (1 - 1e-9) * known - away.max()]
+    return max(float(cdist(ends[i : i + 256], ends).max()) for i in range(0, len(ends), 256))
 
 
 def enclosing_radius(x: Floats) -> float:

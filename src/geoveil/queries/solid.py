@@ -56,12 +56,15 @@ def nonempty(u: Floats, y: Floats) -> tuple[Floats, Floats, float]:
 
 def intersection(u: Floats, y: Floats) -> Floats:
     """The vertices of the half-spaces ⟨z, u_j⟩ ≤ y_j, moved out together where they have no point in common."""
-    from scipy.spatial import HalfspaceIntersection
+    from scipy.spatial import HalfspaceIntersection, QhullError
 
     offsets, middle, radius = nonempty(u, y)
     if radius == 0:
         return middle[None]
-    vertices = HalfspaceIntersection(np.column_stack([u, -offsets]), middle).intersections
+    try:
+        vertices = HalfspaceIntersection(np.column_stack([u, -offsets]), middle).intersections
+    except QhullError:  # too thin to have an inside, as far as rounding lets one see
+        return middle[None]
     return np.asarray(vertices[np.isfinite(vertices).all(axis=1)])
 
 
@@ -80,9 +83,10 @@ def tightened(u: Floats, y: Floats) -> Floats:
 def cosine(u: Floats) -> float:
     """The cosine of the largest angle between any direction and the nearest of the grid u on a cube.
 
-    With m cells along an edge of the cube [-1, 1]^d, a direction scaled onto a face is within √(d-1)/m of the middle
-    of a cell, and scaling back to the sphere only contracts; the axes alone (m = 1) have a cosine of 1/√d.
+    With m cells along an edge of the cube [-1, 1]^d, a direction scaled onto a face is within √(d-1)/m of the middle g
+    of its cell, and scaling back to the sphere only contracts. Scaled so, it is w with ⟨w, g⟩ ≥ 1, as no coordinate of
+    g has the other sign, and neither is longer than √d: the cosine is at least 1/d, and 1/√d if g is an axis (m = 1).
     """
     k, d = u.shape
     cells = round((k / (2 * d)) ** (1 / (d - 1)))
-    return max(1 - (d - 1) / (2 * cells**2), 1 / math.sqrt(d)) if cells > 0 else 0.0
+    return 1 / math.sqrt(d) if cells == 1 else max(1 - (d - 1) / (2 * cells**2), 1 / d)

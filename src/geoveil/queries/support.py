@@ -18,7 +18,7 @@ from geoveil.noise import Source
 from geoveil.privacy import CGP, GP, Guarantee, exact
 from geoveil.queries.band import between, certain
 from geoveil.queries.convex import coarser, corners, directions, fitted, prune, segmented, shortened
-from geoveil.queries.extent import hull_points
+from geoveil.queries.extent import reaches
 from geoveil.queries.hull import Hull, probes
 from geoveil.queries.query import Answer, Query
 from geoveil.queries.solid import cosine, intersection, kriged, tightened
@@ -161,8 +161,7 @@ class SupportHull(Query):
         return self.dimension > 2 and math.sqrt(self.variance) < self.extent / 150
 
     def ask(self, x: Floats, source: Source) -> SupportHullAnswer:
-        true = (hull_points(x) @ self.directions.T).max(axis=0)
-        noisy = self.mechanism.sample(true[:, None], source)[:, 0]
+        noisy = self.mechanism.sample(reaches(x, self.directions)[:, None], source)[:, 0]
         # Far from the origin rounding would count as noise does.
         place = self.dimension / len(noisy) * (noisy @ self.directions)
         value = self.fit(noisy - self.directions @ place)
@@ -213,9 +212,12 @@ class SupportHullAnswer(Answer):
         Notes
         -----
         In the plane: averages of the released values over arcs of many widths bound the true support function on both
-        sides, all at once with probability 1-β, and the polygon cannot be farther from a body between the bounds than
-        from the farthest such body (see `band`). If there is none, more noise than that was drawn: the bound for a
-        smaller β holds as well. It does so, too, where β is above a tenth.
+        sides, all at once with probability 1 - 0.9β, and the polygon cannot be farther from a body between the bounds
+        than from the farthest such body (see `band`). If none is found (more noise was drawn than that, or so little
+        that rounding counts), the rest of β is for the plain bound: all noises are at most t, the polygon's support
+        function is off by at most T = t + max_j |ĥ_j - y_j| in every direction asked, and by T/cos(π/k) +
+        (ω/2)·tan(π/k) in any other, where the diameter ω is at most max_j(y_j + y_{j+k/2} + 2t)/cos(π/k). Where β is
+        above a tenth the bound for a tenth is given.
 
         Above the plane: all noises are at most t. Let T = t + max_j |ĥ_j - y_j|, and let every unit vector v be within
         the chord c = √(2-2κ) of some u_j, κ = cos of the angle. With w = v - u_j, h(v) - ĥ(v) ≤ h(u_j) + h(w) - ĥ(u_j)
@@ -230,15 +232,22 @@ class SupportHullAnswer(Answer):
         y = self.support - u @ place
         if query.dimension == 2:
             beta = min(beta, 0.1)
-            while (bound := between(self.value - place, *certain(y, partial(_reach, query.mechanism, beta)))) is None:
-                beta /= 10
-            return bound
+            bound = between(self.value - place, *certain(y, partial(_reach, query.mechanism, 0.9 * beta)))
+            return self._plain(y, place, query.mechanism.error(0.1 * beta, blocks=len(u))) if bound is None else bound
         t = query.mechanism.error(beta, blocks=len(u))
         reached = self.value.offsets if isinstance(self.value, HalfSpaces) else (self.value @ u.T).max(axis=0)
         h = reached - u @ place
         kappa = cosine(u)
-        reaches = float((y + t).max() + h.max()) / kappa
-        return t + float(np.abs(h - y).max()) + math.sqrt(2 - 2 * kappa) * reaches
+        both = float((y + t).max() + h.max()) / kappa
+        # The last factor is for rounding, in linear programs above all.
+        return (t + float(np.abs(h - y).max()) + math.sqrt(2 - 2 * kappa) * both) * (1 + 1e-6)
+
+    def _plain(self, y: Floats, place: Floats, t: float) -> float:
+        """The plain bound in the plane, if all noises are at most t."""
+        k = len(y)
+        off = t + float(np.abs(((self.value - place) @ directions(k).T).max(axis=0) - y).max())
+        diameter = max(float((y + np.roll(y, k // 2) + 2 * t).max()), 0.0) / math.cos(math.pi / k)
+        return off / math.cos(math.pi / k) + diameter / 2 * math.tan(math.pi / k)
 
 
 def _reach(mechanism: Additive, beta: float, weights: Floats, count: int) -> float:
