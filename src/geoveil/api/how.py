@@ -48,7 +48,7 @@ _SHARED = """
         Whose point each is: a column of a frame, or one label for each point. Each person's points are then a tuple
         of their own. Without it all points are one person's.
     rng : numpy.random.Generator, optional
-        For tests and experiments only; by default the operating system's entropy.
+        For tests and experiments only; by default a cryptographic generator keyed by the operating system.
 """
 
 

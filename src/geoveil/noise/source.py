@@ -1,4 +1,4 @@
-"""Where randomness comes from: the operating system, or a numpy generator in tests and experiments.
+"""Where randomness comes from: a cryptographic keystream, or a numpy generator in tests and experiments.
 
 Nothing outside this package draws a random number.
 """
@@ -6,7 +6,6 @@ Nothing outside this package draws a random number.
 from __future__ import annotations
 
 import math
-import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 
@@ -14,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from geoveil.errors import InvalidParameter
+from geoveil.noise.keystream import random_bytes
 
 __all__ = ["Entropy", "Experiment", "Source", "rehearsal", "source_of"]
 
@@ -41,7 +41,7 @@ class Source(ABC):
 
 
 class Entropy(Source):
-    """The operating system's cryptographic generator; never seeded, never repeated.
+    """A cryptographic generator keyed from the operating system; never seeded, never repeated.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ class Entropy(Source):
 
     inexact = "noise is computed in double precision"
 
-    def __init__(self, read: Callable[[int], bytes] = os.urandom) -> None:
+    def __init__(self, read: Callable[[int], bytes] = random_bytes) -> None:
         self._read = read
 
     def uniform(self, size: Shape) -> Floats:
@@ -100,7 +100,7 @@ def rehearsal() -> Source:
 
 
 def source_of(rng: np.random.Generator | None) -> Source:
-    """The operating system's entropy for None, else the generator given."""
+    """The keystream for None, else the generator given."""
     if rng is None:
         return Entropy()
     if isinstance(rng, np.random.Generator):
