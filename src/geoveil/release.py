@@ -220,6 +220,9 @@ class Release:
     def _error_line(self) -> str:
         if not self.bounded:
             return "no bound" if self.expected is None else f"no bound; {_metres(self.expected)} to be expected"
+        if self.by is not None and not self.answers[0].same_error:
+            # Each person has a bound of their own, that may take a while.
+            return f"at most {_metres(self.answers[0].error(0.05))} with probability 95% (first person)"
         bound = self.error(0.05)
         if self.by is not None:
             ends = list(dict.fromkeys((_metres(bound.min()), _metres(bound.max()))))

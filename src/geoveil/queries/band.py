@@ -22,12 +22,12 @@ import numpy as np
 
 from geoveil.mechanisms.mechanism import Floats
 from geoveil.queries.convex import directions
-from geoveil.queries.solid import intersection, nonempty
+from geoveil.queries.solid import around, nonempty
 
 __all__ = ["averages", "between", "certain"]
 
-#: In how many directions the polygon is looked at, at least, and from the caps of how many others on each side.
-_LOOKED, _AROUND = 2048, 48
+#: In how many directions the polygon is looked at, at least.
+_LOOKED = 2048
 
 
 @cache
@@ -35,7 +35,7 @@ def averages(k: int) -> tuple[Floats, Floats]:
     """Weights on the values of k directions, one row each, that bound the first from above, and from below."""
     above: list[Floats] = []
     below: list[Floats] = []
-    widths = sorted({0, *(2**i for i in range(k) if 2**i < k // 4), k // 4, 3 * k // 8})
+    widths = sorted({0, *_doublings(k // 4), k // 4, 3 * k // 8})
     for width in widths:
         angle = 2 * np.pi / k * np.arange(-width, width + 1)
         if width <= k // 4:
@@ -48,6 +48,11 @@ def averages(k: int) -> tuple[Floats, Floats]:
         other = np.roll(side[::-1], 1)
         below += [side, other, (side + other) / 2] if width else [side]
     return np.array(above), np.array(below)
+
+
+def _doublings(most: int) -> list[int]:
+    """1, 2, 4, ... up to `most`."""
+    return [2**i for i in range(most.bit_length())]
 
 
 def certain(y: Floats, reach: Callable[[Floats, int], float]) -> tuple[Floats, Floats]:
@@ -64,12 +69,13 @@ def certain(y: Floats, reach: Callable[[Floats, int], float]) -> tuple[Floats, F
     count = len(y) * (len(above) + len(below))
     spectrum = np.fft.rfft(y)
 
-    def averaged(weights: Floats) -> Floats:
-        return np.fft.irfft(spectrum * np.conj(np.fft.rfft(weights)), n=len(y))
+    def averaged(weights: Floats) -> tuple[Floats, Floats]:
+        noise = np.array([[reach(row, count)] for row in weights])
+        return np.fft.irfft(spectrum * np.conj(np.fft.rfft(weights)), n=len(y)), noise
 
-    upper = np.min([averaged(row) + reach(row, count) for row in above], axis=0)
-    lower = np.max([averaged(row) - reach(row, count) for row in below], axis=0)
-    return upper, lower
+    upper, reached = averaged(above)
+    lower, missed = averaged(below)
+    return (upper + reached).min(axis=0), (lower - missed).max(axis=0)
 
 
 def between(vertices: Floats, upper: Floats, lower: Floats) -> float | None:
@@ -90,10 +96,12 @@ def between(vertices: Floats, upper: Floats, lower: Floats) -> float | None:
 
     k = len(upper)
     u = directions(k)
-    _, middle, radius = nonempty(u, upper)
-    if radius == 0:
-        return None
-    outer = intersection(u, upper)
+    middle = vertices.mean(axis=0)
+    if (upper - u @ middle).min() <= 1e-6 * np.ptp(upper):  # not clearly inside
+        _, middle, radius = nonempty(u, upper)
+        if radius == 0:
+            return None
+    outer = around(middle, u, upper)
     if len(outer) < 3:
         return None
     outer = outer[np.argsort(np.arctan2(*(outer - middle).T[::-1]))]
@@ -111,18 +119,19 @@ def between(vertices: Floats, upper: Floats, lower: Floats) -> float | None:
         there = height[cut, edge] / (height[cut, edge] - after[cut, edge])
         ends[end, cut] = outer[edge] + there[:, None] * (following[edge] - outer[edge])
 
-    # For each arc between two directions, looked at in finer steps, the caps of the directions around it.
+    # For each arc between two directions, looked at in finer steps, the caps of directions near and far.
     steps = math.ceil(_LOOKED / k)
     fine = directions(steps * k).reshape(k, steps, 2)
     fine = np.concatenate([fine, np.roll(fine[:, :1], -1, axis=0)], axis=1)
-    around = np.add.outer(np.arange(k), np.arange(-min(_AROUND, k // 2), min(_AROUND, k // 2))) % k
+    beside = _doublings(k // 4)
+    caps = np.add.outer(np.arange(k), [0, *beside, *(1 - step for step in beside)]) % k
     depth = fine @ outer.T
     lowest = depth.argmin(axis=2)
-    capped = height[around[:, None, :], lowest[:, :, None]] >= 0
+    capped = height[caps[:, None, :], lowest[:, :, None]] >= 0
     least = np.where(
         capped,
         depth.min(axis=2)[:, :, None],
-        np.minimum(*(np.einsum("afd,acd->afc", fine, side[around]) for side in ends)),
+        np.minimum(*(np.einsum("afd,acd->afc", fine, side[caps]) for side in ends)),
     )
     excess = (fine @ vertices.T).max(axis=2)[:, :, None] - least
     inside = np.maximum(excess[:, :-1], excess[:, 1:]).min(axis=2).max() / np.cos(np.pi / (steps * k))

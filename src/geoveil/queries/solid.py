@@ -8,7 +8,7 @@ import numpy as np
 
 from geoveil.mechanisms.mechanism import Floats
 
-__all__ = ["cosine", "intersection", "kriged", "nonempty", "tightened"]
+__all__ = ["around", "cosine", "intersection", "kriged", "nonempty", "tightened"]
 
 
 def kriged(y: Floats, u: Floats, variance: float) -> Floats:
@@ -56,11 +56,14 @@ def nonempty(u: Floats, y: Floats) -> tuple[Floats, Floats, float]:
 
 def intersection(u: Floats, y: Floats) -> Floats:
     """The vertices of the half-spaces ⟨z, u_j⟩ ≤ y_j, moved out together where they have no point in common."""
+    offsets, middle, radius = nonempty(u, y)
+    return middle[None] if radius == 0 else around(middle, u, offsets)
+
+
+def around(middle: Floats, u: Floats, offsets: Floats) -> Floats:
+    """The vertices of the half-spaces ⟨z, u_j⟩ ≤ offsets_j, all of which hold the middle inside."""
     from scipy.spatial import HalfspaceIntersection, QhullError
 
-    offsets, middle, radius = nonempty(u, y)
-    if radius == 0:
-        return middle[None]
     try:
         vertices = HalfspaceIntersection(np.column_stack([u, -offsets]), middle).intersections
     except QhullError:  # too thin to have an inside, as far as rounding lets one see

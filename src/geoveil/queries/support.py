@@ -203,6 +203,8 @@ class SupportHullAnswer(Answer):
     """
 
     support: Floats = field(kw_only=True)
+    #: Bounds take some milliseconds and are asked for more than once: by β.
+    _known: dict[float, float] = field(init=False, repr=False, compare=False, default_factory=dict)
 
     same_error = False
 
@@ -225,6 +227,11 @@ class SupportHullAnswer(Answer):
         the origin, moved to where the values say the middle is, are at most max_j(y_j + t)/κ and max_j(ĥ_j)/κ.
         """
         checks.beta(beta)
+        if beta not in self._known:
+            self._known[beta] = self._bound(beta)
+        return self._known[beta]
+
+    def _bound(self, beta: float) -> float:
         query = self.query
         assert isinstance(query, SupportHull)
         u = query.directions
