@@ -138,17 +138,17 @@ def test_every_tuple_gets_a_convex_body(points: list[list[float]], budget: dict[
 @pytest.mark.parametrize("budget", [{"rho": 1e-4}, {"rho": 0.2}, {"epsilon": 0.05}], ids=str)
 @pytest.mark.parametrize("n", [1, 3, 500])
 def test_the_bound_holds(budget: dict[str, Any], n: int) -> None:
-    """In 100 releases the Hausdorff distance never exceeds error(0.05) more often than it may."""
+    """In 50 releases the Hausdorff distance never exceeds error(0.05) more often than it may."""
     rng = np.random.default_rng(n)
     x = rng.normal(scale=3000.0, size=(n, 2))
     fine = directions(3600)
     failed = 0
-    for _ in range(100):
+    for _ in range(50):
         release = gv.hull(x, rng=rng, **budget)
         assert release.coords is not None
         off = (release.coords @ fine.T).max(axis=0) - (x @ fine.T).max(axis=0)
         failed += bool(np.abs(off).max() > release.error(0.05))
-    assert failed <= 16  # binomial: 1e-6 for 5%
+    assert failed <= 12  # binomial: 1e-6 for 5%
 
 
 def check_the_resolution_is_public() -> None:

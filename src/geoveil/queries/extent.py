@@ -19,7 +19,7 @@ def hull_points(x: Floats) -> Floats:
 
     if x.shape[1] == 1:
         return np.array([x.min(axis=0), x.max(axis=0)])
-    if x.shape[1] > 2 or len(x) == 1:
+    if x.shape[1] > 2 or len(x) < 10:  # so few are looked at as fast as sorted out
         return x
     # Of all geometries of many points a line is made the fastest.
     return np.asarray(shapely.get_coordinates(shapely.convex_hull(shapely.linestrings(x))))
