@@ -17,21 +17,9 @@ import numpy as np
 import geoveil as gv
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from tests.cabspotting import Floats, folder, names, trajectory
+from tests.cabspotting import Floats, folder, names, rms, seconds, trajectory
 
 CITY = (540_000.0, 4_160_000.0, 565_000.0, 4_190_000.0)
-
-
-def seconds(name: str) -> Floats:
-    """The times of one taxi's points, in order."""
-    where = folder()
-    assert where is not None
-    return np.sort(np.fromfile(where / f"new_{name}.txt", sep=" ").reshape(-1, 4)[:, 3])
-
-
-def rms(x: Floats) -> float:
-    """Root mean square length of the rows."""
-    return float(np.sqrt(np.square(x).sum(axis=1).mean()))
 
 
 def met(got: float, target: float | None) -> str:

@@ -38,20 +38,34 @@ requires_cabspotting = pytest.mark.skipif(
 )
 
 
+def table(name: str) -> Floats:
+    """One taxi's file in time order: latitude, longitude, whether it is occupied, time."""
+    place = folder()
+    if place is None:
+        raise FileNotFoundError("The cabspotting data is not here; set GEOVEIL_CABSPOTTING to its folder.")
+    # The newest line stands first.
+    lines = np.fromfile(place / f"new_{name}.txt", sep=" ").reshape(-1, 4)[::-1]
+    return np.asarray(lines[np.argsort(lines[:, 3], kind="stable")])
+
+
+def seconds(name: str) -> Floats:
+    """The times of one taxi's points, in order."""
+    return table(name)[:, 3]
+
+
+def rms(x: Floats) -> float:
+    """Root mean square length of the rows."""
+    return float(np.sqrt(np.square(x).sum(axis=1).mean()))
+
+
 @cache
 def trajectory(which: str | int) -> Floats:
     """One taxi's points in time order, (n, 2), in metres of UTM zone 10N; by name ("abtyff") or position."""
     from pyproj import Transformer
 
-    place = folder()
-    if place is None:
-        raise FileNotFoundError("The cabspotting data is not here; set GEOVEIL_CABSPOTTING to its folder.")
-    name = which if isinstance(which, str) else names()[which]
-    # A line holds latitude, longitude, whether the taxi is occupied, and the time; the newest stands first.
-    latitude, longitude, _, time = np.fromfile(place / f"new_{name}.txt", sep=" ").reshape(-1, 4)[::-1].T
-    order = np.argsort(time, kind="stable")
+    latitude, longitude, _, _ = table(which if isinstance(which, str) else names()[which]).T
     to_metres = Transformer.from_crs("EPSG:4326", "EPSG:32610", always_xy=True)
-    points = np.column_stack(to_metres.transform(longitude[order], latitude[order]))
+    points = np.column_stack(to_metres.transform(longitude, latitude))
     points.flags.writeable = False
     return points
 

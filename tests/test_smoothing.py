@@ -7,22 +7,10 @@ import pytest
 
 from geoveil.postprocess.motion import CAR, CYCLING, TAXI, WALKING, Motion
 from geoveil.postprocess.smoothing import expected_error, posterior, smooth
-from tests.cabspotting import Floats, folder, names, requires_cabspotting, trajectory
+from tests.cabspotting import Floats, names, requires_cabspotting, rms, seconds, trajectory
 
 # Every tenth taxi, by position: not chosen for how well they come out.
 TAXIS = range(0, 60, 10)
-
-
-def cab_times(name: str) -> Floats:
-    """The times of one taxi's points, in order, in seconds."""
-    place = folder()
-    assert place is not None
-    return np.sort(np.fromfile(place / f"new_{name}.txt", sep=" ").reshape(-1, 4)[:, 3])
-
-
-def rms(x: Floats) -> float:
-    """Root mean square length of the rows."""
-    return float(np.sqrt(np.square(x).sum(axis=1).mean()))
 
 
 def irregular_times(n: int, rng: np.random.Generator) -> Floats:
@@ -186,7 +174,7 @@ def test_real_trajectories_come_closer_to_the_truth(rho: float, of_raw: float, o
     rng = np.random.default_rng(8)
     ratios = []
     for name in (names()[i] for i in TAXIS):
-        true, times = trajectory(name), cab_times(name)
+        true, times = trajectory(name), seconds(name)
         sigma = np.sqrt(len(true) / (2 * rho))
         y = true + rng.normal(scale=sigma, size=true.shape)
         error = rms(smooth(y, times, sigma, TAXI) - true)

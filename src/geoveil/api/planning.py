@@ -16,7 +16,7 @@ from geoveil.mechanisms import Lipschitz
 from geoveil.noise import rehearsal
 from geoveil.privacy import CGP, GP, Guarantee, Metric, exact
 from geoveil.privacy.exact import Number
-from geoveil.queries import SUMMARIES, Distance, FirstWithin, Hull, Nearest, OwnQuery, Points, Query, best_hull
+from geoveil.queries import EXTENT, SUMMARIES, Distance, FirstWithin, Hull, Nearest, OwnQuery, Points, Query, best_hull
 
 __all__ = ["Plan", "plan"]
 
@@ -114,7 +114,7 @@ def plan(
     n = checks.count("n", n, low=1, remedy="It is how many points one person has.")
     dimension = checks.count("dimension", dimension, low=1, remedy="It is 2 for places on a map.")
     checks.beta(beta)
-    extent = options.get("extent", 30_000.0)
+    extent = options.get("extent", EXTENT)
     checks.positive("extent", extent)
     make = _maker(question, n, dimension, method, options)
 

@@ -16,7 +16,7 @@ from geoveil.geo import Form
 from geoveil.mechanisms import Lipschitz
 from geoveil.privacy import Guarantee, as_metric
 from geoveil.privacy.metrics import distances
-from geoveil.queries import SUMMARIES, Distance, FirstWithin, Hull, Nearest, OwnQuery, Points, Query, best_hull
+from geoveil.queries import EXTENT, SUMMARIES, Distance, FirstWithin, Hull, Nearest, OwnQuery, Points, Query, best_hull
 from geoveil.release import Release
 
 __all__ = [
@@ -142,7 +142,7 @@ def hull(
     distinct: bool = False,
     gamma0: float = 0.0,
     beta: float = 0.1,
-    extent: float = 30_000.0,
+    extent: float = EXTENT,
     **how: Unpack[How],
 ) -> Release:
     """Release the convex hull of the points, in two or more dimensions.

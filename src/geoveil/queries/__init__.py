@@ -6,9 +6,10 @@ from geoveil.queries.points import Points
 from geoveil.queries.proximity import FirstWithin
 from geoveil.queries.query import Answer, Query
 from geoveil.queries.summaries import SUMMARIES, Distance, OwnQuery
-from geoveil.queries.support import HalfSpaces, SupportHull, SupportHullAnswer, best_hull
+from geoveil.queries.support import EXTENT, HalfSpaces, SupportHull, SupportHullAnswer, best_hull
 
 __all__ = [
+    "EXTENT",
     "SUMMARIES",
     "Answer",
     "Distance",

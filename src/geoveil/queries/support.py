@@ -23,16 +23,16 @@ from geoveil.queries.hull import Hull, probes
 from geoveil.queries.query import Answer, Query
 from geoveil.queries.solid import cosine, intersection, kriged, tightened
 
-__all__ = ["HalfSpaces", "SupportHull", "SupportHullAnswer", "best_hull", "support_squared"]
+__all__ = ["EXTENT", "HalfSpaces", "SupportHull", "SupportHullAnswer", "best_hull", "support_squared"]
 
 #: Under CGP noise is white over directions: their number is a resolution. Few will do while noise limits.
 _FEW, _MANY = 96, 4096
-#: More than these would only take long.
-_MOST, _MOST_ABOVE = 2**14, 1000
 #: The same above the plane: 294 directions in three dimensions, 216 in four, 160 in five, the axes above.
 _GRID = 300
+#: More than these would only take long, in the plane and above it.
+_MOST, _MOST_ABOVE = 2**14, 1000
 #: A public guess of how far a tuple extends, in metres, for the number of directions.
-_EXTENT = 30_000.0
+EXTENT = 30_000.0
 #: Where the radius is so many times the noise of a harmonic, vertices are pruned, and where it is so many times, noise
 #: is so small that they are all there is to find.
 _CLEAR, _SHARP = 50.0, 1500.0
@@ -93,7 +93,7 @@ class SupportHull(Query):
 
     method: str = "best"
     k: int | Literal["optimal"] = field(kw_only=True, default="optimal")
-    extent: float = field(kw_only=True, default=_EXTENT)
+    extent: float = field(kw_only=True, default=EXTENT)
 
     name = "hull"
     kind = "body"
@@ -162,13 +162,17 @@ class SupportHull(Query):
 
     def ask(self, x: Floats, source: Source) -> SupportHullAnswer:
         noisy = self.mechanism.sample(reaches(x, self.directions)[:, None], source)[:, 0]
-        # Far from the origin rounding would count as noise does.
-        place = self.dimension / len(noisy) * (noisy @ self.directions)
-        value = self.fit(noisy - self.directions @ place)
+        place, centred = self.centred(noisy)
+        value = self.fit(centred)
         if isinstance(value, HalfSpaces):
             value = HalfSpaces(self.directions, value.offsets + self.directions @ place)
             return SupportHullAnswer(self, value, self.mechanisms, support=noisy)
         return SupportHullAnswer(self, value + place, self.mechanisms, coords=value + place, support=noisy)
+
+    def centred(self, noisy: Floats) -> tuple[Floats, Floats]:
+        """Where the values say the middle is, and the values from there: far away rounding would count as noise."""
+        place = self.dimension / len(noisy) * (noisy @ self.directions)
+        return place, noisy - self.directions @ place
 
     def fit(self, noisy: Floats) -> Floats | HalfSpaces:
         """The body that a noisy support function stands for: its vertices, or half-spaces above five dimensions."""
@@ -235,8 +239,7 @@ class SupportHullAnswer(Answer):
         query = self.query
         assert isinstance(query, SupportHull)
         u = query.directions
-        place = query.dimension / len(u) * (self.support @ u)
-        y = self.support - u @ place
+        place, y = query.centred(self.support)
         if query.dimension == 2:
             beta = min(beta, 0.1)
             bound = between(self.value - place, *certain(y, partial(_reach, query.mechanism, 0.9 * beta)))
