@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 import geoveil as gv
 from geoveil.errors import IncompatibleGuarantees, InvalidParameter
 from geoveil.queries import SUMMARIES, Distance
-from geoveil.queries.extent import enclosing_radius
+from geoveil.queries.extent import enclosing
 from geoveil.queries.summaries import LipschitzQuery
 
 Floats = NDArray[np.float64]
@@ -52,7 +52,7 @@ def summary(name: str, n: int, d: int, metric: str = "inf") -> LipschitzQuery:
 
 def change(query: LipschitzQuery, x: Floats, y: Floats) -> float:
     """How far the value moves."""
-    return float(np.linalg.norm(np.asarray(query.function(x)) - np.asarray(query.function(y))))
+    return float(np.linalg.norm(query.evaluate(x).values - query.evaluate(y).values))
 
 
 # ----------------------------------------------------------------------------------------------- never too small
@@ -416,16 +416,18 @@ def test_summaries_move_along_with_the_points(name: str, data: st.DataObject) ->
     n, d = x.shape
     v = np.array(data.draw(st.lists(st.integers(-1000, 1000), min_size=d, max_size=d)), dtype=float)
     query = summary(name, n, d)
-    before = np.asarray(query.function(x))
+    before = query.evaluate(x).values
     if name == "distance":
-        after = Distance(n, d, query.guarantee, measure=lambda y: _to_origin(y - v)).function(x + v)
+        after = Distance(n, d, query.guarantee, measure=lambda y: _to_origin(y - v)).evaluate(x + v).values
     elif name == "distance to an area":
         moved = shapely.transform(AREA, lambda c: c + v)
-        after = Distance(
-            n, d, query.guarantee, measure=lambda y: np.asarray(shapely.distance(shapely.points(y), moved))
-        ).function(x + v)
+        after = (
+            Distance(n, d, query.guarantee, measure=lambda y: np.asarray(shapely.distance(shapely.points(y), moved)))
+            .evaluate(x + v)
+            .values
+        )
     else:
-        after = query.function(x + v)
+        after = query.evaluate(x + v).values
     shift = np.tile(v, 2) if name == "bounds" else v if name in PLACES else 0.0
     np.testing.assert_allclose(after, before + shift, rtol=0, atol=1e-5)
 
@@ -497,7 +499,7 @@ def test_the_radius_does_not_jump_between_neighbouring_doubles() -> None:
     )
     y = x.copy()
     y[2, 1] = np.nextafter(x[2, 1], -np.inf)
-    assert abs(enclosing_radius(x) - enclosing_radius(y)) < 1e-11
+    assert abs(enclosing(x)[1] - enclosing(y)[1]) < 1e-11
 
 
 @pytest.mark.parametrize("d", [1, 2, 3, 6, 12])
@@ -506,7 +508,8 @@ def test_the_radius_is_that_of_a_ball_that_cannot_shrink(d: int) -> None:
     rng = np.random.default_rng(d)
     for n in (1, 2, 5, 40):
         x = rng.normal(scale=1000.0, size=(n, d)).round(int(rng.integers(-3, 4)))
-        radius = enclosing_radius(x)
+        _, radius, _, below = enclosing(x)
+        assert 0 <= radius - below <= 1e-9 * (1 + radius)
         weights = np.full(n, 1 / n)
         for step in range(1, 4000):  # Frank-Wolfe on the dual, whose values are lower bounds
             farthest = int(((x - weights @ x) ** 2).sum(axis=1).argmax())

@@ -10,7 +10,7 @@ import pytest
 
 from geoveil.mechanisms import Copies, Exponential, Gaussian, KNorm, Laplace, PermuteAndFlip, SparseVector
 from geoveil.mechanisms.quadrature import panels
-from geoveil.noise import Experiment
+from geoveil.noise import Experiment, Reals, as_reals
 from geoveil.privacy import CGP, GP, Guarantee, Metric, total
 from geoveil.queries import SUMMARIES, Distance, FirstWithin, Hull, Nearest, OwnQuery, Points, Query, SupportHull
 from geoveil.queries.summaries import LipschitzQuery
@@ -110,7 +110,7 @@ def worst_pair(query: LipschitzQuery | Points, metric: Metric) -> tuple[Floats, 
     rng = np.random.default_rng(7)
 
     def value(x: Floats) -> Floats:
-        return x if isinstance(query, Points) else np.asarray(query.function(x), dtype=float)
+        return x if isinstance(query, Points) else query.evaluate(x).values
 
     best, found = -1.0, None
     for start in range(30):
@@ -146,7 +146,7 @@ def check_single_step(query: LipschitzQuery | Points) -> float:
     """The guarantee holds on the worst pair that a search finds; returns how much of it is used."""
     metric = query.guarantee.metric
     x, y, distance = worst_pair(query, metric)
-    a, b = (v if isinstance(query, Points) else np.asarray(query.function(v), dtype=float) for v in (x, y))
+    a, b = (v if isinstance(query, Points) else query.evaluate(v).values for v in (x, y))
     used = additive_tightness(query.mechanism, a, b, distance)
     assert used <= 1 + SLACK, (query.name, metric, used)
     return used
@@ -381,8 +381,8 @@ class OwnLike(LipschitzQuery):
     name = "distance"
     kind = "length"
 
-    def function(self, x: Floats) -> Floats:
-        return np.asarray(np.linalg.norm(x - 100.0, axis=1).max())
+    def evaluate(self, x: Floats) -> Reals:
+        return as_reals(np.asarray(np.linalg.norm(x - 100.0, axis=1).max()))
 
 
 def test_copies_add_up() -> None:

@@ -76,11 +76,11 @@ def test_a_hulls_error_is_foreseen_for_its_extent(budget: dict[str, Any]) -> Non
 
 @pytest.mark.parametrize("notion", ["CGP", "GP"])
 def test_a_hulls_budget_meets_the_error(notion: str) -> None:
-    """Larger errors take smaller budgets, within a few hundredths."""
+    """Larger errors take smaller budgets; under GP the number of directions, and with it the error, comes in steps."""
     budgets = []
     for wanted in (300.0, 3000.0, 30_000.0):
         planned = gv.plan("hull", n=500, error=wanted, extent=50_000, notion=notion)
-        assert 0.9 * wanted <= planned.error <= wanted
+        assert 0.8 * wanted <= planned.error <= wanted
         budgets.append(planned.guarantee)
     assert budgets[0] > budgets[1] > budgets[2]
     assert gv.plan("hull", n=500, error=20_000, method="paper", extent=50_000).error <= 20_000

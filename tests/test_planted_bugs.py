@@ -23,7 +23,8 @@ from geoveil.mechanisms import (
     Walk,
 )
 from geoveil.mechanisms import laplace as laplace_module
-from geoveil.noise import Experiment, Source, samplers
+from geoveil.mechanisms.sparse_vector import noisy_threshold
+from geoveil.noise import Blocks, Experiment, Source, as_reals, samplers
 from geoveil.noise.samplers import spherical_laplace
 from geoveil.privacy import CGP, GP, Guarantee, Metric, exact
 from geoveil.queries import SUMMARIES, constants, nearest, support
@@ -73,7 +74,7 @@ def no_threshold_noise_drawn(patch: pytest.MonkeyPatch) -> None:
     """A sampler that forgets the threshold's noise, beside probabilities that do not."""
 
     def sample(m: SparseVector, values: Floats, threshold: float, source: Source) -> int | None:
-        return Walk(values, m.scale).halt(threshold, source, cyclic=m.cyclic)
+        return Walk(values, m.scale).halt(as_reals(np.array(threshold)), source, cyclic=m.cyclic)
 
     patch.setattr(SparseVector, "sample", sample)
 
@@ -82,20 +83,20 @@ def no_minimum_noise_drawn(patch: pytest.MonkeyPatch) -> None:
     """A nearest neighbour whose smallest distance gets only one of its two noises."""
 
     def visit(m: NearestNeighbour, walk: Walk, source: Source) -> int | None:
-        threshold = walk.smallest + m.gamma0 + m.scale * float(samplers.laplace(source))
-        return walk.halt(threshold, source, cyclic=True)
+        return walk.halt(noisy_threshold(m._moved(walk.smallest), m.scale, source), source, cyclic=True)
 
     patch.setattr(NearestNeighbour, "visit", visit)
 
 
 def reused_noise(patch: pytest.MonkeyPatch) -> None:
-    """One normal variable for all coordinates of a point."""
+    """One normal variable for all coordinates of a tuple."""
 
-    def sample(m: Gaussian, center: Floats, source: Source) -> Floats:
-        noise = source.normal((*center.shape[:-1], 1)) * np.ones(center.shape)
-        return center + m.scale * noise
+    def noise(m: Gaussian, source: Source, sizes: Any, dimension: int) -> Blocks:
+        drawn = source.normal(len(sizes))
+        values = np.repeat(drawn.values, sizes)[:, None] * np.ones(dimension)
+        yield slice(0, len(values)), replace(drawn, values=values)
 
-    patch.setattr(Gaussian, "sample", sample)
+    patch.setattr(Gaussian, "noise", noise)
 
 
 def exponential_radius(patch: pytest.MonkeyPatch) -> None:
@@ -105,7 +106,12 @@ def exponential_radius(patch: pytest.MonkeyPatch) -> None:
 
 def stretched_laplace(patch: pytest.MonkeyPatch) -> None:
     """Laplace noise 5% too short."""
-    patch.setattr(laplace_module, "spherical_laplace", lambda *a: 0.95 * spherical_laplace(*a))
+
+    def shorter(*args: Any) -> Blocks:
+        for rows, drawn in spherical_laplace(*args):
+            yield rows, replace(drawn, values=0.95 * drawn.values)
+
+    patch.setattr(laplace_module, "spherical_laplace", shorter)
 
 
 def metric_ignored(patch: pytest.MonkeyPatch) -> None:
@@ -123,7 +129,7 @@ def added_exponential_noise(patch: pytest.MonkeyPatch) -> None:
     """Exponential noise added to the scores instead of subtracted."""
 
     def choose(draws: Any, source: Source, *, remove: bool = False) -> int:
-        return int(draws._order[np.argmin(draws._heights + source.exponential(len(draws._heights)))])
+        return int(draws._order[np.argmin(draws._heights + source.exponential(len(draws._heights)).values)])
 
     patch.setattr(Draws, "choose", choose)
 

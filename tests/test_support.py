@@ -343,9 +343,10 @@ def test_three_dimensions_are_no_worse_than_the_papers(rho: float) -> None:
         method: np.mean(
             [
                 np.abs(
-                    (gv.hull(x, rho=rho, method=method, rng=rng).value @ v.T).max(axis=0) - (x @ v.T).max(axis=0)
+                    (gv.hull(x, rho=rho, method=method, rng=np.random.default_rng(i)).value @ v.T).max(axis=0)
+                    - (x @ v.T).max(axis=0)
                 ).mean()
-                for _ in range(10)
+                for i in range(10)
             ]
         )
         for method in ("best", "paper")

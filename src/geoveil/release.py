@@ -172,6 +172,7 @@ class Release:
             "crs": None if self.crs is None else self.crs.to_string(),
             "exact": self.exact,
             "inexact": self.inexact,
+            "fn_error": self.answers[0].query.fn_error,
             "version": __version__,
             "id": self.id,
         }

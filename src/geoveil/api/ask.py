@@ -12,7 +12,7 @@ from geoveil.errors import IncompatibleGuarantees, InvalidParameter
 from geoveil.geo import Form, enter
 from geoveil.geo.forms import FrameForm, Index
 from geoveil.mechanisms import sample_people
-from geoveil.noise import Source, source_of
+from geoveil.noise import Source, source_of, stacked
 from geoveil.privacy import CGP, GP, Guarantee, Metric, as_metric
 from geoveil.privacy.exact import Number
 from geoveil.queries import Answer, Points, Query
@@ -75,7 +75,8 @@ def ask(
 
 
 def _release(form: Form, value: Any, answers: tuple[Answer, ...], source: Source, **more: Any) -> Release:
-    return Release(value, answers=answers, n=len(form.coords), crs=form.crs, inexact=source.inexact, **more)
+    inexact = source.inexact or answers[0].query.inexact
+    return Release(value, answers=answers, n=len(form.coords), crs=form.crs, inexact=inexact, **more)
 
 
 def _shaped(form: Form, answer: Answer) -> Any:
@@ -116,11 +117,11 @@ def _ask_people(make: Make, form: Form, guarantee: Guarantee, source: Source, by
     if isinstance(queries[0], LipschitzQuery):
         # Everyone's value is there before anyone's noise is drawn: a function that fails one person fails all.
         values = [query.evaluate(form.coords[group]) for query, group in zip(queries, groups, strict=True)]
-        rows_of_values = np.array([value.ravel() for value in values])
         alone = np.ones(len(values), dtype=np.int64)
-        noisy = sample_people([query.mechanism for query in queries], alone, rows_of_values, source)
+        noisy = sample_people([query.mechanism for query in queries], alone, stacked(values), source)
         answers = [
-            query.finish(row.reshape(value.shape)) for query, row, value in zip(queries, noisy, values, strict=True)
+            query.finish(row.reshape(value.values.shape))
+            for query, row, value in zip(queries, noisy, values, strict=True)
         ]
     else:
         answers = [

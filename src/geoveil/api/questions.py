@@ -15,8 +15,8 @@ from geoveil.errors import InvalidParameter
 from geoveil.geo import Form
 from geoveil.mechanisms import Lipschitz
 from geoveil.privacy import Guarantee, as_metric
-from geoveil.privacy.metrics import distances
 from geoveil.queries import EXTENT, SUMMARIES, Distance, FirstWithin, Hull, Nearest, OwnQuery, Points, Query, best_hull
+from geoveil.queries.evaluation import away
 from geoveil.release import Release
 
 __all__ = [
@@ -86,7 +86,7 @@ def points(x: Any, **how: Unpack[How]) -> Release:
       guarantee  5e-05-CGP per m² under dist_inf
       mechanism  Gaussian of scale 223.7 m
       error      at most 678 m with probability 95%; any one point 548 m
-      exact      no: noise is computed in double precision
+      exact      yes
     """
     return _ask(Points, x, how)
 
@@ -225,13 +225,16 @@ def first_within(x: Any, p: Any, *, radius: float, **how: Unpack[How]) -> Releas
 
 
 @question
-def distance(x: Any, p: Any, **how: Unpack[How]) -> Release:
+def distance(x: Any, p: Any, *, fn_error: float | None = None, **how: Unpack[How]) -> Release:
     """Release the distance from a public place to the nearest of the points.
 
     Parameters
     ----------
     p : array or shapely geometry
         A place, line or area, in the coordinate system of x.
+    fn_error : float, optional
+        How wrong the distance to a line or an area, as GEOS computes it, can be, in metres; see `answer`. The distance
+        to a place is exact.
 
     Returns
     -------
@@ -252,19 +255,15 @@ def distance(x: Any, p: Any, **how: Unpack[How]) -> Release:
         geometry = form.public_geometry(p)
         if geometry is None:
             place = checks.place("p", form.public_place("p", p), dimension)
-            return {"measure": functools.partial(_distances, p=place)}
+            return {"measure": functools.partial(away, p=place, public=True), "fn_error": 0.0}
         if dimension != 2:
             raise InvalidParameter("p", p, "coordinates, unless x is in the plane", "Give d numbers.")
-        return {"measure": functools.partial(_distances_to_geometry, geometry=geometry)}
+        return {"measure": functools.partial(_to_geometry, geometry=geometry), "fn_error": fn_error}
 
     return _ask(Distance, x, how, options)
 
 
-def _distances(x: Any, p: Any) -> Any:
-    return distances(x, p)
-
-
-def _distances_to_geometry(x: Any, geometry: Any) -> Any:
+def _to_geometry(x: Any, geometry: Any) -> Any:
     import shapely
 
     shapely.prepare(geometry)
@@ -278,6 +277,7 @@ def answer(
     *,
     lipschitz: float | None = None,
     size: int = 1,
+    fn_error: float | None = None,
     **how: Unpack[How],
 ) -> Release:
     """Answer a Lipschitz question of one's own.
@@ -291,6 +291,10 @@ def answer(
         The constant; a `Lipschitz` carries its own.
     size : int
         How many numbers `fn` gives.
+    fn_error : float, optional
+        How far what `fn` computes can be from the function it stands for, in metres: 0 if it does not round, as a
+        largest coordinate does not. The guarantee then holds as if all inputs were 2·fn_error/lipschitz farther from
+        each other, and the release is exact. Without it the release says that it is not.
 
     Returns
     -------
@@ -322,7 +326,7 @@ def answer(
     else:
         own = Lipschitz(fn, lipschitz, "inf" if metric is None else metric)
     checks.count("size", size, low=1, remedy="It is how many numbers fn gives.")
-    return _ask(OwnQuery, x, how, lambda _: {"own": own, "numbers": size})
+    return _ask(OwnQuery, x, how, lambda _: {"own": own, "numbers": size, "fn_error": fn_error})
 
 
 @question

@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from geoveil import checks
 from geoveil.errors import IncompatibleGuarantees
 from geoveil.mechanisms.laplace import Laplace
 from geoveil.mechanisms.mechanism import Additive, Floats
-from geoveil.noise import Source, spherical_laplace
+from geoveil.noise import Blocks, Source, spherical_laplace
 from geoveil.privacy import Guarantee, dist_1
 
 __all__ = ["Copies"]
@@ -59,11 +60,12 @@ class Copies(Additive):
         """That of one copy."""
         return self.single.scale
 
-    def sample(self, center: Floats, source: Source) -> Floats:
-        noise = spherical_laplace(source, np.ones(self.count, dtype=np.int64), self.single.dimension)
-        noise *= self.scale
-        noise += center
-        return noise
+    @property
+    def deviation(self) -> float:
+        return self.single.deviation
+
+    def noise(self, source: Source, sizes: NDArray[np.int64], dimension: int) -> Blocks:
+        return spherical_laplace(source, np.ones(int(sizes.sum()), dtype=np.int64), dimension)
 
     def log_density(self, y: Floats, center: Floats) -> Floats:
         rows = np.moveaxis(y, -2, 0)

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from geoveil import checks
 from geoveil.mechanisms.mechanism import LIPSCHITZ_REMEDY, Additive, Floats, noise_scale, pure_epsilon, value_axes
-from geoveil.noise import Source
+from geoveil.noise import Blocks, Source, normal
 from geoveil.privacy import CGP
 
 __all__ = ["Gaussian"]
@@ -47,11 +48,12 @@ class Gaussian(Additive):
         """σ in metres, rounded up."""
         return noise_scale(self.lipschitz, pure_epsilon(self.guarantee), self.guarantee)
 
-    def sample(self, center: Floats, source: Source) -> Floats:
-        noise = source.normal(center.shape)
-        noise *= self.scale
-        noise += center
-        return noise
+    @property
+    def deviation(self) -> float:
+        return self.scale
+
+    def noise(self, source: Source, sizes: NDArray[np.int64], dimension: int) -> Blocks:
+        return normal(source, int(sizes.sum()), dimension)
 
     def log_density(self, y: Floats, center: Floats) -> Floats:
         z = (y - center) / self.scale

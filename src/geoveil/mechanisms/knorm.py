@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from geoveil import checks
 from geoveil.errors import IncompatibleGuarantees
 from geoveil.mechanisms.mechanism import Additive, Floats, noise_scale
-from geoveil.noise import Source, ball_product
+from geoveil.noise import Blocks, Source, ball_product
 from geoveil.privacy import GP
 
 __all__ = ["KNorm"]
@@ -56,11 +57,12 @@ class KNorm(Additive):
         """1/ε in metres, rounded up."""
         return noise_scale(1.0, self.guarantee.epsilon, self.guarantee)
 
-    def sample(self, center: Floats, source: Source) -> Floats:
-        noise = ball_product(source, np.array([self.count]), self.size)
-        noise *= self.scale
-        noise += center
-        return noise
+    @property
+    def deviation(self) -> float:
+        return self.scale * math.sqrt((self.dimension + 1) * (self.dimension + 2) / (self.size + 2))
+
+    def noise(self, source: Source, sizes: NDArray[np.int64], dimension: int) -> Blocks:
+        return ball_product(source, sizes, dimension)
 
     def log_density(self, y: Floats, center: Floats) -> Floats:
         lengths = np.sqrt(np.sum((y - center) ** 2, axis=-1))

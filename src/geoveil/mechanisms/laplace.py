@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from geoveil import checks
 from geoveil.errors import IncompatibleGuarantees
 from geoveil.mechanisms.mechanism import LIPSCHITZ_REMEDY, Additive, Floats, noise_scale, value_axes
-from geoveil.noise import Source, spherical_laplace
+from geoveil.noise import Blocks, Source, spherical_laplace
 from geoveil.privacy import GP
 
 __all__ = ["Laplace"]
@@ -52,11 +53,12 @@ class Laplace(Additive):
         """K/ε in metres, rounded up."""
         return noise_scale(self.lipschitz, self.guarantee.epsilon, self.guarantee)
 
-    def sample(self, center: Floats, source: Source) -> Floats:
-        noise = spherical_laplace(source, np.array([center.size]), 1).reshape(center.shape)
-        noise *= self.scale
-        noise += center
-        return noise
+    @property
+    def deviation(self) -> float:
+        return self.scale * math.sqrt(self.dimension + 1)
+
+    def noise(self, source: Source, sizes: NDArray[np.int64], dimension: int) -> Blocks:
+        return spherical_laplace(source, sizes, dimension)
 
     def log_density(self, y: Floats, center: Floats) -> Floats:
         d = self.dimension

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from geoveil.errors import IncompatibleGuarantees, InvalidParameter
-from geoveil.noise import Source
+from geoveil.noise import Blocks, Reals, Source, as_reals, grid, released
 from geoveil.privacy import CGP, GP, Guarantee, exact
 
 __all__ = ["LIPSCHITZ_REMEDY", "Additive", "Floats", "Mechanism", "noise_scale", "pure_epsilon", "value_axes"]
@@ -48,9 +48,27 @@ class Additive(Mechanism):
 
     dimension: int
 
+    @property
     @abstractmethod
-    def sample(self, center: Floats, source: Source) -> Floats:
-        """The noisy value; it has the shape of `center`."""
+    def deviation(self) -> float:
+        """The root mean square of the noise on a coordinate."""
+
+    @property
+    def grid(self) -> float:
+        """What is released is a multiple of this."""
+        return grid(self.deviation)
+
+    @abstractmethod
+    def noise(self, source: Source, sizes: NDArray[np.int64], dimension: int) -> Blocks:
+        """Noise of scale 1 for values of this kind, laid out as rows of so many numbers, sizes[i] rows to the i-th."""
+
+    def sample(self, center: Floats | Reals, source: Source) -> Floats:
+        """The noisy value, a multiple of the grid of the scale; it has the shape of `center`."""
+        value = as_reals(center)
+        rows = value if value.values.ndim == 2 else value.reshaped(-1, 1)
+        count, dimension = rows.values.shape
+        noisy = released(rows, self.scale, self.grid, self.noise(source, np.array([count]), dimension), source)
+        return noisy.reshape(value.values.shape)
 
     @abstractmethod
     def log_density(self, y: Floats, center: Floats) -> Floats:

@@ -10,8 +10,8 @@ import numpy as np
 from geoveil import checks
 from geoveil.mechanisms.mechanism import Floats, Mechanism, noise_scale, pure_epsilon
 from geoveil.mechanisms.quadrature import laplace_log_cdf, panels
-from geoveil.mechanisms.sparse_vector import Walk, halting_probabilities
-from geoveil.noise import Source, laplace
+from geoveil.mechanisms.sparse_vector import Walk, halting_probabilities, noisy_threshold
+from geoveil.noise import Reals, Source
 from geoveil.privacy import CGP, GP
 
 __all__ = ["NearestNeighbour"]
@@ -49,16 +49,26 @@ class NearestNeighbour(Mechanism):
         """3/ε, the scale of both noises on the threshold, in metres, rounded up; a visit's is twice that."""
         return noise_scale(3.0, pure_epsilon(self.guarantee), self.guarantee)
 
-    def sample(self, distances: Floats, source: Source) -> int:
+    def sample(self, distances: Floats | Reals, source: Source) -> int:
         """The position of the neighbour found."""
         return self.visit(Walk(distances, 2 * self.scale), source)
 
     def visit(self, walk: Walk, source: Source) -> int:
         """The same on distances that were laid out before, for one search after another."""
-        threshold = walk.smallest + self.gamma0 + self.scale * float(laplace(source, 2).sum())
-        found = walk.halt(threshold, source, cyclic=True)
+        found = walk.halt(
+            noisy_threshold(self._moved(walk.smallest), self.scale, source, noises=2), source, cyclic=True
+        )
         assert found is not None
         return found
+
+    def _moved(self, least: Reals) -> Reals:
+        """The smallest distance plus γ0."""
+        if self.gamma0 == 0:
+            return least
+        rounding = 2.0**-52 * (abs(float(least.values)) + abs(self.gamma0))
+        return Reals(
+            least.values + self.gamma0, least.error + rounding, lambda i, bits: least.ball(i, bits) + self.gamma0
+        )
 
     def probabilities(self, distances: Floats) -> Floats:
         """The exact probability of finding each position."""

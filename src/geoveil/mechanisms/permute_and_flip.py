@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import functools
+import itertools
+import math
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -10,10 +13,13 @@ import numpy as np
 from geoveil import checks
 from geoveil.errors import IncompatibleGuarantees
 from geoveil.mechanisms.mechanism import Floats, Mechanism, noise_scale
-from geoveil.noise import Source
+from geoveil.noise import Ball, Reals, Source, as_reals, settled
 from geoveil.privacy import GP
 
 __all__ = ["Draws", "PermuteAndFlip"]
+
+#: So many fair coins for a level, farther apart where it takes a million positions for one to pass them all.
+_LEVELS = np.array([0, 1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 28, 32, 40, 48, 64])
 
 
 @dataclass(frozen=True)
@@ -48,7 +54,7 @@ class PermuteAndFlip(Mechanism):
         """1/η in metres, rounded up."""
         return noise_scale(self.spread, self.guarantee.epsilon, self.guarantee)
 
-    def sample(self, scores: Floats, source: Source) -> int:
+    def sample(self, scores: Floats | Reals, source: Source) -> int:
         """The chosen position."""
         return Draws(scores, self.scale).choose(source)
 
@@ -89,56 +95,68 @@ class PermuteAndFlip(Mechanism):
 class Draws:
     """Scores laid out for one choice after another, each without looking at more than a few of them.
 
-    The best scores get an exponential variable each. Of the others, only those matter whose variable is so large that
-    even the best of them could win: each is that large with the same small probability, independently, so their places
-    are found by geometric skips, and an exponential variable beyond a threshold is the threshold plus another one.
+    Permute-and-flip visits positions in random order and takes the first whose coin, of probability e^-h with
+    h = (score - smallest)/scale, shows heads. Sorted, the positions with h ≥ m·log 2 are a level: heads come at most
+    if m fair coins do, and then with probability 2^m·e^-h. How many of a level pass its fair coins is counted, and
+    only as many are looked at as it takes: those that pass, in random order, until one passes its last coin.
 
     Parameters
     ----------
-    scores : array
+    scores : array or Reals
         What is chosen among.
     scale : float
         The mean of the exponential noise.
     """
 
-    _FRONT = 256
-
-    def __init__(self, scores: Floats, scale: float) -> None:
-        self._order = np.argsort(scores)
-        self._heights = (scores[self._order] - scores[self._order[0]]) / scale
+    def __init__(self, scores: Floats | Reals, scale: float) -> None:
+        self._scores, self._scale = as_reals(scores), scale
+        values = self._scores.values
+        self._order = np.argsort(values)
+        self._heights = (values[self._order] - values[self._order[0]]) / scale
+        #: How wrong the difference of two heights, or of a height and a level, can be.
+        self._bound = 2 * float(np.max(self._scores.error)) / scale + 2.0**-48 * (float(self._heights[-1]) + 1)
 
     def choose(self, source: Source, *, remove: bool = False) -> int:
         """The position of one choice; it may be taken out for the next."""
-        front = self._heights[: self._FRONT]
-        noisy = source.exponential(len(front)) - front
-        place = int(noisy.argmax())
-        rest = self._heights[self._FRONT :]
-        if len(rest):
-            threshold = max(float(noisy[place]) + float(rest[0]), 0.0)
-            far = _bernoulli_places(source, len(rest), threshold)
-            if len(far):
-                others = threshold + source.exponential(len(far)) - rest[far]
-                if others.max() > noisy[place]:
-                    place = self._FRONT + int(far[others.argmax()])
-        chosen = int(self._order[place])
+        lowest = float(self._heights[0])
+        inner = np.searchsorted(self._heights, lowest + self._bound + _LEVELS[1:] * math.log(2))
+        starts = [0, *inner.tolist()]
+        counts = [stop - start for start, stop in itertools.pairwise([*starts, len(self._heights)])]
+        passed = [source.survivors(count, int(tosses)) for count, tosses in zip(counts, _LEVELS, strict=True)]
+        visited: set[int] = set()
+        while True:
+            level, chosen = 0, source.below(sum(passed))
+            while chosen >= passed[level]:
+                chosen -= passed[level]
+                level += 1
+            while (place := starts[level] + source.below(counts[level])) in visited:
+                pass
+            passed[level] -= 1
+            visited.add(place)
+            if self._heads(place, int(_LEVELS[level]), source):
+                break
+        found = int(self._order[place])
         if remove:
             # Most choices are near the front: what stands before them moves up by one.
             for values in (self._order, self._heights):
                 values[1 : place + 1] = values[:place].copy()
             self._order, self._heights = self._order[1:], self._heights[1:]
-        return chosen
+        return found
 
+    def _heads(self, place: int, level: int, source: Source) -> bool:
+        """A coin of probability 2^level·e^-h."""
+        drawn = source.exponential(1)
+        margin = float(drawn.values[0] - (self._heights[place] - self._heights[0] - level * math.log(2)))
+        if not source.exact or abs(margin) > source.widened * (self._bound + drawn.error):
+            return margin > 0
+        source.refined += 1
+        return settled(lambda bits: self._certain(place, level, drawn.ball(0, bits), bits))
 
-def _bernoulli_places(source: Source, count: int, log_odds: float) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    """The successes among so many independent trials of probability exp(-log_odds), by geometric skips."""
-    if log_odds == 0:
-        return np.arange(count)
-    rate = -np.log1p(-np.exp(-log_odds))
-    places = np.zeros(0)
-    last = -1.0
-    while last < count:
-        # A skip of at least s failures has probability exp(-rate·s): the whole part of an exponential variable.
-        skips = np.floor(source.exponential(int(count * np.exp(-log_odds)) + 8) / rate)
-        ahead = last + np.cumsum(skips + 1)
-        places, last = np.append(places, ahead), float(ahead[-1])
-    return places[places < count].astype(np.int64)
+    def _certain(self, place: int, level: int, drawn: Ball, bits: int) -> bool | None:
+        from flint import arb
+
+        near = self._order[: np.searchsorted(self._heights, self._heights[0] + 2 * self._bound, side="right")]
+        least = functools.reduce(lambda a, b: a.min(b), (self._scores.ball(int(j), bits) for j in near))
+        height = (self._scores.ball(int(self._order[place]), bits) - least) / arb(self._scale)
+        wanted = height - level * arb(2).log()
+        return True if drawn > wanted else False if drawn < wanted else None

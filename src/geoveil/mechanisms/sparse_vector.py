@@ -7,17 +7,22 @@ from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
 from geoveil import checks
 from geoveil.mechanisms.mechanism import LIPSCHITZ_REMEDY, Floats, Mechanism, noise_scale, pure_epsilon
 from geoveil.mechanisms.quadrature import laplace_log_cdf, panels
-from geoveil.noise import Source, laplace
+from geoveil.noise import Ball, Reals, Source, as_reals, laplace, settled, smallest
 from geoveil.privacy import CGP, GP, exact
 
-__all__ = ["SparseVector", "Walk", "halting_probabilities"]
+__all__ = ["SparseVector", "Walk", "halting_probabilities", "noisy_threshold"]
+
+#: A walk that never halts, and one of which doubles cannot tell where it does.
+_NEVER, _OPEN = -1, -2
+#: Where a threshold is so many scales below the smallest value, no first pass of a cyclic walk is looked at.
+_FAR = -40.0
 
 
 @dataclass(frozen=True)
@@ -67,9 +72,9 @@ class SparseVector(Mechanism):
         """2K/ε₂, the scale of a visit's noise in metres, rounded up."""
         return noise_scale(2 * self.lipschitz, self._epsilons[1], self.guarantee)
 
-    def sample(self, values: Floats, threshold: float, source: Source) -> int | None:
+    def sample(self, values: Floats | Reals, threshold: float, source: Source) -> int | None:
         """The position at which the walk halts, or None if it ends without halting."""
-        noisy = threshold + self.threshold_scale * float(laplace(source))
+        noisy = noisy_threshold(as_reals(np.asarray(threshold, dtype=float)), self.threshold_scale, source)
         return Walk(values, self.scale).halt(noisy, source, cyclic=self.cyclic)
 
     def probabilities(self, values: Floats, threshold: float) -> Floats:
@@ -129,6 +134,20 @@ def halting_probabilities(values: Floats, thresholds: Floats, scale: float, *, c
     return np.hstack([halted, np.exp(survived[:, -1:])])
 
 
+def noisy_threshold(value: Reals, scale: float, source: Source, *, noises: int = 1) -> Reals:
+    """The value plus so many Laplace variables of this scale."""
+    noise = laplace(source, noises)
+    shift = scale * float(noise.values.sum())
+    rounding = 2.0**-50 * (abs(float(value.values)) + scale * float(np.abs(noise.values).sum()))
+
+    def ball(_: int, bits: int) -> Ball:
+        from flint import arb
+
+        return value.ball(0, bits) + arb(scale) * sum(noise.ball(i, bits) for i in range(noises))
+
+    return Reals(value.values + shift, value.error + noises * scale * noise.error + rounding, ball)
+
+
 class Walk:
     """Values laid out for many walks past them, each in one pass at most whatever the threshold.
 
@@ -140,10 +159,14 @@ class Walk:
     For t below all values p_j = c·w_j, where w_j does not depend on t, and Σh_j = Σ_q c^q/q·Σ_j w_j^q. For small c
     a few power sums of each block, kept from walk to walk, stand for the block.
 
+    All this is done in doubles first. A hazard changes by at most twice itself per scale by which t or its value
+    moves, so the relative error of cumulated hazards is known, and with it whether the variable is too near to one
+    of them for doubles to tell. If it is, the walk is walked again in balls, visit by visit.
+
     Parameters
     ----------
-    values : array
-        What is visited, in order.
+    values : array or Reals
+        What is visited, in order; not what is infinite.
     scale : float
         Of the noise of a visit.
     """
@@ -153,50 +176,66 @@ class Walk:
     #: So many powers give a hazard to 2^-54 of itself while p_j ≤ 2^-6.
     _POWERS, _SMALL = 9, 2.0**-6
 
-    def __init__(self, values: Floats, scale: float) -> None:
-        self._values = values.astype(float)
+    def __init__(self, values: Floats | Reals, scale: float) -> None:
+        known = as_reals(values)
+        self._ball, self._error = known.ball, float(np.max(known.error))
+        self._values = known.values.astype(float)
         self._scale = scale
         self._starts = [0]
         length = self._SHORTEST
-        while self._starts[-1] + length < len(values):
+        while self._starts[-1] + length < len(self._values):
             self._starts.append(self._starts[-1] + length)
             length = min(2 * length, self._LONGEST)
         self._rebase()
 
     def _rebase(self) -> None:
-        self.smallest = float(self._values.min())
-        self._base = self.smallest
+        self._lowest = float(self._values.min())
+        self._base = self._lowest
         self._weights = np.exp((self._base - self._values) / self._scale)
         self._sums = np.zeros((self._POWERS, len(self._starts)))
         self._unsummed = set(range(len(self._starts)))
+
+    @property
+    def smallest(self) -> Reals:
+        """The smallest value that is left."""
+        return smallest(Reals(self._values, self._error, self._ball))
 
     def remove(self, j: int) -> None:
         """Take a value out; it is never halted at again."""
         self._values[j] = np.inf
         self._weights[j] = 0.0
         self._unsummed.add(bisect_right(self._starts, j) - 1)
-        self.smallest = float(self._values.min())
-        if self.smallest - self._base > 100 * self._scale and self.smallest < np.inf:
+        self._lowest = float(self._values.min())
+        if self._lowest - self._base > 100 * self._scale and self._lowest < np.inf:
             self._rebase()
 
-    def halt(self, t: float, source: Source, *, cyclic: bool) -> int | None:
-        """The position at which a walk with noisy threshold t halts."""
-        below = (t - self.smallest) / self._scale
-        if cyclic and below < -40:
-            # Every p_j is below 2^-53: the hazard is p_j itself and the truncated exponential is uniform.
-            totals = self._power_sums()[0]
-            return self._find(totals, float(source.uniform(())) * float(totals.sum()), self._block_weights)
+    def halt(self, threshold: Reals, source: Source, *, cyclic: bool) -> int | None:
+        """The position at which a walk with this noisy threshold halts."""
+        first, share = source.exponential(1), source.uniform(1)
+        found = self._fast(threshold, first, share, source, cyclic=cyclic)
+        if found == _OPEN:
+            source.refined += 1
+            found = settled(partial(self._walked, threshold, first, share, cyclic))
+        return None if found == _NEVER else found
+
+    def _fast(self, threshold: Reals, first: Reals, share: Reals, source: Source, *, cyclic: bool) -> int:
+        """Where doubles say that the walk halts; _NEVER, or _OPEN if they cannot tell."""
+        t, target = float(threshold.values), float(first.values[0])
+        below = (t - self._lowest) / self._scale
+        blur = self._blur(threshold, source)
         log_odds = float((t - self._base) / self._scale - math.log(2))
 
         def hazards(i: int) -> Floats:
             return self._hazards(i, t, log_odds)
 
-        target = float(source.exponential(()))
+        if cyclic and below < _FAR:
+            # Every p_j is below 2^-53: the hazard is p_j itself and the truncated exponential is uniform.
+            totals = self._power_sums()[0]
+            whole = float(totals.sum())
+            return self._find(totals, float(share.values[0]) * whole, 2 * blur * whole, self._block_weights)
         if 0.5 * math.exp(min(below, 0.0)) <= self._SMALL:
             powers = np.arange(1, self._POWERS + 1)
             totals = np.exp(powers * log_odds) / powers @ self._power_sums()
-            if target < totals.sum():
-                return self._find(totals, target, hazards)
         else:
             totals = np.zeros(len(self._starts))
             left = target
@@ -204,15 +243,56 @@ class Walk:
                 totals[i] = hazards(i).sum()
                 left -= totals[i]
                 if left < 0:
-                    return self._find(totals[: i + 1], target, hazards)
+                    break
+        whole = float(totals.sum())
+        loose = blur * whole + source.widened * first.error
+        if abs(target - whole) < loose:
+            return _OPEN
+        if target < whole:
+            return self._find(totals, target, loose, hazards)
         if not cyclic:
-            return None
-        return self._find(totals, -np.log1p(float(source.uniform(())) * np.expm1(-totals.sum())), hazards)
+            return _NEVER
+        # Where a pass is hardly survived, the truncated variable depends on the last bits of the uniform one.
+        loose = blur * (whole + math.expm1(min(whole, 700.0)))
+        return self._find(totals, -np.log1p(float(share.values[0]) * np.expm1(-whole)), loose, hazards)
 
-    def _find(self, totals: Floats, target: float, block: Callable[[int], Floats]) -> int:
-        """The position in the block that the target falls into."""
+    def _blur(self, threshold: Reals, source: Source) -> float:
+        """The relative error of cumulated hazards, and of what a uniform variable makes of them."""
+        if not source.exact:
+            return 0.0
+        moved = 2 * float(threshold.error + self._error) / self._scale
+        return source.widened * (moved + 2.0**-38 + 2.0**-50 * len(self._values))
+
+    def _find(self, totals: Floats, target: float, loose: float, block: Callable[[int], Floats]) -> int:
+        """The position whose cumulated hazard exceeds the target; _OPEN if one is within `loose` of it."""
         i = _search(totals, target)
-        return self._starts[i] + _search(block(i), target - float(totals[:i].sum()))
+        before = float(totals[:i].sum())
+        cumulated = before + np.cumsum(block(i))
+        j = _search_cumulated(cumulated, target)
+        near = np.append(cumulated[max(j - 1, 0) : j + 1], before)
+        return _OPEN if (np.abs(near - target) < loose).any() else self._starts[i] + j
+
+    def _walked(self, threshold: Reals, first: Reals, share: Reals, cyclic: bool, bits: int) -> int | None:
+        """The same in balls: a position or _NEVER; None if so many bits do not tell."""
+        t = threshold.ball(0, bits)
+        far = cyclic and float(threshold.values) - self._lowest < _FAR * self._scale
+        found, whole = self._passed(t, None if far else first.ball(0, bits), bits)
+        if not cyclic or found != _NEVER:
+            return found
+        return self._passed(t, -(share.ball(0, bits) * (-whole).expm1()).log1p(), bits)[0]
+
+    def _passed(self, t: Ball, target: Ball | None, bits: int) -> tuple[int | None, Ball]:
+        """Where the cumulated hazard exceeds the target, and how much it is; without a target, in all."""
+        from flint import arb
+
+        total, half, scale = arb(0), arb(0.5), arb(self._scale)
+        for j in np.flatnonzero(np.isfinite(self._values)).tolist():
+            z = (t - self._ball(j, bits)) / scale
+            under, over = -(-half * z.exp()).log1p(), z + arb(2).log()
+            total += under if z < 0 else over if z > 0 else under.union(over)
+            if target is not None and not target > total:
+                return (j if target < total else None), total
+        return _NEVER, total
 
     def _block(self, i: int) -> slice:
         return slice(self._starts[i], self._starts[i + 1] if i + 1 < len(self._starts) else None)
@@ -237,14 +317,17 @@ class Walk:
             z = (t - self._values[block]) / self._scale
             return np.maximum(z, 0) - np.log1p(-0.5 * np.exp(np.minimum(z, 0)))
         hazards = -np.log1p(-np.minimum(self._weights[block] * np.exp(log_odds), 0.5))
-        if t > self.smallest:
+        if t > self._lowest:
             hazards += np.maximum((t - self._values[block]) / self._scale, 0)
         return np.asarray(hazards)
 
 
 def _search(weights: Floats, target: float) -> int:
     """The first position at which the cumulated weights exceed the target; its weight is positive."""
-    cumulated = np.cumsum(weights)
+    return _search_cumulated(np.cumsum(weights), target)
+
+
+def _search_cumulated(cumulated: Floats, target: float) -> int:
     # Rounding may leave the target at an end, or beyond.
     inside = max(0.0, min(target, math.nextafter(cumulated[-1], 0.0)))
     return int(cumulated.searchsorted(inside, side="right"))

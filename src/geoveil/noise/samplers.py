@@ -1,41 +1,69 @@
-"""Random variables built from a source: Laplace in any dimension, gamma, directions, Gumbel."""
+"""Noise of scale 1 for tuples of points: normal, Laplace in any dimension, uniform in balls.
+
+Noise comes in blocks of rows, so that random bits are held for a few thousand rows at a time. Bounds on errors are
+derived in docs/exactness.md.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from geoveil.noise.source import Floats, Shape, Source
-from geoveil.privacy.metrics import distances
+from geoveil.noise.reals import Ball, Floats, Reals, taken
+from geoveil.noise.source import Source
 
-__all__ = ["ball_product", "gamma", "gumbel", "laplace", "spherical_laplace"]
+__all__ = ["Blocks", "ball_product", "gamma", "laplace", "normal", "spherical_laplace"]
+
+Counts: TypeAlias = NDArray[np.int64]
+#: Rows, and the noise on them.
+Blocks: TypeAlias = Iterator[tuple[slice, Reals]]
+
+#: So many numbers stay in a processor's cache from one step to the next.
+_BLOCK = 2**13
+#: Sums are made of sums of so many terms: rounding grows with the terms of each, not of all.
+_PIECE = 1024
+#: So few terms are added up without much rounding, as rows.
+_FEW = 16
 
 
-def laplace(source: Source, size: Shape = ()) -> Floats:
+def normal(source: Source, rows: int, dimension: int) -> Blocks:
+    """Standard normal rows."""
+    for block in _row_blocks(rows, dimension):
+        count = block.stop - block.start
+        yield block, source.normal(count * dimension).reshaped(count, dimension)
+
+
+def laplace(source: Source, count: int) -> Reals:
     """Laplace of scale 1 on the line: the difference of two exponentials."""
-    return source.exponential(size) - source.exponential(size)
+    one, other = source.exponential(count), source.exponential(count)
+    return Reals(one.values - other.values, 3 * one.error, lambda i, bits: one.ball(i, bits) - other.ball(i, bits))
 
 
-def gumbel(source: Source, size: Shape) -> Floats:
-    """Standard Gumbel."""
-    return np.asarray(-np.log(source.exponential(size)))
-
-
-def gamma(source: Source, shapes: NDArray[np.int64]) -> Floats:
+def gamma(source: Source, shapes: Counts) -> Reals:
     """Gamma(a, 1) for each integer a: the sum of a exponentials.
 
     Inverting the distribution function through the Lambert W function, as location tools do for a = 2, returns
     exactly 0 near its branch point; a sum of exponentials cannot.
     """
-    first = int(shapes[0])
-    if (shapes == first).all():
-        draws = source.exponential((first, len(shapes)))
-        return np.asarray(draws.sum(axis=0))
-    draws = source.exponential(int(shapes.sum()))
-    return np.asarray(np.add.reduceat(draws, _starts(shapes)))
+    first, count = int(shapes[0]), len(shapes)
+    if first <= _FEW and (shapes == first).all():
+        # One after another, what is added up is not adjacent.
+        terms = source.exponential(first * count)
+        values = terms.values.reshape(first, count).sum(axis=0)
+        return Reals(
+            values,
+            2 * source.accuracy * (first + float(values.max())),
+            lambda i, bits: sum(terms.ball(j, bits) for j in range(i, first * count, count)),
+        )
+    sums = _sums(source.exponential(int(shapes.sum())), shapes)
+    return Reals(sums.values, source.accuracy * (shapes + 2 * sums.values) + sums.error, sums.ball)
 
 
-def spherical_laplace(source: Source, sizes: NDArray[np.int64], dimension: int) -> Floats:
+def spherical_laplace(source: Source, sizes: Counts, dimension: int) -> Blocks:
     """Independent noise vectors with density ∝ exp(-‖z‖), the i-th in R^(sizes[i]·dimension).
 
     The radius is Gamma(sizes[i]·dimension) and the direction uniform; vectors are laid out as rows of `dimension`
@@ -50,36 +78,156 @@ def spherical_laplace(source: Source, sizes: NDArray[np.int64], dimension: int) 
     dimension : int
         Coordinates in a row.
     """
-    z = source.normal((int(sizes.sum()), dimension))
-    lengths = distances(z, np.zeros(dimension))
-    alone = len(sizes) == len(z)
-    if not alone:
-        lengths = np.sqrt(np.add.reduceat(lengths**2, _starts(sizes)))
-    stretch = gamma(source, sizes * dimension)
-    stretch /= lengths
-    if not alone:
-        stretch = np.repeat(stretch, sizes)
-    for column in z.T:
-        column *= stretch
-    return z
+    for vectors, rows in _vector_blocks(sizes, dimension):
+        lengths = sizes[vectors] * dimension
+        count = rows.stop - rows.start
+        if (lengths == 1).all():
+            yield rows, laplace(source, count).reshaped(count, 1)
+            continue
+        radius = gamma(source, lengths)
+        if len(lengths) < count:
+            radius = taken(radius, np.repeat(np.arange(len(lengths)), sizes[vectors]))
+        flat = (lengths == 2).all()
+        directions = _on_circles(source, len(lengths)) if flat else _on_spheres(source, lengths, 0)
+        yield rows, _stretched(directions.reshaped(count, dimension), radius)
 
 
-def ball_product(source: Source, sizes: NDArray[np.int64], dimension: int) -> Floats:
+def ball_product(source: Source, sizes: Counts, dimension: int) -> Blocks:
     """Independent noise tuples with density ∝ exp(-max_i ‖z_i‖), the i-th of sizes[i] points, laid out as rows.
 
-    A point uniform in the ball is a normal vector over its length with two more coordinates, whose squares are twice
-    an exponential variable; the radius of a tuple is Gamma(sizes[i]·dimension + 1).
+    The radius of a tuple is Gamma(sizes[i]·dimension + 1); its points are that times independent ones, uniform in the
+    unit ball.
     """
-    z = source.normal((int(sizes.sum()), dimension))
-    lengths = distances(z, np.zeros(dimension))
-    lengths *= lengths
-    lengths += 2 * source.exponential(len(z))
-    stretch = np.repeat(gamma(source, sizes * dimension + 1), sizes)
-    stretch /= np.sqrt(lengths, out=lengths)
-    for column in z.T:
-        column *= stretch
-    return z
+    radius = gamma(source, sizes * dimension + 1)
+    tuples = np.repeat(np.arange(len(sizes)), sizes)
+    for block in _row_blocks(len(tuples), dimension):
+        points = _in_balls(source, block.stop - block.start, dimension)
+        yield block, _stretched(points, taken(radius, tuples[block]))
 
 
-def _starts(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
-    return np.concatenate([[0], np.cumsum(sizes)[:-1]])
+def _in_balls(source: Source, count: int, dimension: int) -> Reals:
+    """Points uniform in the unit ball.
+
+    On the line a uniform variable; in the plane a point on the circle times the root of one; above, the first d
+    coordinates of a point on the sphere in R^(d+2).
+    """
+    if dimension > 2:
+        return _on_spheres(source, np.full(count, dimension), 1).reshaped(count, dimension)
+    share = source.uniform(count)
+    if dimension == 1:
+        line = Reals(2 * share.values - 1, 4 * share.error, lambda i, bits: 2 * share.ball(i, bits) - 1)
+        return line.reshaped(count, 1)
+    # Undrawn bits change a root by 2^-64/√u, and by 2^-31.5 at most.
+    near_zero = source.exact and share.values.min() < 2.0**-40
+    root = Reals(
+        np.sqrt(share.values), 2.0**-31 if near_zero else source.accuracy, lambda i, bits: share.ball(i, bits).sqrt()
+    )
+    return _stretched(_on_circles(source, count), root)
+
+
+def _on_circles(source: Source, count: int) -> Reals:
+    """Points uniform on the unit circle."""
+    cosine, sine = source.turn(count)
+    return Reals(
+        np.column_stack([cosine.values, sine.values]),
+        cosine.error,
+        lambda i, bits: (sine if i % 2 else cosine).ball(i // 2, bits),
+    )
+
+
+def _on_spheres(source: Source, lengths: Counts, beyond: int) -> Reals:
+    """Points uniform on the unit spheres of R^(lengths[i] + 2·beyond), less their last 2·beyond coordinates, in a row.
+
+    Pairs of normal variables √(2E)·(cos θ, sin θ), E exponential, over their norm: the squares of a pair add up to 2E.
+    Of an odd number the last sine is left out; of a pair that is beyond, only its E is drawn.
+    """
+    pairs = (lengths + 1) // 2
+    owner = np.repeat(np.arange(len(lengths)), pairs)
+    last = np.cumsum(pairs) - 1
+    odd = lengths % 2 == 1
+    halves = source.exponential(int(pairs.sum()) + beyond * len(lengths))
+    # What belongs to one vector is adjacent: its pairs, then what is beyond.
+    place = np.arange(len(owner)) + beyond * owner
+    cosine, sine = source.turn(len(owner))
+    sums = _sums(halves, pairs + beyond)
+    lone = np.sqrt(2 * halves.values[place])
+    normals = lone[:, None] * np.column_stack([cosine.values, sine.values])
+    dropped = np.where(odd, np.abs(normals[last, 1]), 0)
+    squares = 2 * sums.values - dropped**2
+    kept = np.ones((len(owner), 2), dtype=bool)
+    kept[last[odd], 1] = False
+    position = np.flatnonzero(kept)
+    # A vector that doubles give no length has no direction in doubles: the bound on its error is infinite.
+    with np.errstate(divide="ignore", invalid="ignore"):
+        norms = np.sqrt(squares)[owner, None]
+        values = normals / norms
+        error: float | Floats = 0.0
+        if source.exact:
+            off = 2 * source.accuracy * (1 + halves.values[place])
+            loose = np.minimum(off / lone, np.sqrt(off)) + cosine.error * lone
+            loose_squares = 2 * (source.accuracy * (pairs + beyond + sums.values) + sums.error)
+            loose_squares += np.where(odd, loose[last] * (2 * dropped + 1), 0)
+            relative = (loose_squares / squares)[owner, None]
+            error = 2 * loose[:, None] / norms + (relative + source.accuracy) * np.abs(values)
+            known = (squares[owner, None] > 0) & (relative < 0.5)
+            values, error = np.where(known, values, 0.0), np.where(known, error, np.inf)[kept]
+
+    def ball(i: int, bits: int) -> Ball:
+        pair, side = divmod(int(position[i]), 2)
+        of = int(owner[pair])
+        square = 2 * sums.ball(of, bits)
+        if odd[of]:
+            left_out = sine.ball(int(last[of]), bits)
+            square -= 2 * halves.ball(int(place[last[of]]), bits) * left_out * left_out
+        return (2 * halves.ball(int(place[pair]), bits) / square).sqrt() * (sine if side else cosine).ball(pair, bits)
+
+    return Reals(values[kept], error, ball)
+
+
+def _stretched(vectors: Reals, by: Reals) -> Reals:
+    """Every row times its number; no coordinate of a row is larger than 1."""
+    width = vectors.values.shape[1]
+    values = np.empty(vectors.values.shape)
+    for out, column in zip(values.T, vectors.values.T, strict=True):
+        np.multiply(column, by.values, out=out)
+    if np.ndim(by.error) == np.ndim(vectors.error) == 0:
+        error = vectors.error * float(by.values.max()) + by.error
+    else:
+        error = vectors.error * by.values[:, None] + np.reshape(by.error, (-1, 1))
+    return Reals(values, error, lambda i, bits: vectors.ball(i, bits) * by.ball(i // width, bits))
+
+
+def _sums(terms: Reals, counts: Counts) -> Reals:
+    """Sums of so many adjacent terms; the error is that of adding up, without that of the terms."""
+    starts = _starts(counts)
+    pieces = -(-counts // _PIECE)
+    within = np.arange(pieces.sum()) - np.repeat(_starts(pieces), pieces)
+    parts = np.add.reduceat(terms.values, np.repeat(starts, pieces) + _PIECE * within)
+    values = np.add.reduceat(parts, _starts(pieces))
+    rounding = 2.0**-53 * (np.minimum(counts, _PIECE) + pieces)
+
+    @cache
+    def ball(i: int, bits: int) -> Ball:
+        return terms.sum(int(starts[i]), int(starts[i] + counts[i]), bits)
+
+    return Reals(values, 2 * rounding * values, ball)
+
+
+def _starts(counts: Counts) -> Counts:
+    return np.concatenate([[0], np.cumsum(counts)[:-1]])
+
+
+def _row_blocks(rows: int, dimension: int) -> Iterator[slice]:
+    step = max(_BLOCK // dimension, 1)
+    for start in range(0, rows, step):
+        yield slice(start, min(start + step, rows))
+
+
+def _vector_blocks(sizes: Counts, dimension: int) -> Iterator[tuple[slice, slice]]:
+    """Slices of vectors, none cut, and of their rows."""
+    ends = np.cumsum(sizes)
+    start = row = 0
+    while start < len(sizes):
+        stop = max(int(np.searchsorted(ends, row + _BLOCK // dimension, side="right")), start + 1)
+        yield slice(start, stop), slice(row, int(ends[stop - 1]))
+        start, row = stop, int(ends[stop - 1])

@@ -5,7 +5,6 @@ Nothing outside this package draws a random number.
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 
@@ -13,61 +12,196 @@ import numpy as np
 from numpy.typing import NDArray
 
 from geoveil.errors import InvalidParameter
+from geoveil.noise.bits import Bits
 from geoveil.noise.keystream import random_bytes
+from geoveil.noise.reals import Ball, Floats, Reals, settled
 
-__all__ = ["Entropy", "Experiment", "Source", "rehearsal", "source_of"]
+__all__ = ["ACCURACY", "Entropy", "Experiment", "Source", "rehearsal", "source_of"]
 
-Floats = NDArray[np.float64]
-Shape = int | tuple[int, ...]
+#: What numpy's log, log1p, exp, expm1 and sin are trusted to be, relatively: 2048 units in the last place. They are
+#: a thousand times as good; a test measures them on the machine it runs on.
+ACCURACY = 2.0**-41
+#: Words so near 0, or so near 2^64, stand for variables that doubles do not know well enough.
+_EDGE, _FAR_EDGE = 2**44, 2**34
 
 
 class Source(ABC):
-    """A stream of independent random variables in doubles."""
+    """A stream of independent random variables, each a real number."""
 
-    #: Why what is drawn is not the ideal distribution to the last bit.
+    #: Why what is drawn is not the ideal distribution to the last bit; empty if it is.
     inexact: str
+    #: How many numbers and decisions took more than doubles.
+    refined = 0
+    #: Bounds on errors are taken so many times as wide: more is refined, and nothing may change.
+    widened = 1.0
+
+    @property
+    def exact(self) -> bool:
+        """Whether doubles are no more than a fast way to the ideal distribution."""
+        return not self.inexact
+
+    @property
+    def accuracy(self) -> float:
+        """An exponential variable E is known to this, times 1 + E."""
+        return ACCURACY if self.exact else 0.0
 
     @abstractmethod
-    def uniform(self, size: Shape) -> Floats:
-        """Uniform on the open interval (0, 1)."""
+    def uniform(self, count: int) -> Reals:
+        """Uniform on (0, 1)."""
 
     @abstractmethod
-    def normal(self, size: Shape) -> Floats:
+    def exponential(self, count: int) -> Reals:
+        """Exponential of mean 1."""
+
+    @abstractmethod
+    def gumbel(self, count: int) -> Reals:
+        """Standard Gumbel."""
+
+    @abstractmethod
+    def normal(self, count: int) -> Reals:
         """Standard normal."""
 
     @abstractmethod
-    def exponential(self, size: Shape) -> Floats:
-        """Exponential of mean 1."""
+    def turn(self, count: int) -> tuple[Reals, Reals]:
+        """The cosine and the sine of a uniform angle."""
+
+    @abstractmethod
+    def bits(self, count: int) -> int:
+        """So many fair coins, as the bits of a whole number."""
+
+    def below(self, bound: int) -> int:
+        """A uniform whole number from 0 to bound - 1."""
+        while (drawn := self.bits((bound - 1).bit_length())) >= bound:
+            pass
+        return drawn
+
+    def survivors(self, count: int, tosses: int) -> int:
+        """How many of `count` get heads in so many tosses of a fair coin each."""
+        while tosses and count:
+            count = self.bits(count).bit_count()
+            tosses -= 1
+        return count
 
 
 class Entropy(Source):
-    """A cryptographic generator keyed from the operating system; never seeded, never repeated.
+    """Ideal random variables from a cryptographic generator keyed from the operating system; never seeded.
+
+    Every variable is a closed form of uniform bit strings. Doubles know it to a bound that covers the bits not drawn,
+    the rounding of each step, and `ACCURACY` for numpy's functions; docs/exactness.md derives the bounds. Where a
+    string is so near 0 or 1 that the bound would not hold, the double comes from a ball.
 
     Parameters
     ----------
     read : callable, optional
         Gives so many random bytes.
+    widened : float
+        Take bounds so many times as wide.
     """
 
-    inexact = "noise is computed in double precision"
+    inexact = ""
 
-    def __init__(self, read: Callable[[int], bytes] = random_bytes) -> None:
+    def __init__(self, read: Callable[[int], bytes] = random_bytes, *, widened: float = 1.0) -> None:
         self._read = read
+        self.widened = widened
 
-    def uniform(self, size: Shape) -> Floats:
-        bits = np.frombuffer(self._read(8 * math.prod(np.atleast_1d(size))), dtype=np.uint64)
-        # 52 bits and a half fit a double: neither 0 nor 1 can come out.
-        return ((bits >> np.uint64(12)).astype(float).reshape(size) + 0.5) * 2.0**-52
+    def uniform(self, count: int) -> Reals:
+        bits = Bits(count, self._read)
+        return Reals(_fractions(bits), 2.0**-52, bits.ball)
 
-    def normal(self, size: Shape) -> Floats:
-        count = math.prod(np.atleast_1d(size))
+    def exponential(self, count: int) -> Reals:
+        bits = Bits(count, self._read)
+        drawn = Reals(_minus_log(bits), 2.0**-37, lambda i, b: -bits.ball(i, b).log(), bits.minus_log_product)
+        self._mend(np.flatnonzero(bits.words < np.uint64(_EDGE)), drawn)
+        return drawn
+
+    def gumbel(self, count: int) -> Reals:
+        bits = Bits(count, self._read)
+        values = _minus_log(bits)
+        np.maximum(values, 2.0**-64, out=values)
+        np.log(values, out=values)
+        np.negative(values, out=values)
+        drawn = Reals(values, 2.0**-22, lambda i, b: -(-bits.ball(i, b).log()).log())
+        self._mend(_at_edges(bits, _FAR_EDGE), drawn)
+        return drawn
+
+    def normal(self, count: int) -> Reals:
         pairs = (count + 1) // 2
-        radius = np.sqrt(2 * self.exponential(pairs))
-        angle = 2 * np.pi * self.uniform(pairs)
-        return np.concatenate([radius * np.cos(angle), radius * np.sin(angle)])[:count].reshape(size)
+        lengths, angles = Bits(pairs, self._read), Bits(pairs, self._read)
+        radius = _minus_log(lengths)
+        radius *= 2
+        np.sqrt(radius, out=radius)
+        values = np.empty(2 * pairs)
+        for half, part in zip(np.split(values, 2), _cosine_and_sine(angles), strict=True):
+            np.multiply(radius, part, out=half)
 
-    def exponential(self, size: Shape) -> Floats:
-        return np.asarray(-np.log(self.uniform(size)))
+        def ball(i: int, b: int) -> Ball:
+            sine, cosine = (2 * angles.ball(i % pairs, b)).sin_cos_pi()
+            return (-2 * lengths.ball(i % pairs, b).log()).sqrt() * (cosine if i < pairs else sine)
+
+        drawn = Reals(values, 2.0**-36, ball)
+        edges = _at_edges(lengths, _EDGE)
+        self._mend(np.concatenate([edges, edges + pairs]), drawn)
+        return Reals(values[:count], drawn.error, ball)
+
+    def turn(self, count: int) -> tuple[Reals, Reals]:
+        bits = Bits(count, self._read)
+        cosine, sine = _cosine_and_sine(bits)
+        return (
+            Reals(cosine, 4 * ACCURACY, lambda i, b: (2 * bits.ball(i, b)).cos_pi()),
+            Reals(sine, 4 * ACCURACY, lambda i, b: (2 * bits.ball(i, b)).sin_pi()),
+        )
+
+    def bits(self, count: int) -> int:
+        return int.from_bytes(self._read((count + 7) // 8), "big") >> -count % 8
+
+    def _mend(self, places: NDArray[np.intp], drawn: Reals) -> None:
+        """Put doubles from balls where the fast way does not keep its bound."""
+        for i in places:
+            self.refined += 1
+            drawn.values[i] = settled(lambda bits, i=int(i): _double(drawn.ball(i, bits)))  # type: ignore[misc]
+
+
+def _fractions(bits: Bits) -> Floats:
+    """Without the last bit: processors turn signed numbers into doubles much faster than unsigned ones."""
+    return np.multiply((bits.words >> np.uint64(1)).view(np.int64), 2.0**-63)
+
+
+def _minus_log(bits: Bits) -> Floats:
+    """What is at an edge comes out finite, and is mended."""
+    values = _fractions(bits)
+    np.maximum(values, 2.0**-64, out=values)
+    np.log(values, out=values)
+    return np.negative(values, out=values)
+
+
+def _cosine_and_sine(bits: Bits) -> tuple[Floats, Floats]:
+    """Of 2π times the variables.
+
+    Half turns are a matter of bits, and only set signs. With s the sine of half of what is left, which is within π/4,
+    cosine and sine are 1 - 2s² and 2s·√(1-s²): one sine instead of two slower functions.
+    """
+    half = (bits.words << np.uint64(1)).view(np.int64) * (np.pi * 2.0**-65)
+    sine = np.sin(half, out=half)
+    square = sine * sine
+    cosine = np.subtract(1, square)
+    sine *= np.sqrt(cosine)
+    sine *= 2
+    cosine -= square
+    sign = bits.words + np.uint64(2**62)
+    sign &= np.uint64(2**63)
+    for part in (cosine, sine):
+        part.view(np.uint64)[:] ^= sign
+    return cosine, sine
+
+
+def _at_edges(bits: Bits, width: int) -> NDArray[np.intp]:
+    """Where words are less than `width` from 0 or from 2^64."""
+    return np.flatnonzero(bits.words - np.uint64(width) >= np.uint64(2**64 - 2 * width))
+
+
+def _double(ball: Ball) -> float | None:
+    """The nearest double or its neighbour, if the ball is small enough to say."""
+    return float(ball.mid()) if ball.is_finite() and ball.rel_accuracy_bits() > 60 else None
 
 
 class Experiment(Source):
@@ -84,14 +218,31 @@ class Experiment(Source):
     def __init__(self, generator: np.random.Generator) -> None:
         self._generator = generator
 
-    def uniform(self, size: Shape) -> Floats:
-        return np.maximum(self._generator.random(size), 2.0**-54)
+    def uniform(self, count: int) -> Reals:
+        return _plain(np.maximum(self._generator.random(count), 2.0**-54))
 
-    def normal(self, size: Shape) -> Floats:
-        return self._generator.standard_normal(size)
+    def exponential(self, count: int) -> Reals:
+        return _plain(self._generator.standard_exponential(count))
 
-    def exponential(self, size: Shape) -> Floats:
-        return self._generator.standard_exponential(size)
+    def gumbel(self, count: int) -> Reals:
+        return _plain(-np.log(self._generator.standard_exponential(count)))
+
+    def normal(self, count: int) -> Reals:
+        return _plain(self._generator.standard_normal(count))
+
+    def turn(self, count: int) -> tuple[Reals, Reals]:
+        angle = 2 * np.pi * self._generator.random(count)
+        return _plain(np.cos(angle)), _plain(np.sin(angle))
+
+    def bits(self, count: int) -> int:
+        return int.from_bytes(self._generator.bytes((count + 7) // 8), "big") >> -count % 8
+
+
+def _plain(values: Floats) -> Reals:
+    def ball(i: int, bits: int) -> Ball:
+        raise TypeError("A numpy generator gives doubles and nothing more.")
+
+    return Reals(values, 0.0, ball)
 
 
 def rehearsal() -> Source:

@@ -6,7 +6,7 @@ import numpy as np
 
 from geoveil.mechanisms.mechanism import Floats
 
-__all__ = ["diameter", "enclosing_radius", "hull_points", "reaches"]
+__all__ = ["diameter", "enclosing", "hull_points", "reaches"]
 
 
 def hull_points(x: Floats) -> Floats:
@@ -46,15 +46,15 @@ def diameter(x: Floats) -> float:
     return max(float(cdist(ends[i : i + 256], ends).max()) for i in range(0, len(ends), 256))
 
 
-def enclosing_radius(x: Floats) -> float:
-    """The radius of the smallest ball that contains x.
+def enclosing(x: Floats) -> tuple[Floats, float, Floats, float]:
+    """The smallest ball that contains x: its centre, its radius, points on its boundary, and a bound from below.
 
     The algorithm of Fischer, Gärtner and Kutz (2003): a ball that contains all points shrinks, its centre moving
     towards the flat through the points on its boundary, until another point stops it. Where the centre lies in that
     flat, a boundary point of negative weight is let go; if there is none, the ball is the smallest.
     """
-    points = hull_points(x)
-    points = points - points[0]
+    corners = hull_points(x)
+    points = corners - corners[0]
     centre = points.mean(axis=0)
     boundary = [int(((points - centre) ** 2).sum(axis=1).argmax())]
     for _ in range(100 * len(points) + 100):
@@ -80,4 +80,15 @@ def enclosing_radius(x: Floats) -> float:
         centre = centre + min(float(shares[stop]), 1.0) * step
         if shares[stop] < 1:
             boundary.append(stop)
-    return float(np.sqrt(((points - centre) ** 2).sum(axis=1).max()))
+    radius = float(np.sqrt(((points - centre) ** 2).sum(axis=1).max()))
+    # Whatever the weights, points p from anywhere have Σw|p|² - |Σwp|² ≤ radius².
+    spread = points[boundary] - centre
+    weights = np.linalg.lstsq(np.vstack([spread.T / max(radius, 1e-300), np.ones(len(spread))]), _last(spread))[0]
+    weights = np.maximum(weights, 0) / np.maximum(weights, 0).sum()
+    below = weights @ (spread**2).sum(axis=1) - ((weights @ spread) ** 2).sum()
+    return corners[0] + centre, radius, corners[boundary], float(np.sqrt(max(below, 0.0)))
+
+
+def _last(spread: Floats) -> Floats:
+    """The last of d + 1 unit vectors: weights that balance points about the centre add up to 1."""
+    return np.append(np.zeros(spread.shape[1]), 1.0)

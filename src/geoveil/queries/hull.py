@@ -16,13 +16,12 @@ from geoveil.mechanisms import Additive, Gaussian, Mechanism, NearestNeighbour, 
 from geoveil.mechanisms.mechanism import Floats
 from geoveil.noise import Source
 from geoveil.privacy import CGP, Guarantee, dist_inf
-from geoveil.privacy.metrics import distances
 from geoveil.queries.additive import additive
 from geoveil.queries.constants import lipschitz
+from geoveil.queries.evaluation import away, farthest, midrange
 from geoveil.queries.nearest import search
 from geoveil.queries.points import identity
 from geoveil.queries.query import Answer, Query
-from geoveil.queries.summaries import midrange
 
 __all__ = ["Hull", "HullAnswer", "probes"]
 
@@ -125,17 +124,17 @@ class Hull(Query):
 
     def ask(self, x: Floats, source: Source) -> HullAnswer:
         center = self.centering.sample(midrange(x), source)
-        farthest = np.asarray(distances(x, center).max())
         # A radius below its own noise says nothing; the authors' code has a floor as well.
-        radius = max(float(self.reaching.sample(farthest, source)) + self.widening, self.reaching.scale)
+        radius = max(float(self.reaching.sample(farthest(x, center), source)) + self.widening, self.reaching.scale)
         directions = self._directions(radius)
         single = search(self._finding, len(directions), self.gamma0)
         found: list[int] = []
         for p in center + radius * directions:
-            away = distances(x, p)
+            walk = Walk(away(x, p), 2 * single.scale)
             if self.distinct:
-                away[found] = np.inf
-            found.append(single.visit(Walk(away, 2 * single.scale), source))
+                for j in found:
+                    walk.remove(j)
+            found.append(single.visit(walk, source))
         vertices = list(dict.fromkeys(found))
         placing = self._vertex_noise(len(directions), len(vertices))
         places = placing.sample(x[vertices], source)

@@ -12,9 +12,9 @@ from geoveil import checks
 from geoveil.errors import InvalidParameter
 from geoveil.mechanisms import Additive, Draws, Exponential, Mechanism, NearestNeighbour, PermuteAndFlip, Walk
 from geoveil.mechanisms.mechanism import Floats
-from geoveil.noise import Source
+from geoveil.noise import Reals, Source
 from geoveil.privacy import CGP, GP, Guarantee, exact
-from geoveil.privacy.metrics import distances
+from geoveil.queries.evaluation import away
 from geoveil.queries.points import identity
 from geoveil.queries.query import Answer, Query
 
@@ -101,22 +101,22 @@ class Nearest(Query):
         return searches if self.placing is None else (*searches, self.placing)
 
     def ask(self, x: Floats, source: Source) -> Answer:
-        found = self._found(distances(x, self.p), source)
+        found = self._found(away(x, self.p), source)
         places = None if self.placing is None else self.placing.sample(x[found], source)
         return Answer(self, found, self.mechanisms, coords=places)
 
-    def _found(self, away: Floats, source: Source) -> NDArray[np.int64]:
+    def _found(self, distances: Reals, source: Source) -> NDArray[np.int64]:
         """The positions found, given the true distances."""
         single = self.single
         if isinstance(single, Exponential):
-            return single.sample_several(away, self.k, source)
+            return single.sample_several(distances, self.k, source)
         found = np.empty(self.k, dtype=np.int64)
         if isinstance(single, PermuteAndFlip):
-            draws = Draws(away, single.scale)
+            draws = Draws(distances, single.scale)
             for j in range(self.k):
                 found[j] = draws.choose(source, remove=True)
             return found
-        walk = Walk(away, 2 * single.scale)
+        walk = Walk(distances, 2 * single.scale)
         for j in range(self.k):
             found[j] = single.visit(walk, source)
             if j + 1 < self.k:

@@ -10,7 +10,7 @@ from geoveil.mechanisms import Mechanism, SparseVector
 from geoveil.mechanisms.mechanism import Floats
 from geoveil.noise import Source
 from geoveil.privacy import CGP, GP
-from geoveil.privacy.metrics import distances
+from geoveil.queries.evaluation import away
 from geoveil.queries.query import Answer, Query
 
 __all__ = ["FirstWithin"]
@@ -54,7 +54,7 @@ class FirstWithin(Query):
         return (self.mechanism,)
 
     def ask(self, x: Floats, source: Source) -> Answer:
-        position = self.mechanism.sample(distances(x, self.p), self.radius, source)
+        position = self.mechanism.sample(away(x, self.p), self.radius, source)
         return Answer(self, position, self.mechanisms)
 
     def error(self, beta: float, *, each: bool = False) -> float:

@@ -57,6 +57,16 @@ class Query(ABC):
         """A guarantee of the other notion that the answer carries besides."""
         return None
 
+    @property
+    def fn_error(self) -> float | None:
+        """How far a function that geoveil does not know can be from what it stands for; 0 where there is none."""
+        return 0.0
+
+    @property
+    def inexact(self) -> str:
+        """Why the value that gets noise is not known to the last bit; empty if it is."""
+        return ""
+
     @abstractmethod
     def ask(self, x: Floats, source: Source) -> Answer:
         """The private answer about x, an (n, d) array in metres."""

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import math
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
+from geoveil import checks
 from geoveil.errors import InvalidData
 from geoveil.mechanisms import Additive, Lipschitz
 from geoveil.mechanisms.mechanism import Floats
-from geoveil.noise import Source
+from geoveil.noise import Reals, Source, as_reals, smallest
+from geoveil.queries import evaluation
 from geoveil.queries.additive import AdditiveQuery, additive
 from geoveil.queries.constants import lipschitz
-from geoveil.queries.extent import diameter, enclosing_radius
 from geoveil.queries.query import Answer
 
 __all__ = [
@@ -32,19 +31,7 @@ __all__ = [
     "OwnQuery",
     "Radius",
     "RadiusOfGyration",
-    "extremes",
-    "midrange",
 ]
-
-
-def extremes(x: Floats) -> Floats:
-    """The smallest of each coordinate, then the largest; column by column, which is much faster than by rows."""
-    return np.array([[column.min() for column in x.T], [column.max() for column in x.T]])
-
-
-def midrange(x: Floats) -> Floats:
-    """The middle between the smallest and the largest of each coordinate."""
-    return np.asarray(extremes(x).sum(axis=0) / 2)
 
 
 @dataclass(frozen=True)
@@ -52,7 +39,7 @@ class LipschitzQuery(AdditiveQuery):
     """The value of a Lipschitz function of the tuple, plus noise for its constant: the best is the paper's."""
 
     @abstractmethod
-    def function(self, x: Floats) -> Any:
+    def evaluate(self, x: Floats) -> Reals:
         """The true value."""
 
     @property
@@ -73,10 +60,6 @@ class LipschitzQuery(AdditiveQuery):
     def ask(self, x: Floats, source: Source) -> Answer:
         return self.finish(self.mechanism.sample(self.evaluate(x), source))
 
-    def evaluate(self, x: Floats) -> Floats:
-        """The true value, as an array."""
-        return np.asarray(self.function(x), dtype=float)
-
     def finish(self, noisy: Floats) -> Answer:
         """The answer, with what is publicly known about the value put right; never farther from the truth."""
         if self.kind == "length":
@@ -96,8 +79,8 @@ class Mean(LipschitzQuery):
     name = "mean"
     kind = "place"
 
-    def function(self, x: Floats) -> Floats:
-        return np.array([column.mean() for column in x.T])
+    def evaluate(self, x: Floats) -> Reals:
+        return evaluation.mean(x)
 
 
 @dataclass(frozen=True)
@@ -107,8 +90,8 @@ class Center(LipschitzQuery):
     name = "center"
     kind = "place"
 
-    def function(self, x: Floats) -> Floats:
-        return midrange(x)
+    def evaluate(self, x: Floats) -> Reals:
+        return evaluation.midrange(x)
 
 
 @dataclass(frozen=True)
@@ -118,8 +101,8 @@ class Median(LipschitzQuery):
     name = "median"
     kind = "place"
 
-    def function(self, x: Floats) -> Floats:
-        return np.asarray(np.median(x, axis=0))
+    def evaluate(self, x: Floats) -> Reals:
+        return evaluation.median(x)
 
 
 @dataclass(frozen=True)
@@ -129,8 +112,8 @@ class Bounds(LipschitzQuery):
     name = "bounds"
     kind = "box"
 
-    def function(self, x: Floats) -> Floats:
-        return extremes(x).ravel()
+    def evaluate(self, x: Floats) -> Reals:
+        return evaluation.extremes(x).reshaped(-1)
 
     def finish(self, noisy: Floats) -> Answer:
         """Ends that the noise has swapped are swapped back."""
@@ -149,8 +132,8 @@ class Radius(LipschitzQuery):
     name = "radius"
     kind = "length"
 
-    def function(self, x: Floats) -> float:
-        return enclosing_radius(x)
+    def evaluate(self, x: Floats) -> Reals:
+        return evaluation.enclosing_radius(x)
 
 
 @dataclass(frozen=True)
@@ -160,8 +143,8 @@ class RadiusOfGyration(LipschitzQuery):
     name = "radius_of_gyration"
     kind = "length"
 
-    def function(self, x: Floats) -> float:
-        return math.sqrt(sum(column.var() for column in x.T))
+    def evaluate(self, x: Floats) -> Reals:
+        return evaluation.gyration(x)
 
 
 @dataclass(frozen=True)
@@ -171,12 +154,40 @@ class Diameter(LipschitzQuery):
     name = "diameter"
     kind = "length"
 
-    def function(self, x: Floats) -> float:
-        return diameter(x)
+    def evaluate(self, x: Floats) -> Reals:
+        return evaluation.widest(x)
 
 
 @dataclass(frozen=True)
-class Distance(LipschitzQuery):
+class Stated(LipschitzQuery):
+    """The value of a function whose rounding only the caller can state.
+
+    Parameters
+    ----------
+    fn_error : float, optional
+        What it computes is never farther than this from the Lipschitz function it stands for, in metres. None if that
+        is not known.
+
+    Notes
+    -----
+    The computed values of two tuples are at most K·dist + 2·fn_error apart: the guarantee holds as if all tuples were
+    2·fn_error/K farther from each other.
+    """
+
+    fn_error: float | None = field(kw_only=True, default=None)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.fn_error not in (None, 0):
+            checks.positive("fn_error", self.fn_error, remedy="It is 0 for a function that does not round.")
+
+    @property
+    def inexact(self) -> str:
+        return "how the function rounds is not known; fn_error= states it" if self.fn_error is None else ""
+
+
+@dataclass(frozen=True)
+class Distance(Stated):
     """The distance from a public place to the nearest point of the tuple.
 
     Parameters
@@ -185,13 +196,13 @@ class Distance(LipschitzQuery):
         Gives the distance of every row of x to the place; 1-Lipschitz in the row.
     """
 
-    measure: Callable[[Floats], Floats] = field(kw_only=True)
+    measure: Callable[[Floats], Floats | Reals] = field(kw_only=True)
 
     name = "distance"
     kind = "length"
 
-    def function(self, x: Floats) -> Floats:
-        return np.asarray(self.measure(x).min())
+    def evaluate(self, x: Floats) -> Reals:
+        return smallest(as_reals(self.measure(x)))
 
 
 def _forgotten(x: Floats) -> Floats:
@@ -199,7 +210,7 @@ def _forgotten(x: Floats) -> Floats:
 
 
 @dataclass(frozen=True)
-class OwnQuery(LipschitzQuery):
+class OwnQuery(Stated):
     """A function that the caller vouches for.
 
     Parameters
@@ -216,7 +227,7 @@ class OwnQuery(LipschitzQuery):
     name = "answer"
     kind = "value"
 
-    def function(self, x: Floats) -> Floats:
+    def evaluate(self, x: Floats) -> Reals:
         untouched = x.view()
         untouched.flags.writeable = False
         try:
@@ -229,7 +240,7 @@ class OwnQuery(LipschitzQuery):
             raise InvalidData(
                 "fn", value.shape, f"a function that gives {self.numbers} finite number(s)", "Say how many with size=."
             )
-        return value
+        return as_reals(value)
 
     def finish(self, noisy: Floats) -> Answer:
         """The answer, without the function: it may hold anything."""

@@ -18,7 +18,7 @@ from geoveil.noise import Source
 from geoveil.privacy import CGP, GP, Guarantee, exact
 from geoveil.queries.band import between, certain
 from geoveil.queries.convex import coarser, corners, directions, fitted, prune, segmented, shortened
-from geoveil.queries.extent import reaches
+from geoveil.queries.evaluation import support
 from geoveil.queries.hull import Hull, probes
 from geoveil.queries.query import Answer, Query
 from geoveil.queries.solid import cosine, intersection, kriged, tightened
@@ -150,10 +150,7 @@ class SupportHull(Query):
     @property
     def variance(self) -> float:
         """Of the noise in one direction."""
-        if isinstance(self.mechanism, Gaussian):
-            return self.mechanism.scale**2
-        k = self.resolution
-        return self.mechanism.scale**2 * (k + 1) * (k + 2) / 3
+        return self.mechanism.deviation**2
 
     @property
     def coarse(self) -> bool:
@@ -161,7 +158,7 @@ class SupportHull(Query):
         return self.dimension > 2 and math.sqrt(self.variance) < self.extent / 150
 
     def ask(self, x: Floats, source: Source) -> SupportHullAnswer:
-        noisy = self.mechanism.sample(reaches(x, self.directions)[:, None], source)[:, 0]
+        noisy = self.mechanism.sample(support(x, self.directions).reshaped(-1, 1), source)[:, 0]
         place, centred = self.centred(noisy)
         value = self.fit(centred)
         if isinstance(value, HalfSpaces):

@@ -1,0 +1,122 @@
+"""What exact noise costs: against numpy's plain noise and OpenDP's exact noise, in one run on one core.
+
+Run from the project's root: ``python benchmarks/exactness.py``. OpenDP comes with the extra ``benchmark`` and is left out
+if it is not there. Each pair takes turns; a ratio is that of the medians.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import sys
+import time
+import tracemalloc
+from collections.abc import Callable
+from importlib.metadata import version
+
+import numpy as np
+
+from geoveil.mechanisms import Additive, Copies, Exponential, Gaussian, KNorm, Laplace
+from geoveil.noise import Entropy
+from geoveil.privacy import CGP, GP
+
+Task = Callable[[], object]
+
+
+def times(*tasks: Task, repeat: int) -> list[float]:
+    """The median processor time of each, taking turns."""
+    found: list[list[float]] = [[] for _ in tasks]
+    for task in tasks:
+        task()
+    for _ in range(repeat):
+        for task, runs in zip(tasks, found, strict=True):
+            start = time.process_time()
+            task()
+            runs.append(time.process_time() - start)
+    return [statistics.median(runs) for runs in found]
+
+
+def table(n: int, repeat: int) -> None:
+    """Print ratios, refined fractions and memory for n points in the plane."""
+    rng, source = np.random.default_rng(1), Entropy()
+    x = rng.uniform(0, 1e5, size=(n, 2))
+    away = rng.uniform(0, 1e5, size=n)
+
+    def plain() -> object:
+        return rng.standard_normal((n, 2))
+
+    print("| exact | against | ratio | target | refined | memory beside the result |\n|---|---|---|---|---|---|")
+
+    def row(name: str, ours: Task, against: str, theirs: Task, target: float | None, draws: int) -> None:
+        say(name)
+        mine, other = times(ours, theirs, repeat=repeat)
+        source.refined = 0
+        for _ in range(repeat):
+            ours()
+        refined = source.refined / repeat / draws
+        tracemalloc.start()
+        ours()
+        memory = (tracemalloc.get_traced_memory()[1] - 8 * draws) / 2**20
+        tracemalloc.stop()
+        wanted = "" if target is None else f"{target:g}×" + (", missed" if mine / other > target else "")
+        print(
+            f"| {name} | {against} | {mine / other:.2f}× | {wanted} | {refined:.1e} | {memory:.1f} MiB |", flush=True
+        )
+
+    mechanisms: list[tuple[str, Additive, float | None]] = [
+        ("Gaussian points", Gaussian(CGP(rho=5e-5), 2 * n), 4),
+        ("planar Laplace points", Copies(Laplace(GP(epsilon=0.01, metric="1"), 2), n, apart=True), 8),
+        ("points of one tuple, K-norm", KNorm(GP(epsilon=0.01), n, 2), 8),
+        ("points of one tuple, Laplace in R^2n", Laplace(GP(epsilon=0.01, metric="2"), 2 * n), None),
+    ]
+    for name, mechanism, target in mechanisms:
+        row(name, lambda m=mechanism: m.sample(x, source), "standard_normal", plain, target, 2 * n)  # type: ignore[misc]
+    choice = Exponential(CGP(rho=1e-4))
+    for k in (1, 50):
+        row(
+            f"Gumbel, the first {k}",
+            lambda k=k: choice.sample_several(away, k, source),  # type: ignore[misc]
+            "gumbel + argpartition",
+            lambda k=k: np.argpartition(away - choice.scale * rng.gumbel(size=n), k)[:k],  # type: ignore[misc]
+            3,
+            n,
+        )
+    library(x, Gaussian(CGP(rho=5e-5), 2 * n), source, repeat)
+
+
+def library(
+    x: np.ndarray[tuple[int, int], np.dtype[np.float64]], ours: Gaussian, source: Entropy, repeat: int
+) -> None:
+    """Print how much faster than OpenDP's vector Gaussian, on as many points as it manages in a second or so."""
+    try:
+        import opendp.prelude as dp
+    except ImportError:
+        print("\nOpenDP is not installed: no comparison.")
+        return
+    say("OpenDP")
+    dp.enable_features("contrib")
+    part = x[:10_000]
+    space = dp.vector_domain(dp.atom_domain(T=float, nan=False)), dp.l2_distance(T=float)
+    theirs = dp.m.make_gaussian(*space, scale=ours.scale)
+    values = part.ravel().tolist()
+    mine, other = times(lambda: ours.sample(part, source), lambda: theirs(values), repeat=max(repeat // 5, 3))
+    took = f"{other / part.size * 1e6:.0f} µs a coordinate, {other / mine:.0f} times ours (target: 100 times)"
+    print(f"\nOpenDP {version('opendp')}, vector Gaussian: {took}.")
+
+
+def say(what: str) -> None:
+    """Show progress."""
+    print(what, file=sys.stderr, flush=True)
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--points", type=int, default=10**6, help="how many points")
+    parser.add_argument("--repeat", type=int, default=21, help="how often each is timed")
+    arguments = parser.parse_args()
+    table(arguments.points, arguments.repeat)
+
+
+if __name__ == "__main__":
+    main()
