@@ -240,7 +240,7 @@ class Given(Source):
     def gumbel(self, count: int) -> Reals:
         raise AssertionError("a walk draws uniform and exponential variables")
 
-    normal = turn = bits = gumbel  # type: ignore[assignment]
+    normal = turn = octets = gumbel  # type: ignore[assignment]
 
 
 @pytest.mark.parametrize("threshold", [-1e5, -60.0, -30.0, -9.0, -3.0, 0.0, 2.0, 30.0, 1e4])
@@ -390,3 +390,17 @@ def check_tuple_sampler(mechanism: KNorm, source: Source) -> None:
 def test_noise_on_a_whole_tuple_follows_its_density(source: Source) -> None:
     """The K-norm mechanism of dist_inf, by both sources of randomness."""
     check_tuple_sampler(KNorm(EPSILON, 3, 2), source)
+
+
+@pytest.mark.parametrize("gap", [40.0, 60.0, 83.0, 90.0, 99.0, 101.0, 700.0, 5000.0])
+def test_a_walk_keeps_its_law_when_what_was_near_is_gone(gap: float) -> None:
+    """However far from the values left the one was that is taken out, walks below them halt where they should."""
+    values = np.append(0.0, gap + np.arange(6.0))
+    for below in (-60.0, -30.0, -8.0, -4.0, -1.0, 2.0):
+        walk = Walk(values, 1.0)
+        walk.remove(0)
+        law = halting_probabilities(values[1:], np.array([gap + below]), 1.0, cyclic=True)[0]
+        threshold = as_reals(np.array(gap + below))
+        for source in (Experiment(np.random.default_rng(16)), Entropy(np.random.default_rng(17).bytes)):
+            found = np.array([walk.halt(threshold, source, cyclic=True) for _ in range(1000)], dtype=int)
+            assert stats.chisquare(np.bincount(found, minlength=7)[1:], 1000 * law / law.sum()).pvalue > FALSE_ALARM

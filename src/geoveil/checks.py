@@ -10,7 +10,11 @@ import numpy as np
 
 from geoveil.errors import InvalidParameter
 
-__all__ = ["beta", "count", "number", "place", "positive"]
+__all__ = ["FARTHEST", "beta", "count", "number", "place", "positive"]
+
+
+#: Of a coordinate, in metres: far beyond the Earth, and near enough for the finest noise not to drown.
+FARTHEST = 1e8
 
 
 def number(argument: str, value: Any, *, above: float = -math.inf, below: float = math.inf, remedy: str) -> float:
@@ -49,8 +53,7 @@ def place(argument: str, value: Any, dimension: int) -> np.ndarray[Any, np.dtype
     """A public place: d finite coordinates."""
     p = np.array(value, dtype=float)
     p.flags.writeable = False
-    if p.shape != (dimension,) or not np.isfinite(p).all():
-        raise InvalidParameter(
-            argument, value, f"{dimension} finite coordinates in metres", "Give it in the coordinate system of x."
-        )
+    if p.shape != (dimension,) or not (np.abs(p) <= FARTHEST).all():
+        allowed = f"{dimension} finite coordinates of at most {FARTHEST:g} m"
+        raise InvalidParameter(argument, value, allowed, "Give it in the coordinate system of x.")
     return p

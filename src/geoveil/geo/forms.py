@@ -13,13 +13,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from geoveil.checks import FARTHEST
 from geoveil.errors import InvalidData, InvalidParameter
 from geoveil.geo.systems import metres_per_unit
 
 __all__ = ["Floats", "Form", "Index", "enter", "form_of"]
 
-#: Of a coordinate, in metres: far beyond the Earth, and near enough for the finest noise not to drown.
-FARTHEST = 1e8
 
 Floats = NDArray[np.float64]
 Index = NDArray[np.int64]

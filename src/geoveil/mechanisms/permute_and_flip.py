@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import itertools
 import math
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,7 +17,7 @@ from geoveil.privacy import GP
 
 __all__ = ["Draws", "PermuteAndFlip"]
 
-#: So many fair coins for a level, farther apart where it takes a million positions for one to pass them all.
+#: Numbers of fair coins; farther apart where it takes many positions for one of them to pass.
 _LEVELS = np.array([0, 1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 28, 32, 40, 48, 64])
 
 
@@ -96,9 +95,9 @@ class Draws:
     """Scores laid out for one choice after another, each without looking at more than a few of them.
 
     Permute-and-flip visits positions in random order and takes the first whose coin, of probability e^-h with
-    h = (score - smallest)/scale, shows heads. Sorted, the positions with h ≥ m·log 2 are a level: heads come at most
-    if m fair coins do, and then with probability 2^m·e^-h. How many of a level pass its fair coins is counted, and
-    only as many are looked at as it takes: those that pass, in random order, until one passes its last coin.
+    h = (score - smallest)/scale, shows heads. If h ≥ m·log 2 that is m fair coins, and one of probability 2^m·e^-h.
+    Fair coins are bits, tossed for all positions at once; what shows heads, a few unless scores are much alike, is
+    visited in random order until one shows heads again.
 
     Parameters
     ----------
@@ -118,23 +117,17 @@ class Draws:
 
     def choose(self, source: Source, *, remove: bool = False) -> int:
         """The position of one choice; it may be taken out for the next."""
-        lowest = float(self._heights[0])
-        inner = np.searchsorted(self._heights, lowest + self._bound + _LEVELS[1:] * math.log(2))
-        starts = [0, *inner.tolist()]
-        counts = [stop - start for start, stop in itertools.pairwise([*starts, len(self._heights)])]
-        passed = [source.survivors(count, int(tosses)) for count, tosses in zip(counts, _LEVELS, strict=True)]
-        visited: set[int] = set()
+        levels = np.searchsorted(self._heights, self._heights[0] + self._bound + _LEVELS[1:] * math.log(2))
+        tosses = np.repeat(_LEVELS, np.diff(levels, prepend=0, append=len(self._heights)))
+        left = source.heads(tosses)
         while True:
-            level, chosen = 0, source.below(sum(passed))
-            while chosen >= passed[level]:
-                chosen -= passed[level]
-                level += 1
-            while (place := starts[level] + source.below(counts[level])) in visited:
-                pass
-            passed[level] -= 1
-            visited.add(place)
-            if self._heads(place, int(_LEVELS[level]), source):
+            # The last one takes the place of the one that is visited.
+            visited, count = source.below(len(left)), len(left)
+            place = int(left[visited])
+            if self._heads(place, int(tosses[place]), source):
                 break
+            left[visited] = left[count - 1]
+            left = left[: count - 1]
         found = int(self._order[place])
         if remove:
             # Most choices are near the front: what stands before them moves up by one.

@@ -7,7 +7,7 @@ from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 
 import numpy as np
 
@@ -21,8 +21,6 @@ __all__ = ["SparseVector", "Walk", "halting_probabilities", "noisy_threshold"]
 
 #: A walk that never halts, and one of which doubles cannot tell where it does.
 _NEVER, _OPEN = -1, -2
-#: Where a threshold is so many scales below the smallest value, no first pass of a cyclic walk is looked at.
-_FAR = -40.0
 
 
 @dataclass(frozen=True)
@@ -198,7 +196,8 @@ class Walk:
     @property
     def smallest(self) -> Reals:
         """The smallest value that is left."""
-        return smallest(Reals(self._values, self._error, self._ball))
+        left = Reals(self._values, self._error, self._ball)
+        return Reals(np.asarray(self._lowest), self._error, lambda i, bits: smallest(left).ball(i, bits))
 
     def remove(self, j: int) -> None:
         """Take a value out; it is never halted at again."""
@@ -206,21 +205,27 @@ class Walk:
         self._weights[j] = 0.0
         self._unsummed.add(bisect_right(self._starts, j) - 1)
         self._lowest = float(self._values.min())
-        if self._lowest - self._base > 100 * self._scale and self._lowest < np.inf:
+        # The ninth power of e^50 is a double; so is that of the weights that it makes up for.
+        if self._lowest - self._base > 50 * self._scale and self._lowest < np.inf:
             self._rebase()
 
     def halt(self, threshold: Reals, source: Source, *, cyclic: bool) -> int | None:
         """The position at which a walk with this noisy threshold halts."""
-        first, share = source.exponential(1), source.uniform(1)
+        # Far below every value a first pass of a cyclic walk is survived for all that doubles can tell.
+        far = cyclic and (float(threshold.values) - self._lowest) / self._scale < -40
+        first = None if far else source.exponential(1)
+        share = cache(lambda: source.uniform(1))  # once, if at all
         found = self._fast(threshold, first, share, source, cyclic=cyclic)
         if found == _OPEN:
             source.refined += 1
             found = settled(partial(self._walked, threshold, first, share, cyclic))
         return None if found == _NEVER else found
 
-    def _fast(self, threshold: Reals, first: Reals, share: Reals, source: Source, *, cyclic: bool) -> int:
+    def _fast(
+        self, threshold: Reals, first: Reals | None, share: Callable[[], Reals], source: Source, *, cyclic: bool
+    ) -> int:
         """Where doubles say that the walk halts; _NEVER, or _OPEN if they cannot tell."""
-        t, target = float(threshold.values), float(first.values[0])
+        t = float(threshold.values)
         below = (t - self._lowest) / self._scale
         blur = self._blur(threshold, source)
         log_odds = float((t - self._base) / self._scale - math.log(2))
@@ -228,11 +233,12 @@ class Walk:
         def hazards(i: int) -> Floats:
             return self._hazards(i, t, log_odds)
 
-        if cyclic and below < _FAR:
+        if first is None:
             # Every p_j is below 2^-53: the hazard is p_j itself and the truncated exponential is uniform.
             totals = self._power_sums()[0]
             whole = float(totals.sum())
-            return self._find(totals, float(share.values[0]) * whole, 2 * blur * whole, self._block_weights)
+            return self._find(totals, float(share().values[0]) * whole, 2 * blur * whole, self._block_weights)
+        target = float(first.values[0])
         if 0.5 * math.exp(min(below, 0.0)) <= self._SMALL:
             powers = np.arange(1, self._POWERS + 1)
             totals = np.exp(powers * log_odds) / powers @ self._power_sums()
@@ -246,7 +252,7 @@ class Walk:
                     break
         whole = float(totals.sum())
         loose = blur * whole + source.widened * first.error
-        if abs(target - whole) < loose:
+        if loose != 0 and not abs(target - whole) >= loose:
             return _OPEN
         if target < whole:
             return self._find(totals, target, loose, hazards)
@@ -254,14 +260,16 @@ class Walk:
             return _NEVER
         # Where a pass is hardly survived, the truncated variable depends on the last bits of the uniform one.
         loose = blur * (whole + math.expm1(min(whole, 700.0)))
-        return self._find(totals, -np.log1p(float(share.values[0]) * np.expm1(-whole)), loose, hazards)
+        return self._find(totals, -np.log1p(float(share().values[0]) * np.expm1(-whole)), loose, hazards)
 
     def _blur(self, threshold: Reals, source: Source) -> float:
         """The relative error of cumulated hazards, and of what a uniform variable makes of them."""
         if not source.exact:
             return 0.0
-        moved = 2 * float(threshold.error + self._error) / self._scale
-        return source.widened * (moved + 2.0**-38 + 2.0**-50 * len(self._values))
+        moved = float(threshold.error + self._error) / self._scale
+        if moved > 0.25:  # a hazard no longer changes by as little as twice itself per scale
+            return math.inf
+        return source.widened * (2 * moved + 2.0**-38 + 2.0**-50 * len(self._values))
 
     def _find(self, totals: Floats, target: float, loose: float, block: Callable[[int], Floats]) -> int:
         """The position whose cumulated hazard exceeds the target; _OPEN if one is within `loose` of it."""
@@ -269,17 +277,20 @@ class Walk:
         before = float(totals[:i].sum())
         cumulated = before + np.cumsum(block(i))
         j = _search_cumulated(cumulated, target)
-        near = np.append(cumulated[max(j - 1, 0) : j + 1], before)
-        return _OPEN if (np.abs(near - target) < loose).any() else self._starts[i] + j
+        last = float(cumulated[j - 1]) if j else before
+        certain = float(cumulated[j]) - target >= loose and target - last >= loose
+        return self._starts[i] + j if certain or loose == 0 else _OPEN
 
-    def _walked(self, threshold: Reals, first: Reals, share: Reals, cyclic: bool, bits: int) -> int | None:
+    def _walked(
+        self, threshold: Reals, first: Reals | None, share: Callable[[], Reals], cyclic: bool, bits: int
+    ) -> int | None:
         """The same in balls: a position or _NEVER; None if so many bits do not tell."""
         t = threshold.ball(0, bits)
-        far = cyclic and float(threshold.values) - self._lowest < _FAR * self._scale
-        found, whole = self._passed(t, None if far else first.ball(0, bits), bits)
+        found, whole = self._passed(t, None if first is None else first.ball(0, bits), bits)
         if not cyclic or found != _NEVER:
             return found
-        return self._passed(t, -(share.ball(0, bits) * (-whole).expm1()).log1p(), bits)[0]
+        found, _ = self._passed(t, -(share().ball(0, bits) * (-whole).expm1()).log1p(), bits)
+        return None if found == _NEVER else found
 
     def _passed(self, t: Ball, target: Ball | None, bits: int) -> tuple[int | None, Ball]:
         """Where the cumulated hazard exceeds the target, and how much it is; without a target, in all."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import os
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias, TypeVar
@@ -17,6 +19,19 @@ Floats: TypeAlias = NDArray[np.float64]
 Ball: TypeAlias = Any
 
 T = TypeVar("T")
+
+#: Arb's precision is one for all threads. A smaller one than was asked for would cost time, not truth.
+_precision = threading.RLock()
+
+
+def _free() -> None:
+    """In a forked child no other thread is left to give the precision back."""
+    global _precision
+    _precision = threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_free)
 
 
 @dataclass(frozen=True)
@@ -110,7 +125,7 @@ def settled(attempt: Callable[[int], T | None]) -> T:
     from flint import ctx
 
     for bits in (128 << doubling for doubling in range(10)):
-        with ctx.workprec(bits + 64):
+        with _precision, ctx.workprec(bits + 64):
             found = attempt(bits)
         if found is not None:
             return found

@@ -73,7 +73,8 @@ def _round(center: Reals, stretch: Any, cell: Any, noise: Reals, source: Source,
     rest -= steps
     np.abs(rest, out=rest)
     bound = center.error / cell + noise.error * stretch + 2.0**-51 * (max(shift.max(), -shift.min()) + 1)
-    doubt = np.flatnonzero(rest >= 0.5 - source.widened * bound)
+    # Not so, rather than at least: what is not a number is in doubt.
+    doubt = np.flatnonzero(~(rest < 0.5 - source.widened * bound))
     out += steps
     out += 0.0  # -0.0 would tell on which side of 0 a value is
     out *= cell

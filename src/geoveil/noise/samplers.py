@@ -39,8 +39,12 @@ def normal(source: Source, rows: int, dimension: int) -> Blocks:
 
 def laplace(source: Source, count: int) -> Reals:
     """Laplace of scale 1 on the line: the difference of two exponentials."""
-    one, other = source.exponential(count), source.exponential(count)
-    return Reals(one.values - other.values, 3 * one.error, lambda i, bits: one.ball(i, bits) - other.ball(i, bits))
+    both = source.exponential(2 * count)
+    return Reals(
+        both.values[:count] - both.values[count:],
+        3 * both.error,
+        lambda i, bits: both.ball(i, bits) - both.ball(count + i, bits),
+    )
 
 
 def gamma(source: Source, shapes: Counts) -> Reals:
@@ -142,46 +146,52 @@ def _on_spheres(source: Source, lengths: Counts, beyond: int) -> Reals:
     Of an odd number the last sine is left out; of a pair that is beyond, only its E is drawn.
     """
     pairs = (lengths + 1) // 2
-    owner = np.repeat(np.arange(len(lengths)), pairs)
     last = np.cumsum(pairs) - 1
     odd = lengths % 2 == 1
     halves = source.exponential(int(pairs.sum()) + beyond * len(lengths))
     # What belongs to one vector is adjacent: its pairs, then what is beyond.
-    place = np.arange(len(owner)) + beyond * owner
-    cosine, sine = source.turn(len(owner))
+    shift = beyond * np.repeat(np.arange(len(lengths)), pairs) if beyond else np.zeros(1, dtype=np.int64)
+    inner = halves.values[np.arange(pairs.sum()) + shift] if beyond else halves.values
+    cosine, sine = source.turn(len(inner))
     sums = _sums(halves, pairs + beyond)
-    lone = np.sqrt(2 * halves.values[place])
-    normals = lone[:, None] * np.column_stack([cosine.values, sine.values])
+    lone = np.sqrt(2 * inner)
+    normals = np.empty((len(inner), 2))
+    np.multiply(lone, cosine.values, out=normals[:, 0])
+    np.multiply(lone, sine.values, out=normals[:, 1])
     dropped = np.where(odd, np.abs(normals[last, 1]), 0)
     squares = 2 * sums.values - dropped**2
-    kept = np.ones((len(owner), 2), dtype=bool)
-    kept[last[odd], 1] = False
-    position = np.flatnonzero(kept)
-    # A vector that doubles give no length has no direction in doubles: the bound on its error is infinite.
-    with np.errstate(divide="ignore", invalid="ignore"):
-        norms = np.sqrt(squares)[owner, None]
-        values = normals / norms
-        error: float | Floats = 0.0
-        if source.exact:
-            off = 2 * source.accuracy * (1 + halves.values[place])
-            loose = np.minimum(off / lone, np.sqrt(off)) + cosine.error * lone
-            loose_squares = 2 * (source.accuracy * (pairs + beyond + sums.values) + sums.error)
-            loose_squares += np.where(odd, loose[last] * (2 * dropped + 1), 0)
-            relative = (loose_squares / squares)[owner, None]
-            error = 2 * loose[:, None] / norms + (relative + source.accuracy) * np.abs(values)
-            known = (squares[owner, None] > 0) & (relative < 0.5)
-            values, error = np.where(known, values, 0.0), np.where(known, error, np.inf)[kept]
+    norms = np.repeat(np.sqrt(np.maximum(squares, 2.0**-200)), pairs)
+    for column in normals.T:
+        column /= norms
+    error: float | Floats = 0.0
+    if source.exact:
+        off = 2 * source.accuracy * (1 + inner)
+        loose = np.minimum(off / np.maximum(lone, 2.0**-200), np.sqrt(off)) + cosine.error * lone
+        loose_squares = 2 * (source.accuracy * (pairs + beyond + sums.values) + sums.error)
+        loose_squares += np.where(odd, loose[last] * (2 * dropped + 1), 0)
+        share = np.repeat(loose_squares / np.maximum(squares, 2.0**-200), pairs)
+        loose = 2 * loose / norms + share + source.accuracy
+        # Of a vector that doubles give hardly any length they know nothing but that no coordinate is larger than 1.
+        unknown = share >= 0.5
+        loose[unknown] = 1 + np.abs(normals[unknown]).max(axis=1)
+        error = np.repeat(loose, 2)
+    kept = np.arange(normals.size)
+    if odd.any():
+        kept = np.delete(kept, 2 * last[odd] + 1)
+        normals, error = normals.ravel()[kept], error[kept] if isinstance(error, np.ndarray) else error
 
     def ball(i: int, bits: int) -> Ball:
-        pair, side = divmod(int(position[i]), 2)
-        of = int(owner[pair])
+        pair, side = divmod(int(kept[i]), 2)
+        of = int(np.searchsorted(last, pair))
         square = 2 * sums.ball(of, bits)
         if odd[of]:
             left_out = sine.ball(int(last[of]), bits)
-            square -= 2 * halves.ball(int(place[last[of]]), bits) * left_out * left_out
-        return (2 * halves.ball(int(place[pair]), bits) / square).sqrt() * (sine if side else cosine).ball(pair, bits)
+            square -= 2 * halves.ball(int(last[of]) + beyond * of, bits) * left_out * left_out
+        return (2 * halves.ball(pair + beyond * of, bits) / square).sqrt() * (sine if side else cosine).ball(
+            pair, bits
+        )
 
-    return Reals(values[kept], error, ball)
+    return Reals(normals.ravel(), error, ball)
 
 
 def _stretched(vectors: Reals, by: Reals) -> Reals:

@@ -23,6 +23,8 @@ __all__ = ["ACCURACY", "Entropy", "Experiment", "Source", "rehearsal", "source_o
 ACCURACY = 2.0**-41
 #: Words so near 0, or so near 2^64, stand for variables that doubles do not know well enough.
 _EDGE, _FAR_EDGE = 2**44, 2**34
+#: A byte below this has that many zeros in front.
+_HEADS = 256 >> np.arange(9)
 
 
 class Source(ABC):
@@ -66,21 +68,30 @@ class Source(ABC):
         """The cosine and the sine of a uniform angle."""
 
     @abstractmethod
-    def bits(self, count: int) -> int:
-        """So many fair coins, as the bits of a whole number."""
+    def octets(self, count: int) -> bytes:
+        """Uniform bytes."""
 
     def below(self, bound: int) -> int:
         """A uniform whole number from 0 to bound - 1."""
-        while (drawn := self.bits((bound - 1).bit_length())) >= bound:
+        if bound < 1:
+            raise ValueError(f"No whole number is below {bound} and at least 0.")
+        bits = (bound - 1).bit_length()
+        size = (bits + 7) // 8
+        while (drawn := int.from_bytes(self.octets(size), "big") >> 8 * size - bits) >= bound:
             pass
         return drawn
 
-    def survivors(self, count: int, tosses: int) -> int:
-        """How many of `count` get heads in so many tosses of a fair coin each."""
-        while tosses and count:
-            count = self.bits(count).bit_count()
-            tosses -= 1
-        return count
+    def heads(self, tosses: NDArray[np.int64]) -> NDArray[np.intp]:
+        """Where so many tosses of a fair coin, up to 72 at each place, all show heads."""
+        # Eight tosses leave so few that the others cost nothing.
+        first = np.frombuffer(self.octets(len(tosses)), dtype=np.uint8)
+        left = np.flatnonzero(first < _HEADS[np.minimum(tosses, 8)])
+        more = tosses[left] - 8
+        long = np.flatnonzero(more > 0)
+        if len(long):
+            words = np.frombuffer(self.octets(8 * len(long)), dtype=np.uint64)
+            left = np.delete(left, long[words >> (64 - more[long]).astype(np.uint64) != 0])
+        return left
 
 
 class Entropy(Source):
@@ -131,7 +142,7 @@ class Entropy(Source):
         radius *= 2
         np.sqrt(radius, out=radius)
         values = np.empty(2 * pairs)
-        for half, part in zip(np.split(values, 2), _cosine_and_sine(angles), strict=True):
+        for half, part in zip(np.split(values, 2), _cosine_and_sine(angles.words), strict=True):
             np.multiply(radius, part, out=half)
 
         def ball(i: int, b: int) -> Ball:
@@ -145,14 +156,14 @@ class Entropy(Source):
 
     def turn(self, count: int) -> tuple[Reals, Reals]:
         bits = Bits(count, self._read)
-        cosine, sine = _cosine_and_sine(bits)
+        cosine, sine = _cosine_and_sine(bits.words)
         return (
             Reals(cosine, 4 * ACCURACY, lambda i, b: (2 * bits.ball(i, b)).cos_pi()),
             Reals(sine, 4 * ACCURACY, lambda i, b: (2 * bits.ball(i, b)).sin_pi()),
         )
 
-    def bits(self, count: int) -> int:
-        return int.from_bytes(self._read((count + 7) // 8), "big") >> -count % 8
+    def octets(self, count: int) -> bytes:
+        return self._read(count)
 
     def _mend(self, places: NDArray[np.intp], drawn: Reals) -> None:
         """Put doubles from balls where the fast way does not keep its bound."""
@@ -171,23 +182,23 @@ def _minus_log(bits: Bits) -> Floats:
     values = _fractions(bits)
     np.maximum(values, 2.0**-64, out=values)
     np.log(values, out=values)
-    return np.negative(values, out=values)
+    return np.abs(values, out=values)
 
 
-def _cosine_and_sine(bits: Bits) -> tuple[Floats, Floats]:
-    """Of 2π times the variables.
+def _cosine_and_sine(words: NDArray[np.uint64]) -> tuple[Floats, Floats]:
+    """Of 2π times the variables that begin so.
 
     Half turns are a matter of bits, and only set signs. With s the sine of half of what is left, which is within π/4,
     cosine and sine are 1 - 2s² and 2s·√(1-s²): one sine instead of two slower functions.
     """
-    half = (bits.words << np.uint64(1)).view(np.int64) * (np.pi * 2.0**-65)
+    half = (words << np.uint64(1)).view(np.int64) * (np.pi * 2.0**-65)
     sine = np.sin(half, out=half)
     square = sine * sine
     cosine = np.subtract(1, square)
     sine *= np.sqrt(cosine)
     sine *= 2
     cosine -= square
-    sign = bits.words + np.uint64(2**62)
+    sign = words + np.uint64(2**62)
     sign &= np.uint64(2**63)
     for part in (cosine, sine):
         part.view(np.uint64)[:] ^= sign
@@ -231,11 +242,12 @@ class Experiment(Source):
         return _plain(self._generator.standard_normal(count))
 
     def turn(self, count: int) -> tuple[Reals, Reals]:
-        angle = 2 * np.pi * self._generator.random(count)
-        return _plain(np.cos(angle)), _plain(np.sin(angle))
+        words = self._generator.integers(2**64, size=count, dtype=np.uint64)
+        cosine, sine = _cosine_and_sine(words)
+        return _plain(cosine), _plain(sine)
 
-    def bits(self, count: int) -> int:
-        return int.from_bytes(self._generator.bytes((count + 7) // 8), "big") >> -count % 8
+    def octets(self, count: int) -> bytes:
+        return self._generator.bytes(count)
 
 
 def _plain(values: Floats) -> Reals:

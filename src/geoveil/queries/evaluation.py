@@ -9,6 +9,7 @@ import functools
 import itertools
 import math
 from collections.abc import Iterable, Sequence
+from fractions import Fraction
 
 import numpy as np
 
@@ -125,15 +126,13 @@ def widest(x: Floats) -> Reals:
     error = (x.shape[1] + 8) * _ULP * 2 * math.sqrt(x.shape[1]) * _reach(x) + 1e-150
 
     def ball(_: int, bits: int) -> Ball:
-        points = hull_points(x)
+        ends = np.unique(hull_points(x), axis=0)
         near = [
-            (points[i], points[j])
-            for i in range(len(points))
-            for j in np.flatnonzero(distances(points[i + 1 :], points[i]) >= value - 2 * error) + i + 1
+            _squared(ends[i], ends[j])
+            for i in range(len(ends))
+            for j in np.flatnonzero(distances(ends[i:], ends[i]) >= value - 2 * error) + i
         ]
-        # Points that are all in one place have no two of them.
-        lengths = [_length(_balls(a), _balls(b)) for a, b in near or [(points[0], points[0])]]
-        return functools.reduce(lambda a, b: a.max(b), lengths)
+        return _root(_ball(max(near, default=Fraction(0))))
 
     return Reals(np.asarray(value), error, ball)
 
@@ -158,13 +157,15 @@ def enclosing_radius(x: Floats) -> Reals:
     point, any weights on points bound it from below by Σw|p|² - |Σwp|²: what the balls give is between the two.
     """
     centre, value, boundary, below = enclosing(x)
-    error = 2.0**-40 * math.sqrt(x.shape[1]) * _reach(x)
+    error = 2.0**-45 * math.sqrt(x.shape[1]) * _reach(x)
     if value - below > error / 2:  # the search has not got there: balls will
         error = value
+    # A radius that is known to e leaves a centre free to be anywhere within √(2·radius·e).
+    inside = value - 4 * error - 4 * math.sqrt(value * error)
 
     @functools.cache
     def ball(_: int, bits: int) -> Ball:
-        return _enclosed(x[distances(x, centre) >= value - 4 * error], boundary, bits)
+        return _enclosed(np.unique(x[distances(x, centre) >= inside], axis=0), boundary, bits)
 
     return Reals(np.asarray(value), error, ball)
 
@@ -174,7 +175,9 @@ def _enclosed(points: Floats, boundary: Floats, bits: int) -> Ball:
     from flint import arb
 
     candidates = [_balls(p) for p in points]
-    basis = _basis([_balls(p) for p in boundary])
+    basis: Sequence[Sequence[Ball]] = [_balls(p) for p in boundary]
+    if _circumscribed(basis) is None:
+        basis = _basis(basis)
     while True:
         centre, below = _circumscribed(basis)  # type: ignore[misc]
         lengths = [_length(p, centre) for p in candidates]
@@ -219,6 +222,17 @@ def _circumscribed(points: Sequence[Sequence[Ball]]) -> tuple[list[Ball], Ball] 
     shift = [sum(w * s[i] for w, s in zip(shared, spread, strict=True)) for i in range(len(first))]
     square = sum(w * _dot(s, s) for w, s in zip(shared, spread, strict=True)) - _dot(shift, shift)
     return [a + b for a, b in zip(first, middle, strict=True)], _root(square)
+
+
+def _squared(a: Floats, b: Floats) -> Fraction:
+    """The square of the distance between two points."""
+    return sum(((Fraction(s) - Fraction(t)) ** 2 for s, t in zip(a, b, strict=True)), Fraction(0))
+
+
+def _ball(number: Fraction) -> Ball:
+    from flint import arb
+
+    return arb(number.numerator) / arb(number.denominator)
 
 
 def _balls(numbers: Iterable[float]) -> list[Ball]:

@@ -205,6 +205,10 @@ class Distance(Stated):
         return smallest(as_reals(self.measure(x)))
 
 
+#: Values of functions are at most this: doubles hold them in units of any grid.
+_LARGEST = 1e30
+
+
 def _forgotten(x: Floats) -> Floats:
     raise TypeError("A release does not keep the function it was made with.")
 
@@ -236,9 +240,12 @@ class OwnQuery(Stated):
             raise InvalidData(
                 "fn", repr(self.own.function), "a function of an (n, d) array", f"It fails: {problem}."
             ) from problem
-        if value.size != self.numbers or not np.isfinite(value).all():
+        if value.size != self.numbers or not (np.abs(value) <= _LARGEST).all():
             raise InvalidData(
-                "fn", value.shape, f"a function that gives {self.numbers} finite number(s)", "Say how many with size=."
+                "fn",
+                value.shape,
+                f"a function that gives {self.numbers} finite number(s) of at most {_LARGEST:g}",
+                "Say how many with size=.",
             )
         return as_reals(value)
 
