@@ -1,7 +1,7 @@
 """What exact noise costs: against numpy's plain noise and OpenDP's exact noise, in one run on one core.
 
-Run from the project's root: ``python benchmarks/exactness.py``. OpenDP comes with the extra ``benchmark`` and is left out
-if it is not there. Each pair takes turns; a ratio is that of the medians.
+Run from the project's root: ``python benchmarks/exactness.py``. OpenDP comes with the extra ``benchmark`` and is left
+out if it is not there. Each pair takes turns; a ratio is that of the medians.
 """
 
 from __future__ import annotations

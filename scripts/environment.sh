@@ -25,3 +25,8 @@ environment() {
         echo "$stamp" > "$folder/stamp"
     fi
 }
+
+# The Pythons found, a line each, and the oldest of them.
+found=$(pythons)
+[ -n "$found" ] || { echo "No Python 3.11 or later was found: install one, with venv and pip."; exit 1; }
+read -r oldest oldest_path <<< "$(head -n 1 <<< "$found")"

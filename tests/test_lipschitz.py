@@ -509,7 +509,7 @@ def test_the_radius_is_that_of_a_ball_that_cannot_shrink(d: int) -> None:
     for n in (1, 2, 5, 40):
         x = rng.normal(scale=1000.0, size=(n, d)).round(int(rng.integers(-3, 4)))
         _, radius, _, below = enclosing(x)
-        assert 0 <= radius - below <= 1e-9 * (1 + radius)
+        assert abs(radius - below) <= 1e-9 * (1 + radius)
         weights = np.full(n, 1 / n)
         for step in range(1, 4000):  # Frank-Wolfe on the dual, whose values are lower bounds
             farthest = int(((x - weights @ x) ** 2).sum(axis=1).argmax())

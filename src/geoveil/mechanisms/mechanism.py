@@ -58,6 +58,9 @@ class Additive(Mechanism):
         """What is released is a multiple of this."""
         return grid(self.deviation)
 
+    def describe(self) -> dict[str, Any]:
+        return {**super().describe(), "grid": self.grid}
+
     @abstractmethod
     def noise(self, source: Source, sizes: NDArray[np.int64], dimension: int) -> Blocks:
         """Noise of scale 1 for values of this kind, laid out as rows of so many numbers, sizes[i] rows to the i-th."""

@@ -117,14 +117,13 @@ class Draws:
 
     def choose(self, source: Source, *, remove: bool = False) -> int:
         """The position of one choice; it may be taken out for the next."""
-        levels = np.searchsorted(self._heights, self._heights[0] + self._bound + _LEVELS[1:] * math.log(2))
-        tosses = np.repeat(_LEVELS, np.diff(levels, prepend=0, append=len(self._heights)))
-        left = source.heads(tosses)
+        levels = self._heights.searchsorted(self._heights[0] + self._bound + _LEVELS[1:] * math.log(2))
+        left = source.heads(_LEVELS, np.diff(np.concatenate([[0], levels, [len(self._heights)]])))
         while True:
             # The last one takes the place of the one that is visited.
             visited, count = source.below(len(left)), len(left)
             place = int(left[visited])
-            if self._heads(place, int(tosses[place]), source):
+            if self._heads(place, int(_LEVELS[np.searchsorted(levels, place, side="right")]), source):
                 break
             left[visited] = left[count - 1]
             left = left[: count - 1]

@@ -24,7 +24,7 @@ ACCURACY = 2.0**-41
 #: Words so near 0, or so near 2^64, stand for variables that doubles do not know well enough.
 _EDGE, _FAR_EDGE = 2**44, 2**34
 #: A byte below this has that many zeros in front.
-_HEADS = 256 >> np.arange(9)
+_HEADS = (256 >> np.arange(9)).astype(np.uint16)
 
 
 class Source(ABC):
@@ -81,16 +81,20 @@ class Source(ABC):
             pass
         return drawn
 
-    def heads(self, tosses: NDArray[np.int64]) -> NDArray[np.intp]:
-        """Where so many tosses of a fair coin, up to 72 at each place, all show heads."""
+    def heads(self, tosses: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.intp]:
+        """Where so many tosses of a fair coin all show heads: tosses[i] at each of counts[i] places.
+
+        There may be up to 72 tosses, more of them at later places.
+        """
+        ends = np.cumsum(counts)
+        first = np.frombuffer(self.octets(int(ends[-1])), dtype=np.uint8)
+        left = np.flatnonzero(first < np.repeat(_HEADS[np.minimum(tosses, 8)], counts))
         # Eight tosses leave so few that the others cost nothing.
-        first = np.frombuffer(self.octets(len(tosses)), dtype=np.uint8)
-        left = np.flatnonzero(first < _HEADS[np.minimum(tosses, 8)])
-        more = tosses[left] - 8
-        long = np.flatnonzero(more > 0)
-        if len(long):
-            words = np.frombuffer(self.octets(8 * len(long)), dtype=np.uint64)
-            left = np.delete(left, long[words >> (64 - more[long]).astype(np.uint64) != 0])
+        cut = int(left.searchsorted(counts[tosses <= 8].sum()))
+        if cut < len(left):
+            more = tosses[ends.searchsorted(left[cut:], side="right")] - 8
+            words = np.frombuffer(self.octets(8 * len(more)), dtype=np.uint64)
+            left = np.concatenate([left[:cut], left[cut:][words >> (64 - more).astype(np.uint64) == 0]])
         return left
 
 

@@ -130,11 +130,10 @@ class Hull(Query):
         single = search(self._finding, len(directions), self.gamma0)
         found: list[int] = []
         for p in center + radius * directions:
-            walk = Walk(away(x, p), 2 * single.scale)
+            reached = away(x, p)
             if self.distinct:
-                for j in found:
-                    walk.remove(j)
-            found.append(single.visit(walk, source))
+                reached.values[found] = np.inf
+            found.append(single.visit(Walk(reached, 2 * single.scale), source))
         vertices = list(dict.fromkeys(found))
         placing = self._vertex_noise(len(directions), len(vertices))
         places = placing.sample(x[vertices], source)
