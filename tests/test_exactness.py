@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
+import json
 import math
 import os
+import pickle
 from collections.abc import Callable, Iterator
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -472,9 +476,36 @@ def test_the_rounding_of_a_function_can_be_stated() -> None:
         assert gv.distance(x, road, rho=1e-4, fn_error=fn_error).exact
     assert not gv.distance(x, road, rho=1e-4).exact
     assert gv.distance(x, (0.0, 0.0), rho=1e-4).exact
-    for wrong in (-1e-9, math.nan, math.inf, "small"):
+    for wrong in (-1e-9, math.nan, math.inf, "small", 1e6):
         with pytest.raises(gv.errors.InvalidParameter, match="fn_error"):
             gv.answer(lambda x: x[:, 0].max(), x, lipschitz=1, rho=1e-4, fn_error=wrong)  # type: ignore[arg-type]
+        for p in ((0.0, 0.0), road):
+            with pytest.raises(gv.errors.InvalidParameter, match="fn_error"):
+                gv.distance(x, p, rho=1e-4, fn_error=wrong)  # type: ignore[arg-type]
+
+
+def test_a_stated_rounding_is_part_of_what_is_said() -> None:
+    """The error bound includes it, the text shows it, and the certificate is JSON whatever number was given."""
+    x = [[0.0, 0.0], [3.0, 4.0]]
+    plain, stated = (
+        gv.answer(lambda x: x[:, 0].max(), x, lipschitz=1, rho=1e-4, fn_error=wrong)  # type: ignore[arg-type]
+        for wrong in (0, Fraction(1, 3))
+    )
+    assert stated.error(0.05) - plain.error(0.05) == pytest.approx(1 / 3)
+    assert "0.333333 m, as stated" in repr(stated)
+    assert "stated" not in repr(plain)
+    assert Fraction(json.loads(json.dumps(stated.certificate()))["fn_error"]) >= Fraction(1, 3)
+    numbers: list[Any] = [np.float32(0.5), np.int64(1)]
+    for number in numbers:
+        release = gv.answer(lambda x: x[:, 0].max(), x, lipschitz=numbers[1], rho=1e-4, fn_error=number)
+        assert json.loads(json.dumps(release.certificate()))["fn_error"] == number
+
+
+def test_unpickled_releases_cannot_be_written_to() -> None:
+    """As those that were pickled."""
+    release = pickle.loads(pickle.dumps(gv.points([[0.0, 0.0]], rho=1e-4)))
+    for array in (release.value, release.coords, copy.deepcopy(release).value):
+        assert not array.flags.writeable
 
 
 # -------------------------------------------------------------------------------------------------------------- values
@@ -573,6 +604,19 @@ def test_a_support_point_that_looks_to_be_inside_holds_the_ball() -> None:
                 smallest_ball([[arb(number) for number in point] for point in points.tolist()]).sqrt()
             )
             assert abs(ball - value.values.item()) <= value.error
+
+
+@pytest.mark.parametrize("d", [2, 3])
+def test_points_on_a_sphere_have_a_radius(d: int) -> None:
+    """However many of them there are, doubles find it."""
+    rng = np.random.default_rng(14)
+    for n in (30, 300, 3000):
+        x = rng.normal(size=(n, d))
+        x *= 1e4 / np.linalg.norm(x, axis=1, keepdims=True)
+        for y in (x, x.round(2), x + 4e6):
+            value = evaluation.enclosing_radius(y)
+            assert value.error < 1e-4
+            assert float(value.values) == pytest.approx(1e4, rel=1e-2)
 
 
 def test_a_person_who_stands_still_is_refined_fast() -> None:

@@ -69,6 +69,11 @@ class Release:
             if isinstance(array, np.ndarray):
                 array.flags.writeable = False
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        # What comes out of a pickle may be written to.
+        self.__dict__.update(state)
+        self.__post_init__()
+
     @property
     def guarantee(self) -> Guarantee:
         """What is promised, for each person."""
@@ -201,9 +206,15 @@ class Release:
             f"  mechanism  {', '.join(self._mechanism_lines())}",
             *([f"  processed  {self._steps()}"] if self.processed else []),
             f"  error      {self._error_line()}",
-            f"  exact      {'yes' if self.exact else 'no: ' + self.inexact}",
+            f"  exact      {self._exact_line()}",
         ]
         return "\n".join(lines)
+
+    def _exact_line(self) -> str:
+        if not self.exact:
+            return "no: " + self.inexact
+        stated = self.answers[0].query.fn_error
+        return f"yes, if the function is wrong by at most {stated:g} m, as stated" if stated else "yes"
 
     def _steps(self) -> str:
         return ", then ".join(self.processed)

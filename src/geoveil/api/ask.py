@@ -75,7 +75,7 @@ def ask(
 
 
 def _release(form: Form, value: Any, answers: tuple[Answer, ...], source: Source, **more: Any) -> Release:
-    inexact = source.inexact or answers[0].query.inexact
+    inexact = "; ".join(filter(None, (source.inexact, answers[0].query.inexact)))
     return Release(value, answers=answers, n=len(form.coords), crs=form.crs, inexact=inexact, **more)
 
 

@@ -56,9 +56,10 @@ class Lipschitz:
     def __init__(
         self, function: Callable[[Floats], ArrayLike], constant: float, metric: str | Metric = dist_inf
     ) -> None:
-        checks.positive("lipschitz", constant, remedy=LIPSCHITZ_REMEDY)
         object.__setattr__(self, "function", function)
-        object.__setattr__(self, "constant", _float_up(Fraction(constant)))
+        object.__setattr__(
+            self, "constant", _float_up(Fraction(checks.positive("lipschitz", constant, remedy=LIPSCHITZ_REMEDY)))
+        )
         object.__setattr__(self, "metric", as_metric(metric))
 
     def __call__(self, x: Floats) -> Floats:

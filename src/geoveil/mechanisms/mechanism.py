@@ -55,11 +55,8 @@ class Additive(Mechanism):
 
     @property
     def grid(self) -> float:
-        """What is released is a multiple of this."""
+        """The noisy value is a multiple of this, unless noise comes from a numpy generator."""
         return grid(self.deviation)
-
-    def describe(self) -> dict[str, Any]:
-        return {**super().describe(), "grid": self.grid}
 
     @abstractmethod
     def noise(self, source: Source, sizes: NDArray[np.int64], dimension: int) -> Blocks:

@@ -142,9 +142,11 @@ def support(x: Floats, u: Floats) -> Reals:
     values = reaches(x, u)
     error = 2 * x.shape[1] * _ULP * math.sqrt(x.shape[1]) * _reach(x)
 
+    distinct = functools.cache(lambda: np.unique(x, axis=0))
+
     def ball(j: int, bits: int) -> Ball:
-        along = x @ u[j]
-        near = x[along >= along.max() - 2 * error]
+        along = distinct() @ u[j]
+        near = distinct()[along >= along.max() - 2 * error]
         return functools.reduce(lambda a, b: a.max(b), (_dot(_balls(point), _balls(u[j])) for point in near))
 
     return Reals(values, error, ball)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from geoveil.mechanisms.mechanism import Floats
@@ -49,15 +51,40 @@ def diameter(x: Floats) -> float:
 def enclosing(x: Floats) -> tuple[Floats, float, Floats, float]:
     """The smallest ball that contains x: its centre, its radius, points on its boundary, and a bound from below.
 
+    The ball of a few points that hold it grows by the farthest point outside, until none is farther than rounding.
+    """
+    corners = hull_points(x)
+    points = corners - corners[0]
+    boundary = [int(((points - points.mean(axis=0)) ** 2).sum(axis=1).argmax())]
+    centre, radius = points[boundary[0]], 0.0
+    while True:
+        away = ((points - centre) ** 2).sum(axis=1)
+        farthest = int(away.argmax())
+        grown = [*boundary, farthest]
+        middle, kept = _ball_of_few(points[grown])
+        larger = float(np.sqrt(((points[grown] - middle) ** 2).sum(axis=1).max()))
+        if math.sqrt(away[farthest]) <= radius * (1 + 2.0**-46) or larger <= radius:
+            break
+        centre, radius, boundary = middle, larger, [grown[i] for i in kept]
+    # Whatever the weights, points p from anywhere have Σw|p|² - |Σwp|² ≤ radius².
+    spread = points[boundary] - centre
+    balanced = np.append(np.zeros(spread.shape[1]), 1.0)
+    weights = np.linalg.lstsq(np.vstack([spread.T / max(radius, 1e-300), np.ones(len(spread))]), balanced)[0]
+    weights = np.maximum(weights, 0) / np.maximum(weights, 0).sum()
+    below = weights @ (spread**2).sum(axis=1) - ((weights @ spread) ** 2).sum()
+    return corners[0] + centre, math.sqrt(away.max()), corners[boundary], math.sqrt(max(float(below), 0.0))
+
+
+def _ball_of_few(points: Floats) -> tuple[Floats, list[int]]:
+    """The centre of the smallest ball of a few points, and which of them are on its boundary.
+
     The algorithm of Fischer, Gärtner and Kutz (2003): a ball that contains all points shrinks, its centre moving
     towards the flat through the points on its boundary, until another point stops it. Where the centre lies in that
     flat, a boundary point of negative weight is let go; if there is none, the ball is the smallest.
     """
-    corners = hull_points(x)
-    points = corners - corners[0]
     centre = points.mean(axis=0)
     boundary = [int(((points - centre) ** 2).sum(axis=1).argmax())]
-    for _ in range(100 * len(points) + 100):
+    for _ in range(100 * len(points)):
         first = points[boundary[0]]
         spread = (points[boundary[1:]] - first).T
         weights = np.linalg.lstsq(spread, centre - first)[0] if spread.size else np.zeros(0)
@@ -80,15 +107,4 @@ def enclosing(x: Floats) -> tuple[Floats, float, Floats, float]:
         centre = centre + min(float(shares[stop]), 1.0) * step
         if shares[stop] < 1:
             boundary.append(stop)
-    radius = float(np.sqrt(((points - centre) ** 2).sum(axis=1).max()))
-    # Whatever the weights, points p from anywhere have Σw|p|² - |Σwp|² ≤ radius².
-    spread = points[boundary] - centre
-    weights = np.linalg.lstsq(np.vstack([spread.T / max(radius, 1e-300), np.ones(len(spread))]), _last(spread))[0]
-    weights = np.maximum(weights, 0) / np.maximum(weights, 0).sum()
-    below = weights @ (spread**2).sum(axis=1) - ((weights @ spread) ** 2).sum()
-    return corners[0] + centre, radius, corners[boundary], float(np.sqrt(max(below, 0.0)))
-
-
-def _last(spread: Floats) -> Floats:
-    """The last of d + 1 unit vectors: weights that balance points about the centre add up to 1."""
-    return np.append(np.zeros(spread.shape[1]), 1.0)
+    return centre, boundary

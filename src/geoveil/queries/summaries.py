@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -10,7 +11,7 @@ from functools import cached_property
 import numpy as np
 
 from geoveil import checks
-from geoveil.errors import InvalidData
+from geoveil.errors import InvalidData, InvalidParameter
 from geoveil.mechanisms import Additive, Lipschitz
 from geoveil.mechanisms.mechanism import Floats
 from geoveil.noise import Reals, Source, as_reals, smallest
@@ -165,8 +166,8 @@ class Stated(LipschitzQuery):
     Parameters
     ----------
     fn_error : float, optional
-        What it computes is never farther than this from the Lipschitz function it stands for, in metres. None if that
-        is not known.
+        What it computes, as doubles, is never farther than this (as a Euclidean length) from the Lipschitz function
+        it stands for, in metres. None if that is not known.
 
     Notes
     -----
@@ -178,12 +179,22 @@ class Stated(LipschitzQuery):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.fn_error not in (None, 0):
-            checks.positive("fn_error", self.fn_error, remedy="It is 0 for a function that does not round.")
+        if self.fn_error is None:
+            return
+        stated = 0.0 if self.fn_error == 0 else checks.positive("fn_error", self.fn_error, remedy=_FN_ERROR)
+        if stated > self.mechanism.scale:
+            allowed = f"at most the noise's scale, {self.mechanism.scale:.3g} m"
+            raise InvalidParameter("fn_error", self.fn_error, allowed, _FN_ERROR)
+        # A float may be below what was stated by a rounding.
+        object.__setattr__(self, "fn_error", math.nextafter(stated, math.inf) if stated < self.fn_error else stated)
 
     @property
     def inexact(self) -> str:
         return "how the function rounds is not known; fn_error= states it" if self.fn_error is None else ""
+
+    def error(self, beta: float, *, each: bool = False) -> float:
+        """The exact 1-β quantile of the Euclidean length of the noise, and what the function may be wrong by."""
+        return super().error(beta, each=each) + (self.fn_error or 0.0)
 
 
 @dataclass(frozen=True)
@@ -205,8 +216,9 @@ class Distance(Stated):
         return smallest(as_reals(self.measure(x)))
 
 
-#: Values of functions are at most this: doubles hold them in units of any grid.
-_LARGEST = 1e30
+#: Values of functions are at most this: the double next to it is less than a metre away.
+_LARGEST = 1e15
+_FN_ERROR = "It is 0 for a function that does not round, or a small length in metres."
 
 
 def _forgotten(x: Floats) -> Floats:
@@ -240,13 +252,11 @@ class OwnQuery(Stated):
             raise InvalidData(
                 "fn", repr(self.own.function), "a function of an (n, d) array", f"It fails: {problem}."
             ) from problem
-        if value.size != self.numbers or not (np.abs(value) <= _LARGEST).all():
-            raise InvalidData(
-                "fn",
-                value.shape,
-                f"a function that gives {self.numbers} finite number(s) of at most {_LARGEST:g}",
-                "Say how many with size=.",
-            )
+        if value.size != self.numbers:
+            raise InvalidData("fn", value.shape, f"a function that gives {self.numbers} number(s)", "Use size=.")
+        if not (np.abs(value) <= _LARGEST).all():
+            allowed = f"a function that gives finite numbers of at most {_LARGEST:g}"
+            raise InvalidData("fn", "a value that is not", allowed, "Choose a larger unit, or mend the function.")
         return as_reals(value)
 
     def finish(self, noisy: Floats) -> Answer:
