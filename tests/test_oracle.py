@@ -113,7 +113,7 @@ def worst_pair(query: LipschitzQuery | Points, metric: Metric) -> tuple[Floats, 
         return x if isinstance(query, Points) else query.evaluate(x).values
 
     best, found = -1.0, None
-    for start in range(30):
+    for start in range(12):
         x = rng.normal(scale=1000.0, size=(query.n, query.dimension))
         move = rng.normal(size=x.shape) * (rng.random((query.n, 1)) < (1.0 if start % 3 else 0.4))
         gain, step = -1.0, 1.0
