@@ -108,12 +108,12 @@ EDGES = [
 ]
 
 
-def noise_of(mechanism: Additive, rows: int, columns: int) -> Callable[[Source, int], Reals]:
+def noise_of(mechanism: Additive, rows: int, columns: int) -> Callable[[Entropy, int], Reals]:
     """The first block of noise of a mechanism for many tuples."""
     return lambda source, n: next(mechanism.noise(source, np.full(n // (rows * columns) + 1, rows), columns))[1]
 
 
-VARIABLES: dict[str, Callable[[Source, int], Reals]] = {
+VARIABLES: dict[str, Callable[[Entropy, int], Reals]] = {
     "uniform": lambda source, n: source.uniform(n),
     "exponential": lambda source, n: source.exponential(n),
     "gumbel": lambda source, n: source.gumbel(n),

@@ -24,7 +24,7 @@ from geoveil.mechanisms import (
 )
 from geoveil.mechanisms import laplace as laplace_module
 from geoveil.mechanisms.sparse_vector import noisy_threshold
-from geoveil.noise import Blocks, Experiment, Source, as_reals, samplers
+from geoveil.noise import Blocks, Entropy, Source, as_reals, samplers
 from geoveil.noise.samplers import spherical_laplace
 from geoveil.privacy import CGP, GP, Guarantee, Metric, exact
 from geoveil.queries import SUMMARIES, constants, nearest, support
@@ -189,7 +189,7 @@ def rows_check() -> None:
 
 def tuple_check() -> None:
     """The samplers' check of noise on a whole tuple."""
-    test_samplers.check_tuple_sampler(KNorm(EPSILON, 3, 2), Experiment(np.random.default_rng(1)))
+    test_samplers.check_tuple_sampler(KNorm(EPSILON, 3, 2), Entropy(np.random.default_rng(1).bytes))
 
 
 BUGS: list[tuple[Callable[[pytest.MonkeyPatch], None], Callable[[], Any]]] = [

@@ -13,8 +13,9 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from geoveil.noise.reals import Ball, Floats, Reals, taken
-from geoveil.noise.source import Source
+from geoveil.noise import plain
+from geoveil.noise.reals import Ball, Reals, as_reals, taken
+from geoveil.noise.source import ACCURACY, Entropy, Source
 
 __all__ = ["Blocks", "ball_product", "gamma", "laplace", "normal", "spherical_laplace"]
 
@@ -82,6 +83,9 @@ def spherical_laplace(source: Source, sizes: Counts, dimension: int) -> Blocks:
     dimension : int
         Coordinates in a row.
     """
+    if not isinstance(source, Entropy):
+        yield slice(0, int(sizes.sum())), as_reals(plain.spherical_laplace(source, sizes, dimension))
+        return
     for vectors, rows in _vector_blocks(sizes, dimension):
         lengths = sizes[vectors] * dimension
         count = rows.stop - rows.start
@@ -102,6 +106,9 @@ def ball_product(source: Source, sizes: Counts, dimension: int) -> Blocks:
     The radius of a tuple is Gamma(sizes[i]·dimension + 1); its points are that times independent ones, uniform in the
     unit ball.
     """
+    if not isinstance(source, Entropy):
+        yield slice(0, int(sizes.sum())), as_reals(plain.ball_product(source, sizes, dimension))
+        return
     radius = gamma(source, sizes * dimension + 1)
     tuples = np.repeat(np.arange(len(sizes)), sizes)
     for block in _row_blocks(len(tuples), dimension):
@@ -109,7 +116,7 @@ def ball_product(source: Source, sizes: Counts, dimension: int) -> Blocks:
         yield block, _stretched(points, taken(radius, tuples[block]))
 
 
-def _in_balls(source: Source, count: int, dimension: int) -> Reals:
+def _in_balls(source: Entropy, count: int, dimension: int) -> Reals:
     """Points uniform in the unit ball.
 
     On the line a uniform variable; in the plane a point on the circle times the root of one; above, the first d
@@ -122,14 +129,12 @@ def _in_balls(source: Source, count: int, dimension: int) -> Reals:
         line = Reals(2 * share.values - 1, 4 * share.error, lambda i, bits: 2 * share.ball(i, bits) - 1)
         return line.reshaped(count, 1)
     # Undrawn bits change a root by 2^-64/√u, and by 2^-31.5 at most.
-    near_zero = source.exact and share.values.min() < 2.0**-40
-    root = Reals(
-        np.sqrt(share.values), 2.0**-31 if near_zero else source.accuracy, lambda i, bits: share.ball(i, bits).sqrt()
-    )
+    error = 2.0**-31 if share.values.min() < 2.0**-40 else ACCURACY
+    root = Reals(np.sqrt(share.values), error, lambda i, bits: share.ball(i, bits).sqrt())
     return _stretched(_on_circles(source, count), root)
 
 
-def _on_circles(source: Source, count: int) -> Reals:
+def _on_circles(source: Entropy, count: int) -> Reals:
     """Points uniform on the unit circle."""
     cosine, sine = source.turn(count)
     return Reals(
@@ -139,7 +144,7 @@ def _on_circles(source: Source, count: int) -> Reals:
     )
 
 
-def _on_spheres(source: Source, lengths: Counts, beyond: int) -> Reals:
+def _on_spheres(source: Entropy, lengths: Counts, beyond: int) -> Reals:
     """Points uniform on the unit spheres of R^(lengths[i] + 2·beyond), less their last 2·beyond coordinates, in a row.
 
     Pairs of normal variables √(2E)·(cos θ, sin θ), E exponential, over their norm: the squares of a pair add up to 2E.
@@ -163,22 +168,20 @@ def _on_spheres(source: Source, lengths: Counts, beyond: int) -> Reals:
     norms = np.repeat(np.sqrt(np.maximum(squares, 2.0**-200)), pairs)
     for column in normals.T:
         column /= norms
-    error: float | Floats = 0.0
-    if source.exact:
-        off = 2 * source.accuracy * (1 + inner)
-        loose = np.minimum(off / np.maximum(lone, 2.0**-200), np.sqrt(off)) + cosine.error * lone
-        loose_squares = 2 * (source.accuracy * (pairs + beyond + sums.values) + sums.error)
-        loose_squares += np.where(odd, loose[last] * (2 * dropped + 1), 0)
-        share = np.repeat(loose_squares / np.maximum(squares, 2.0**-200), pairs)
-        loose = 2 * loose / norms + share + source.accuracy
-        # Of a vector that doubles give hardly any length they know nothing but that no coordinate is larger than 1.
-        unknown = share >= 0.5
-        loose[unknown] = 1 + np.abs(normals[unknown]).max(axis=1)
-        error = np.repeat(loose, 2)
+    off = 2 * ACCURACY * (1 + inner)
+    loose = np.minimum(off / np.maximum(lone, 2.0**-200), np.sqrt(off)) + cosine.error * lone
+    loose_squares = 2 * (ACCURACY * (pairs + beyond + sums.values) + sums.error)
+    loose_squares += np.where(odd, loose[last] * (2 * dropped + 1), 0)
+    share = np.repeat(loose_squares / np.maximum(squares, 2.0**-200), pairs)
+    loose = 2 * loose / norms + share + ACCURACY
+    # Of a vector that doubles give hardly any length they know nothing but that no coordinate is larger than 1.
+    unknown = share >= 0.5
+    loose[unknown] = 1 + np.abs(normals[unknown]).max(axis=1)
+    error = np.repeat(loose, 2)
     kept = np.arange(normals.size)
     if odd.any():
         kept = np.delete(kept, 2 * last[odd] + 1)
-        normals, error = normals.ravel()[kept], error[kept] if isinstance(error, np.ndarray) else error
+        normals, error = normals.ravel()[kept], error[kept]
 
     def ball(i: int, bits: int) -> Ball:
         pair, side = divmod(int(kept[i]), 2)

@@ -64,10 +64,6 @@ class Source(ABC):
         """Standard normal."""
 
     @abstractmethod
-    def turn(self, count: int) -> tuple[Reals, Reals]:
-        """The cosine and the sine of a uniform angle."""
-
-    @abstractmethod
     def octets(self, count: int) -> bytes:
         """Uniform bytes."""
 
@@ -159,6 +155,7 @@ class Entropy(Source):
         return Reals(values[:count], drawn.error, ball)
 
     def turn(self, count: int) -> tuple[Reals, Reals]:
+        """The cosine and the sine of a uniform angle."""
         bits = Bits(count, self._read)
         cosine, sine = _cosine_and_sine(bits.words)
         return (
@@ -244,11 +241,6 @@ class Experiment(Source):
 
     def normal(self, count: int) -> Reals:
         return _plain(self._generator.standard_normal(count))
-
-    def turn(self, count: int) -> tuple[Reals, Reals]:
-        words = self._generator.integers(2**64, size=count, dtype=np.uint64)
-        cosine, sine = _cosine_and_sine(words)
-        return _plain(cosine), _plain(sine)
 
     def octets(self, count: int) -> bytes:
         return self._generator.bytes(count)
