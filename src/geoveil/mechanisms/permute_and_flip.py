@@ -19,6 +19,7 @@ __all__ = ["Draws", "PermuteAndFlip"]
 
 #: Numbers of fair coins; farther apart where it takes many positions for one of them to pass.
 _LEVELS = np.array([0, 1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 28, 32, 40, 48, 64])
+_BOUNDS = _LEVELS[1:] * math.log(2)
 
 
 @dataclass(frozen=True)
@@ -117,13 +118,15 @@ class Draws:
 
     def choose(self, source: Source, *, remove: bool = False) -> int:
         """The position of one choice; it may be taken out for the next."""
-        levels = self._heights.searchsorted(self._heights[0] + self._bound + _LEVELS[1:] * math.log(2))
-        left = source.heads(_LEVELS, np.diff(np.concatenate([[0], levels, [len(self._heights)]])))
+        levels = np.empty(len(_LEVELS) + 1, dtype=np.int64)
+        levels[0], levels[-1] = 0, len(self._heights)
+        levels[1:-1] = self._heights.searchsorted(self._heights[0] + self._bound + _BOUNDS)
+        left = source.heads(_LEVELS, levels[1:] - levels[:-1])
         while True:
             # The last one takes the place of the one that is visited.
             visited, count = source.below(len(left)), len(left)
             place = int(left[visited])
-            if self._heads(place, int(_LEVELS[np.searchsorted(levels, place, side="right")]), source):
+            if self._heads(place, int(_LEVELS[levels.searchsorted(place, side="right") - 1]), source):
                 break
             left[visited] = left[count - 1]
             left = left[: count - 1]

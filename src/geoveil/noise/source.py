@@ -23,8 +23,8 @@ __all__ = ["ACCURACY", "Entropy", "Experiment", "Source", "rehearsal", "source_o
 ACCURACY = 2.0**-41
 #: Words so near 0, or so near 2^64, stand for variables that doubles do not know well enough.
 _EDGE, _FAR_EDGE = 2**44, 2**34
-#: A byte below this has that many zeros in front.
-_HEADS = (256 >> np.arange(9)).astype(np.uint16)
+#: A byte of at most this has that many zeros in front.
+_HEADS = ((256 >> np.arange(9)) - 1).astype(np.uint8)
 
 
 class Source(ABC):
@@ -84,7 +84,7 @@ class Source(ABC):
         """
         ends = np.cumsum(counts)
         first = np.frombuffer(self.octets(int(ends[-1])), dtype=np.uint8)
-        left = np.flatnonzero(first < np.repeat(_HEADS[np.minimum(tosses, 8)], counts))
+        left = (first <= _HEADS[np.minimum(tosses, 8)].repeat(counts)).nonzero()[0]
         # Eight tosses leave so few that the others cost nothing.
         cut = int(left.searchsorted(counts[tosses <= 8].sum()))
         if cut < len(left):
@@ -243,7 +243,10 @@ class Experiment(Source):
         return _plain(self._generator.standard_normal(count))
 
     def octets(self, count: int) -> bytes:
-        return self._generator.bytes(count)
+        return self._generator.integers(2**64, size=(count + 7) // 8, dtype=np.uint64).tobytes()[:count]
+
+    def below(self, bound: int) -> int:
+        return int(self._generator.random() * bound)
 
 
 def _plain(values: Floats) -> Reals:
