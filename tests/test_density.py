@@ -17,6 +17,7 @@ from geoveil.api.mapping import Grid, HeatMap, density
 from geoveil.errors import IncompatibleGuarantees, InvalidData, InvalidParameter, NoErrorBound
 from geoveil.postprocess.deconvolution import deconvolve
 from geoveil.postprocess.kernels import Noise, Noisy, cell_kernel
+from tests.test_forms import in_the_plane
 
 Floats = NDArray[np.float64]
 
@@ -168,9 +169,10 @@ def test_everyone_has_noise_of_their_own() -> None:
     coarse = alone(x, rho=1 / (2 * float(raw.scale.iloc[0]) ** 2))
     assert off(found.value, truth) < 0.7 * off(density(coarse, GRID).value, truth)
     assert found.by.equals(raw.by)
-    frame = geopandas.GeoDataFrame({"who": labels}, geometry=shapely.points(x), crs=32610)
+    frame = geopandas.GeoDataFrame({"who": labels}, geometry=shapely.points(x), crs=27700)
     named = gv.points(frame, by="who", rho=1 / (2 * 30**2), rng=np.random.default_rng(5))
-    np.testing.assert_allclose(density(named, GRID).value, found.value, atol=1e-6)
+    plain = gv.points(x, by=labels, rho=in_the_plane(27700, 1 / (2 * 30**2)), rng=np.random.default_rng(5))
+    np.testing.assert_allclose(density(named, GRID).value, density(plain, GRID, by=labels).value, atol=1e-6)
 
 
 def test_many_different_scales_are_taken_together() -> None:
@@ -195,7 +197,7 @@ def test_guarantees_of_several_releases_add_up() -> None:
 
     def by_user(users: Any, rho: float, column: str = "user") -> gv.Release:
         frame = geopandas.GeoDataFrame({column: users}, geometry=shapely.points(x[: len(users)]))
-        return gv.points(frame.set_crs(32610), by=column, rho=rho)
+        return gv.points(frame.set_crs(27700), by=column, rho=rho)
 
     first = by_user(np.arange(100) % 10, 1e-5)
     second = by_user(np.arange(50) % 5 + 20, 4e-5)
@@ -213,7 +215,7 @@ def test_guarantees_of_several_releases_add_up() -> None:
         assert density([first, unlike], GRID).by is None
     arrays = [gv.points(x, by=np.arange(100) + start, rho=1e-5) for start in (0, 500)]
     assert density(arrays, GRID).guarantee == gv.CGP(rho=2e-5)
-    unknown = gv.points(geopandas.GeoSeries(shapely.points(x), crs=32610), rho=2e-5)
+    unknown = gv.points(geopandas.GeoSeries(shapely.points(x), crs=27700), rho=2e-5)
     assert density([first, unknown], GRID).guarantee == gv.CGP(rho=3e-5)
     assert density([first, unknown], GRID).by is None
 
@@ -252,11 +254,13 @@ def test_the_map_is_a_release() -> None:
 def test_maps_in_feet_are_those_in_metres() -> None:
     """A grid is in the units of the release's system."""
     foot = 1200 / 3937
-    x = town(500)
+    city = np.array([1_830_000.0, 640_000.0])
+    x = city + town(500)
     feet = gv.points(geopandas.GeoSeries(shapely.points(x / foot), crs=2227), rho=1e-2, rng=np.random.default_rng(1))
-    plain = gv.points(x, rho=1e-2, rng=np.random.default_rng(1))
-    grid = Grid((0, 0, 4000 / foot, 3000 / foot), cell=250 / foot)
-    assert off(density(feet, grid).value, density(plain, GRID).value) < 2
+    plain = gv.points(x, rho=in_the_plane(2227, 1e-2), rng=np.random.default_rng(1))
+    ends = np.concatenate([city, city + np.array([4000, 3000])])
+    metres, grid = Grid(tuple(ends), cell=250), Grid(tuple(ends / foot), cell=250 / foot)
+    assert off(density(feet, grid).value, density(plain, metres).value) < 2
     with pytest.raises(InvalidData, match="one coordinate system"):
         density([feet, plain], GRID)
 

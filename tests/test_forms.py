@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 import geoveil as gv
 from geoveil.errors import InvalidCoordinateSystem, InvalidData
+from geoveil.geo.areas import area_of
 
 #: A US survey foot, the unit of EPSG:2227, in metres.
 FOOT = 1200 / 3937
@@ -22,6 +23,15 @@ ORIGIN = np.array([550_000.0, 4_180_000.0])
 X = ORIGIN + np.array([[0, 0], [300, 50], [-200, 700], [900, -400], [500, 500], [-600, -300], [50, 1200.0]])
 WHO = np.array(["b", "a", "b", "c", "a", "b", "a"])
 P = ORIGIN + np.array([260.0, 60.0])
+#: The same in the middle of EPSG:2227, in metres.
+MOVED = np.array([1_830_000.0, 640_000.0]) - ORIGIN
+
+
+def in_the_plane(crs: Any, rho: float = 1e-4) -> gv.CGP:
+    """A budget per square metre on the ground, as what has to be promised per square metre of a system."""
+    stretch = area_of(crs).stretch
+    return gv.CGP(rho=rho) / stretch / stretch
+
 
 #: Every public question with what it is asked; `p` stands for a place.
 QUESTIONS: dict[str, dict[str, Any]] = {
@@ -45,8 +55,9 @@ LENGTHS = ["diameter", "distance", "radius", "radius_of_gyration", "answer"]
 
 
 def ask(name: str, x: Any, *, seed: int = 1, **more: Any) -> gv.Release:
-    """Ask a question with its usual arguments and a seeded generator."""
-    given = {"rho": 1e-4, **QUESTIONS[name], **more}
+    """Ask a question with its usual arguments and a seeded generator; of arrays with the noise that frames get."""
+    rho = 1e-4 if hasattr(x, "crs") else in_the_plane(32610)
+    given = {"rho": rho, **QUESTIONS[name], **more}
     first = [given.pop("fn"), x] if name == "answer" else [x]
     if "p" in given:
         first.append(given.pop("p"))
@@ -194,38 +205,42 @@ def test_the_active_geometry_is_released() -> None:
 @EVERY_QUESTION
 def test_feet_are_metres_in_the_end(name: str) -> None:
     """A frame in feet gets the noise of the same points in metres; places come back in feet, lengths in metres."""
-    feet = frame(X / FOOT, crs=2227)
-    more = {"p": P / FOOT} if "p" in QUESTIONS[name] else {}
-    metres, release = ask(name, frame()), ask(name, feet, **more)
-    assert release.error(0.05) == pytest.approx(metres.error(0.05), rel=1e-6)
+    feet = frame((X + MOVED) / FOOT, crs=2227)
+    place = {"p": P + MOVED} if "p" in QUESTIONS[name] else {}
+    metres = ask(name, X + MOVED, rho=in_the_plane(2227), **place)
+    release = ask(name, feet, **{key: p / FOOT for key, p in place.items()})
+    assert release.error(0.05) == pytest.approx(metres.error(0.05), rel=1e-3)
     assert release.crs == feet.crs
     if name in ("nearest", "first_within"):
         assert np.array_equal(release.value, metres.value)
     elif name in LENGTHS:
         assert release.value == pytest.approx(metres.value, abs=1e-4)
     else:
-        here, there = (coordinates(r.value) for r in (release, metres))
-        np.testing.assert_allclose(here * 0.3048006096, there, rtol=1e-9)
+        here, there = (coordinates(r.value).reshape(-1, 2) for r in (release, metres))
+        np.testing.assert_allclose(here * 0.3048006096, there, rtol=0, atol=0.002)
         assert np.abs(here - there).max() > 1e6
 
 
 def test_the_unit_is_that_of_the_system() -> None:
     """An international foot is not a US survey foot."""
-    survey, international = (ask("points", frame(X / FOOT, crs=crs)) for crs in (2227, 2222))
-    noise = np.asarray(survey.coords) - X
-    np.testing.assert_allclose(np.asarray(international.coords) - X / FOOT * 0.3048, noise, rtol=0, atol=1e-4)
+    survey = np.asarray(ask("points", frame((X + MOVED) / FOOT, crs=2227), rho=1e8).coords)
+    np.testing.assert_allclose(survey, X + MOVED, rtol=0, atol=0.01)
+    arizona = (X - ORIGIN + [213_000.0, 250_000.0]) / 0.3048
+    international = np.asarray(ask("points", frame(arizona, crs=2222), rho=1e8).coords)
+    np.testing.assert_allclose(international, arizona * 0.3048, rtol=0, atol=0.01)
 
 
 def test_places_and_areas_are_in_the_units_of_the_data() -> None:
     """With data in feet, places and areas are in feet, and a radius in metres."""
-    feet = frame(X / FOOT, crs=2227)
-    near = ask("nearest", feet, p=shapely.Point(X[3] / FOOT), rho=1e6)
+    x, p = X + MOVED, P + MOVED
+    feet = frame(x / FOOT, crs=2227)
+    near = ask("nearest", feet, p=shapely.Point(x[3] / FOOT), rho=1e6)
     assert near.value.tolist() == [3]
-    area = shapely.box(*(X[3] / FOOT + 1000), *(X[3] / FOOT + 2000))
+    area = shapely.box(*(x[3] / FOOT + 1000), *(x[3] / FOOT + 2000))
     assert ask("distance", feet, p=area, rho=1e8).value == pytest.approx(1000 * math.sqrt(2) * FOOT, abs=0.01)
     # From P, the second point is 41 m (135 ft) away, the first 267 m (875 ft).
-    assert ask("first_within", feet, p=P / FOOT, radius=100, rho=1e4).value == 1
-    assert ask("first_within", feet, p=P / FOOT, radius=300, rho=1e4).value == 0
+    assert ask("first_within", feet, p=p / FOOT, radius=100, rho=1e4).value == 1
+    assert ask("first_within", feet, p=p / FOOT, radius=300, rho=1e4).value == 0
 
 
 @pytest.mark.parametrize(
@@ -248,16 +263,27 @@ def test_systems_that_are_not_metres_on_the_ground_are_refused(crs: Any, why: st
     for x in (frame(X / 1e5, crs=crs), frame(X / 1e5, crs=crs).geometry):
         with pytest.raises(InvalidCoordinateSystem, match=why) as caught:
             ask("points", x)
-        assert "x.to_crs(32610)" in str(caught.value)
-        assert "never with estimate_utm_crs()" in str(caught.value)
+        if crs is not None:
+            assert "crs=gv.local(" in str(caught.value)
+            assert "never with estimate_utm_crs()" in str(caught.value)
 
 
 @pytest.mark.parametrize(
-    "crs", ["EPSG:32610", "EPSG:26910", "EPSG:3035", "EPSG:2154", "EPSG:32610+5703", "ESRI:102003"]
+    ("crs", "middle"),
+    [
+        ("EPSG:32610", ORIGIN),
+        ("EPSG:26910", ORIGIN),
+        ("EPSG:32610+5703", ORIGIN),
+        ("EPSG:3035", [4.5e6, 3e6]),
+        ("EPSG:2154", [7e5, 6.6e6]),
+        ("ESRI:102003", [0.0, 0.0]),
+    ],
 )
-def test_systems_in_metres_are_taken(crs: str) -> None:
-    """Projected systems in metres are taken as they are."""
-    np.testing.assert_array_equal(coordinates(ask("points", frame(crs=crs)).value), ask("points", X).value)
+def test_systems_in_metres_are_taken(crs: str, middle: Any) -> None:
+    """Projected systems in metres are worked in as they are, with noise for what they stretch."""
+    x = X - ORIGIN + middle
+    plain = ask("points", x, rho=in_the_plane(crs)).value
+    np.testing.assert_array_equal(coordinates(ask("points", frame(x, crs=crs)).value), plain)
 
 
 # ---------------------------------------------------------------------------------------------------- labels
@@ -293,9 +319,10 @@ def test_neighbours_of_arrays_are_positions() -> None:
 
 def test_the_places_of_neighbours_come_in_metres() -> None:
     """With locations= the places of the neighbours are released as coords, in metres and in the order found."""
-    for x, p in ((X, P), (frame(X / FOOT, crs=2227), P / FOOT)):
+    moved = X + MOVED
+    for x, p, metres in ((X, P, X), (frame(moved / FOOT, crs=2227), (P + MOVED) / FOOT, moved)):
         release: Any = ask("nearest", x, p=p, k=3, locations=0.5, rho=1e6)
-        np.testing.assert_allclose(release.coords, X[[1, 0, 4]], atol=0.1)
+        np.testing.assert_allclose(release.coords, metres[[1, 0, 4]], atol=0.1)
     assert ask("nearest", X).coords is None
 
 
@@ -328,7 +355,8 @@ def test_lines_belong_to_the_person_of_their_row() -> None:
     """By person, all vertices of a row are the row's person's."""
     release = ask("points", LINES, by="who")
     assert release.by.tolist() == ["a", "b"]
-    np.testing.assert_allclose(release.scale, np.sqrt(np.array([6, 1]) / (2 * 1e-4)), rtol=1e-12)
+    stretch = area_of(32610).stretch
+    np.testing.assert_allclose(release.scale, stretch * np.sqrt(np.array([6, 1]) / (2 * 1e-4)), rtol=1e-12)
     means = ask("mean", LINES, by="who", rho=1e8).value
     np.testing.assert_allclose(coordinates(means), [X[[0, 1, 2, 4, 5, 6]].mean(axis=0), X[3]], atol=0.01)
 
@@ -339,8 +367,8 @@ def test_lines_belong_to_the_person_of_their_row() -> None:
         shapely.Point(1, 2, 3),
         shapely.LineString([(0, 0, 1), (1, 1, 2)]),
         shapely.MultiPoint([(0, 0, 1), (1, 1, 2)]),
-        geopandas.GeoSeries(shapely.points([[0.0, 1, 2], [3, 4, 5]]), crs=32610),
-        geopandas.GeoDataFrame(geometry=shapely.points([[0.0, 1, 2], [3, 4, 5]]), crs=32610),
+        geopandas.GeoSeries(shapely.points([[5e5, 1, 2], [5e5, 4, 5]]), crs=32610),
+        geopandas.GeoDataFrame(geometry=shapely.points([[5e5, 1, 2], [5e5, 4, 5]]), crs=32610),
     ],
     ids=["Point", "LineString", "MultiPoint", "GeoSeries", "GeoDataFrame"],
 )
@@ -393,9 +421,10 @@ def test_scales_follow_each_persons_points(budget: dict[str, Any]) -> None:
     assert release.by.tolist() == ["b", "a", "c"]
     assert release.scale.index.tolist() == ["b", "a", "c"]
     assert release.scale.index.name == "who"
-    np.testing.assert_allclose(release.scale, np.sqrt(sizes / (2 * 5e-5)), rtol=1e-12)
+    stretch = area_of(32610).stretch
+    np.testing.assert_allclose(release.scale, stretch * np.sqrt(sizes / (2 * 5e-5)), rtol=1e-12)
     for person in "abc":
-        alone = ask("points", X[person == WHO], **budget)
+        alone = ask("points", frame(X[person == WHO]), **budget)
         assert release.error(0.05)[person] == alone.error(0.05)
         assert release.error(0.05, each=True)[person] == alone.error(0.05, each=True)
 
@@ -578,7 +607,7 @@ def test_labels_that_differ_in_type_are_different_persons() -> None:
 def test_unique_labels_are_one_row_per_person() -> None:
     """With as many labels as rows every point has a budget of its own."""
     release = ask("points", X, by=range(7))
-    np.testing.assert_allclose(release.scale, math.sqrt(1 / 2e-4), rtol=1e-12)
+    np.testing.assert_allclose(release.scale, area_of(32610).stretch * math.sqrt(1 / 2e-4), rtol=1e-12)
     assert ask("points", X).scale > 2.6 * release.scale[0]
 
 

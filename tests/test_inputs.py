@@ -156,7 +156,7 @@ def test_coordinates_that_are_not_metres_are_refused(crs: str | None) -> None:
     """Frames without a system in metres are refused by every question, with the remedy."""
     frame = geopandas.GeoSeries(shapely.points(X / 100), crs=crs)
     for name in QUESTIONS:
-        refused(InvalidCoordinateSystem, "x.crs", "to_crs", name, frame)
+        refused(InvalidCoordinateSystem, "x.crs", "crs", name, frame)
 
 
 def test_a_hull_on_a_line_is_refused() -> None:
@@ -400,7 +400,7 @@ def test_labels_that_do_not_name_persons_are_refused(by: Any, shown: str) -> Non
 def test_columns_that_do_not_name_persons_are_refused(by: Any) -> None:
     """A column of persons exists, is complete, and is not the geometry itself."""
     frame = geopandas.GeoDataFrame(
-        {"who": list("aabb"), "gap": ["a", None, "b", "b"]}, geometry=shapely.points(X), crs=32610
+        {"who": list("aabb"), "gap": ["a", None, "b", "b"]}, geometry=shapely.points(X), crs=27700
     )
     for name in QUESTIONS:
         refused(InvalidData, "by", "by", name, frame, by=by)
@@ -408,7 +408,7 @@ def test_columns_that_do_not_name_persons_are_refused(by: Any) -> None:
 
 def test_a_series_has_no_columns_to_name() -> None:
     """A GeoSeries takes labels, not the name of a column."""
-    refused(InvalidData, "by", "'who'", "mean", geopandas.GeoSeries(shapely.points(X), crs=32610), by="who")
+    refused(InvalidData, "by", "'who'", "mean", geopandas.GeoSeries(shapely.points(X), crs=27700), by="who")
 
 
 def test_a_person_with_too_few_points_is_noticed_before_anyone_is_answered() -> None:

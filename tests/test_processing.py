@@ -18,9 +18,12 @@ from geoveil.errors import InvalidData, InvalidParameter, NoErrorBound
 from geoveil.postprocess import smoothing
 from geoveil.postprocess.clamping import clamp
 from geoveil.postprocess.motion import TAXI
+from tests.test_forms import in_the_plane
 
 BOX = shapely.box(0, 0, 1000, 1000)
 TIMES = np.arange(300) * 60.0
+#: A place in EPSG:32610.
+UTM = np.array([550_000.0, 4_180_000.0])
 TRACK = np.column_stack([4000 * np.sin(TIMES / 4000), 3000 * np.cos(TIMES / 3000)])
 
 
@@ -67,9 +70,9 @@ def test_smoothing_takes_times_in_any_order_and_kind() -> None:
 
 def test_frames_stay_frames() -> None:
     """A smoothed or clamped frame keeps its index, its system and its geometry's name."""
-    frame = geopandas.GeoDataFrame(geometry=shapely.points(TRACK), crs=32610, index=np.arange(300) + 7)
+    frame = geopandas.GeoDataFrame(geometry=shapely.points(TRACK + UTM), crs=32610, index=np.arange(300) + 7)
     raw = released(frame)
-    for done in (gv.smooth(raw, times=TIMES, motion="taxi"), gv.clamp(raw, shapely.box(-100, -100, 100, 100))):
+    for done in (gv.smooth(raw, times=TIMES, motion="taxi"), gv.clamp(raw, shapely.box(*UTM - 100, *UTM + 100))):
         assert done.value.index.equals(frame.index)
         assert done.value.crs == frame.crs
         assert done.coords is not None
@@ -116,11 +119,11 @@ def test_each_person_is_smoothed_alone() -> None:
 
 def test_a_frame_knows_its_persons() -> None:
     """Released by a column, a frame needs no labels; an array with several points of a person does."""
-    frame = geopandas.GeoDataFrame({"who": PERSONS}, geometry=shapely.points(TRACK), crs=32610)
+    frame = geopandas.GeoDataFrame({"who": PERSONS}, geometry=shapely.points(TRACK + UTM), crs=32610)
     raw = gv.points(frame, by="who", rho=1e-3, rng=np.random.default_rng(1))
     smoothed = gv.smooth(raw, times=TIMES, motion="taxi")
     assert smoothed.value["who"].equals(frame["who"])
-    array = gv.points(TRACK, by=PERSONS, rho=1e-3, rng=np.random.default_rng(1))
+    array = gv.points(TRACK + UTM, by=PERSONS, rho=in_the_plane(32610, 1e-3), rng=np.random.default_rng(1))
     expected = gv.smooth(array, times=TIMES, motion="taxi", by=PERSONS).value
     np.testing.assert_allclose(shapely.get_coordinates(smoothed.value.geometry.array), expected)
     with pytest.raises(InvalidParameter, match=r"by = None.*gv\.points"):
@@ -166,7 +169,7 @@ def test_places_are_clamped_too() -> None:
     region = shapely.box(0, 0, 100, 100)
     array = gv.center(TRACK + 1e6, rho=1, rng=np.random.default_rng(1))
     np.testing.assert_allclose(gv.clamp(array, region).value, [100, 100])
-    feet = geopandas.GeoSeries(shapely.points(TRACK + 1e6), crs=2227)
+    feet = geopandas.GeoSeries(shapely.points(TRACK + np.array([6e6, 2.1e6])), crs=2227)
     place = gv.clamp(gv.center(feet, rho=1, rng=np.random.default_rng(1)), region).value
     np.testing.assert_allclose([place.x, place.y], [100, 100], rtol=1e-6)
     for bad in (gv.hull(TRACK, rho=1), gv.radius(TRACK, rho=1)):
@@ -221,7 +224,7 @@ def test_times_of_every_kind_are_seconds() -> None:
 
 def test_times_of_another_order_are_refused() -> None:
     """A Series of times must have the index of the frame it belongs to."""
-    frame = geopandas.GeoDataFrame(geometry=shapely.points(np.zeros((5, 2))), index=list("abcde"), crs=32610)
+    frame = geopandas.GeoDataFrame(geometry=shapely.points(np.zeros((5, 2)) + UTM), index=list("abcde"), crs=32610)
     release = gv.points(frame, rho=1e-3)
     times = pd.Series(np.arange(5.0), index=list("abcde"))
     gv.smooth(release, times=times, motion="walking")

@@ -107,7 +107,7 @@ def numbers(item: object) -> np.ndarray[Any, np.dtype[np.float64]] | None:
 @EVERY_QUESTION
 def test_a_release_never_holds_the_input(name: str, by: Any, form: str) -> None:
     """No array or geometry that can be reached from a release is, shares or contains a point of the input."""
-    x = X.copy() if form == "array" else geopandas.GeoDataFrame(geometry=shapely.points(X), crs=32610)
+    x = X.copy() if form == "array" else geopandas.GeoDataFrame(geometry=shapely.points(X), crs=27700)
     release = ask(name, x, by=by)
     coordinates = {float(value) for value in X.ravel()}
     found = 0
@@ -133,7 +133,7 @@ def test_the_walk_would_find_an_input_that_is_held() -> None:
         dataclasses.replace(ask("mean"), value=held[:1]),
     ):
         assert any(isinstance(item, np.ndarray) and np.shares_memory(item, held) for item in reachable(holder))
-    frame = geopandas.GeoDataFrame(geometry=shapely.points(X), crs=32610)
+    frame = geopandas.GeoDataFrame(geometry=shapely.points(X), crs=27700)
     assert sum(isinstance(item, shapely.Point) for item in reachable(frame)) == len(X)
 
 
@@ -257,14 +257,14 @@ def test_the_error_of_points_grows_with_their_number() -> None:
 @EVERY_QUESTION
 def test_certificates_are_complete_and_plain(name: str, by: Any, budget: dict[str, Any]) -> None:
     """A certificate goes through JSON unchanged and says all that the design asks for."""
-    release = ask(name, geopandas.GeoDataFrame(geometry=shapely.points(X), crs=32610), by=by, **budget)
+    release = ask(name, geopandas.GeoDataFrame(geometry=shapely.points(X), crs=27700), by=by, **budget)
     certificate = release.certificate()
     text = json.dumps(certificate, allow_nan=False)
     assert json.loads(text) == certificate
     notion = "rho" if "rho" in budget else "epsilon"
     assert {
         *("notion", notion, "unit", "metric", "public", "query", "method", "mechanism", "radius_95"),
-        *("n", "persons", "crs", "exact", "inexact", "fn_error", "version", "id"),
+        *("n", "persons", "crs", "area", "beyond_the_map", "exact", "inexact", "fn_error", "version", "id"),
     } <= set(certificate)
     assert certificate["notion"] == ("CGP" if notion == "rho" else "GP")
     assert gv.CGP(rho=certificate[notion]) == gv.CGP(rho=budget[notion])
@@ -273,7 +273,7 @@ def test_certificates_are_complete_and_plain(name: str, by: Any, budget: dict[st
     assert certificate["query"] == name.split(",")[0].split(" ")[0]
     assert certificate["n"] == 6
     assert certificate["persons"] == (1 if by is None else 3)
-    assert certificate["crs"] == "EPSG:32610"
+    assert certificate["crs"] == "EPSG:27700"
     assert certificate["exact"] is False
     assert certificate["id"] == release.id
     assert certificate["version"] == gv.__version__
@@ -373,6 +373,7 @@ def test_the_public_names_are_these() -> None:
         "errors",
         "first_within",
         "hull",
+        "local",
         "mean",
         "median",
         "nearest",

@@ -20,6 +20,7 @@ from geoveil.api.mapping import Grid, density, remap
 from geoveil.errors import GeoveilError, IncompatibleGuarantees, InvalidData, InvalidParameter, NoErrorBound
 from geoveil.postprocess.kernels import Noise, Noisy, cell_kernel
 from geoveil.postprocess.remapping import Posterior, choose, over_cells, over_places
+from tests.test_forms import in_the_plane
 
 Floats = NDArray[np.float64]
 
@@ -210,7 +211,7 @@ def test_frames_stay_frames() -> None:
     """A frame released by a column needs no labels, and comes back with its column, index and system."""
     x = rng().uniform([0, 0], [3000, 2000], size=(6, 2))
     frame = geopandas.GeoDataFrame(
-        {"taxi": list("abbccc")}, geometry=shapely.points(x), crs=32610, index=np.arange(6) + 7
+        {"taxi": list("abbccc")}, geometry=shapely.points(x), crs=27700, index=np.arange(6) + 7
     )
     raw = gv.points(frame, by="taxi", rho=1e-6, rng=rng())
     done = remap(raw, GRID)
@@ -219,7 +220,7 @@ def test_frames_stay_frames() -> None:
     assert done.value.crs == frame.crs
     assert done.coords is not None
     np.testing.assert_allclose(shapely.get_coordinates(done.value.geometry.array), done.coords)
-    array = gv.points(x, by=list("abbccc"), rho=1e-6, rng=rng())
+    array = gv.points(x, by=list("abbccc"), rho=in_the_plane(27700, 1e-6), rng=rng())
     np.testing.assert_allclose(remap(array, GRID, by=list("abbccc")).value, done.coords)
     line = remap(gv.points(shapely.MultiPoint(x), rho=1e-6, rng=rng()), GRID).value
     assert isinstance(line, shapely.MultiPoint)
@@ -228,12 +229,14 @@ def test_frames_stay_frames() -> None:
 def test_priors_are_in_the_units_of_the_release() -> None:
     """In feet, a grid in feet and an array in feet do as the same ones in metres do for a release in metres."""
     foot = 1200 / 3937
-    x = rng().uniform([0, 0], [3000, 2000], size=(6, 2))
+    city = np.array([1_830_000.0, 640_000.0])
+    x = city + rng().uniform([0, 0], [3000, 2000], size=(6, 2))
     feet = gv.points(geopandas.GeoSeries(shapely.points(x / foot), crs=2227), rho=1e-5, rng=rng())
-    plain = gv.points(x, rho=1e-5, rng=rng())
-    grid = Grid((0, 0, 3000 / foot, 2000 / foot), cell=500 / foot)
-    assert grid.shape == GRID.shape
-    for prior, same in ((grid, GRID), (PLACES / foot, PLACES)):
+    plain = gv.points(x, rho=in_the_plane(2227, 1e-5), rng=rng())
+    ends = np.concatenate([city, city + np.array([3000, 2000])])
+    metres, grid = Grid(tuple(ends), cell=500), Grid(tuple(ends / foot), cell=500 / foot)
+    assert grid.shape == metres.shape == GRID.shape
+    for prior, same in ((grid, metres), ((city + PLACES) / foot, city + PLACES)):
         found = remap(feet, prior)
         assert found.coords is not None
         np.testing.assert_allclose(found.coords, remap(plain, same).value, atol=1e-3)
@@ -252,7 +255,7 @@ def test_a_prior_of_points_is_taken_to_the_system_of_the_release() -> None:
         remap(raw, stops.set_crs(None, allow_override=True))
     with pytest.raises(InvalidData, match="Points"):
         remap(raw, stops.buffer(10))
-    arrays = gv.points(PLACES + CITY, rho=1e-6, rng=rng())
+    arrays = gv.points(PLACES + CITY, rho=in_the_plane(32610, 1e-6), rng=rng())
     np.testing.assert_allclose(remap(arrays, stops).coords, expected, atol=1e-3)  # type: ignore[arg-type]
     with pytest.raises(GeoveilError, match="degrees"):
         remap(arrays, stops.to_crs(4326))
@@ -328,7 +331,7 @@ def test_the_heat_map_of_other_releases_is_paid_for() -> None:
     assert "heat map" in own.processed[-1]
     one, other = (
         gv.points(
-            geopandas.GeoDataFrame({"user": users}, geometry=shapely.points(PLACES), crs=32610), by="user", rho=rho
+            geopandas.GeoDataFrame({"user": users}, geometry=shapely.points(PLACES), crs=27700), by="user", rho=rho
         )
         for users, rho in ((list("abcd"), 1e-5), (list("wxyz"), 3e-5))
     )
@@ -345,7 +348,7 @@ def test_the_heat_map_of_other_releases_is_paid_for() -> None:
         remap(raw, density(laplace, GRID))
     with pytest.raises(InvalidParameter, match="weights"):
         remap(raw, density(raw, GRID), weights=np.ones(GRID.shape))
-    elsewhere = gv.points(geopandas.GeoSeries(shapely.points(PLACES), crs=32610), rho=1e-5, rng=rng())
+    elsewhere = gv.points(geopandas.GeoSeries(shapely.points(PLACES), crs=27700), rho=1e-5, rng=rng())
     with pytest.raises(InvalidData, match="system"):
         remap(elsewhere, density(raw, GRID))
 

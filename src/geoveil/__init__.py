@@ -20,6 +20,7 @@ from geoveil.api.questions import (
     radius,
     radius_of_gyration,
 )
+from geoveil.geo import local
 from geoveil.mechanisms import Lipschitz
 from geoveil.privacy import CGP, GP, dist_1, dist_2, dist_inf, total
 from geoveil.release import Release
@@ -45,6 +46,7 @@ __all__ = [
     "errors",
     "first_within",
     "hull",
+    "local",
     "mean",
     "median",
     "nearest",

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from geoveil._version import __version__
 from geoveil.errors import NoErrorBound
+from geoveil.geo import Plane
 from geoveil.privacy import Guarantee, exact
 from geoveil.queries import Answer
 
@@ -31,8 +32,8 @@ class Release:
         What is released, in the form of the input.
     coords : array, optional
         Released coordinates in metres, where there are any.
-    crs : object, optional
-        The coordinate system of the input.
+    plane : Plane, optional
+        The plane of these metres, and the coordinate system of the input.
     n : int
         Points in the input.
     by : pandas.Index, optional
@@ -55,7 +56,7 @@ class Release:
     answers: tuple[Answer, ...] = field(kw_only=True)
     n: int = field(kw_only=True)
     coords: NDArray[np.float64] | None = field(kw_only=True, default=None)
-    crs: Any = field(kw_only=True, default=None)
+    plane: Plane | None = field(kw_only=True, default=None)
     by: Any = field(kw_only=True, default=None)
     inexact: str = field(kw_only=True, default="")
     processed: tuple[str, ...] = field(kw_only=True, default=())
@@ -73,6 +74,16 @@ class Release:
         # What comes out of a pickle may be written to.
         self.__dict__.update(state)
         self.__post_init__()
+
+    @property
+    def crs(self) -> Any:
+        """The coordinate system of the input, and of the value."""
+        return None if self.plane is None else self.plane.own
+
+    @property
+    def beyond(self) -> int:
+        """How many released points the map of their system does not reach; they stand where it ends."""
+        return 0 if self.plane is None or self.coords is None else self.plane.beyond(self.coords)
 
     @property
     def guarantee(self) -> Guarantee:
@@ -133,7 +144,9 @@ class Release:
         if not self.bounded:
             see = "" if self.expected is None else "; see expected_error()"
             raise NoErrorBound(f"No theorem bounds the error of a release that was {self._steps()}{see}.")
-        return self._each_person(lambda a: a.error(beta, each=each), by_query=self.answers[0].same_error)
+        # In the plane; on the ground what it shrinks is longer.
+        shrink = 1.0 if self.plane is None else self.plane.area.shrink
+        return self._each_person(lambda a: a.error(beta, each=each) / shrink, by_query=self.answers[0].same_error)
 
     def expected_error(self) -> float:
         """The root mean square error to expect, in metres, if the prior named in `processed` holds. Not a bound."""
@@ -175,6 +188,8 @@ class Release:
             "n": self.n,
             "persons": 1 if self.by is None else len(self.by),
             "crs": None if self.crs is None else self.crs.to_string(),
+            "area": None if self.plane is None else self.plane.area.certificate(),
+            "beyond_the_map": self.beyond,
             "exact": self.exact,
             "inexact": self.inexact,
             "fn_error": self.answers[0].query.fn_error,

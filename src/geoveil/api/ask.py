@@ -58,6 +58,8 @@ def ask(
     metric: str | Metric | None,
     by: Any,
     rng: np.random.Generator | None,
+    crs: Any = None,
+    outside: str = "refuse",
 ) -> Release:
     """Ask one question about one tuple, or about one tuple for each person.
 
@@ -65,18 +67,29 @@ def ask(
     """
     guarantee = budget(rho, epsilon, metric)
     source = source_of(rng)
-    form = enter(x)
+    form = enter(x, crs, outside)
+    working = _in_the_plane(guarantee, form)
     if by is None:
         n, dimension = form.coords.shape
-        query = make(form, n, dimension, guarantee)
+        query = make(form, n, dimension, working)
         answer = query.ask(form.coords, source)
-        return _release(form, _shaped(form, answer), (answer,), source, coords=answer.coords)
-    return _ask_people(make, form, guarantee, source, by)
+        release = _release(form, _shaped(form, answer), (answer,), source, coords=answer.coords)
+    else:
+        release = _ask_people(make, form, working, source, by)
+    return release if working is guarantee else replace(release, promised=guarantee)
+
+
+def _in_the_plane(guarantee: Guarantee, form: Form) -> Guarantee:
+    """What must be promised per metre of the plane, so that the guarantee holds per metre on the ground."""
+    if form.plane is None or form.plane.area.stretch == 1:
+        return guarantee
+    stretch = form.plane.area.stretch
+    return guarantee / stretch / stretch if guarantee.power == 2 else guarantee / stretch
 
 
 def _release(form: Form, value: Any, answers: tuple[Answer, ...], source: Source, **more: Any) -> Release:
     inexact = "; ".join(filter(None, (source.inexact, answers[0].query.inexact)))
-    return Release(value, answers=answers, n=len(form.coords), crs=form.crs, inexact=inexact, **more)
+    return Release(value, answers=answers, n=len(form.coords), plane=form.plane, inexact=inexact, **more)
 
 
 def _shaped(form: Form, answer: Answer) -> Any:

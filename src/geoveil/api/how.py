@@ -25,9 +25,11 @@ class How(TypedDict, total=False):
     method: str
     by: Any
     rng: np.random.Generator | None
+    crs: Any
+    outside: str
 
 
-_DEFAULTS = {"method": "best"}
+_DEFAULTS = {"method": "best", "outside": "refuse"}
 
 _SUBJECT = """
     x : array, GeoSeries, GeoDataFrame or shapely MultiPoint
@@ -49,6 +51,12 @@ _SHARED = """
         of their own. Without it all points are one person's.
     rng : numpy.random.Generator, optional
         For tests and experiments only; by default a cryptographic generator keyed by the operating system.
+    crs : Area from `local`, or what pyproj takes as a projected system, optional
+        The plane in which a frame's points get their noise, chosen from public knowledge. It may be left out if the
+        frame is in such a system itself. The budget is per metre on the ground: noise grows by what the plane
+        stretches.
+    outside : {"refuse", "clamp"}
+        What is done with points outside of the plane's area: refuse them, or move them to its nearest point.
 """
 
 

@@ -9,9 +9,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from geoveil.api.processing import metres, moved, persons
+from geoveil.api.processing import drawn_in, moved, persons
 from geoveil.errors import InvalidData, InvalidParameter
-from geoveil.geo.systems import metres_per_unit
+from geoveil.geo.areas import plane_of
 from geoveil.mechanisms import Copies, Gaussian, KNorm, Laplace, Mechanism
 from geoveil.postprocess import deconvolution, remapping
 from geoveil.postprocess.grid import Grid
@@ -36,6 +36,11 @@ class HeatMap(Release):
     """
 
     grid: Grid = field(kw_only=True)
+
+    @property
+    def crs(self) -> Any:
+        """The system of the grid: that of the points if it is a plane, else the plane they were released in."""
+        return drawn_in(self)[0]
 
 
 def remap(
@@ -82,12 +87,13 @@ def remap(
         raise InvalidParameter("to", to, "'mean' or 'place'", 'to="mean" has the least error.')
     dimension = released.points.shape[1]
     promised, known = release.promised, "a public prior"
+    system, unit = drawn_in(release)
     if isinstance(prior, HeatMap):
         if weights is not None:
             raise InvalidParameter("weights", weights, "left out with a heat map", "Its counts are the weights.")
-        if prior.crs != release.crs:
+        if prior.crs != system:
             raise InvalidData(
-                "prior", prior.crs, f"in the release's system, {release.crs}", "Make it from such points."
+                "prior", prior.crs, f"in the system of the release's plane, {system}", "Make it from such points."
             )
         # A map made of this very release says nothing new about anyone.
         if prior.answers is not release.answers:
@@ -96,7 +102,7 @@ def remap(
     if isinstance(prior, Grid):
         if dimension != 2:
             raise InvalidData("prior", prior, f"{dimension}-dimensional places", "A grid is in the plane.")
-        grid = prior.scaled(metres(release))
+        grid = prior.scaled(unit)
         likely = _weights(weights, grid.shape)
         places = grid.centers.reshape(-1, 2)
         found = remapping.over_cells(released, grid, likely)
@@ -165,14 +171,17 @@ def density(releases: Release | Sequence[Release], grid: Grid, *, by: Any = None
         raise InvalidData("releases", releases, "different from one another", "Give each of them once.")
     first = several[0]
     noisy = [_noisy(release, by, "Give what gv.points returned.") for release in several]
-    if any(part.points.shape[1] != 2 for part in noisy) or any(release.crs != first.crs for release in several):
+    if any(part.points.shape[1] != 2 for part in noisy) or any(
+        drawn_in(release) != drawn_in(first) for release in several
+    ):
         raise InvalidData("releases", releases, "in the plane, in one coordinate system", "Reproject points first.")
+    _, unit = drawn_in(first)
     whose, answers = (first.by, first.answers) if len(several) == 1 else _merged(several)
     return HeatMap(
-        deconvolution.deconvolve(noisy, grid.scaled(metres(first))),
+        deconvolution.deconvolve(noisy, grid.scaled(unit)),
         answers=answers,
         n=sum(release.n for release in several),
-        crs=first.crs,
+        plane=first.plane,
         by=whose,
         inexact="; ".join(dict.fromkeys(release.inexact for release in several if release.inexact)),
         processed=(f"deconvolved to a heat map of {grid.shape[0]} by {grid.shape[1]} cells",),
@@ -232,16 +241,16 @@ def _weights(weights: Any, shape: tuple[int, ...]) -> Floats:
 
 def _places(prior: Any, release: Release, dimension: int) -> Floats:
     """The places of a prior, in metres."""
-    unit = metres(release)
+    system, unit = drawn_in(release)
     if hasattr(prior, "geometry") and hasattr(prior, "crs"):
         import shapely
 
-        if prior.crs is None and release.crs is not None:
+        if prior.crs is None and system is not None:
             raise InvalidData("prior.crs", None, "known, as the release's is", "Say which it is with set_crs(...).")
-        if release.crs is not None:
-            prior = prior.to_crs(release.crs)
+        if system is not None:
+            prior = prior.to_crs(system)
         elif prior.crs is not None:
-            unit = metres_per_unit(prior.crs)
+            unit = plane_of(prior.crs, None).drawn_in[1]
         geometry = np.asarray(prior.geometry.array)
         if (shapely.get_type_id(geometry) != 0).any() or shapely.is_empty(geometry).any():
             raise InvalidData("prior", prior.geom_type.unique().tolist(), "of Points", "Use representative_point().")

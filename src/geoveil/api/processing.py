@@ -11,13 +11,12 @@ import numpy as np
 from geoveil.errors import InvalidData, InvalidParameter
 from geoveil.geo import form_of
 from geoveil.geo.forms import Index
-from geoveil.geo.systems import metres_per_unit
 from geoveil.mechanisms import Gaussian
 from geoveil.postprocess import clamping, smoothing
 from geoveil.postprocess.motion import CAR, CYCLING, TAXI, WALKING, Motion
 from geoveil.release import Release
 
-__all__ = ["clamp", "metres", "moved", "persons", "released", "smooth"]
+__all__ = ["clamp", "drawn_in", "moved", "persons", "released", "smooth"]
 
 _MOTIONS = {"car": CAR, "cycling": CYCLING, "taxi": TAXI, "walking": WALKING}
 
@@ -119,9 +118,10 @@ def clamp(release: Release, region: Any) -> Release:
     if not usable:
         remedy = "Give a public area: of a frame, frame.union_all(); of an invalid one, shapely.make_valid(region)."
         raise InvalidParameter("region", region, "a valid Polygon or MultiPolygon with an area", remedy)
-    unit = metres(release)
-    inside = clamping.clamp(coords, shapely.transform(region, lambda vertices: vertices * unit))
-    convex = clamping.is_convex(region)
+    plane = release.plane
+    flat = region if plane is None else shapely.transform(region, plane.into)
+    inside = clamping.clamp(coords, flat)
+    convex = clamping.is_convex(flat)
     # Nearer to every true point, and so in the mean as well.
     expected = release.expected if convex else None
     return moved(
@@ -137,13 +137,13 @@ def moved(release: Release, coords: Any, step: str, *, bounded: bool, expected: 
     """The release with other coordinates, in the form it had."""
     kind = release.answers[0].query.kind
     if kind == "points":
-        value = form_of(release.value).points(coords)
+        value = form_of(release.value, release.plane).points(coords)
         if hasattr(release.value, "columns"):
             value = release.value.set_geometry(value.geometry)
     elif isinstance(release.value, np.ndarray):
         value = coords[0]
     else:
-        value = type(release.value)(coords[0] / metres(release))
+        value = type(release.value)(coords[0] if release.plane is None else release.plane.out(coords)[0])
     return replace(
         release,
         value=value,
@@ -172,7 +172,7 @@ def persons(release: Release, by: Any) -> Index:
                 "by", None, "a label for each point", "Give the labels that were given to gv.points: they are public."
             )
         return np.arange(release.n)
-    codes, found = pd.factorize(form_of(release.value).people(by))
+    codes, found = pd.factorize(form_of(release.value, release.plane).people(by))
     if list(found) != list(release.by) or (np.bincount(codes) != sizes).any():
         raise InvalidData("by", by, "the labels that the release was made with", "Give what was given to gv.points.")
     return np.asarray(codes, dtype=np.int64)
@@ -184,9 +184,9 @@ def released(release: Any) -> None:
         raise InvalidData("release", type(release).__name__, "a Release", "Use gv.points.")
 
 
-def metres(release: Release) -> float:
-    """Metres in a unit of the release's own system."""
-    return 1.0 if release.crs is None else metres_per_unit(release.crs)
+def drawn_in(release: Release) -> tuple[Any, float]:
+    """The plane in which grids and priors for a release are given, and metres in a unit of it."""
+    return (None, 1.0) if release.plane is None else release.plane.drawn_in
 
 
 def _seconds(times: Any, release: Release) -> Any:

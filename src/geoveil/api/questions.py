@@ -55,6 +55,8 @@ def _ask(
         metric=how.get("metric"),
         by=how.get("by"),
         rng=how.get("rng"),
+        crs=how.get("crs"),
+        outside=how.get("outside", "refuse"),
     )
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from geoveil.checks import FARTHEST
 from geoveil.errors import InvalidData, InvalidParameter
-from geoveil.geo.systems import metres_per_unit
+from geoveil.geo.areas import Plane, plane_of
 
 __all__ = ["Floats", "Form", "Index", "enter", "form_of"]
 
@@ -31,16 +31,26 @@ class Form(ABC):
     ----------
     coords : array
         The points, (n, d), in metres.
-    crs : object, optional
-        Their coordinate system.
+    plane : Plane, optional
+        The plane of these metres, and the system in which they came.
     """
 
-    #: Metres in a unit of the form's own coordinates.
-    unit = 1.0
-
-    def __init__(self, coords: Floats, crs: Any = None) -> None:
+    def __init__(self, coords: Floats, plane: Plane | None = None) -> None:
         self.coords = coords
-        self.crs = crs
+        self.plane = plane
+
+    @property
+    def crs(self) -> Any:
+        """The system in which coordinates came, if it is known."""
+        return None if self.plane is None else self.plane.own
+
+    def into(self, coords: Any) -> Floats:
+        """Public coordinates of the form's own system as metres."""
+        return np.asarray(coords, dtype=float) if self.plane is None else self.plane.into(np.asarray(coords, float))
+
+    def out(self, coords: Floats) -> Floats:
+        """Released metres in the form's own system."""
+        return coords if self.plane is None else self.plane.out(coords)
 
     @abstractmethod
     def points(self, coords: Floats) -> Any:
@@ -50,11 +60,15 @@ class Form(ABC):
         """One released place."""
         import shapely
 
-        return shapely.Point(coords / self.unit)
+        return shapely.Point(self.out(coords[None])[0])
 
     def box(self, ends: Floats) -> Floats:
-        """Released bounds, in the form's own units."""
-        return ends / self.unit
+        """Released bounds, in the form's own system."""
+        if self.plane is None:
+            return ends
+        west, south, east, north = ends
+        corners = self.out(np.array([[west, south], [west, north], [east, south], [east, north]]))
+        return np.concatenate([corners.min(axis=0), corners.max(axis=0)])
 
     def body(self, vertices: Any) -> Any:
         """The convex hull of released vertices: a shapely geometry in the plane, else what there is."""
@@ -62,7 +76,7 @@ class Form(ABC):
             return vertices
         import shapely
 
-        return shapely.MultiPoint(vertices / self.unit).convex_hull
+        return shapely.MultiPoint(self.out(vertices)).convex_hull
 
     def labels(self, positions: Index) -> Any:
         """The names of points: their positions, or a frame's index labels."""
@@ -80,7 +94,8 @@ class Form(ABC):
         if isinstance(place, shapely.Point):
             place = shapely.get_coordinates(place, include_z=place.has_z)[0] if not place.is_empty else ()
         try:
-            return np.asarray(place, dtype=float) * self.unit
+            given = np.asarray(place, dtype=float)
+            return given * 1.0 if self.plane is None or given.shape != (2,) else self.into(given[None])[0]
         except (TypeError, ValueError):
             raise InvalidData(
                 argument, place, "a shapely Point, coordinates, or a GeoSeries of one Point", "Give (x, y)."
@@ -95,7 +110,7 @@ class Form(ABC):
             return None
         if geometry.is_empty or not np.isfinite(shapely.get_coordinates(geometry)).all():
             raise InvalidParameter("p", geometry, "a geometry with finite coordinates", "Mend it, or give (x, y).")
-        return shapely.transform(geometry, lambda coords: coords * self.unit)
+        return shapely.transform(geometry, self.into)
 
     def _own(self, argument: str, place: Any) -> Any:
         """The geometry of a GeoSeries or GeoDataFrame of one row, in the form's own system; all else as it is."""
@@ -131,11 +146,10 @@ class GeometryForm(Form):
 class FrameForm(Form):
     """A GeoSeries or GeoDataFrame; rows are points, or lines and multipoints taken as their vertices."""
 
-    def __init__(self, frame: Any) -> None:
-        geometry = frame.geometry
-        self.unit = metres_per_unit(geometry.crs)
-        coords, self._rows = _vertices(geometry.array)
-        super().__init__(coords * self.unit if self.unit != 1 else coords, geometry.crs)
+    def __init__(self, frame: Any, plane: Plane, outside: str | None = None) -> None:
+        coords, self._rows = _vertices(frame.geometry.array)
+        # What was released may be anywhere.
+        super().__init__(plane.into(coords) if outside is None else plane.enter(coords, outside), plane)
         self._frame = frame
 
     def points(self, coords: Floats) -> Any:
@@ -145,7 +159,7 @@ class FrameForm(Form):
 
         geometry = self._frame.geometry
         planar = shapely.force_2d(geometry.array)
-        released = shapely.transform(planar, lambda _: coords / self.unit)
+        released = shapely.transform(planar, lambda _: self.out(coords))
         series = geopandas.GeoSeries(released, index=geometry.index, crs=self.crs, name=geometry.name)
         return series if isinstance(self._frame, geopandas.GeoSeries) else series.to_frame()
 
@@ -174,9 +188,27 @@ class FrameForm(Form):
         return released
 
 
-def enter(x: Any) -> Form:
-    """Let locations in: check them once and take them as metres."""
-    form = form_of(x)
+def enter(x: Any, crs: Any = None, outside: str = "refuse") -> Form:
+    """Let locations in: check them once and take them as metres.
+
+    Parameters
+    ----------
+    x : array, shapely geometry, GeoSeries or GeoDataFrame
+        The locations.
+    crs : Area, or what pyproj takes as a coordinate system, optional
+        The plane to work in, chosen from public knowledge.
+    outside : {"refuse", "clamp"}
+        What is done with points outside of its area.
+    """
+    if outside not in ("refuse", "clamp"):
+        raise InvalidParameter("outside", outside, '"refuse" or "clamp"', "Leave it out.")
+    plane = None
+    if hasattr(x, "geometry") and hasattr(x, "crs"):
+        plane = plane_of(x.geometry.crs, crs)
+    elif crs is not None:
+        remedy = "Leave it out, or give geopandas.GeoSeries(points, crs=...): the system in which they are."
+        raise InvalidParameter("crs", crs, "left out: arrays and shapely geometries are metres already", remedy)
+    form = form_of(x, plane, outside)
     coords = form.coords
     if len(coords) == 0:
         raise InvalidData("x", coords.shape, "at least one point", "There is nothing to release.")
@@ -193,15 +225,14 @@ def enter(x: Any) -> Form:
     return form
 
 
-def form_of(x: Any) -> Form:
-    """The form of locations, their coordinates unchecked: what was released may lie anywhere."""
+def form_of(x: Any, plane: Plane | None = None, outside: str | None = None) -> Form:
+    """The form of locations, those of frames in a plane; coordinates are checked by `enter`."""
     import shapely
 
     if isinstance(x, shapely.Geometry):
         return GeometryForm(x)
-    # Only an object that has a geometry can be a frame; the import is slow.
-    if hasattr(x, "geometry") and hasattr(x, "crs"):
-        return FrameForm(x)
+    if plane is not None:
+        return FrameForm(x, plane, outside)
     try:
         # A table would be read as a matrix, its other columns as coordinates.
         table = hasattr(x, "columns") or isinstance(x, np.ma.MaskedArray)

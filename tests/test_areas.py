@@ -1,0 +1,226 @@
+"""Areas: metres are metres on the ground, anywhere on Earth, and what a plane stretches is paid for."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import geopandas
+import numpy as np
+import pyproj
+import pytest
+import shapely
+from numpy.typing import NDArray
+from scipy import stats
+
+import geoveil as gv
+from geoveil.errors import InvalidCoordinateSystem, InvalidData, InvalidParameter
+from geoveil.geo.areas import Area, Plane, area_of
+
+Floats = NDArray[np.float64]
+
+EARTH = pyproj.Geod(ellps="WGS84")
+#: Latitude and longitude: the equator, San Francisco, the polar circle, Svalbard, the antimeridian, the poles.
+PLACES = [(0.0, 9.0), (37.77, -122.42), (65.0, 20.0), (80.0, 15.0), (-17.0, 179.9999), (90.0, 0.0), (-89.9, 50.0)]
+EVERYWHERE = pytest.mark.parametrize(("lat", "lon"), PLACES)
+BAY = gv.local(lat=37.77, lon=-122.42, radius=50_000)
+
+
+def degrees(lon: Any, lat: Any, **columns: Any) -> Any:
+    """A GeoDataFrame of points in longitude and latitude."""
+    return geopandas.GeoDataFrame(columns, geometry=geopandas.points_from_xy(lon, lat), crs=4326)
+
+
+def around(lat: float, lon: float, reach: float, count: int, seed: int = 1) -> tuple[Floats, Floats]:
+    """Longitudes and latitudes of places that are up to so far away."""
+    rng = np.random.default_rng(seed)
+    far, azimuth = reach * np.sqrt(rng.random(count)), rng.uniform(0, 360, count)
+    found = EARTH.fwd(np.full(count, lon), np.full(count, lat), azimuth, far)
+    return np.asarray(found[0]), np.asarray(found[1])
+
+
+def law_holds(lon: Floats, lat: Floats, released: Floats, sigma: float) -> bool:
+    """Whether ways from true to released places, on the ground, are normal with this deviation, in all directions."""
+    azimuth, _, away = (np.asarray(part) for part in EARTH.inv(lon, lat, released[:, 0], released[:, 1]))
+    if not stats.kstest(away, stats.rayleigh(scale=sigma).cdf).pvalue > 1e-6:
+        return False
+    # North and south, east and west: a plane that stretches one of them is noticed.
+    along = away * np.cos(np.radians(azimuth)), away * np.sin(np.radians(azimuth))
+    return all(stats.kstest(part, stats.norm(scale=sigma).cdf).pvalue > 1e-6 for part in along)
+
+
+@EVERYWHERE
+def test_noise_is_in_metres_on_the_ground(lat: float, lon: float) -> None:
+    """At every latitude, across the antimeridian and at the poles, in every direction."""
+    sigma = 200.0
+    x = around(lat, lon, 20_000, 20_000)
+    release = gv.points(
+        degrees(*x), by=range(20_000), rho=1 / (2 * sigma**2), crs=gv.local(lat=lat, lon=lon, radius=25_000)
+    )
+    released = shapely.get_coordinates(release.value.geometry.array)
+    assert np.isfinite(released).all()
+    assert law_holds(*x, released, sigma)
+    assert not law_holds(*x, released, 1.05 * sigma)
+
+
+def test_mercator_metres_and_degrees_are_not_metres_on_the_ground() -> None:
+    """The same check notices noise in Mercator metres, and noise put on degrees, away from the equator."""
+    sigma, count = 200.0, 20_000
+    lat, lon = 65.0, 20.0
+    x = around(lat, lon, 20_000, count)
+    release = gv.points(degrees(*x), by=range(count), rho=1 / (2 * sigma**2), crs="mercator")
+    assert not law_holds(*x, shapely.get_coordinates(release.value.geometry.array), sigma)
+    assert "Mercator" in release.certificate()["area"]["name"]
+    noise = np.random.default_rng(2).normal(size=(count, 2)) * sigma / 111_320
+    assert not law_holds(*x, np.column_stack(x) + noise, sigma)
+
+
+def ratios(area: Area, lon: Floats, lat: Floats) -> Floats:
+    """Distances in the plane over those on the ground, between neighbours in a list of places."""
+    flat = Plane(pyproj.CRS(4326), area).into(np.column_stack([lon, lat]))
+    *_, ground = EARTH.inv(lon[:-1], lat[:-1], lon[1:], lat[1:])
+    return np.asarray(np.linalg.norm(np.diff(flat, axis=0), axis=1) / ground)
+
+
+@EVERYWHERE
+@pytest.mark.parametrize("radius", [1_000.0, 50_000.0, 2_000_000.0])
+def test_local_planes_stretch_no_more_than_they_say(lat: float, lon: float, radius: float) -> None:
+    """Between any two places of the area; and nearly as much."""
+    area = gv.local(lat=lat, lon=lon, radius=radius)
+    found = ratios(area, *around(lat, lon, radius, 4000))
+    assert found.max() <= area.stretch
+    assert found.min() >= area.shrink
+    east = EARTH.fwd(lon, lat, 90, radius * 0.9999), EARTH.fwd(lon, lat, 90, radius)
+    edge = ratios(area, *(np.array([end[i] for end in east]) for i in (0, 1)))
+    assert edge.max() <= area.stretch
+    assert area.stretch - 1 <= max(1.05 * (edge.max() - 1), 1e-5)
+
+
+@pytest.mark.parametrize("code", [32610, 2227, 3035, 2154, 27700, 5070, 32661, 2056])
+def test_systems_stretch_no_more_than_they_say(code: int) -> None:
+    """Between places of the system's own area, near and far."""
+    area = area_of(code)
+    west, south, east, north = pyproj.CRS(code).area_of_use.bounds
+    rng = np.random.default_rng(3)
+    lon, lat = west + (east - west) * rng.random(6000), rng.uniform(south, north, 6000)
+    for near in (1.0, 0.001):
+        found = ratios(area, *(part[0] + near * (part - part[0]) for part in (lon, lat)))
+        assert found.max() <= area.stretch
+        assert found.min() >= area.shrink
+
+
+def test_what_a_plane_stretches_is_paid_for() -> None:
+    """Where the plane stretches by a hundredth there is as much more noise, and the promise is what was asked."""
+    far = gv.local(lat=45, lon=10, radius=1_000_000)
+    assert 1.01 < far.stretch < 1.02
+    x = degrees([10.0], [45.0])
+    for budget, factor in (({"rho": 1e-4}, math.sqrt(1 / 2e-4)), ({"epsilon": 0.01}, 100.0)):
+        release = gv.points(x, **budget, crs=far)  # type: ignore[arg-type]
+        assert 1.01 * factor < release.scale == pytest.approx(far.stretch * factor, rel=1e-9)
+        assert release.guarantee.budget == gv.points([[0.0, 0.0]], **budget).guarantee.budget  # type: ignore[arg-type]
+        assert release.certificate()["area"]["stretch"] == far.stretch
+
+
+def test_a_frame_in_a_plane_of_its_own_needs_no_other() -> None:
+    """It is worked in as it is; what it stretches is paid for as well."""
+    x = degrees([-122.4], [37.7]).to_crs(32610)
+    release = gv.points(x, rho=1e-4)
+    assert release.scale == pytest.approx(area_of(32610).stretch * math.sqrt(1 / 2e-4))
+    assert release.value.crs == x.crs
+    assert release.error(0.05) == pytest.approx(release.mechanism.error(0.05) / area_of(32610).shrink)
+
+
+def test_points_outside_of_the_area_are_refused_or_moved_to_its_edge() -> None:
+    """By choice; never silently. Moving them is a contraction, so the guarantee stays."""
+    x = degrees([-122.42, -121.0], [37.77, 37.77])
+    with pytest.raises(InvalidData, match=r"x\[1\].*1 of 2 points.*clamp"):
+        gv.points(x, rho=1e-4, crs=BAY)
+    moved = gv.points(x, rho=1e4, crs=BAY, outside="clamp")
+    assert np.asarray(moved.coords)[1] == pytest.approx([BAY.radius, 0], abs=500)
+    with pytest.raises(InvalidParameter, match="outside"):
+        gv.points(x, rho=1e-4, crs=BAY, outside="drop")
+    rng = np.random.default_rng(4)
+    for area in (BAY, area_of(2056)):
+        size = np.array(area.high) - np.array(area.low)
+        a, b = (area.middle + rng.normal(size=(500, 2)) * size for _ in range(2))
+        inside = area.nearest(a), area.nearest(b)
+        assert not area.outside(inside[0]).any()
+        before, after = (np.linalg.norm(p - q, axis=1) for p, q in ((a, b), inside))
+        assert (after <= before * (1 + 1e-9)).all()
+
+
+@EVERYWHERE
+def test_no_noise_is_so_large_that_nothing_comes_back(lat: float, lon: float) -> None:
+    """Points that the map does not reach are moved to where it does, counted, and finite."""
+    x = degrees([lon] * 50, [lat] * 50)
+    for rho in (1e-9, 1e-13, 1e-16):
+        release = gv.points(x, rho=rho, crs=gv.local(lat=lat, lon=lon, radius=1000))
+        released = shapely.get_coordinates(release.value.geometry.array)
+        assert np.isfinite(released).all()
+        assert (np.abs(released) <= [180, 90]).all()
+        assert release.certificate()["beyond_the_map"] == release.beyond
+    assert release.beyond > 40
+
+
+def test_every_question_takes_degrees() -> None:
+    """With a budget so large that noise is nothing, answers are the truth, in degrees or in metres."""
+    lon, lat = around(37.77, -122.42, 10_000, 30)
+    x = degrees(lon, lat)
+    how: Any = {"rho": 1e8, "crs": BAY}
+    to = EARTH.inv(lon, lat, np.full(30, -122.4), np.full(30, 37.8))[2]
+    flat = x.to_crs(BAY.crs)
+    coords = shapely.get_coordinates(flat.geometry.array)
+    assert gv.nearest(x, (-122.4, 37.8), k=3, **how).value.tolist() == np.argsort(to)[:3].tolist()
+    assert gv.distance(x, (-122.4, 37.8), **how).value == pytest.approx(min(to), abs=1)
+    assert gv.first_within(x, (-122.4, 37.8), radius=3000, **how).value == int((np.array(to) < 3000).argmax())
+    assert gv.distance(x, shapely.box(-122.5, 37.5, -122.3, 37.6), **how).value > 0
+    assert gv.bounds(x, **how).value == pytest.approx([lon.min(), lat.min(), lon.max(), lat.max()], abs=1e-3)
+    middle = gv.mean(x, **how).value
+    assert (middle.x, middle.y) == pytest.approx((lon.mean(), lat.mean()), abs=1e-4)
+    hull = gv.hull(x, **how).value
+    assert (
+        hull.symmetric_difference(shapely.MultiPoint(np.column_stack([lon, lat])).convex_hull).area < 0.02 * hull.area
+    )
+    assert gv.diameter(x, **how).value == pytest.approx(shapely.MultiPoint(coords).convex_hull.length / np.pi, rel=0.2)
+    by = np.arange(30) % 3
+    means = gv.mean(x, by=by, **how).value
+    assert means.crs == x.crs
+    assert means.geometry.iloc[0].x == pytest.approx(lon[by == 0].mean(), abs=1e-4)
+
+
+def test_released_degrees_can_be_processed() -> None:
+    """Smoothing, clamping, heat maps and remapping know the plane of what was released in degrees."""
+    minutes = np.arange(400)
+    lon, lat = -122.42 + 0.03 * np.cos(minutes / 60), 37.77 + 0.03 * np.sin(minutes / 60)
+    raw = gv.points(degrees(lon, lat), rho=1e-3, crs=BAY, rng=np.random.default_rng(5))
+
+    def off(release: gv.Release) -> float:
+        found = shapely.get_coordinates(release.value.geometry.array)
+        return float(np.mean(EARTH.inv(lon, lat, found[:, 0], found[:, 1])[2]))
+
+    smoothed = gv.smooth(raw, times=minutes * 60.0, motion="car")
+    assert off(smoothed) < 0.6 * off(raw)
+    region = shapely.box(-122.44, 37.7, -122.42, 37.8)
+    inside = gv.clamp(raw, region)
+    assert region.buffer(1e-6).covers(shapely.MultiPoint(shapely.get_coordinates(inside.value.geometry.array)))
+    grid = gv.Grid((-6000, -6000, 6000, 6000), cell=1000)
+    heat = gv.density(raw, grid)
+    assert heat.crs == BAY.crs
+    assert heat.value.sum() == pytest.approx(400, rel=0.05)
+    remapped = gv.remap(raw, degrees(lon, lat).geometry)
+    assert off(remapped) < off(raw)
+
+
+def test_what_is_no_plane_is_refused() -> None:
+    """Degrees, Mercator, systems of the whole world, nonsense; and arrays, which are metres already."""
+    x = degrees([-122.4], [37.7])
+    for crs in (None, 4326, 3857, 3395, 6933, "somewhere", 10**9, "+proj=eqc +type=crs"):
+        with pytest.raises(InvalidCoordinateSystem, match=r"gv\.local"):
+            gv.points(x, rho=1e-4, crs=crs)
+    for taken in (np.zeros((1, 2)), shapely.Point(0, 0)):
+        with pytest.raises(InvalidParameter, match="metres already"):
+            gv.points(taken, rho=1e-4, crs=BAY)
+    for wrong in ({"lat": 91}, {"lon": 181}, {"radius": 0}, {"radius": 3e6}, {"lat": math.nan}, {"lat": "37"}):
+        with pytest.raises(InvalidParameter, match=next(iter(wrong))):
+            gv.local(**{"lat": 37.0, "lon": -122.0, "radius": 1e4, **wrong})  # type: ignore[arg-type]
+    assert gv.points(x, rho=1e-4, crs="WGS 84 / UTM zone 10N").certificate()["area"]["plane"] == "EPSG:32610"
