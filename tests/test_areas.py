@@ -100,7 +100,8 @@ def test_local_planes_stretch_no_more_than_they_say(lat: float, lon: float, radi
 def test_systems_stretch_no_more_than_they_say(code: int) -> None:
     """Between places of the system's own area, near and far."""
     area = area_of(code)
-    west, south, east, north = pyproj.CRS(code).area_of_use.bounds
+    used: Any = pyproj.CRS(code).area_of_use
+    west, south, east, north = used.bounds
     rng = np.random.default_rng(3)
     lon, lat = west + (east - west) * rng.random(6000), rng.uniform(south, north, 6000)
     for near in (1.0, 0.001):
@@ -119,6 +120,18 @@ def test_what_a_plane_stretches_is_paid_for() -> None:
         assert 1.01 * factor < release.scale == pytest.approx(far.stretch * factor, rel=1e-9)
         assert release.guarantee.budget == gv.points([[0.0, 0.0]], **budget).guarantee.budget  # type: ignore[arg-type]
         assert release.certificate()["area"]["stretch"] == far.stretch
+
+
+def test_both_guarantees_are_per_metre_on_the_ground() -> None:
+    """The second guarantee is that of the noise, weaker by what the plane stretches."""
+    far = gv.local(lat=45, lon=10, radius=1_000_000)
+    release = gv.points(degrees([10.0], [45.0]), rho=1e-4, method="both", crs=far)
+    assert release.guarantee == gv.CGP(rho=1e-4)
+    plain = gv.points([[0.0, 0.0]], rho=1e-4, method="both").also
+    assert release.also is not None
+    assert plain is not None
+    assert float(release.also.budget) == pytest.approx(float(plain.budget), rel=1e-6)
+    assert release.scale == pytest.approx(far.stretch / float(plain.budget), rel=1e-6)
 
 
 def test_a_frame_in_a_plane_of_its_own_needs_no_other() -> None:

@@ -46,6 +46,8 @@ class Release:
         What was done to it since it was released, with public facts only.
     bounded : bool
         Whether the error bound has survived that.
+    asked : CGP or GP, optional
+        What it guarantees per metre on the ground, where its query promises more per metre of a plane that stretches.
     promised : CGP or GP, optional
         What it guarantees, if it was made of several releases; else what its query does.
     expected : float, optional
@@ -61,6 +63,7 @@ class Release:
     inexact: str = field(kw_only=True, default="")
     processed: tuple[str, ...] = field(kw_only=True, default=())
     bounded: bool = field(kw_only=True, default=True)
+    asked: Guarantee | None = field(kw_only=True, default=None)
     promised: Guarantee | None = field(kw_only=True, default=None)
     expected: float | None = field(kw_only=True, default=None)
     id: str = field(kw_only=True, default_factory=lambda: uuid4().hex)
@@ -88,13 +91,18 @@ class Release:
     @property
     def guarantee(self) -> Guarantee:
         """What is promised, for each person."""
-        return self.promised or self.answers[0].query.guarantee
+        return self.promised or self.asked or self.answers[0].query.guarantee
 
     @property
     def also(self) -> Guarantee | None:
         """A guarantee of the other notion that it carries besides; for each person, the weakest."""
         carried = [] if self.promised else [a.query.also for a in self.answers]
-        return max((g for g in carried if g is not None), key=lambda g: g.budget, default=None)
+        most = max((g for g in carried if g is not None), key=lambda g: g.budget, default=None)
+        if most is None or self.plane is None:
+            return most
+        # What is promised per metre of the plane is as much weaker per metre on the ground as the plane stretches.
+        stretch = self.plane.area.stretch
+        return most * stretch * stretch if most.power == 2 else most * stretch
 
     @property
     def query(self) -> str:

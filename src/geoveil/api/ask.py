@@ -76,7 +76,7 @@ def ask(
         release = _release(form, _shaped(form, answer), (answer,), source, coords=answer.coords)
     else:
         release = _ask_people(make, form, working, source, by)
-    return release if working is guarantee else replace(release, promised=guarantee)
+    return release if working is guarantee else replace(release, asked=guarantee)
 
 
 def _in_the_plane(guarantee: Guarantee, form: Form) -> Guarantee:

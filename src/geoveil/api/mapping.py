@@ -186,6 +186,7 @@ def density(releases: Release | Sequence[Release], grid: Grid, *, by: Any = None
         inexact="; ".join(dict.fromkeys(release.inexact for release in several if release.inexact)),
         processed=(f"deconvolved to a heat map of {grid.shape[0]} by {grid.shape[1]} cells",),
         bounded=False,
+        asked=first.asked,
         promised=first.promised if len(several) == 1 else _together(several),
         grid=grid,
     )

@@ -138,7 +138,6 @@ def local(*, lat: float, lon: float, radius: float) -> Area:
     return Area(name, crs, (-reach, -reach), (reach, reach), True, _up(largest), 1 - _MARGIN)
 
 
-@functools.lru_cache(maxsize=64)
 def area_of(given: Any) -> Area:
     """The area of a system, by its code, its name or as pyproj has it; an area is one already."""
     import pyproj
@@ -158,22 +157,30 @@ def area_of(given: Any) -> Area:
         raise InvalidCoordinateSystem(
             "crs", crs.name, f"{allowed}: this one has degrees", "Use gv.local(lat=..., lon=..., radius=...)."
         )
+    return _measured(flat)
+
+
+@functools.lru_cache(maxsize=64)
+def _measured(flat: Any) -> Area:
+    """The area of use of a projected system, and how it is stretched there."""
+    import pyproj
+
     used = flat.area_of_use
     if used is None:
-        raise InvalidCoordinateSystem("crs", crs.name, "a system with a known area", "Use gv.local(...).")
+        raise InvalidCoordinateSystem("crs", flat.name, "a system with a known area", "Use crs=gv.local(...).")
     geographic = flat.geodetic_crs
     forward = pyproj.Transformer.from_crs(geographic, flat, always_xy=True)
     unit = float(flat.axis_info[0].unit_conversion_factor)
     west, south, east, north = used.bounds
     bounds = forward.transform_bounds(west, south, east, north, densify_pts=101)
     if not np.isfinite(bounds).all():
-        raise InvalidCoordinateSystem("crs", crs.name, "a plane over all of its area", "Use gv.local(...).")
+        raise InvalidCoordinateSystem("crs", flat.name, "a plane over all of its area", "Use crs=gv.local(...).")
     low, high = (tuple(unit * side for side in corner) for corner in (bounds[:2], bounds[2:]))
     stretch, shrink = _scales(flat, forward, bounds)
     if not stretch / shrink <= _UNEVEN:
         raise InvalidCoordinateSystem(
             "crs",
-            crs.name,
+            flat.name,
             "a system in which a metre is about a metre: in this one it is "
             f"{1 / stretch:.2g} to {1 / shrink:.2g} m on the ground",
             "Use gv.local(lat=..., lon=..., radius=...).",
