@@ -201,6 +201,21 @@ def test_every_question_takes_degrees() -> None:
     assert means.geometry.iloc[0].x == pytest.approx(lon[by == 0].mean(), abs=1e-4)
 
 
+def test_shapes_cross_the_antimeridian() -> None:
+    """A hull goes on beyond 180 degrees, and a box ends west of where it begins."""
+    lon, lat = around(-17.0, 179.9999, 20_000, 40)
+    assert lon.min() < -179
+    assert lon.max() > 179
+    how: Any = {"rho": 1e8, "crs": gv.local(lat=-17, lon=179.9999, radius=25_000)}
+    west, south, east, north = gv.bounds(degrees(lon, lat), **how).value
+    assert (west, east) == pytest.approx((lon[lon > 0].min(), lon[lon < 0].max()), abs=1e-3)
+    assert (south, north) == pytest.approx((lat.min(), lat.max()), abs=1e-3)
+    hull = gv.hull(degrees(lon, lat), **how).value
+    truth = shapely.MultiPoint(np.column_stack([lon % 360, lat])).convex_hull
+    assert hull.is_valid
+    assert hull.symmetric_difference(truth).area < 0.02 * truth.area
+
+
 def test_released_degrees_can_be_processed() -> None:
     """Smoothing, clamping, heat maps and remapping know the plane of what was released in degrees."""
     minutes = np.arange(400)

@@ -307,6 +307,20 @@ class Plane:
         east, north = self.area.nearest(coords, times=self._reach).T / self._unit
         return np.column_stack(self._transformer.transform(east, north, direction="INVERSE"))
 
+    def outline(self, coords: Floats) -> Floats:
+        """The same for the corners of a shape: longitudes go on beyond 180 degrees where the shape does."""
+        out = self.out(coords)
+        if _horizontal(self.own).is_geographic:
+            middle = float(self.out(self.area.middle[None])[0, 0])
+            out[:, 0] = middle + (out[:, 0] - middle + 180) % 360 - 180
+        return out
+
+    def wrapped(self, box: Floats) -> Floats:
+        """A box with its longitudes between -180 and 180 degrees, if it is in degrees."""
+        if _horizontal(self.own).is_geographic:
+            box[[0, 2]] = (box[[0, 2]] + 180) % 360 - 180
+        return box
+
     def beyond(self, coords: Floats) -> int:
         """How many released points the map does not reach."""
         return 0 if self._transformer is None else int(self.area.outside(coords, times=self._reach).sum())

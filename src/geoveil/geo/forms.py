@@ -67,8 +67,10 @@ class Form(ABC):
         if self.plane is None:
             return ends
         west, south, east, north = ends
-        corners = self.out(np.array([[west, south], [west, north], [east, south], [east, north]]))
-        return np.concatenate([corners.min(axis=0), corners.max(axis=0)])
+        corners = self.plane.outline(np.array([[west, south], [west, north], [east, south], [east, north]]))
+        box = np.concatenate([corners.min(axis=0), corners.max(axis=0)])
+        # Across the antimeridian the east is less than the west.
+        return self.plane.wrapped(box)
 
     def body(self, vertices: Any) -> Any:
         """The convex hull of released vertices: a shapely geometry in the plane, else what there is."""
@@ -76,7 +78,8 @@ class Form(ABC):
             return vertices
         import shapely
 
-        return shapely.MultiPoint(self.out(vertices)).convex_hull
+        body = shapely.MultiPoint(vertices).convex_hull
+        return body if self.plane is None else shapely.transform(body, self.plane.outline)
 
     def labels(self, positions: Index) -> Any:
         """The names of points: their positions, or a frame's index labels."""
