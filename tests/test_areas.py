@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import math
+import pickle
 from typing import Any
 
 import geopandas
@@ -143,15 +145,15 @@ def test_a_frame_in_a_plane_of_its_own_needs_no_other() -> None:
     assert release.error(0.05) == pytest.approx(release.mechanism.error(0.05) / area_of(32610).shrink)
 
 
-def test_points_outside_of_the_area_are_refused_or_moved_to_its_edge() -> None:
-    """By choice; never silently. Moving them is a contraction, so the guarantee stays."""
-    x = degrees([-122.42, -121.0], [37.77, 37.77])
-    with pytest.raises(InvalidData, match=r"x\[1\].*1 of 2 points.*clamp"):
-        gv.points(x, rho=1e-4, crs=BAY)
-    moved = gv.points(x, rho=1e4, crs=BAY, outside="clamp")
-    assert np.asarray(moved.coords)[1] == pytest.approx([BAY.radius, 0], abs=500)
-    with pytest.raises(InvalidParameter, match="outside"):
-        gv.points(x, rho=1e-4, crs=BAY, outside="drop")
+def test_points_outside_of_the_area_are_refused() -> None:
+    """With a message for their owner."""
+    for lon, lat in ((-121.0, 37.77), (0.0, 1e-5), (0.0, 0.0), (57.58, -37.77)):
+        with pytest.raises(InvalidData, match=r"x\[1\].*1 of 2 points.*crs="):
+            gv.points(degrees([-122.42, lon], [37.77, lat]), rho=1e-4, crs=BAY)
+
+
+def test_the_nearest_point_of_an_area_is_a_contraction() -> None:
+    """Of the plane: released points that the map does not reach keep their error bound."""
     rng = np.random.default_rng(4)
     for area in (BAY, area_of(2056)):
         size = np.array(area.high) - np.array(area.low)
@@ -216,6 +218,60 @@ def test_shapes_cross_the_antimeridian() -> None:
     assert hull.symmetric_difference(truth).area < 0.02 * truth.area
 
 
+def test_shapes_around_a_pole() -> None:
+    """A box goes all around, and a hull reaches the pole."""
+    how: Any = {"rho": 1e4, "crs": gv.local(lat=90, lon=0, radius=25_000)}
+    x = degrees([0.0, 90, 180, -90, 45], [89.9, 89.9, 89.9, 89.9, 89.95])
+    assert gv.bounds(x, **how).value == pytest.approx([-180, 89.86, 180, 90], abs=0.01)
+    hull = gv.hull(x, **how).value
+    assert hull.is_valid
+    for lon in (-179.0, -100.0, 0.0, 77.0, 179.9):
+        assert hull.covers(shapely.Point(lon, 89.99))
+        assert not hull.covers(shapely.Point(lon, 89.8))
+
+
+@EVERYWHERE
+def test_boxes_hold_what_they_are_of(lat: float, lon: float) -> None:
+    """Parallels bend on the map: the box in degrees is that around the box in the plane."""
+    x = around(lat, lon, 24_000, 200)
+    west, south, east, north = gv.bounds(degrees(*x), rho=1e4, crs=gv.local(lat=lat, lon=lon, radius=25_000)).value
+    assert south - 1e-6 <= x[1].min()
+    assert north + 1e-6 >= x[1].max()
+    assert ((x[0] - west) % 360 <= (east - west) % 360 + 1e-5).all() or (west, east) == (-180, 180)
+
+
+def test_regions_are_bent_as_the_map_bends_them() -> None:
+    """The edge of a region along a parallel holds what is just inside; what the map does not reach is refused."""
+    north = gv.local(lat=60, lon=10, radius=150_000)
+    raw = gv.points(degrees([10.0], [59.501]), rho=1.0, crs=north)
+    region = shapely.box(8, 59.5, 12, 60.5)
+    inside = gv.clamp(raw, region)
+    assert np.abs(np.asarray(inside.coords) - np.asarray(raw.coords)).max() < 0.1
+    assert gv.distance(degrees([10.0], [59.501]), region, rho=1e4, crs=north).value < 0.1
+    for wide in (shapely.box(-180, 0, 180, 90), shapely.box(-180, -60, 180, 85), shapely.box(-180, 0, 0, 80)):
+        with pytest.raises(InvalidParameter, match="region"):
+            gv.clamp(raw, wide)
+
+
+def test_older_systems() -> None:
+    """Meridians other than Greenwich's are refused; older ellipsoids cost a little more noise; datums are shifted."""
+    for code in (27572, 2065, 31281):
+        with pytest.raises(InvalidCoordinateSystem, match="Greenwich"):
+            area_of(code)
+    assert area_of(31467).shrink < 0.9998
+    tokyo = gv.local(lat=35.7, lon=139.7, radius=50_000)
+    old = geopandas.GeoSeries.from_xy([139.7], [35.7], crs=4301)
+    there = Plane(old.crs, tokyo).into(np.array([[139.7, 35.7]]))
+    assert 300 < np.hypot(*there[0]) < 600
+
+
+def test_releases_in_degrees_can_be_pickled() -> None:
+    """With the plane they were made in."""
+    release = gv.points(degrees([-122.42], [37.77]), rho=1e-4, crs=BAY)
+    for copied in (pickle.loads(pickle.dumps(release)), copy.deepcopy(release)):
+        assert copied.certificate() == release.certificate()
+
+
 def test_released_degrees_can_be_processed() -> None:
     """Smoothing, clamping, heat maps and remapping know the plane of what was released in degrees."""
     minutes = np.arange(400)
@@ -233,10 +289,15 @@ def test_released_degrees_can_be_processed() -> None:
     assert region.buffer(1e-6).covers(shapely.MultiPoint(shapely.get_coordinates(inside.value.geometry.array)))
     grid = gv.Grid((-6000, -6000, 6000, 6000), cell=1000)
     heat = gv.density(raw, grid)
+    dot = gv.Grid((-122.5, 37.7, -122.3, 37.9), cell=0.01)
+    with pytest.raises(InvalidParameter, match="metres of"):
+        gv.density(raw, dot)
+    with pytest.raises(InvalidParameter, match="metres of"):
+        gv.remap(raw, dot)
     assert heat.crs == BAY.crs
     assert heat.value.sum() == pytest.approx(400, rel=0.05)
-    remapped = gv.remap(raw, degrees(lon, lat).geometry)
-    assert off(remapped) < off(raw)
+    for prior in (degrees(lon, lat).geometry, np.column_stack([lon, lat])):
+        assert off(gv.remap(raw, prior)) < off(raw)
 
 
 def test_what_is_no_plane_is_refused() -> None:

@@ -153,14 +153,20 @@ class Release:
             see = "" if self.expected is None else "; see expected_error()"
             raise NoErrorBound(f"No theorem bounds the error of a release that was {self._steps()}{see}.")
         # In the plane; on the ground what it shrinks is longer.
-        shrink = 1.0 if self.plane is None else self.plane.area.shrink
-        return self._each_person(lambda a: a.error(beta, each=each) / shrink, by_query=self.answers[0].same_error)
+        return self._each_person(
+            lambda a: a.error(beta, each=each) / self._shrink, by_query=self.answers[0].same_error
+        )
 
     def expected_error(self) -> float:
         """The root mean square error to expect, in metres, if the prior named in `processed` holds. Not a bound."""
         if self.expected is None:
             raise NoErrorBound("An expected error is known of smoothed and remapped points only.")
-        return self.expected
+        return self.expected / self._shrink
+
+    @property
+    def _shrink(self) -> float:
+        """What a metre of the plane is on the ground, at most, as one over this."""
+        return 1.0 if self.plane is None else self.plane.area.shrink
 
     @property
     def positions(self) -> Any:
@@ -254,10 +260,12 @@ class Release:
 
     def _error_line(self) -> str:
         if not self.bounded:
-            return "no bound" if self.expected is None else f"no bound; {_metres(self.expected)} to be expected"
+            return (
+                "no bound" if self.expected is None else f"no bound; {_metres(self.expected_error())} to be expected"
+            )
         if self.by is not None and not self.answers[0].same_error:
             # Each person has a bound of their own, that may take a while.
-            return f"at most {_metres(self.answers[0].error(0.05))} with probability 95% (first person)"
+            return f"at most {_metres(self.answers[0].error(0.05) / self._shrink)} with probability 95% (first person)"
         bound = self.error(0.05)
         if self.by is not None:
             ends = list(dict.fromkeys((_metres(bound.min()), _metres(bound.max()))))

@@ -59,7 +59,6 @@ def ask(
     by: Any,
     rng: np.random.Generator | None,
     crs: Any = None,
-    outside: str = "refuse",
 ) -> Release:
     """Ask one question about one tuple, or about one tuple for each person.
 
@@ -67,7 +66,7 @@ def ask(
     """
     guarantee = budget(rho, epsilon, metric)
     source = source_of(rng)
-    form = enter(x, crs, outside)
+    form = enter(x, crs)
     working = _in_the_plane(guarantee, form)
     if by is None:
         n, dimension = form.coords.shape

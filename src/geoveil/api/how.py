@@ -26,10 +26,9 @@ class How(TypedDict, total=False):
     by: Any
     rng: np.random.Generator | None
     crs: Any
-    outside: str
 
 
-_DEFAULTS = {"method": "best", "outside": "refuse"}
+_DEFAULTS = {"method": "best"}
 
 _SUBJECT = """
     x : array, GeoSeries, GeoDataFrame or shapely MultiPoint
@@ -54,9 +53,7 @@ _SHARED = """
     crs : Area from `local`, or what pyproj takes as a projected system, optional
         The plane in which a frame's points get their noise, chosen from public knowledge. It may be left out if the
         frame is in such a system itself. The budget is per metre on the ground: noise grows by what the plane
-        stretches.
-    outside : {"refuse", "clamp"}
-        What is done with points outside of the plane's area: refuse them, or move them to its nearest point.
+        stretches. Points outside of its area are refused.
 """
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from geoveil.api.processing import drawn_in, moved, persons
 from geoveil.errors import InvalidData, InvalidParameter
-from geoveil.geo.areas import plane_of
+from geoveil.geo.areas import Plane, plane_of
 from geoveil.mechanisms import Copies, Gaussian, KNorm, Laplace, Mechanism
 from geoveil.postprocess import deconvolution, remapping
 from geoveil.postprocess.grid import Grid
@@ -87,7 +87,7 @@ def remap(
         raise InvalidParameter("to", to, "'mean' or 'place'", 'to="mean" has the least error.')
     dimension = released.points.shape[1]
     promised, known = release.promised, "a public prior"
-    system, unit = drawn_in(release)
+    system, _ = drawn_in(release)
     if isinstance(prior, HeatMap):
         if weights is not None:
             raise InvalidParameter("weights", weights, "left out with a heat map", "Its counts are the weights.")
@@ -102,7 +102,7 @@ def remap(
     if isinstance(prior, Grid):
         if dimension != 2:
             raise InvalidData("prior", prior, f"{dimension}-dimensional places", "A grid is in the plane.")
-        grid = prior.scaled(unit)
+        grid = _on_the_map(release, prior, "prior")
         likely = _weights(weights, grid.shape)
         places = grid.centers.reshape(-1, 2)
         found = remapping.over_cells(released, grid, likely)
@@ -127,7 +127,7 @@ def density(releases: Release | Sequence[Release], grid: Grid, *, by: Any = None
     releases : Release or sequence of Release
         Of `points` in the plane, with noise that is independent on each point; all in one coordinate system.
     grid : Grid
-        In that system.
+        In that system; of points in degrees, in metres of the plane they were released in.
     by : array of labels, optional
         For one release: whose point each is, as it was given to `points`. Needed only where persons' noises differ;
         a frame released by one of its columns knows.
@@ -175,10 +175,9 @@ def density(releases: Release | Sequence[Release], grid: Grid, *, by: Any = None
         drawn_in(release) != drawn_in(first) for release in several
     ):
         raise InvalidData("releases", releases, "in the plane, in one coordinate system", "Reproject points first.")
-    _, unit = drawn_in(first)
     whose, answers = (first.by, first.answers) if len(several) == 1 else _merged(several)
     return HeatMap(
-        deconvolution.deconvolve(noisy, grid.scaled(unit)),
+        deconvolution.deconvolve(noisy, _on_the_map(first, grid, "grid")),
         answers=answers,
         n=sum(release.n for release in several),
         plane=first.plane,
@@ -255,9 +254,12 @@ def _places(prior: Any, release: Release, dimension: int) -> Floats:
         geometry = np.asarray(prior.geometry.array)
         if (shapely.get_type_id(geometry) != 0).any() or shapely.is_empty(geometry).any():
             raise InvalidData("prior", prior.geom_type.unique().tolist(), "of Points", "Use representative_point().")
-        prior = shapely.get_coordinates(geometry)
+        prior = shapely.get_coordinates(geometry) * unit
+    elif release.plane is not None:
+        # Coordinates, in the system in which the release is.
+        prior = _into(release.plane, prior)
     try:
-        places = np.asarray(prior, dtype=float) * unit
+        places = np.asarray(prior, dtype=float)
     except (TypeError, ValueError):
         places = np.empty(())
     if places.ndim != 2 or places.shape[1] != dimension or len(places) == 0 or not np.isfinite(places).all():
@@ -268,6 +270,27 @@ def _places(prior: Any, release: Release, dimension: int) -> Floats:
             "Give at least one place.",
         )
     return places
+
+
+def _on_the_map(release: Release, grid: Grid, argument: str) -> Grid:
+    """The grid in metres; one in degrees would be a dot on a plane in metres."""
+    system, unit = drawn_in(release)
+    metres = grid.scaled(unit)
+    west, south, east, north = metres.bounds
+    plane = release.plane
+    if plane is not None and system != release.crs and max(east - west, north - south) < plane.area.radius / 100:
+        remedy = f"Give it in the system {system.to_string()}, around the area's middle at (0, 0) if it is gv.local's."
+        raise InvalidParameter(argument, grid.bounds, f"in metres of the plane, {plane.area.name}", remedy)
+    return metres
+
+
+def _into(plane: Plane, places: Any) -> Any:
+    """Coordinates of a system of one's own as metres of the plane, if that is what they are."""
+    try:
+        coords = np.asarray(places, dtype=float)
+    except (TypeError, ValueError):
+        return places
+    return plane.into(coords) if coords.ndim == 2 and coords.shape[1] == 2 else places
 
 
 def _together(releases: Sequence[Release]) -> Guarantee:

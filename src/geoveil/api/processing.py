@@ -119,7 +119,7 @@ def clamp(release: Release, region: Any) -> Release:
         remedy = "Give a public area: of a frame, frame.union_all(); of an invalid one, shapely.make_valid(region)."
         raise InvalidParameter("region", region, "a valid Polygon or MultiPolygon with an area", remedy)
     plane = release.plane
-    flat = region if plane is None else shapely.transform(region, plane.into)
+    flat = region if plane is None else plane.shape("region", region)
     inside = clamping.clamp(coords, flat)
     convex = clamping.is_convex(flat)
     # Nearer to every true point, and so in the mean as well.

@@ -56,7 +56,6 @@ def _ask(
         by=how.get("by"),
         rng=how.get("rng"),
         crs=how.get("crs"),
-        outside=how.get("outside", "refuse"),
     )
 
 

@@ -25,6 +25,8 @@ _WIDEST = 2e6
 _UNEVEN = 1.5
 #: PROJ finds scale factors by differences, to some 1e-7.
 _MARGIN = 1e-6
+#: How much older ellipsoids differ from today's in size.
+_OLDER = 3e-4
 
 PUBLIC = "chosen from public knowledge, never with estimate_utm_crs() or the data's bounds, which look at the data"
 
@@ -124,7 +126,7 @@ def local(*, lat: float, lon: float, radius: float) -> Area:
         raise InvalidParameter("radius", radius, f"at most {_WIDEST:g} m", "Use a system made for the area, as crs=.")
     import pyproj
 
-    crs = pyproj.CRS.from_proj4(f"+proj=tmerc +lat_0={lat!r} +lon_0={lon!r} +k=1 +ellps=WGS84 +units=m +type=crs")
+    crs = pyproj.CRS.from_proj4(f"+proj=tmerc +lat_0={lat!r} +lon_0={lon!r} +k=1 +datum=WGS84 +units=m +type=crs")
     azimuth = np.linspace(0, 360, 721)
     start = np.full_like(azimuth, lon), np.full_like(azimuth, lat)
     ring = pyproj.Geod(ellps="WGS84").fwd(*start, azimuth, np.full_like(azimuth, radius))[:2]
@@ -169,6 +171,10 @@ def _measured(flat: Any) -> Area:
     if used is None:
         raise InvalidCoordinateSystem("crs", flat.name, "a system with a known area", "Use crs=gv.local(...).")
     geographic = flat.geodetic_crs
+    turned = geographic.prime_meridian.longitude != 0 or geographic.axis_info[0].unit_name != "degree"
+    if turned:
+        allowed = "a system whose longitudes are degrees from Greenwich"
+        raise InvalidCoordinateSystem("crs", flat.name, allowed, "Use crs=gv.local(...).")
     forward = pyproj.Transformer.from_crs(geographic, flat, always_xy=True)
     unit = float(flat.axis_info[0].unit_conversion_factor)
     west, south, east, north = used.bounds
@@ -177,6 +183,9 @@ def _measured(flat: Any) -> Area:
         raise InvalidCoordinateSystem("crs", flat.name, "a plane over all of its area", "Use crs=gv.local(...).")
     low, high = (tuple(unit * side for side in corner) for corner in (bounds[:2], bounds[2:]))
     stretch, shrink = _scales(flat, forward, bounds)
+    if geographic.ellipsoid.name not in ("WGS 84", "GRS 1980"):
+        # A metre on an older ellipsoid is a metre to about a ten-thousandth.
+        stretch, shrink = stretch * (1 + _OLDER), shrink * (1 - _OLDER)
     if not stretch / shrink <= _UNEVEN:
         raise InvalidCoordinateSystem(
             "crs",
@@ -273,8 +282,14 @@ class Plane:
             with warnings.catch_warnings():
                 # A better way may need a file that is not there; this one is as continuous.
                 warnings.filterwarnings("ignore", "Best transformation is not available")
-                ways = pyproj.transformer.TransformerGroup(flat, area.crs, always_xy=True)
-            self._transformer = ways.transformers[0]
+                ways = pyproj.transformer.TransformerGroup(flat, area.crs, always_xy=True).transformers
+            if not ways or not (flat.is_projected or (flat.is_geographic and not flat.is_geocentric)):
+                allowed = f"a system from which there is a way to {area.name}"
+                raise InvalidCoordinateSystem("x.crs", flat.name, allowed, "Use x.to_crs(4326) first.")
+            self._transformer = ways[0]
+
+    def __reduce__(self) -> Any:
+        return Plane, (self.own, self.area)
 
     def into(self, coords: Floats) -> Floats:
         """As metres of the plane; what has no place there becomes infinite."""
@@ -282,22 +297,34 @@ class Plane:
             coords = np.column_stack(self._transformer.transform(coords[:, 0], coords[:, 1]))
         return coords * self._unit if self._unit != 1 else coords
 
-    def enter(self, coords: Floats, outside: str) -> Floats:
-        """The same for data: what is outside of the area is refused, or moved to its nearest point."""
+    def enter(self, coords: Floats) -> Floats:
+        """The same for data: what is outside of the area is refused."""
         inside = self.into(coords)
         out = self.area.outside(inside)
         if not out.any():
             return inside
         first = int(out.argmax())
-        if outside == "clamp" and np.isfinite(inside).all():
-            return self.area.nearest(inside)
         raise InvalidData(
             f"x[{first}]",
             coords[first].tolist(),
             f"inside the area, {self.area.name}",
-            f"{int(out.sum())} of {len(out)} points are not: state a larger area with crs=, {PUBLIC}; drop them; or "
-            'move them to its edge with outside="clamp".',
+            f"{int(out.sum())} of {len(out)} points are not: state a larger area with crs=, {PUBLIC}, or drop them.",
         )
+
+    def shape(self, argument: str, geometry: Any) -> Any:
+        """A public shape as metres of the plane, its edges bent as the map bends them."""
+        import shapely
+
+        if self._transformer is None:
+            return shapely.transform(geometry, self.into)
+        step = 0.02 if self._degrees else self.area.radius / 50
+        flat = shapely.transform(shapely.segmentize(geometry, step), self.into)
+        corners = shapely.get_coordinates(flat)
+        reached = np.isfinite(corners).all() and not self.area.outside(corners, times=max(self._reach, 3.0)).any()
+        if not reached or (geometry.is_valid and not flat.is_valid):
+            allowed = f"a shape that the map of {self.area.name} reaches"
+            raise InvalidParameter(argument, geometry.geom_type, allowed, "Cut it to the area first.")
+        return flat
 
     def out(self, coords: Floats) -> Floats:
         """Released metres in the system of one's own: what the map does not reach is moved to where it does."""
@@ -307,19 +334,66 @@ class Plane:
         east, north = self.area.nearest(coords, times=self._reach).T / self._unit
         return np.column_stack(self._transformer.transform(east, north, direction="INVERSE"))
 
-    def outline(self, coords: Floats) -> Floats:
-        """The same for the corners of a shape: longitudes go on beyond 180 degrees where the shape does."""
-        out = self.out(coords)
-        if _horizontal(self.own).is_geographic:
-            middle = float(self.out(self.area.middle[None])[0, 0])
-            out[:, 0] = middle + (out[:, 0] - middle + 180) % 360 - 180
-        return out
+    def box(self, ends: Floats) -> Floats:
+        """A released box in the system of one's own: the box around what it is there.
 
-    def wrapped(self, box: Floats) -> Floats:
-        """A box with its longitudes between -180 and 180 degrees, if it is in degrees."""
-        if _horizontal(self.own).is_geographic:
+        In degrees the east is less than the west across the antimeridian, and a box that holds a pole goes all around.
+        """
+        import shapely
+
+        outline = shapely.box(*ends)
+        corners = shapely.get_coordinates(self._outlined(outline))
+        box = np.concatenate([corners.min(axis=0), corners.max(axis=0)])
+        if not self._degrees:
+            return box
+        for side, pole in self._poles():
+            if shapely.Point(pole).within(outline):
+                box = np.array([-180.0, min(box[1], side), 180.0, max(box[3], side)])
+                break
+        else:
             box[[0, 2]] = (box[[0, 2]] + 180) % 360 - 180
         return box
+
+    def body(self, body: Any) -> Any:
+        """A released shape in the system of one's own; in degrees, longitudes go on beyond 180 where it does."""
+        import shapely
+
+        if self._degrees and body.geom_type == "Polygon":
+            for side, pole in self._poles():
+                if shapely.Point(pole).within(body):
+                    # Around a pole: all longitudes, from the outline to the pole.
+                    ring = shapely.get_coordinates(self._outlined(body))[:-1]
+                    ring[:, 0] = (ring[:, 0] + 180) % 360 - 180
+                    ring = ring[np.argsort(ring[:, 0])]
+                    edge = np.interp(180.0, [ring[-1, 0], ring[0, 0] + 360], [ring[-1, 1], ring[0, 1]])
+                    ends = np.array([[180, edge], [180, side], [-180, side], [-180, edge]])
+                    return shapely.Polygon(np.vstack([ring, ends]))
+        return self._outlined(body)
+
+    @property
+    def _degrees(self) -> bool:
+        return bool(_horizontal(self.own).is_geographic)
+
+    def _poles(self) -> list[tuple[float, Floats]]:
+        """The poles that the plane has, with their latitudes."""
+        places = [(side, self.into(np.array([[0.0, side]]))[0]) for side in (90.0, -90.0)]
+        return [(side, place) for side, place in places if np.isfinite(place).all()]
+
+    def _outlined(self, shape: Any) -> Any:
+        import shapely
+
+        if self._transformer is None:
+            return shapely.transform(shape, self.out)
+        west, south, east, north = shape.bounds
+        middle = float(self.out(self.area.middle[None])[0, 0]) if self._degrees else 0.0
+
+        def outline(coords: Floats) -> Floats:
+            out = self.out(coords)
+            if self._degrees:
+                out[:, 0] = middle + (out[:, 0] - middle + 180) % 360 - 180
+            return out
+
+        return shapely.transform(shapely.segmentize(shape, max(east - west, north - south, 1e-9) / 64), outline)
 
     def beyond(self, coords: Floats) -> int:
         """How many released points the map does not reach."""

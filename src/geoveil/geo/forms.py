@@ -66,11 +66,7 @@ class Form(ABC):
         """Released bounds, in the form's own system."""
         if self.plane is None:
             return ends
-        west, south, east, north = ends
-        corners = self.plane.outline(np.array([[west, south], [west, north], [east, south], [east, north]]))
-        box = np.concatenate([corners.min(axis=0), corners.max(axis=0)])
-        # Across the antimeridian the east is less than the west.
-        return self.plane.wrapped(box)
+        return self.plane.box(ends)
 
     def body(self, vertices: Any) -> Any:
         """The convex hull of released vertices: a shapely geometry in the plane, else what there is."""
@@ -79,7 +75,7 @@ class Form(ABC):
         import shapely
 
         body = shapely.MultiPoint(vertices).convex_hull
-        return body if self.plane is None else shapely.transform(body, self.plane.outline)
+        return body if self.plane is None else self.plane.body(body)
 
     def labels(self, positions: Index) -> Any:
         """The names of points: their positions, or a frame's index labels."""
@@ -113,7 +109,7 @@ class Form(ABC):
             return None
         if geometry.is_empty or not np.isfinite(shapely.get_coordinates(geometry)).all():
             raise InvalidParameter("p", geometry, "a geometry with finite coordinates", "Mend it, or give (x, y).")
-        return shapely.transform(geometry, self.into)
+        return geometry if self.plane is None else self.plane.shape("p", geometry)
 
     def _own(self, argument: str, place: Any) -> Any:
         """The geometry of a GeoSeries or GeoDataFrame of one row, in the form's own system; all else as it is."""
@@ -149,10 +145,10 @@ class GeometryForm(Form):
 class FrameForm(Form):
     """A GeoSeries or GeoDataFrame; rows are points, or lines and multipoints taken as their vertices."""
 
-    def __init__(self, frame: Any, plane: Plane, outside: str | None = None) -> None:
+    def __init__(self, frame: Any, plane: Plane, *, released: bool) -> None:
         coords, self._rows = _vertices(frame.geometry.array)
         # What was released may be anywhere.
-        super().__init__(plane.into(coords) if outside is None else plane.enter(coords, outside), plane)
+        super().__init__(plane.into(coords) if released else plane.enter(coords), plane)
         self._frame = frame
 
     def points(self, coords: Floats) -> Any:
@@ -191,7 +187,7 @@ class FrameForm(Form):
         return released
 
 
-def enter(x: Any, crs: Any = None, outside: str = "refuse") -> Form:
+def enter(x: Any, crs: Any = None) -> Form:
     """Let locations in: check them once and take them as metres.
 
     Parameters
@@ -199,19 +195,15 @@ def enter(x: Any, crs: Any = None, outside: str = "refuse") -> Form:
     x : array, shapely geometry, GeoSeries or GeoDataFrame
         The locations.
     crs : Area, or what pyproj takes as a coordinate system, optional
-        The plane to work in, chosen from public knowledge.
-    outside : {"refuse", "clamp"}
-        What is done with points outside of its area.
+        The plane to work in, chosen from public knowledge; what is outside of its area is refused.
     """
-    if outside not in ("refuse", "clamp"):
-        raise InvalidParameter("outside", outside, '"refuse" or "clamp"', "Leave it out.")
     plane = None
     if hasattr(x, "geometry") and hasattr(x, "crs"):
         plane = plane_of(x.geometry.crs, crs)
     elif crs is not None:
         remedy = "Leave it out, or give geopandas.GeoSeries(points, crs=...): the system in which they are."
         raise InvalidParameter("crs", crs, "left out: arrays and shapely geometries are metres already", remedy)
-    form = form_of(x, plane, outside)
+    form = form_of(x, plane, released=False)
     coords = form.coords
     if len(coords) == 0:
         raise InvalidData("x", coords.shape, "at least one point", "There is nothing to release.")
@@ -228,14 +220,14 @@ def enter(x: Any, crs: Any = None, outside: str = "refuse") -> Form:
     return form
 
 
-def form_of(x: Any, plane: Plane | None = None, outside: str | None = None) -> Form:
+def form_of(x: Any, plane: Plane | None = None, *, released: bool = True) -> Form:
     """The form of locations, those of frames in a plane; coordinates are checked by `enter`."""
     import shapely
 
     if isinstance(x, shapely.Geometry):
         return GeometryForm(x)
     if plane is not None:
-        return FrameForm(x, plane, outside)
+        return FrameForm(x, plane, released=released)
     try:
         # A table would be read as a matrix, its other columns as coordinates.
         table = hasattr(x, "columns") or isinstance(x, np.ma.MaskedArray)
