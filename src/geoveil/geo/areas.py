@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 import warnings
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -52,7 +52,7 @@ class Area:
     """
 
     name: str
-    crs: Any = field(repr=False)
+    crs: Any
     low: tuple[float, float]
     high: tuple[float, float]
     round: bool
@@ -146,7 +146,7 @@ def area_of(given: Any) -> Area:
 
     if isinstance(given, Area):
         return given
-    if given == "mercator":
+    if isinstance(given, str) and given == "mercator":  # a system would look the word up as another system
         crs = pyproj.CRS(3857)
         return Area("Mercator metres, as the paper has them", crs, (-2.1e7, -2.1e7), (2.1e7, 2.1e7), False, 1.0, 1.0)
     allowed = "gv.local(...), a code such as 32610, or a name that pyproj knows"
@@ -257,6 +257,23 @@ def plane_of(own: Any, crs: Any) -> Plane:
     return Plane(own, area_of(flat))
 
 
+@functools.lru_cache(maxsize=64)
+def _operation(own: Any, plane: Any) -> str | None:
+    """The operation from one system to another, the same for all points; None if there is none.
+
+    PROJ would choose by place among several, and where it changes its mind neighbours would be torn apart.
+    """
+    import pyproj
+
+    if not own.is_projected and (not own.is_geographic or own.is_geocentric):
+        return None
+    with warnings.catch_warnings():
+        # A better one may need a file that is not there; this one is as continuous.
+        warnings.filterwarnings("ignore", "Best transformation is not available")
+        ways = pyproj.transformer.TransformerGroup(own, plane, always_xy=True).transformers
+    return ways[0].definition if ways else None
+
+
 class Plane:
     """The way from a system of one's own into the plane of an area, and back.
 
@@ -274,22 +291,13 @@ class Plane:
         self.own, self.area = own, area
         flat = _horizontal(own)
         self._unit = float(area.crs.axis_info[0].unit_conversion_factor)
-        same = flat == area.crs
-        # One operation for all points: PROJ would choose by place among several, and where it changes its mind
-        # neighbours would be torn apart.
         self._transformer = None
-        if not same:
-            with warnings.catch_warnings():
-                # A better way may need a file that is not there; this one is as continuous.
-                warnings.filterwarnings("ignore", "Best transformation is not available")
-                ways = pyproj.transformer.TransformerGroup(flat, area.crs, always_xy=True).transformers
-            if not ways or not (flat.is_projected or (flat.is_geographic and not flat.is_geocentric)):
+        if flat != area.crs:
+            way = _operation(flat, area.crs)
+            if way is None:
                 allowed = f"a system from which there is a way to {area.name}"
                 raise InvalidCoordinateSystem("x.crs", flat.name, allowed, "Use x.to_crs(4326) first.")
-            self._transformer = ways[0]
-
-    def __reduce__(self) -> Any:
-        return Plane, (self.own, self.area)
+            self._transformer = pyproj.Transformer.from_pipeline(way)
 
     def into(self, coords: Floats) -> Floats:
         """As metres of the plane; what has no place there becomes infinite."""
