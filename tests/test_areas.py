@@ -17,7 +17,8 @@ from scipy import stats
 
 import geoveil as gv
 from geoveil.errors import InvalidCoordinateSystem, InvalidData, InvalidParameter
-from geoveil.geo.areas import Area, Plane, area_of
+from geoveil.geo.areas import Area, area_of
+from geoveil.geo.planes import Plane
 
 Floats = NDArray[np.float64]
 

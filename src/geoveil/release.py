@@ -52,6 +52,10 @@ class Release:
         What it guarantees, if it was made of several releases; else what its query does.
     expected : float, optional
         The root mean square error to expect, in metres, if what was assumed in processing holds.
+    missing : int
+        Rows of the input that had no place and were left out.
+    left_out : tuple of str
+        Columns of the input that stayed behind.
     """
 
     value: Any
@@ -66,6 +70,8 @@ class Release:
     asked: Guarantee | None = field(kw_only=True, default=None)
     promised: Guarantee | None = field(kw_only=True, default=None)
     expected: float | None = field(kw_only=True, default=None)
+    missing: int = field(kw_only=True, default=0)
+    left_out: tuple[Any, ...] = field(kw_only=True, default=())
     id: str = field(kw_only=True, default_factory=lambda: uuid4().hex)
 
     def __post_init__(self) -> None:
@@ -201,6 +207,7 @@ class Release:
             "method": self.method,
             "n": self.n,
             "persons": 1 if self.by is None else len(self.by),
+            "missing": self.missing,
             "crs": None if self.crs is None else self.crs.to_string(),
             "area": None if self.plane is None else self.plane.area.certificate(),
             "beyond_the_map": self.beyond,
@@ -237,6 +244,10 @@ class Release:
             f"  error      {self._error_line()}",
             f"  exact      {self._exact_line()}",
         ]
+        if self.left_out:
+            lines.append(f"  left out   {', '.join(map(str, self.left_out))} (keep= lets columns out)")
+        if self.missing:
+            lines.append(f"  missing    {_counted(self.missing, 'row')} without a place, left out")
         return "\n".join(lines)
 
     def _exact_line(self) -> str:

@@ -59,6 +59,9 @@ def ask(
     by: Any,
     rng: np.random.Generator | None,
     crs: Any = None,
+    outside: str = "refuse",
+    missing: str = "refuse",
+    keep: Any = None,
 ) -> Release:
     """Ask one question about one tuple, or about one tuple for each person.
 
@@ -66,7 +69,7 @@ def ask(
     """
     guarantee = budget(rho, epsilon, metric)
     source = source_of(rng)
-    form = enter(x, crs)
+    form = enter(x, crs, outside=outside, missing=missing)
     working = _in_the_plane(guarantee, form)
     if by is None:
         n, dimension = form.coords.shape
@@ -75,7 +78,13 @@ def ask(
         release = _release(form, _shaped(form, answer), (answer,), source, coords=answer.coords)
     else:
         release = _ask_people(make, form, working, source, by)
-    return release if working is guarantee else replace(release, asked=guarantee)
+    if working is not guarantee:
+        release = replace(release, asked=guarantee)
+    if release.query == "points" and hasattr(release.value, "columns"):
+        assert isinstance(form, FrameForm)
+        value, left_out = form.with_columns(release.value, by, keep)
+        release = replace(release, value=value, left_out=left_out)
+    return release
 
 
 def _in_the_plane(guarantee: Guarantee, form: Form) -> Guarantee:
@@ -88,7 +97,15 @@ def _in_the_plane(guarantee: Guarantee, form: Form) -> Guarantee:
 
 def _release(form: Form, value: Any, answers: tuple[Answer, ...], source: Source, **more: Any) -> Release:
     inexact = "; ".join(filter(None, (source.inexact, answers[0].query.inexact)))
-    return Release(value, answers=answers, n=len(form.coords), plane=form.plane, inexact=inexact, **more)
+    return Release(
+        value,
+        answers=answers,
+        n=len(form.coords),
+        plane=form.plane,
+        inexact=inexact,
+        missing=form.missing,
+        **more,
+    )
 
 
 def _shaped(form: Form, answer: Answer) -> Any:
@@ -124,7 +141,7 @@ def _ask_people(make: Make, form: Form, guarantee: Guarantee, source: Source, by
     by_size = {int(n): make(form, int(n), dimension, guarantee) for n in np.unique(sizes)}
     queries: list[Any] = [by_size[int(n)] for n in sizes]
     if isinstance(queries[0], Points):
-        return _points_of_people(form, by_size, queries, sizes, rows, source, by, persons)
+        return _points_of_people(form, by_size, queries, sizes, rows, source, persons)
     groups = np.split(rows, np.cumsum(sizes)[:-1])
     if isinstance(queries[0], LipschitzQuery):
         # Everyone's value is there before anyone's noise is drawn: a function that fails one person fails all.
@@ -152,7 +169,6 @@ def _points_of_people(
     sizes: Index,
     rows: Index,
     source: Source,
-    by: Any,
     persons: Any,
 ) -> Release:
     released = np.empty_like(form.coords)
@@ -160,8 +176,6 @@ def _points_of_people(
     released[rows] = sample_people(mechanisms, sizes, form.coords[rows], source)
     shared = {n: Answer(query, None, query.mechanisms) for n, query in by_size.items()}
     value = form.points(released)
-    if isinstance(form, FrameForm):
-        value = form.with_people(value, by)
     answers = tuple(shared[int(n)] for n in sizes)
     return _release(form, value, answers, source, coords=released, by=persons)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import Any, TypedDict, TypeVar
+from typing import Any, Literal, TypedDict, TypeVar
 
 import numpy as np
 
@@ -26,9 +26,11 @@ class How(TypedDict, total=False):
     by: Any
     rng: np.random.Generator | None
     crs: Any
+    outside: Literal["refuse", "clamp"]
+    missing: Literal["refuse", "drop"]
 
 
-_DEFAULTS = {"method": "best"}
+_DEFAULTS = {"method": "best", "outside": "refuse", "missing": "refuse"}
 
 _SUBJECT = """
     x : array, GeoSeries, GeoDataFrame or shapely MultiPoint
@@ -50,10 +52,14 @@ _SHARED = """
         of their own. Without it all points are one person's.
     rng : numpy.random.Generator, optional
         For tests and experiments only; by default a cryptographic generator keyed by the operating system.
-    crs : Area from `local`, or what pyproj takes as a projected system, optional
+    crs : Area from `local`, what pyproj takes as a projected system, or a region's name, optional
         The plane in which a frame's points get their noise, chosen from public knowledge. It may be left out if the
         frame is in such a system itself. The budget is per metre on the ground: noise grows by what the plane
-        stretches. Points outside of its area are refused.
+        stretches.
+    outside : {"refuse", "clamp"}
+        What becomes of a frame's points outside of that area: with "clamp" they are moved to its edge first.
+    missing : {"refuse", "drop"}
+        What becomes of a frame's rows without a place: with "drop" they are left out, and counted.
 """
 
 

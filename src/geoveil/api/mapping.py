@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from geoveil.api.processing import drawn_in, moved, persons
 from geoveil.errors import InvalidData, InvalidParameter
-from geoveil.geo.areas import Plane, plane_of
+from geoveil.geo.planes import Plane, plane_of
 from geoveil.mechanisms import Copies, Gaussian, KNorm, Laplace, Mechanism
 from geoveil.postprocess import deconvolution, remapping
 from geoveil.postprocess.grid import Grid

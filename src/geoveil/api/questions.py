@@ -37,7 +37,11 @@ __all__ = [
 
 
 def _ask(
-    query: Callable[..., Query], x: Any, how: How, options: Callable[[Form], dict[str, Any]] = lambda _: {}
+    query: Callable[..., Query],
+    x: Any,
+    how: How,
+    options: Callable[[Form], dict[str, Any]] = lambda _: {},
+    **more: Any,
 ) -> Release:
     """Ask a query whose own options may need the form of x."""
 
@@ -56,12 +60,21 @@ def _ask(
         by=how.get("by"),
         rng=how.get("rng"),
         crs=how.get("crs"),
+        outside=how.get("outside", "refuse"),
+        missing=how.get("missing", "refuse"),
+        **more,
     )
 
 
 @question
-def points(x: Any, **how: Unpack[How]) -> Release:
+def points(x: Any, *, keep: Any = None, **how: Unpack[How]) -> Release:
     """Release every point of a tuple: a place, a set of places or a trajectory.
+
+    Parameters
+    ----------
+    keep : list of columns or "all", optional
+        Which columns of a GeoDataFrame go out as they are, beside times and the one named by `by`. The others stay
+        behind, as they may give places away; the release's `left_out` names them.
 
     Returns
     -------
@@ -71,8 +84,7 @@ def points(x: Any, **how: Unpack[How]) -> Release:
     Notes
     -----
     n points of one person share the budget under "inf": noise grows with √n under CGP and with n under GP. So say
-    with `by` whose points they are. Of a GeoDataFrame only the geometry, the index and the column named by `by` come
-    back: other columns may give places away.
+    with `by` whose points they are.
 
     Examples
     --------
@@ -89,7 +101,9 @@ def points(x: Any, **how: Unpack[How]) -> Release:
       error      at most 678 m with probability 95%; any one point 548 m
       exact      yes
     """
-    return _ask(Points, x, how)
+    if keep is not None and not hasattr(x, "columns"):
+        raise InvalidParameter("keep", keep, "left out, unless x is a GeoDataFrame", "There are no columns.")
+    return _ask(Points, x, how, keep=keep)
 
 
 @question

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from geoveil.checks import FARTHEST
 from geoveil.errors import InvalidData, InvalidParameter
-from geoveil.geo.areas import Plane, plane_of
+from geoveil.geo.columns import choose, is_time
+from geoveil.geo.planes import Plane, plane_of
 
 __all__ = ["Floats", "Form", "Index", "enter", "form_of"]
 
@@ -27,6 +28,8 @@ Index = NDArray[np.int64]
 class Form(ABC):
     """Locations that have been let in, and how answers about them look in their form.
 
+    `missing` is how many rows had no place and were left out.
+
     Parameters
     ----------
     coords : array
@@ -34,6 +37,8 @@ class Form(ABC):
     plane : Plane, optional
         The plane of these metres, and the system in which they came.
     """
+
+    missing = 0
 
     def __init__(self, coords: Floats, plane: Plane | None = None) -> None:
         self.coords = coords
@@ -145,14 +150,19 @@ class GeometryForm(Form):
 class FrameForm(Form):
     """A GeoSeries or GeoDataFrame; rows are points, or lines and multipoints taken as their vertices."""
 
-    def __init__(self, frame: Any, plane: Plane, *, released: bool) -> None:
-        coords, self._rows = _vertices(frame.geometry.array)
+    def __init__(
+        self, frame: Any, plane: Plane, *, released: bool, outside: str = "refuse", missing: str = "refuse"
+    ) -> None:
+        self._given = frame
+        self._present = present(np.asarray(frame.geometry.array), missing)
+        self.missing = int((~self._present).sum())
+        self._frame = frame[self._present] if self.missing else frame
+        coords, self._rows = _vertices(self._frame.geometry.array)
         # What was released may be anywhere.
-        super().__init__(plane.into(coords) if released else plane.enter(coords), plane)
-        self._frame = frame
+        super().__init__(plane.into(coords) if released else plane.enter(coords, outside), plane)
 
     def points(self, coords: Floats) -> Any:
-        """The same rows with released geometry; other columns stay behind, as they may give places away."""
+        """The same rows with released geometry and nothing else."""
         import geopandas
         import shapely
 
@@ -167,27 +177,42 @@ class FrameForm(Form):
 
     def people(self, by: Any) -> Any:
         if isinstance(by, str):
-            columns = [name for name in getattr(self._frame, "columns", []) if name != self._frame.geometry.name]
+            columns = self._columns()
             if by not in columns:
                 raise InvalidData("by", by, f"a column of x, one of {columns}", "Or give a label for each row.")
-            by = self._frame[by]
-        elif hasattr(by, "index") and hasattr(by, "reindex") and not by.index.equals(self._frame.index):
+            by = self._given[by]
+        elif hasattr(by, "index") and hasattr(by, "reindex") and not by.index.equals(self._given.index):
             raise InvalidData(
                 "by",
                 f"a Series indexed {by.index.tolist()[:3]}...",
                 "indexed like x",
                 "Use by.reindex(x.index), or by.to_numpy() if the rows already correspond.",
             )
-        return _labels(by, len(self._frame))[self._rows]
+        return _labels(by, len(self._given), self._present)[self._rows]
 
-    def with_people(self, released: Any, by: Any) -> Any:
-        """Released rows with the column that says whose they are."""
-        if isinstance(by, str):
-            released.insert(0, by, self._frame[by])
-        return released
+    def with_columns(self, released: Any, by: Any, keep: Any) -> tuple[Any, tuple[Any, ...]]:
+        """Released rows with times, the column that says whose they are, and what the owner names; and what is left.
+
+        Other columns stay behind, as they may give places away.
+        """
+        columns = self._columns()
+        kinds = {name: str(self._frame[name].dtype) for name in columns}
+        kept, left = choose(
+            columns,
+            times=[name for name in columns if is_time(name, kinds[name])],
+            by=by if isinstance(by, str) else None,
+            keep=keep,
+            places=[name for name in columns if kinds[name] == "geometry"],
+        )
+        for at, name in enumerate(kept):
+            released.insert(at, name, self._frame[name])
+        return released, left
+
+    def _columns(self) -> list[Any]:
+        return [name for name in getattr(self._frame, "columns", []) if name != self._frame.geometry.name]
 
 
-def enter(x: Any, crs: Any = None) -> Form:
+def enter(x: Any, crs: Any = None, *, outside: str = "refuse", missing: str = "refuse") -> Form:
     """Let locations in: check them once and take them as metres.
 
     Parameters
@@ -195,7 +220,11 @@ def enter(x: Any, crs: Any = None) -> Form:
     x : array, shapely geometry, GeoSeries or GeoDataFrame
         The locations.
     crs : Area, or what pyproj takes as a coordinate system, optional
-        The plane to work in, chosen from public knowledge; what is outside of its area is refused.
+        The plane to work in, chosen from public knowledge.
+    outside : {"refuse", "clamp"}
+        What becomes of points outside of its area.
+    missing : {"refuse", "drop"}
+        What becomes of a frame's rows without a place.
     """
     plane = None
     if hasattr(x, "geometry") and hasattr(x, "crs"):
@@ -203,7 +232,13 @@ def enter(x: Any, crs: Any = None) -> Form:
     elif crs is not None:
         remedy = "Leave it out, or give geopandas.GeoSeries(points, crs=...): the system in which they are."
         raise InvalidParameter("crs", crs, "left out: arrays and shapely geometries are metres already", remedy)
-    form = form_of(x, plane, released=False)
+    if plane is None:
+        for name, given in (("outside", outside), ("missing", missing)):
+            if given != "refuse":
+                raise InvalidParameter(name, given, "left out, unless x is a frame", "Choose among the rows first.")
+        form = form_of(x)
+    else:
+        form = FrameForm(x, plane, released=False, outside=outside, missing=missing)
     coords = form.coords
     if len(coords) == 0:
         raise InvalidData("x", coords.shape, "at least one point", "There is nothing to release.")
@@ -220,14 +255,14 @@ def enter(x: Any, crs: Any = None) -> Form:
     return form
 
 
-def form_of(x: Any, plane: Plane | None = None, *, released: bool = True) -> Form:
-    """The form of locations, those of frames in a plane; coordinates are checked by `enter`."""
+def form_of(x: Any, plane: Plane | None = None) -> Form:
+    """The form of locations, those of frames in a plane; `enter` checks their coordinates."""
     import shapely
 
     if isinstance(x, shapely.Geometry):
         return GeometryForm(x)
     if plane is not None:
-        return FrameForm(x, plane, released=released)
+        return FrameForm(x, plane, released=True)
     try:
         # A table would be read as a matrix, its other columns as coordinates.
         table = hasattr(x, "columns") or isinstance(x, np.ma.MaskedArray)
@@ -253,8 +288,30 @@ def form_of(x: Any, plane: Plane | None = None, *, released: bool = True) -> For
     return ArrayForm(array)
 
 
-def _labels(by: Any, count: int) -> Any:
-    """One label for each of so many rows, none missing."""
+def present(geometries: Any, missing: str) -> NDArray[np.bool_]:
+    """Which rows have a place; those that have none are refused, unless they are to be dropped."""
+    import shapely
+
+    if missing not in ("refuse", "drop"):
+        raise InvalidParameter(
+            "missing", missing, "'refuse' or 'drop'", "Leave it out to refuse rows without a place."
+        )
+    there = ~(shapely.is_missing(geometries) | shapely.is_empty(geometries))
+    coords, rows = shapely.get_coordinates(geometries, return_index=True)
+    there[rows[np.isnan(coords).any(axis=1)]] = False
+    if missing == "refuse" and not there.all():
+        first = int(there.argmin())
+        raise InvalidData(
+            f"x[{first}]",
+            geometries[first],
+            "a place that is not empty",
+            f'{int((~there).sum())} of {len(there)} rows have none: mend them, or leave them out with missing="drop".',
+        )
+    return there
+
+
+def _labels(by: Any, count: int, chosen: Any = slice(None)) -> Any:
+    """One label for each of so many rows, of which those chosen have one."""
     import pandas as pd
 
     allowed = f"{count} labels, one for each row: names or numbers of persons"
@@ -265,7 +322,7 @@ def _labels(by: Any, count: int) -> Any:
     if shape != (count,):
         raise InvalidData("by", shape, allowed, remedy)
     # Through pandas, which keeps the number 1 apart from the word "1".
-    labels = pd.Series(by, dtype=None if hasattr(by, "dtype") else object).infer_objects()
+    labels = pd.Series(by, dtype=None if hasattr(by, "dtype") else object)[chosen].infer_objects()
     missing = int(labels.isna().sum())
     if missing:
         raise InvalidData("by", by, allowed, f"{missing} points have none.")

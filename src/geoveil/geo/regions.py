@@ -1,0 +1,45 @@
+"""Names of regions in PROJ's database, which are public knowledge."""
+
+from __future__ import annotations
+
+import difflib
+import functools
+from typing import Any
+
+__all__ = ["alike", "plain", "regions"]
+
+
+def alike(given: Any) -> str:
+    """Names of regions, for an error, for someone who gave one that is not known."""
+    if not isinstance(given, str):
+        return ""
+    name = plain(given)
+    holding = sorted((key for key in regions() if name and name in key), key=len)
+    near = holding[:3] or difflib.get_close_matches(name, [*regions()], n=3)
+    return f" Regions of such a name: {'; '.join(regions()[key][0] for key in near)}." if near else ""
+
+
+def plain(name: str) -> str:
+    """A name without what does not matter in it."""
+    return name.strip().rstrip(".").casefold()
+
+
+@functools.cache
+def regions() -> dict[str, tuple[str, tuple[float, float, float, float]]]:
+    """The regions of PROJ's database, by names in small letters: a country's is that of its land and sea."""
+    from pyproj.database import query_crs_info
+
+    used = {str(info.area_of_use.name): info.area_of_use.bounds for info in query_crs_info() if info.area_of_use}
+    known = {plain(name): (name.rstrip("."), bounds) for name, bounds in sorted(used.items())}
+    for ending in (" - onshore and offshore", " - onshore"):
+        for name, found in list(known.items()):
+            if name.endswith(ending):
+                known.setdefault(name.removesuffix(ending), found)
+    # A part of a country by its own name, unless two countries have one.
+    parts: dict[str, list[str]] = {}
+    for name in known:
+        parts.setdefault(name.rpartition(" - ")[2], []).append(name)
+    for part, names in parts.items():
+        if len(names) == 1:
+            known.setdefault(part, known[names[0]])
+    return known
