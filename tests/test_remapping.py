@@ -313,7 +313,7 @@ def test_releases_that_cannot_be_remapped_are_refused() -> None:
 def test_independent_laplace_noises_are_one_and_the_same() -> None:
     """Copies of the Laplace, its K-norm and itself, of one point each, are remapped alike."""
     x = PLACES[:1]
-    how = [{"method": "paper"}, {"method": "best"}, {"method": "best", "metric": "1"}, {"metric": "2"}]
+    how: list[Any] = [{"method": "paper"}, {"method": "best"}, {"method": "best", "metric": "1"}, {"metric": "2"}]
     for kind in how:
         raw = gv.points(x, epsilon=0.01, rng=rng(), **kind)
         expected = over_places(Noisy(np.asarray(raw.coords), "laplace", np.full(1, 100.0)), PLACES, np.ones(4))

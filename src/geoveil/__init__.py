@@ -2,6 +2,7 @@
 
 from geoveil import errors
 from geoveil._version import __version__
+from geoveil.api.files import load, points_file, read
 from geoveil.api.mapping import Grid, density, remap
 from geoveil.api.planning import Plan, plan
 from geoveil.api.processing import clamp, smooth
@@ -46,14 +47,17 @@ __all__ = [
     "errors",
     "first_within",
     "hull",
+    "load",
     "local",
     "mean",
     "median",
     "nearest",
     "plan",
     "points",
+    "points_file",
     "radius",
     "radius_of_gyration",
+    "read",
     "remap",
     "smooth",
     "total",

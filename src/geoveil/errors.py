@@ -6,6 +6,7 @@
     ├── InvalidInput (also a ValueError)
     │   ├── InvalidParameter          a parameter: rho, epsilon, k, beta, metric, ...
     │   ├── InvalidData               the locations: not finite, empty, of the wrong shape or type
+    │   │   └── InvalidFile           a file of locations, or a row of it
     │   └── InvalidCoordinateSystem   coordinates that are not metres on the ground
     ├── IncompatibleGuarantees (also a TypeError)   guarantees that cannot be added, compared or converted
     └── NoErrorBound                  an error bound that no theorem gives
@@ -20,6 +21,7 @@ __all__ = [
     "IncompatibleGuarantees",
     "InvalidCoordinateSystem",
     "InvalidData",
+    "InvalidFile",
     "InvalidInput",
     "InvalidParameter",
     "NoErrorBound",
@@ -69,6 +71,10 @@ class InvalidParameter(InvalidInput):
 
 class InvalidData(InvalidInput):
     """Locations that cannot be used."""
+
+
+class InvalidFile(InvalidData):
+    """A file of locations that cannot be used."""
 
 
 class InvalidCoordinateSystem(InvalidInput):

@@ -292,7 +292,7 @@ def _stated(guarantee: Guarantee) -> dict[str, str]:
     squared = guarantee.power == 2
     return {
         "notion": guarantee.notion,
-        "rho" if squared else "epsilon": str(guarantee.budget),
+        guarantee.symbol: str(guarantee.budget),
         "unit": f"per {'square ' if squared else ''}metre",
         "metric": str(guarantee.metric),
     }

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from geoveil.errors import IncompatibleGuarantees, InvalidParameter
-from geoveil.geo import Form, enter
+from geoveil.geo import Form, Plane, enter
 from geoveil.geo.forms import FrameForm, Index
 from geoveil.mechanisms import sample_people
 from geoveil.noise import Source, source_of, stacked
@@ -19,7 +19,7 @@ from geoveil.queries import Answer, Points, Query
 from geoveil.queries.summaries import LipschitzQuery
 from geoveil.release import Release
 
-__all__ = ["Make", "ask", "budget"]
+__all__ = ["Make", "ask", "budget", "in_the_plane"]
 
 #: Builds a query from the form of the data, the number of points, their dimension and the guarantee.
 Make = Callable[[Form, int, int, Guarantee], Query]
@@ -70,7 +70,7 @@ def ask(
     guarantee = budget(rho, epsilon, metric)
     source = source_of(rng)
     form = enter(x, crs, outside=outside, missing=missing)
-    working = _in_the_plane(guarantee, form)
+    working = in_the_plane(guarantee, form.plane)
     if by is None:
         n, dimension = form.coords.shape
         query = make(form, n, dimension, working)
@@ -87,11 +87,11 @@ def ask(
     return release
 
 
-def _in_the_plane(guarantee: Guarantee, form: Form) -> Guarantee:
+def in_the_plane(guarantee: Guarantee, plane: Plane | None) -> Guarantee:
     """What must be promised per metre of the plane, so that the guarantee holds per metre on the ground."""
-    if form.plane is None or form.plane.area.stretch == 1:
+    if plane is None or plane.area.stretch == 1:
         return guarantee
-    stretch = form.plane.area.stretch
+    stretch = plane.area.stretch
     return guarantee / stretch / stretch if guarantee.power == 2 else guarantee / stretch
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from geoveil.privacy import CGP, GP, Metric
 from geoveil.privacy.exact import Number
 
-__all__ = ["How", "question"]
+__all__ = ["How", "file_question", "question"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -65,6 +65,15 @@ _SHARED = """
 
 def question(function: F) -> F:
     """Write x and the shared keywords, once, into a function's signature and documentation."""
+    return _described(function, _SUBJECT)
+
+
+def file_question(function: F) -> F:
+    """The same for a question about a file, whose subject the function documents itself."""
+    return _described(function, "")
+
+
+def _described(function: F, subject: str) -> F:
     signature = inspect.signature(function)
     own = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
     shared = [
@@ -79,6 +88,6 @@ def question(function: F) -> F:
     function.__signature__ = signature.replace(parameters=[*own, *shared])  # type: ignore[attr-defined]
     head, _, tail = inspect.cleandoc(function.__doc__ or "").partition("\n\nReturns\n")
     head, _, described = head.partition("\n\nParameters\n----------\n")
-    parameters = [inspect.cleandoc(text) for text in (_SUBJECT, described, _SHARED) if text]
+    parameters = [inspect.cleandoc(text) for text in (subject, described, _SHARED) if text]
     function.__doc__ = "\n".join([f"{head}\n\nParameters\n----------", *parameters, f"\nReturns\n{tail}"])
     return function

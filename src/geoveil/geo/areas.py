@@ -96,12 +96,17 @@ class Area:
         """Which points are outside, or outside of an area so many times as wide."""
         off = coords - self.middle
         if self.disc:
+            # Nearly always all points are in a square that the disc holds.
+            if len(off) and np.abs(off).max() <= 0.7 * times * self.radius:
+                return np.zeros(len(off), dtype=bool)
             return np.asarray(~(np.hypot(*off.T) <= times * self.radius))
         half = times * (np.array(self.high) - np.array(self.low)) / 2
         return np.asarray(~(np.abs(off) <= half).all(axis=1))
 
     def nearest(self, coords: Floats, *, times: float = 1.0) -> Floats:
         """The nearest points of the area, or of one so many times as wide: a contraction."""
+        if not self.outside(coords, times=times).any():
+            return coords
         off = coords - self.middle
         if not self.disc:
             half = times * (np.array(self.high) - np.array(self.low)) / 2

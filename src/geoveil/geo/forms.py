@@ -17,12 +17,12 @@ from geoveil.checks import FARTHEST
 from geoveil.errors import InvalidData, InvalidParameter
 from geoveil.geo.columns import choose, is_time
 from geoveil.geo.planes import Plane, plane_of
+from geoveil.geo.shapes import Index, dropped, has_more, present, vertices
 
 __all__ = ["Floats", "Form", "Index", "enter", "form_of"]
 
 
 Floats = NDArray[np.float64]
-Index = NDArray[np.int64]
 
 
 class Form(ABC):
@@ -154,10 +154,10 @@ class FrameForm(Form):
         self, frame: Any, plane: Plane, *, released: bool, outside: str = "refuse", missing: str = "refuse"
     ) -> None:
         self._given = frame
-        self._present = present(np.asarray(frame.geometry.array), missing)
-        self.missing = int((~self._present).sum())
+        self._present = present(np.asarray(frame.geometry.array))
+        self.missing = dropped(self._present, missing)
         self._frame = frame[self._present] if self.missing else frame
-        coords, self._rows = _vertices(self._frame.geometry.array)
+        coords, self._rows = _vertices(np.asarray(self._frame.geometry.array))
         # What was released may be anywhere.
         super().__init__(plane.into(coords) if released else plane.enter(coords, outside), plane)
 
@@ -288,28 +288,6 @@ def form_of(x: Any, plane: Plane | None = None) -> Form:
     return ArrayForm(array)
 
 
-def present(geometries: Any, missing: str) -> NDArray[np.bool_]:
-    """Which rows have a place; those that have none are refused, unless they are to be dropped."""
-    import shapely
-
-    if missing not in ("refuse", "drop"):
-        raise InvalidParameter(
-            "missing", missing, "'refuse' or 'drop'", "Leave it out to refuse rows without a place."
-        )
-    there = ~(shapely.is_missing(geometries) | shapely.is_empty(geometries))
-    coords, rows = shapely.get_coordinates(geometries, return_index=True)
-    there[rows[np.isnan(coords).any(axis=1)]] = False
-    if missing == "refuse" and not there.all():
-        first = int(there.argmin())
-        raise InvalidData(
-            f"x[{first}]",
-            geometries[first],
-            "a place that is not empty",
-            f'{int((~there).sum())} of {len(there)} rows have none: mend them, or leave them out with missing="drop".',
-        )
-    return there
-
-
 def _labels(by: Any, count: int, chosen: Any = slice(None)) -> Any:
     """One label for each of so many rows, of which those chosen have one."""
     import pandas as pd
@@ -333,23 +311,8 @@ def _labels(by: Any, count: int, chosen: Any = slice(None)) -> Any:
 
 
 def _vertices(geometries: Any) -> tuple[Floats, Index]:
-    import shapely
-
-    geometries = np.asarray(geometries)
-    kinds = shapely.get_type_id(geometries)
-    allowed = np.isin(kinds, [0, 1, 4])  # Point, LineString, MultiPoint
-    allowed &= ~shapely.is_empty(geometries)
-    if not allowed.all():
-        first = int((~allowed).argmax())
-        raise InvalidData(
-            f"x[{first}]",
-            geometries[first],
-            "a Point, LineString or MultiPoint that is not empty",
-            f"{int((~allowed).sum())} of {len(geometries)} rows are not: drop or convert them first.",
-        )
-    if shapely.has_z(geometries).any():
-        warnings.warn("Altitudes (Z) are dropped: only the plane is released.", stacklevel=5)
-    if hasattr(shapely, "has_m") and shapely.has_m(geometries).any():
-        warnings.warn("Measures (M) are dropped: only the plane is released.", stacklevel=5)
-    coords, rows = shapely.get_coordinates(geometries, return_index=True)
-    return coords, rows
+    """The points of geometries; the caller is told of what else they hold and is dropped."""
+    found = vertices(geometries)
+    for more in has_more(geometries):
+        warnings.warn(f"{more[0].upper()}{more[1:]} are dropped: only the plane is released.", stacklevel=5)
+    return found

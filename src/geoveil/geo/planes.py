@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import warnings
 from typing import Any
 
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 
 from geoveil.errors import InvalidCoordinateSystem, InvalidData, InvalidParameter
 from geoveil.geo.areas import GEOGRAPHIC, PUBLIC, Area, Floats, area_of, horizontal
+from geoveil.geo.shapes import Naming, position
 
 __all__ = ["Plane", "plane_of"]
 
@@ -92,7 +94,7 @@ class Plane:
             coords = np.column_stack(self._transformer.transform(coords[:, 0], coords[:, 1]))
         return coords * self._unit if self._unit != 1 else coords
 
-    def enter(self, coords: Floats, outside: str = "refuse") -> Floats:
+    def enter(self, coords: Floats, outside: str = "refuse", name: Naming = position) -> Floats:
         """The same for data: what is outside of the area is refused, or moved to its edge with "clamp".
 
         Moving draws no two points apart. A disc's are moved on the ground, before they are projected: a circle around
@@ -103,6 +105,8 @@ class Plane:
             raise InvalidParameter(
                 "outside", outside, "'refuse' or 'clamp'", "Leave it out to be told of such points."
             )
+        if self._degrees:
+            self._check_degrees(coords, name)
         clamped = outside == "clamp"
         if clamped and self.area.disc:
             inside, out = self._pulled(coords)
@@ -119,13 +123,52 @@ class Plane:
         if clamped:
             allowed += ", or near it"
             remedy += "" if self.area.disc else "; crs=gv.local(...) moves points from afar"
+        if self._degrees and not self.area.outside(self.into(coords[first : first + 1, ::-1])).any():
+            remedy = "are longitude and latitude swapped? Else " + remedy
         raise InvalidData(
-            f"x[{first}]",
+            name(first),
             coords[first].tolist(),
             allowed,
             f"{int(out.sum())} of {len(out)} points are not: {remedy}, or drop them"
             + ("." if clamped else ', or give outside="clamp".'),
         )
+
+    def check(self, coords: Floats, outside: str = "refuse", name: Naming = position) -> None:
+        """Refuse what `enter` would refuse, and do no more than that takes."""
+        if outside != "refuse" or not self._holds_box(coords):
+            self.enter(coords, outside, name)
+
+    def _holds_box(self, coords: Floats) -> bool:
+        """Whether the disc holds all of a box of degrees around the points; if not, it may still hold the points.
+
+        It does if it holds the box's edges. These are followed from point to point, and between two of them they stray
+        by less than from one to the next.
+        """
+        low, high = coords.min(axis=0), coords.max(axis=0)
+        sound = np.isfinite([*low, *high]).all() and abs(low[1]) <= 90 and abs(high[1]) <= 90 and low[0] >= -180
+        if not (self.area.disc and self._degrees and sound and (high - low < 30).all()):
+            return False
+        along = np.linspace(0, 1, 33)[:, None]
+        corners = np.array([low, (high[0], low[1]), high, (low[0], high[1]), low])
+        edges = np.concatenate([a + along * (b - a) for a, b in itertools.pairwise(corners)])
+        flat = self.into(edges)
+        if not np.isfinite(flat).all():
+            return False
+        step = float(np.hypot(*np.diff(flat, axis=0).T).max())
+        return bool(np.hypot(*(flat - self.area.middle).T).max() + step <= self.area.radius)
+
+    @staticmethod
+    def _check_degrees(coords: Floats, name: Naming) -> None:
+        """Longitudes from -180 to 360 degrees, latitudes to 90."""
+        if coords[:, 0].min() >= -180 and coords[:, 0].max() <= 360 and np.abs(coords[:, 1]).max() <= 90:
+            return
+        sound = (coords[:, 0] >= -180) & (coords[:, 0] <= 360) & (np.abs(coords[:, 1]) <= 90)
+        first = int(sound.argmin())
+        lon, lat = np.abs(coords[first])
+        swapped = lon <= 90 < lat <= 180
+        remedy = "Longitude and latitude are swapped, it seems." if swapped else "Mend it, or drop the row."
+        allowed = "a longitude of -180 to 360 degrees and a latitude of at most 90"
+        raise InvalidData(name(first), coords[first].tolist(), allowed, remedy)
 
     def _pulled(self, coords: Floats) -> tuple[Floats, NDArray[np.bool_]]:
         """Points in the plane, moved towards the place up to the disc's edge; and which are too far away for that."""

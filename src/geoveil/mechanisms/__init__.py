@@ -8,7 +8,7 @@ from geoveil.mechanisms.laplace import Laplace
 from geoveil.mechanisms.lipschitz import Lipschitz
 from geoveil.mechanisms.mechanism import Additive, Mechanism
 from geoveil.mechanisms.nearest_neighbour import NearestNeighbour
-from geoveil.mechanisms.people import sample_people
+from geoveil.mechanisms.people import sample_people, sample_rows
 from geoveil.mechanisms.permute_and_flip import Draws, PermuteAndFlip
 from geoveil.mechanisms.sparse_vector import SparseVector, Walk
 
@@ -27,4 +27,5 @@ __all__ = [
     "SparseVector",
     "Walk",
     "sample_people",
+    "sample_rows",
 ]

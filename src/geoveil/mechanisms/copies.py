@@ -41,6 +41,8 @@ class Copies(Additive):
     count: int
     apart: bool = False
 
+    independent = True
+
     def __post_init__(self) -> None:
         if self.apart and self.single.guarantee.metric != dist_1:
             raise IncompatibleGuarantees(f"{self.single.guarantee!r} is not under dist_1: copies of it add up.")

@@ -39,6 +39,8 @@ class Gaussian(Additive):
     dimension: int
     lipschitz: float = 1.0
 
+    independent = True
+
     def __post_init__(self) -> None:
         checks.positive("lipschitz", self.lipschitz, remedy=LIPSCHITZ_REMEDY)
         self.scale  # noqa: B018 - refuses what has none

@@ -47,6 +47,8 @@ class Additive(Mechanism):
     """A mechanism that adds noise to the value of a Lipschitz function into R^dimension."""
 
     dimension: int
+    #: Whether the noise on the rows of a value is independent.
+    independent = False
 
     @property
     @abstractmethod
@@ -100,7 +102,7 @@ def noise_scale(numerator: float, epsilon: Decimal, guarantee: Guarantee) -> flo
     scale = exact.ratio_up(numerator, epsilon)
     if not FINEST <= scale <= COARSEST:
         raise InvalidParameter(
-            "rho" if guarantee.power == 2 else "epsilon",
+            guarantee.symbol,
             str(guarantee.budget),
             f"such that noise has a scale between {FINEST:g} and {COARSEST:g} m; here it is {scale:.3g} m",
             "Check the unit: budgets are per metre, or per square metre.",

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from geoveil.mechanisms.mechanism import Additive, Floats
 from geoveil.noise import Reals, Source, as_reals, released
 
-__all__ = ["sample_people"]
+__all__ = ["sample_people", "sample_rows"]
 
 
 def sample_people(
@@ -24,3 +24,12 @@ def sample_people(
     scale = np.repeat([mechanism.scale for mechanism in mechanisms], sizes)
     cell = np.repeat([mechanism.grid for mechanism in mechanisms], sizes)
     return released(values, scale, cell, mechanisms[0].noise(source, sizes, values.values.shape[1]), source)
+
+
+def sample_rows(mechanisms: Sequence[Additive], which: NDArray[np.int64], rows: Floats, source: Source) -> Floats:
+    """Noisy points in any order, the i-th with the noise of mechanisms[which[i]], which is independent on points."""
+    if not all(mechanism.independent for mechanism in mechanisms):
+        raise ValueError("Noise on the points of a tuple must be drawn together.")
+    scale, cell = (np.array([getattr(m, name) for m in mechanisms])[which] for name in ("scale", "grid"))
+    alone = np.ones(len(rows), dtype=np.int64)
+    return released(as_reals(rows), scale, cell, mechanisms[0].noise(source, alone, rows.shape[1]), source)

@@ -41,6 +41,8 @@ class Guarantee(ABC):
 
     metric: Metric
     notion: ClassVar[str]
+    #: What the budget is called.
+    symbol: ClassVar[str]
     #: The budget is per metre to this power.
     power: ClassVar[int]
 
@@ -195,6 +197,7 @@ class CGP(Guarantee):
     metric: Metric
 
     notion: ClassVar[str] = "CGP"
+    symbol: ClassVar[str] = "rho"
     power: ClassVar[int] = 2
 
     def __init__(self, *, rho: Number, metric: str | Metric = dist_inf, unit: str = "m") -> None:
@@ -361,6 +364,7 @@ class GP(Guarantee):
     metric: Metric
 
     notion: ClassVar[str] = "GP"
+    symbol: ClassVar[str] = "epsilon"
     power: ClassVar[int] = 1
 
     def __init__(

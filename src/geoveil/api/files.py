@@ -1,0 +1,318 @@
+"""From file to file: locations are read, released and written in batches, in two passes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Unpack
+
+import numpy as np
+from numpy.typing import NDArray
+
+from geoveil.api.ask import budget, in_the_plane
+from geoveil.api.how import How, file_question
+from geoveil.api.streaming import Crowd, FileRelease, Work
+from geoveil.errors import InvalidFile, InvalidParameter
+from geoveil.geo import Plane
+from geoveil.geo.areas import Area
+from geoveil.geo.columns import choose, is_time
+from geoveil.geo.files import Batch, Locations, open_locations
+from geoveil.geo.files.aside import aside, digest
+from geoveil.geo.files.texts import numbers
+from geoveil.geo.planes import plane_of
+from geoveil.geo.shapes import dropped
+from geoveil.noise import source_of
+from geoveil.privacy import CGP, GP
+from geoveil.queries import Answer, Points
+from geoveil.release import Release
+
+__all__ = ["FileRelease", "load", "points_file", "read"]
+
+Floats = NDArray[np.float64]
+
+
+def certificate_of(path: Path) -> Path:
+    """Where the certificate of a released file is."""
+    return path.with_name(path.name + ".certificate.json")
+
+
+@file_question
+def points_file(
+    source: Any,
+    target: Any,
+    *,
+    keep: Any = None,
+    progress: Callable[[float], None] | None = None,
+    source_crs: Any = None,
+    x: str | None = None,
+    y: str | None = None,
+    delimiter: str | None = None,
+    decimal: str | None = None,
+    encoding: str | None = None,
+    layer: str | None = None,
+    **how: Unpack[How],
+) -> FileRelease:
+    r"""Release every point of a file, into a file of the same format and coordinate system.
+
+    Parameters
+    ----------
+    source : str or Path
+        CSV (also .tsv and .gz), GPX, GeoJSON, GeoParquet, Parquet with columns of coordinates, GeoPackage, Shapefile,
+        or a folder of the cabspotting data.
+    target : str or Path
+        Where the released file goes, and its certificate beside it. Both appear at the end, whole, or not at all.
+    keep : list of columns or "all", optional
+        Which columns go out as they are, beside times and the one named by `by`. The others stay behind, as they may
+        give places away; the release's `left_out` names them.
+    progress : callable, optional
+        Is told now and then how much has been done, from 0 to 1.
+    source_crs : optional
+        The system of the file's coordinates, where the file does not say: WGS 84 if columns are called longitude and
+        latitude.
+    x, y : str, optional
+        The columns of a CSV or Parquet file that hold coordinates, longitude as x, where they are not found by name.
+    delimiter, decimal, encoding : str, optional
+        How a CSV file is written: what stands between fields (found in the header), before decimals ("."), and in
+        which encoding ("utf-8").
+    layer : str, optional
+        Of a GeoPackage with several.
+
+    Returns
+    -------
+    FileRelease
+        Its value is the path of the released file. `gv.load` gives a release with the points themselves.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import geoveil as gv
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> rows = ["user,lat,lon,note", "ann,37.78,-122.41,home", "ann,37.79,-122.42,work", "bob,37.76,-122.45,home"]
+    >>> _ = (folder / "trips.csv").write_text("\n".join(rows))
+    >>> bay = gv.local(lat=37.77, lon=-122.42, radius=50_000)
+    >>> gv.points_file(folder / "trips.csv", folder / "released.csv", by="user", rho=5e-5, crs=bay)
+    Release of points: 3 points, taken as those of 2 persons
+      guarantee  5e-05-CGP per m² under dist_inf, for each person
+      mechanism  Gaussian of scale 141.5 m (first person)
+      error      at most 245 m to 384 m for each person with probability 95%
+      exact      yes
+      left out   note (keep= lets columns out)
+    >>> (folder / "released.csv").read_text().splitlines()[0]
+    'user,lat,lon,radius_95,rho'
+    """
+    guarantee = budget(how.get("rho"), how.get("epsilon"), how.get("metric"))
+    noise, by = source_of(how.get("rng")), how.get("by")
+    file = open_locations(
+        source,
+        source_crs=source_crs,
+        x=x,
+        y=y,
+        delimiter=delimiter,
+        decimal=decimal,
+        encoding=encoding,
+        layer=layer,
+    )
+    target = _checked_target(Path(target), file)
+    plane = plane_of(file.crs, how.get("crs"))
+    kept, left = _columns(file, by, keep, guarantee.symbol)
+    work = Work(
+        file=file,
+        plane=plane,
+        guarantee=guarantee,
+        method=how.get("method", "best"),
+        crowd=Crowd(by),
+        outside=how.get("outside", "refuse"),
+        missing=how.get("missing", "refuse"),
+        noise=noise,
+        progress=progress or (lambda _: None),
+    )
+    work.count()
+    with aside(target) as folder:
+        work.write(folder / target.name, kept)
+        release = work.release(target, left, digest(folder / target.name))
+        certificate_of(folder / target.name).write_text(json.dumps(release.certificate(), indent=2) + "\n")
+    work.progress(1.0)
+    return release
+
+
+def _checked_target(target: Path, file: Locations) -> Path:
+    from geoveil.geo.files import ending
+
+    if target.resolve() == file.path.resolve():
+        raise InvalidParameter("target", str(target), "another file than the source", "Both are needed.")
+    if ending(target) != ending(file.path) and not file.path.is_dir():
+        allowed = f"a file that ends in {ending(file.path)}, as the source does"
+        raise InvalidParameter("target", str(target), allowed, "Convert one of them with another tool.")
+    return target
+
+
+def _columns(file: Locations, by: Any, keep: Any, symbol: str) -> tuple[list[str], tuple[str, ...]]:
+    """The columns that go out, and those that stay behind."""
+    safe = [name for name in file.columns if name not in file.unsafe]
+    if by is not None and by not in safe:
+        remedy = "Leave it out if all rows are one person's."
+        raise InvalidParameter("by", by, f"a column of {file.path.name}, one of {safe}", remedy)
+    times = [name for name, kind in file.columns.items() if is_time(name, kind)]
+    always = [*times, *(name for name in file.structure if name in file.columns)]
+    kept, left = choose([*file.columns], times=always, by=by, keep=keep, places=file.unsafe)
+    for name in ("radius_95", symbol):
+        if file.extensible and name in kept:
+            raise InvalidParameter("keep", name, "columns without this name: released ones have it", "Rename it.")
+    return kept, left
+
+
+def read(
+    path: Any,
+    *,
+    crs: Any = None,
+    outside: str = "refuse",
+    missing: str = "refuse",
+    source_crs: Any = None,
+    x: str | None = None,
+    y: str | None = None,
+    delimiter: str | None = None,
+    decimal: str | None = None,
+    encoding: str | None = None,
+    layer: str | None = None,
+) -> Any:
+    r"""Read a file of locations.
+
+    Parameters
+    ----------
+    path : str or Path
+        CSV, GPX, GeoJSON, GeoParquet, Parquet with columns of coordinates, GeoPackage, Shapefile, or a folder of the
+        cabspotting data.
+    crs : Area from `local`, what pyproj takes as a projected system, or a region's name, optional
+        The plane to project it to, chosen from public knowledge. Without it the file's own system is kept.
+    outside : {"refuse", "clamp"}
+        With `crs`: what becomes of places outside of its area.
+    missing : {"refuse", "drop"}
+        What becomes of rows without a place.
+    source_crs, x, y, delimiter, decimal, encoding, layer
+        As in `points_file`.
+
+    Returns
+    -------
+    geopandas.GeoDataFrame
+        All of the file, places and columns. Nothing is private yet.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import geoveil as gv
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "trips.csv"
+    >>> _ = path.write_text("user,lat,lon\nann,37.78,-122.41\nbob,37.76,-122.45\n")
+    >>> trips = gv.read(path, crs=gv.local(lat=37.77, lon=-122.42, radius=50_000))
+    >>> gv.points(trips, by="user", rho=5e-5).value.columns.tolist()
+    ['user', 'geometry']
+    """
+    file = open_locations(
+        path,
+        source_crs=source_crs,
+        x=x,
+        y=y,
+        delimiter=delimiter,
+        decimal=decimal,
+        encoding=encoding,
+        layer=layer,
+    )
+    plane = None if crs is None else plane_of(file.crs, crs)
+    return _frame(file, plane, outside, missing)
+
+
+def _frame(file: Locations, plane: Plane | None, outside: str, missing: str) -> Any:
+    import geopandas
+    import pyarrow as pa
+    import shapely
+
+    safe = [name for name in file.columns if name not in file.unsafe]
+    tables, geometries = [], []
+    for batch in file.batches(safe):
+        there = batch.present
+        if dropped(there, missing, batch.name):
+            batch = batch.chosen(there)
+        if plane is not None and len(batch):
+            batch = batch.moved(plane.enter(batch.coords, outside, batch.name))
+        tables.append(batch.columns)
+        geometries.append(batch.places if batch.shaped else shapely.points(batch.places))
+    if not tables:
+        raise InvalidFile(str(file.path), 0, "at least one row", "There is nothing to read.")
+    columns = pa.concat_tables(tables).to_pandas()
+    system = file.crs if plane is None else plane.area.crs
+    name = "geometry" if "geometry" not in columns else "place"
+    places = geopandas.GeoSeries(np.concatenate(geometries), crs=system, index=columns.index, name=name)
+    return geopandas.GeoDataFrame(columns, geometry=places)
+
+
+def load(path: Any) -> Release:
+    r"""A released file and its certificate, as a release that can be smoothed, clamped, remapped and counted.
+
+    Parameters
+    ----------
+    path : str or Path
+        What `points_file` wrote; its certificate must be beside it.
+
+    Returns
+    -------
+    Release
+        Its value is a GeoDataFrame.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import geoveil as gv
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> _ = (folder / "trips.csv").write_text("user,lat,lon\nann,37.78,-122.41\nbob,37.76,-122.45\n")
+    >>> bay = gv.local(lat=37.77, lon=-122.42, radius=50_000)
+    >>> _ = gv.points_file(folder / "trips.csv", folder / "released.csv", by="user", rho=5e-5, crs=bay)
+    >>> gv.load(folder / "released.csv").guarantee
+    CGP(rho=5e-05)
+    """
+    import pandas as pd
+    import pyarrow as pa
+
+    path = Path(path)
+    beside = certificate_of(path)
+    try:
+        account = json.loads(beside.read_text())
+    except (OSError, ValueError) as problem:
+        raise InvalidFile(str(beside), str(problem), "the certificate of the file", "It must lie beside it.") from None
+    try:
+        kind: type[CGP] | type[GP] = CGP if "rho" in account else GP
+        guarantee = kind(**{kind.symbol: account[kind.symbol], "metric": account["metric"].removeprefix("dist_")})
+        area, file, by, method = Area.certified(account["area"]), account["file"], account["by"], account["method"]
+        sha256, reading = file["sha256"], file["reading"]
+    except (KeyError, TypeError) as problem:
+        remedy = "It was changed, or is of another version."
+        raise InvalidFile(str(beside), str(problem), "the certificate of a released file", remedy) from None
+    opened = open_locations(path, **reading)
+    if digest(path) != sha256:
+        remedy = "The file or its certificate was changed since the release: get both anew."
+        raise InvalidFile(str(path), "another digest", "the file that its certificate is about", remedy)
+    frame = _frame(opened, None, "refuse", "refuse")
+    for name in ("radius_95", guarantee.symbol):
+        if name in frame and reading.get("decimal"):
+            frame[name] = numbers(
+                pa.array(frame[name], pa.string()), reading["decimal"], lambda row: f"{path.name}, row {row + 1}"
+            )
+    plane = Plane(opened.crs, area)
+    places = Batch(opened, 0, 1.0, np.asarray(frame.geometry.array), None)
+    whose = None if by is None else frame[by].to_numpy()[places.rows]
+    codes, persons = (np.zeros(len(places.rows), int), None) if whose is None else pd.factorize(whose)
+    sizes = np.bincount(codes)
+    working = in_the_plane(guarantee, plane)
+    answers = {int(n): Points(int(n), 2, working, method) for n in np.unique(sizes)}
+    shared = {n: Answer(query, None, query.mechanisms) for n, query in answers.items()}
+    return Release(
+        frame,
+        answers=tuple(shared[int(n)] for n in sizes),
+        n=len(places.rows),
+        coords=plane.into(places.coords),
+        plane=plane,
+        by=None if persons is None else pd.Index(persons, name=by),
+        inexact=account["inexact"],
+        asked=guarantee,
+        missing=account["missing"],
+        id=account["id"],
+    )

@@ -1,0 +1,323 @@
+"""Locations that pass through memory in batches: counted in a first pass, released in a second."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from geoveil.api.ask import in_the_plane
+from geoveil.errors import InvalidFile
+from geoveil.geo import Plane
+from geoveil.geo.files import Batch, Locations
+from geoveil.geo.shapes import Index, dropped
+from geoveil.mechanisms import Additive, sample_people, sample_rows
+from geoveil.noise import Source
+from geoveil.privacy import Guarantee
+from geoveil.queries import Answer, Points
+from geoveil.release import Release
+
+__all__ = ["Crowd", "FileRelease", "Work"]
+
+Floats = NDArray[np.float64]
+T = TypeVar("T")
+R = TypeVar("R")
+
+#: Reading and counting take about so much of the time, writing the rest.
+_FIRST_PASS = 0.3
+_WORKERS = 2
+#: So many labels are held before they are merged.
+_LABELS = 2**22
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class FileRelease(Release):
+    """A release of points that is a file; its value is the path.
+
+    Parameters
+    ----------
+    by_column : str, optional
+        The column that says whose places they are.
+    reading : dict
+        With what the file is read.
+    digest : str
+        SHA-256 of the file.
+    moved : int
+        Points that the map of their system does not reach and that stand where it ends.
+    """
+
+    by_column: str | None = field(kw_only=True)
+    reading: dict[str, Any] = field(kw_only=True)
+    digest: str = field(kw_only=True)
+    moved: int = field(kw_only=True)
+
+    @property
+    def beyond(self) -> int:
+        return self.moved
+
+    def certificate(self) -> dict[str, Any]:
+        file = {"name": self.value.name, "sha256": self.digest, "reading": self.reading}
+        return {**super().certificate(), "by": self.by_column, "file": file}
+
+
+class Crowd:
+    """Whose points there are, and how many: what the first pass finds.
+
+    Parameters
+    ----------
+    by : str, optional
+        The column that tells; without it all are one person's.
+    """
+
+    def __init__(self, by: str | None) -> None:
+        self.by = by
+        self._parts: list[Any] = []
+        self._counts: list[Index] = []
+        self._held = 0
+
+    def add(self, labels: Any, counts: Index) -> None:
+        """Points of some persons, who may be known already: a pyarrow array of labels, and how many each has."""
+        self._parts.append(labels)
+        self._counts.append(counts)
+        self._held += len(labels)
+        if self._held > _LABELS:
+            self._merge()
+
+    def _merge(self) -> None:
+        import pyarrow as pa
+
+        if not self._parts:
+            self._parts, self._counts = [pa.array([], pa.string())], [np.zeros(0, dtype=np.int64)]
+        merged = pa.chunked_array(self._parts).combine_chunks().dictionary_encode()
+        totals = np.bincount(np.asarray(merged.indices), weights=np.concatenate(self._counts))
+        self._parts, self._counts = [merged.dictionary], [totals.astype(np.int64)]
+        self._held = 0
+
+    @cached_property
+    def persons(self) -> Any:
+        """A pyarrow array of labels, in the order in which they first appear."""
+        self._merge()
+        return self._parts[0]
+
+    @cached_property
+    def sizes(self) -> Index:
+        """How many points each person has."""
+        assert self.persons is not None
+        return self._counts[0]
+
+    @property
+    def index(self) -> Any:
+        """The persons as pandas has them."""
+        import pandas as pd
+
+        return None if self.by is None else pd.Index(self.persons.to_pandas(), name=self.by)
+
+    def labels(self, batch: Batch) -> Any:
+        """Whose each row is, as a pyarrow array; nobody's rows are refused."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        if self.by is None:
+            return pa.repeat(0, len(batch))
+        column = batch.columns[self.by].combine_chunks()
+        if pa.types.is_dictionary(column.type):
+            column = column.cast(column.type.value_type)
+        unknown = pc.is_null(column, nan_is_null=True)
+        if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+            unknown = pc.or_(unknown, pc.equal(column, ""))
+        if pc.any(unknown).as_py():
+            row = pc.index(unknown, True).as_py()
+            remedy = "Give everyone a label, or drop the row."
+            raise InvalidFile(f"{batch.name(row)}, {self.by}", None, "a label that says whose place it is", remedy)
+        return column
+
+    def whose(self, batch: Batch) -> Index:
+        """For each row the position of its person; -1 for one who was not there before."""
+        import pyarrow.compute as pc
+
+        found = pc.index_in(self.labels(batch), value_set=self.persons)
+        return np.asarray(pc.fill_null(found, -1), dtype=np.int64)
+
+
+@dataclass(kw_only=True)
+class Work:
+    """One file's way: `count` in the first pass, `write` in the second."""
+
+    file: Locations
+    plane: Plane
+    guarantee: Guarantee
+    method: str
+    crowd: Crowd
+    outside: str
+    missing: str
+    noise: Source
+    progress: Callable[[float], None]
+    left_out: int = 0
+    beyond: int = 0
+
+    def count(self) -> None:
+        """Check all places, and count whose they are: noise depends on that. Nothing is drawn yet."""
+
+        def look(batch: Batch) -> tuple[float, int, Any, Index]:
+            batch, missing = self._present(batch)
+            coded = self.crowd.labels(batch).dictionary_encode()
+            if len(batch):
+                self.plane.check(batch.coords, self.outside, batch.name)
+            counts = np.bincount(np.asarray(coded.indices)[batch.rows], minlength=len(coded.dictionary))
+            return batch.share, missing, coded.dictionary, counts
+
+        for share, missing, labels, counts in _ordered(look, self.file.batches(self._by)):
+            self.left_out += missing
+            self.crowd.add(labels, counts)
+            self.progress(_FIRST_PASS * share)
+        if not self.crowd.sizes.sum():
+            raise InvalidFile(str(self.file.path), 0, "at least one place", "There is nothing to release.")
+
+    @property
+    def _by(self) -> list[str]:
+        return [] if self.crowd.by is None else [self.crowd.by]
+
+    def _present(self, batch: Batch) -> tuple[Batch, int]:
+        there = batch.present
+        missing = dropped(there, self.missing, batch.name)
+        return (batch.chosen(there) if missing else batch), missing
+
+    @cached_property
+    def queries(self) -> list[Points]:
+        """The query of everyone with so many points, for each number of points there is."""
+        working = in_the_plane(self.guarantee, self.plane)
+        return [Points(int(n), 2, working, self.method) for n in np.unique(self.crowd.sizes)]
+
+    @cached_property
+    def which(self) -> Index:
+        """The query of each person."""
+        return np.asarray(np.unique(self.crowd.sizes, return_inverse=True)[1], dtype=np.int64)
+
+    @cached_property
+    def mechanisms(self) -> list[Additive]:
+        """The noise of each query."""
+        return [query.mechanism for query in self.queries]
+
+    @cached_property
+    def radii(self) -> Floats:
+        """What holds any one point of 95 in 100, by query, in metres on the ground."""
+        return np.array([query.error(0.05, each=True) for query in self.queries]) / self.plane.area.shrink
+
+    def write(self, path: Path, columns: list[str]) -> None:
+        """Read all again, add noise, and write."""
+        import pyarrow as pa
+
+        added = ("radius_95", self.guarantee.symbol) if self.file.extensible else ()
+        types = [*((name, self.file.columns[name]) for name in columns), *((name, pa.float64()) for name in added)]
+        apart = all(mechanism.independent for mechanism in self.mechanisms)
+        seen = np.zeros_like(self.crowd.sizes)
+
+        def parts() -> Iterator[Batch]:
+            for batch, beyond, person in self._released_apart(columns) if apart else self._released_together(columns):
+                np.add(seen, np.bincount(person[batch.rows], minlength=len(seen)), out=seen)
+                self.beyond += beyond
+                yield batch
+                self.progress(_FIRST_PASS + (1 - _FIRST_PASS) * batch.share)
+
+        self.file.write(path, parts(), pa.schema(types))
+        if (seen != self.crowd.sizes).any():
+            raise self._changed()
+
+    def _changed(self) -> InvalidFile:
+        remedy = "Try again when nobody writes to it. Nothing was released."
+        return InvalidFile(str(self.file.path), "other rows than before", "left alone while it is read", remedy)
+
+    def _entered(self, batch: Batch) -> tuple[Batch, Floats, Index]:
+        """A batch, its points in the plane, and the person of each row."""
+        batch, _ = self._present(batch)
+        coords = self.plane.enter(batch.coords, self.outside, batch.name) if len(batch) else np.empty((0, 2))
+        person = self.crowd.whose(batch)
+        if (person < 0).any():
+            raise self._changed()
+        return batch, coords, person
+
+    def _written(self, batch: Batch, coords: Floats, person: Index) -> tuple[Batch, int, Index]:
+        """A batch as it is written, of released points in the plane, and how many of these the map does not reach."""
+        import pyarrow as pa
+
+        stated = {}
+        if self.file.extensible:
+            stated["radius_95"] = pa.array(self.radii[self.which[person]])
+            stated[self.guarantee.symbol] = pa.repeat(float(self.guarantee.budget), len(batch))
+        return batch.moved(self.plane.out(coords), **stated), self.plane.beyond(coords), person
+
+    def _released_apart(self, columns: list[str]) -> Iterator[tuple[Batch, int, Index]]:
+        """Batch by batch, where noise is independent on all points."""
+
+        def release(batch: Batch) -> tuple[Batch, int, Index]:
+            batch, coords, person = self._entered(batch)
+            noisy = sample_rows(self.mechanisms, self.which[person][batch.rows], coords, self.noise)
+            return self._written(batch, noisy, person)
+
+        # A generator of numbers for experiments must be asked in order.
+        yield from _ordered(release, self.file.batches(columns), workers=_WORKERS if self.noise.exact else 1)
+
+    def _released_together(self, columns: list[str]) -> Iterator[tuple[Batch, int, Index]]:
+        """All points at once, where a person's noise must be drawn together: the points must fit into memory."""
+        parts, persons = [], []
+        for batch, coords, person in _ordered(self._entered, self.file.batches(self._by)):
+            parts.append(coords)
+            persons.append(person[batch.rows])
+        whole, person = np.concatenate(parts), np.concatenate(persons)
+        del parts, persons
+        if not np.array_equal(np.bincount(person, minlength=len(self.crowd.sizes)), self.crowd.sizes):
+            raise self._changed()
+        order = np.argsort(person, kind="stable")
+        each = [self.mechanisms[i] for i in self.which]
+        whole[order] = sample_people(each, self.crowd.sizes, whole[order], self.noise)
+        first = 0
+        for batch, _, person in _ordered(self._entered, self.file.batches(columns)):
+            end = first + len(batch.rows)
+            yield self._written(batch, whole[first:end], person)
+            first = end
+
+    def release(self, target: Path, left_out: tuple[str, ...], sha256: str) -> FileRelease:
+        """The account of what was written."""
+        answers = [Answer(query, None, query.mechanisms) for query in self.queries]
+        return FileRelease(
+            target,
+            answers=tuple(answers[i] for i in self.which),
+            n=int(self.crowd.sizes.sum()),
+            plane=self.plane,
+            by=self.crowd.index,
+            inexact=self.noise.inexact,
+            asked=self.guarantee,
+            missing=self.left_out,
+            left_out=left_out,
+            by_column=self.crowd.by,
+            reading=self.file.reading,
+            digest=sha256,
+            moved=self.beyond,
+        )
+
+
+def _by(crowd: Crowd) -> list[str]:
+    return [] if crowd.by is None else [crowd.by]
+
+
+def _ordered(work: Callable[[T], R], items: Iterable[T], workers: int = _WORKERS) -> Iterator[R]:
+    """The results of work on items, in their order, done by several threads, a few items ahead."""
+    with ThreadPoolExecutor(workers) as pool:
+        pending: deque[Future[R]] = deque()
+        try:
+            for item in items:
+                pending.append(pool.submit(work, item))
+                if len(pending) > workers:
+                    yield pending.popleft().result()
+            while pending:
+                yield pending.popleft().result()
+        finally:
+            for future in pending:
+                future.cancel()

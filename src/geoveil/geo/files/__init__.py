@@ -1,0 +1,61 @@
+"""Files of locations: CSV, GPX, GeoJSON, GeoParquet, GeoPackage, Shapefile, and the cabspotting folder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from geoveil.errors import InvalidFile, InvalidParameter
+from geoveil.geo.files.cabspotting import open_cabspotting
+from geoveil.geo.files.csv import open_csv
+from geoveil.geo.files.gdal import DRIVERS, open_gdal
+from geoveil.geo.files.gpx import open_gpx
+from geoveil.geo.files.locations import Batch, Locations
+from geoveil.geo.files.parquet import open_parquet
+
+__all__ = ["Batch", "Locations", "open_locations"]
+
+_OPEN: dict[str, Callable[..., Locations]] = {
+    **dict.fromkeys(DRIVERS, open_gdal),
+    **dict.fromkeys((".csv", ".tsv", ".csv.gz", ".tsv.gz"), open_csv),
+    **dict.fromkeys((".parquet", ".geoparquet"), open_parquet),
+    ".gpx": open_gpx,
+}
+
+
+def ending(path: Path) -> str:
+    """What tells the format of a file."""
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    return "".join(suffixes[-2:]) if suffixes[-1:] == [".gz"] else "".join(suffixes[-1:])
+
+
+def open_locations(path: Any, **reading: Any) -> Locations:
+    """Look at a file of locations; its ending tells the format.
+
+    Parameters
+    ----------
+    path : str or Path
+        Of a file, or of a folder of the cabspotting data.
+    **reading
+        What that format takes: `source_crs`; of CSV and Parquet `x`, `y`; of CSV `delimiter`, `decimal`, `encoding`;
+        of GeoPackage `layer`.
+    """
+    path = Path(path)
+    if path.is_dir():
+        opened: Callable[..., Locations] = open_cabspotting
+    else:
+        if not path.exists():
+            raise InvalidFile(str(path), "nothing", "a file that is there", f"Look in {path.resolve().parent}.")
+        if ending(path) not in _OPEN:
+            known = f"a file that ends in one of {', '.join(_OPEN)}"
+            raise InvalidFile(str(path), ending(path), known, "Convert it, or rename it if it is one of these.")
+        if path.stat().st_size == 0:
+            raise InvalidFile(str(path), "0 bytes", "a file with locations", "It is empty: was it written to its end?")
+        opened = _OPEN[ending(path)]
+    given = {name: value for name, value in reading.items() if value is not None}
+    taken = set(opened.__kwdefaults__ or {})
+    for name in sorted(set(given) - taken):
+        allowed = f"left out, as files like {path.name} have no such thing"
+        raise InvalidParameter(name, given[name], allowed, f"It takes {', '.join(sorted(taken)) or 'nothing more'}.")
+    return opened(path, **given)

@@ -1,0 +1,75 @@
+"""Files that are there as a whole, or not at all."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from geoveil.errors import InvalidFile
+
+__all__ = ["aside", "digest"]
+
+#: What belongs to a shapefile beside the file that is named.
+_SHAPEFILE = (".shx", ".dbf", ".prj", ".cpg", ".qpj", ".qix", ".sbn", ".sbx", ".shp.xml")
+
+
+@contextmanager
+def aside(target: Path) -> Iterator[Path]:
+    """A folder to write to, beside the target.
+
+    At the end all that is in it moves to where the target is, the target last; after an error nothing does.
+    """
+    parent = target.absolute().parent
+    if not parent.is_dir():
+        raise InvalidFile(str(target), str(parent), "in a folder that is there", "Make the folder first.")
+    if target.is_dir():
+        raise InvalidFile(str(target), "a folder that is there", "a new one", "Choose another name, or remove it.")
+    try:
+        folder = Path(tempfile.mkdtemp(prefix=".geoveil-", dir=parent))
+    except OSError as problem:
+        raise InvalidFile(str(target), str(problem), "in a folder that can be written to", "Choose another.") from None
+    try:
+        yield folder
+        written = sorted(folder.iterdir(), key=lambda path: path.name == target.name)
+        for path in written:
+            _settle(path)
+        if target.suffix.lower() == ".shp":
+            # What is left of an older one would belong to the new one.
+            for ending in _SHAPEFILE:
+                target.with_suffix(ending).unlink(missing_ok=True)
+        for path in written:
+            path.replace(parent / path.name)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _settle(path: Path) -> None:
+    """Have the system write it to the disk, so that a crash leaves no half of it under its last name."""
+    for file in _files(path):
+        with file.open("rb") as handle:
+            os.fsync(handle.fileno())
+
+
+def digest(path: Path) -> str:
+    """The SHA-256 of a file; of a folder's files, or those of a shapefile, of their names and digests."""
+    digests = {}
+    for file in _files(path):
+        with file.open("rb") as handle:
+            digests[file.name] = hashlib.file_digest(handle, "sha256").hexdigest()
+    if [*digests] == [path.name]:
+        return digests[path.name]
+    lines = "".join(f"{name} {found}\n" for name, found in digests.items())
+    return hashlib.sha256(lines.encode()).hexdigest()
+
+
+def _files(path: Path) -> list[Path]:
+    if path.is_dir():
+        return sorted(file for file in path.iterdir() if file.is_file())
+    if path.suffix.lower() == ".shp":
+        return [path, *(path.with_suffix(end) for end in _SHAPEFILE[:4] if path.with_suffix(end).exists())]
+    return [path]

@@ -1,0 +1,76 @@
+"""The cabspotting folder: a text file for each taxi, with latitude, longitude, whether it is occupied, and time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from geoveil.errors import InvalidFile
+from geoveil.geo.areas import GEOGRAPHIC
+from geoveil.geo.files.locations import Batch, Locations
+from geoveil.geo.files.texts import numbers
+
+__all__ = ["Cabspotting", "open_cabspotting"]
+
+_FIELDS = ["latitude", "longitude", "occupied", "time"]
+
+
+def open_cabspotting(path: Path) -> Cabspotting:
+    """Look for the files of taxis."""
+    import pyarrow as pa
+    import pyproj
+
+    taxis = sorted(path.glob("new_*.txt"))
+    if not taxis:
+        remedy = "Give a file, or a folder of new_*.txt as the cabspotting data has them."
+        raise InvalidFile(str(path), "a folder", "a file of locations", remedy)
+    columns = {"cab": pa.string(), "occupied": pa.string(), "time": pa.string()}
+    return Cabspotting(path=path, crs=pyproj.CRS(GEOGRAPHIC), columns=columns, taxis=taxis)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Cabspotting(Locations):
+    """One batch for each taxi; the column `cab` has its name."""
+
+    taxis: list[Path]
+
+    extensible = False
+
+    def batches(self, columns: Sequence[str]) -> Iterator[Batch]:
+        import pyarrow as pa
+        import pyarrow.csv as pc
+
+        first = 0
+        for count, taxi in enumerate(self.taxis, start=1):
+            try:
+                table = pc.read_csv(
+                    taxi,
+                    pc.ReadOptions(column_names=_FIELDS),
+                    pc.ParseOptions(delimiter=" "),
+                    pc.ConvertOptions(column_types=dict.fromkeys(_FIELDS, pa.string()), strings_can_be_null=False),
+                )
+            except (pa.ArrowException, OSError) as problem:
+                remedy = "Its lines are: latitude longitude occupied time."
+                raise InvalidFile(str(taxi), str(problem), "a file of the cabspotting data", remedy) from None
+
+            def name(row: int, taxi: Path = taxi) -> str:
+                return f"{taxi.name}, row {row + 1}"
+
+            places = [numbers(table[column].combine_chunks(), ".", name) for column in ("longitude", "latitude")]
+            table = table.append_column("cab", pa.repeat(taxi.stem.removeprefix("new_"), len(table)))
+            yield Batch(self, first, count / len(self.taxis), np.column_stack(places), table.select([*columns]))
+            first += len(table)
+
+    def write(self, path: Path, batches: Iterator[Batch], schema: Any) -> None:
+        path.mkdir()
+        # Batches that are left empty have no row to tell the taxi's name.
+        for taxi, batch in zip(self.taxis, batches, strict=True):
+            rows = batch.columns.to_pydict()
+            occupied = rows.get("occupied", ["nan"] * len(batch))
+            lines = zip(batch.places.tolist(), occupied, rows["time"], strict=True)
+            text = "".join(f"{lat!r} {lon!r} {busy} {time}\n" for (lon, lat), busy, time in lines)
+            (path / taxi.name).write_text(text)

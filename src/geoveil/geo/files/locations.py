@@ -1,0 +1,129 @@
+"""A file of locations, read and written in batches of rows."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from geoveil.errors import InvalidFile
+from geoveil.geo.areas import Floats
+from geoveil.geo.shapes import Index, present, vertices
+
+__all__ = ["ROWS", "Batch", "Locations"]
+
+#: In a batch, about: enough for arrays to be fast, few enough for many batches to fit into memory.
+ROWS = 2**18
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Some rows of a file.
+
+    Parameters
+    ----------
+    file : Locations
+        Where they are from.
+    first : int
+        How many rows stand before them.
+    share : float
+        How much of the file has been read with them.
+    places : array
+        (m, 2) coordinates, not numbers where there are none; or shapely geometries.
+    columns : pyarrow.Table
+        What goes with them.
+    """
+
+    file: Locations
+    first: int
+    share: float
+    places: Any
+    columns: Any
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    @property
+    def shaped(self) -> bool:
+        """Whether places are geometries."""
+        return bool(self.places.dtype == object)
+
+    def name(self, row: int) -> str:
+        """A row as errors name it."""
+        return f"{self.file.path.name}, row {self.first + row + 1}"
+
+    @property
+    def present(self) -> NDArray[np.bool_]:
+        """Which rows have a place."""
+        return present(self.places) if self.shaped else ~np.isnan(self.places).any(axis=1)
+
+    def chosen(self, rows: NDArray[np.bool_]) -> Batch:
+        """Some of its rows."""
+        return replace(self, places=self.places[rows], columns=self.columns.filter(rows))
+
+    @property
+    def coords(self) -> Floats:
+        """The points of all places."""
+        return vertices(self.places, self.name)[0] if self.shaped else np.asarray(self.places)
+
+    @property
+    def rows(self) -> Index:
+        """The row of each point."""
+        return vertices(self.places, self.name)[1] if self.shaped else np.arange(len(self))
+
+    def moved(self, coords: Floats, **columns: Any) -> Batch:
+        """The same rows with other points and further columns."""
+        import shapely
+
+        places = shapely.set_coordinates(shapely.force_2d(self.places), coords) if self.shaped else coords
+        table = self.columns
+        for name, values in columns.items():
+            table = table.append_column(name, [values])
+        return replace(self, places=places, columns=table)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Locations(ABC):
+    """A file of locations that has been opened: its columns are known, its rows are read when asked for.
+
+    Parameters
+    ----------
+    path : Path
+        Where it is.
+    crs : pyproj.CRS
+        The system of its coordinates.
+    columns : dict
+        The pyarrow types of its columns, but for the places, by their names.
+    unsafe : frozenset of str
+        Those columns that hold places themselves.
+    reading : dict
+        With what it can be read again, and what is written like it.
+    """
+
+    path: Path
+    crs: Any
+    columns: dict[str, Any]
+    unsafe: frozenset[str] = frozenset()
+    reading: dict[str, Any] = field(default_factory=dict)
+
+    #: Whether columns can be added to it.
+    extensible = True
+    #: Columns without which it cannot be written.
+    structure: ClassVar[tuple[str, ...]] = ()
+
+    @abstractmethod
+    def batches(self, columns: Sequence[str]) -> Iterator[Batch]:
+        """Its rows in their order, with some of the columns."""
+
+    @abstractmethod
+    def write(self, path: Path, batches: Iterator[Batch], schema: Any) -> None:
+        """Write a file like this one, with the columns of a pyarrow schema beside the places."""
+
+    def failed(self, problem: object, remedy: str) -> InvalidFile:
+        """The error of a file that cannot be read."""
+        return InvalidFile(str(self.path), str(problem), f"a sound {type(self).__name__} file", remedy)

@@ -1,0 +1,73 @@
+"""The places in rows of geometries: which rows have one, and the points of all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from geoveil.errors import InvalidData, InvalidParameter
+
+__all__ = ["Index", "Naming", "dropped", "has_more", "position", "present", "vertices"]
+
+Index: TypeAlias = NDArray[np.int64]
+#: How a row is called in errors, by its position.
+Naming: TypeAlias = Callable[[int], str]
+
+
+def position(row: int) -> str:
+    """A row of the caller's x."""
+    return f"x[{row}]"
+
+
+def present(geometries: Any) -> NDArray[np.bool_]:
+    """Which rows have a place: not those that are missing, empty or not a number."""
+    import shapely
+
+    there: NDArray[np.bool_] = ~(shapely.is_missing(geometries) | shapely.is_empty(geometries))
+    coords, rows = shapely.get_coordinates(geometries, return_index=True)
+    there[rows[np.isnan(coords).any(axis=1)]] = False
+    return there
+
+
+def dropped(there: NDArray[np.bool_], missing: str, name: Naming = position) -> int:
+    """How many rows have no place and are left out; refused, unless that is what the caller wants."""
+    if missing not in ("refuse", "drop"):
+        remedy = "Leave it out to be told of rows without a place."
+        raise InvalidParameter("missing", missing, "'refuse' or 'drop'", remedy)
+    count = int((~there).sum())
+    if count and missing == "refuse":
+        remedy = f'{count} of {len(there)} rows have none: mend them, or leave them out with missing="drop".'
+        raise InvalidData(name(int(there.argmin())), None, "a place that is not empty", remedy)
+    return count
+
+
+def vertices(geometries: Any, name: Naming = position) -> tuple[NDArray[np.float64], Index]:
+    """All points of Points, LineStrings and MultiPoints, without altitudes, and the row of each."""
+    import shapely
+
+    kinds = shapely.get_type_id(geometries)
+    allowed = np.isin(kinds, [0, 1, 4])  # Point, LineString, MultiPoint
+    allowed &= ~shapely.is_empty(geometries)
+    if not allowed.all():
+        first = int((~allowed).argmax())
+        raise InvalidData(
+            name(first),
+            geometries[first],
+            "a Point, LineString or MultiPoint that is not empty",
+            f"{int((~allowed).sum())} of {len(geometries)} rows are not: drop or convert them first.",
+        )
+    coords, rows = shapely.get_coordinates(geometries, return_index=True)
+    return coords, rows
+
+
+def has_more(geometries: Any) -> list[str]:
+    """What geometries hold beside places in the plane."""
+    import shapely
+
+    more = ["altitudes (Z)"] if shapely.has_z(geometries).any() else []
+    if hasattr(shapely, "has_m") and shapely.has_m(geometries).any():
+        more.append("measures (M)")
+    return more

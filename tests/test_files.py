@@ -1,0 +1,562 @@
+"""Files: what goes in comes out in the same format, with other places and nothing else that was true."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import sqlite3
+import struct
+from pathlib import Path
+from typing import Any
+
+import geopandas
+import gpxpy
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pyogrio
+import pytest
+import shapely
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+import geoveil as gv
+from geoveil.api import streaming
+from geoveil.errors import InvalidCoordinateSystem, InvalidData, InvalidFile, InvalidParameter
+from geoveil.geo.files import csv as csv_files
+from geoveil.geo.files import gdal, locations, parquet
+from tests.cabspotting import folder as cabspotting_folder
+from tests.cabspotting import requires_cabspotting
+from tests.formats import BAY, FORMATS, IN_PLANE, SECRET, degrees_of, make, people, raw_bytes
+
+EVERY_FORMAT = pytest.mark.parametrize("name", FORMATS)
+#: Noise of less than a centimetre, so that what comes out can be told to be what went in.
+FINE = 1e6
+
+
+def released(folder: Path, name: str) -> Path:
+    """Where the release of a file goes."""
+    (folder / "out").mkdir(exist_ok=True)
+    return folder / "out" / name
+
+
+@pytest.fixture
+def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files in many batches, as large ones are."""
+    for module in (locations, gdal, parquet):
+        monkeypatch.setattr(module, "ROWS", 7)
+    monkeypatch.setattr(csv_files, "_BLOCK", 400)
+    monkeypatch.setattr(streaming, "_LABELS", 5)
+
+
+@EVERY_FORMAT
+@pytest.mark.usefixtures("small_batches")
+def test_what_goes_in_comes_out(name: str, tmp_path: Path) -> None:
+    """Rows, their order, persons, times and the system stay; places move by the noise, other columns stay behind."""
+    path, told = make(name, tmp_path)
+    target = released(tmp_path, name)
+    release = gv.points_file(path, target, rho=FINE, **told)
+    reading = {"decimal": told["decimal"]} if "decimal" in told else {}
+    before, after = gv.read(path, **reading), gv.read(target, **reading)
+    assert release.value == target
+    assert after.crs == before.crs
+    assert np.abs(degrees_of(after) - degrees_of(before)).max() < 1e-6
+    assert (degrees_of(after) != degrees_of(before)).all()
+    assert after[told["by"]].tolist() == before[told["by"]].tolist()
+    assert after["time"].tolist() == before["time"].tolist()
+    added = set() if name in ("trips.gpx", "cabs") else {"radius_95", "rho"}
+    structure = {"trips.gpx": {"kind", "track", "segment"}, "cabs": {"occupied"}}.get(name, set())
+    assert set(after.columns) == {told["by"], "time", "geometry"} | added | structure
+    assert release.n == 60
+    assert len(release.by) == 3
+
+
+@EVERY_FORMAT
+def test_a_released_file_is_a_release_again(name: str, tmp_path: Path) -> None:
+    """`load` needs the released file and its certificate alone; guarantee, errors and persons are the same."""
+    path, told = make(name, tmp_path)
+    target = released(tmp_path, name)
+    release = gv.points_file(path, target, rho=5e-5, **told)
+    shutil.rmtree(path) if path.is_dir() else path.unlink()
+    loaded = gv.load(target)
+    assert loaded.guarantee == release.guarantee
+    assert loaded.id == release.id
+    assert loaded.exact
+    assert loaded.by.tolist() == release.by.tolist()
+    assert loaded.error(0.05).tolist() == release.error(0.05).tolist()
+    if "radius_95" in loaded.value:
+        each = loaded.error(0.05, each=True)
+        np.testing.assert_allclose(loaded.value["radius_95"], each[loaded.value["user"]], rtol=1e-9)
+        assert (loaded.value["rho"] == 5e-5).all()
+    inside = gv.clamp(loaded, shapely.box(-122.6, 37.6, -122.3, 37.9))
+    assert inside.value.geometry.within(shapely.box(-122.61, 37.59, -122.29, 37.91)).all()
+    times = np.arange(loaded.n) * 60.0
+    assert gv.smooth(loaded, times=times, motion="car").guarantee == release.guarantee
+
+
+@EVERY_FORMAT
+def test_nothing_true_leaks(name: str, tmp_path: Path) -> None:
+    """No true coordinate, extent, altitude or unlisted column is in any byte of what is written."""
+    truth = people()
+    path, told = make(name, tmp_path, truth)
+    # With a seed, so that no released number begins like a true one by chance.
+    gv.points_file(path, released(tmp_path, name), rho=1e-6, rng=np.random.default_rng(1), **told)
+    written = raw_bytes(tmp_path / "out")
+    inside = raw_bytes(path if path.is_dir() else tmp_path)
+    assert len(written) >= 2
+    numbers = degrees_of(truth)
+    extremes = [*numbers.min(axis=0), *numbers.max(axis=0)]
+    doubles = {struct.pack(order, v) for v in numbers.ravel() for order in ("<d", ">d")}
+    texts = {f"{v:.7f}".encode() for v in [*numbers.ravel(), *extremes]}
+    texts |= {text.replace(b".", b",") for text in texts} | {SECRET.encode(), SECRET.upper().encode()}
+    found = [word for word in doubles | texts if any(word in data for data in inside.values())]
+    assert len(found) >= 60  # the search finds what is in the source
+    for file, data in written.items():
+        for word in doubles | texts:
+            assert word not in data, (file, word)
+
+
+def test_extents_of_released_files_are_those_of_released_places(tmp_path: Path) -> None:
+    """Headers and indexes, read by other tools, hold nothing of the true extent."""
+    truth = people()
+    bounds = {}
+    for name in ("trips.gpkg", "trips.shp", "wkb.parquet", "points.parquet", "trips.geojson"):
+        path, told = make(name, tmp_path, truth)
+        target = released(tmp_path, name)
+        gv.points_file(path, target, rho=1e-6, **told)
+        bounds[name] = np.array(gv.load(target).value.total_bounds)
+    out = tmp_path / "out"
+    header = np.array(struct.unpack("<4d", (out / "trips.shp").read_bytes()[36:68]))
+    np.testing.assert_allclose(header, bounds["trips.shp"])
+    with sqlite3.connect(out / "trips.gpkg") as store:
+        extent = store.execute("SELECT min_x, min_y, max_x, max_y FROM gpkg_contents").fetchone()
+        index = store.execute("SELECT min(minx), min(miny), max(maxx), max(maxy) FROM rtree_places_geom").fetchone()
+    store.close()
+    np.testing.assert_allclose(extent, bounds["trips.gpkg"])
+    np.testing.assert_allclose(index, bounds["trips.gpkg"], rtol=1e-6)
+    for name in ("wkb.parquet", "points.parquet"):
+        metadata = pq.read_metadata(out / name)
+        account = json.loads(metadata.metadata[b"geo"])["columns"]["geometry"]
+        assert not {"bbox", "covering"} & set(account)
+        assert set(metadata.metadata) <= {b"geo", b"ARROW:schema"}
+        names = [metadata.schema.column(i).path for i in range(len(metadata.schema))]
+        assert not [n for n in names if "bbox" in n or "address" in n]
+    x = pq.read_metadata(out / "points.parquet").row_group(0).column(2).statistics
+    assert x.min == pytest.approx(bounds["points.parquet"][0])
+    assert "bbox" not in json.loads((out / "trips.geojson").read_text())
+
+
+def test_altitudes_and_measures_are_stripped(tmp_path: Path) -> None:
+    """What geometries hold beside the plane does not come out, whatever the format."""
+    frame = people()
+    frame["geometry"] = shapely.force_3d(frame.geometry.array, z=4321.125)
+    for name in ("trips.geojson", "trips.gpkg", "trips.shp", "wkb.parquet"):
+        path, told = make(name, tmp_path, frame)
+        gv.points_file(path, released(tmp_path, name), rho=1e-6, **told)
+        assert not geopandas.read_file(released(tmp_path, name)).has_z.any() if "parquet" not in name else True
+    for data in raw_bytes(tmp_path / "out").values():
+        assert struct.pack("<d", 4321.125) not in data
+        assert b"4321.125" not in data
+
+
+@pytest.mark.parametrize("name", IN_PLANE)
+@pytest.mark.parametrize("system", [32610, 2227, 4269])
+def test_files_in_other_systems_stay_in_them(name: str, system: int, tmp_path: Path) -> None:
+    """Metres of UTM, feet of California, degrees of North America."""
+    frame = people().to_crs(system)
+    path, told = make(name, tmp_path, frame)
+    release = gv.points_file(path, released(tmp_path, name), rho=FINE, **told)
+    after = geopandas.read_parquet(release.value) if "parquet" in name else geopandas.read_file(release.value)
+    assert after.crs.equals(frame.crs) or after.crs.to_epsg() == system
+    assert after.to_crs(32610).distance(people().to_crs(32610)).max() < 0.1
+    assert gv.load(release.value).n == 60
+
+
+@pytest.mark.parametrize("name", ["trips.geojson", "trips.gpkg", "wkb.parquet"])
+def test_lines_are_released_vertex_by_vertex(name: str, tmp_path: Path) -> None:
+    """A row that is a line is as many points of its person as it has vertices."""
+    places = degrees_of(people())
+    lines = [shapely.LineString(places[:20]), shapely.MultiPoint(places[20:50]), shapely.LineString(places[50:])]
+    frame = geopandas.GeoDataFrame({"user": ["a", "a", "b"], "time": ["x"] * 3}, geometry=lines, crs=4326)
+    path, told = make(name, tmp_path, frame)
+    release = gv.points_file(path, released(tmp_path, name), rho=FINE, **told)
+    assert release.n == 60
+    sizes = {label: answer.query.n for label, answer in zip(release.by, release.answers, strict=True)}
+    assert sizes == {"a": 50, "b": 10}
+    after = gv.read(release.value)
+    assert [g.geom_type for g in after.geometry] == ["LineString", "MultiPoint", "LineString"]
+    assert np.abs(shapely.get_coordinates(after.geometry.array) - places).max() < 1e-6
+    assert gv.load(release.value).n == 60
+
+
+def truth_and_noise(folder: Path, **how: Any) -> tuple[Any, Any, Any]:
+    """Persons with 1 to 400 points, and the metres of noise that a file of them got."""
+    rng = np.random.default_rng(3)
+    whose = rng.permutation(np.repeat(np.arange(40), np.concatenate([np.ones(20, int), rng.integers(2, 400, 20)])))
+    frame = people(n=len(whose)).to_crs(BAY.crs)
+    frame["user"] = whose
+    frame["address"] = "x"
+    frame.to_parquet(folder / "in.parquet")
+    release = gv.points_file(folder / "in.parquet", folder / "out.parquet", by="user", **how)
+    after = geopandas.read_parquet(folder / "out.parquet")
+    moved = shapely.get_coordinates(after.geometry.array) - shapely.get_coordinates(frame.geometry.array)
+    return whose, moved, release
+
+
+@pytest.mark.usefixtures("small_batches")
+def test_every_person_has_the_noise_of_their_own_number_of_points(tmp_path: Path) -> None:
+    """In any order over many batches: σ = √(n/(2ρ)); another σ would be noticed."""
+    whose, moved, release = truth_and_noise(tmp_path, rho=5e-5)
+    sizes = np.bincount(whose)
+    sigma = np.sqrt(sizes / (2 * 5e-5)) * BAY.stretch
+    np.testing.assert_allclose(release.scale.sort_index(), sigma, rtol=1e-6)
+    for share in (moved / sigma[whose][:, None]).T:
+        assert stats.kstest(share, "norm").pvalue > 1e-6
+        assert stats.kstest(1.25 * share, "norm").pvalue < 1e-6
+    crowded = sizes[whose] > sizes.mean()
+    ratio = np.std(moved[crowded]) / np.std(moved[~crowded])
+    assert ratio > 1.1
+
+
+@pytest.mark.usefixtures("small_batches")
+def test_noise_that_is_drawn_together_is_so_over_batches(tmp_path: Path) -> None:
+    """Under GP the longest of a person's noises is Gamma(2n, 1/ε), though the person's rows are far apart."""
+    whose, moved, _ = truth_and_noise(tmp_path, epsilon=0.01)
+    longest = np.zeros(40)
+    np.maximum.at(longest, whose, np.hypot(*moved.T))
+    shares = stats.gamma.cdf(longest * 0.01 / BAY.stretch, 2 * np.bincount(whose))
+    assert stats.kstest(shares, "uniform").pvalue > 1e-6
+    assert stats.kstest(stats.gamma.cdf(1.3 * longest * 0.01, 2 * np.bincount(whose)), "uniform").pvalue < 1e-6
+
+
+def test_a_generator_repeats_a_file(tmp_path: Path) -> None:
+    """With a numpy generator, for experiments, the same file comes out again; without one never."""
+    path, told = make("wkb.parquet", tmp_path)
+    seeded = [
+        gv.points_file(path, tmp_path / f"{i}.parquet", rho=1e-4, rng=np.random.default_rng(1), **told)
+        for i in range(2)
+    ]
+    drawn = [gv.points_file(path, tmp_path / f"e{i}.parquet", rho=1e-4, **told) for i in range(2)]
+    assert seeded[0].digest == seeded[1].digest
+    assert not seeded[0].exact
+    assert not gv.load(tmp_path / "0.parquet").exact
+    assert drawn[0].digest != drawn[1].digest
+
+
+def test_progress_is_told_from_beginning_to_end(tmp_path: Path) -> None:
+    """Shares never fall, and end at 1."""
+    path, told = make("trips.csv", tmp_path)
+    shares: list[float] = []
+    gv.points_file(path, tmp_path / "out.csv", rho=1e-4, progress=shares.append, **told)
+    assert shares == sorted(shares)
+    assert 0 <= shares[0] < 1
+    assert shares[-1] == 1
+
+
+@EVERY_FORMAT
+def test_an_interrupted_release_leaves_nothing(name: str, tmp_path: Path) -> None:
+    """Neither a half file nor one aside; what was there before stays."""
+    path, told = make(name, tmp_path)
+    target = released(tmp_path, name)
+    if not path.is_dir():
+        target.write_text("older")
+
+    def stop(share: float) -> None:
+        if share > 0.5:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        gv.points_file(path, target, rho=1e-4, progress=stop, **told)
+    assert [p.name for p in (tmp_path / "out").iterdir()] == ([] if path.is_dir() else [name])
+    assert path.is_dir() or target.read_text() == "older"
+
+
+def test_a_file_that_changes_while_it_is_read_is_refused(tmp_path: Path) -> None:
+    """More points of a person than were counted would have too little noise."""
+    path, told = make("trips.csv", tmp_path)
+    whole = path.read_text()
+
+    def grow(share: float) -> None:
+        path.write_text(whole + whole.splitlines()[-1] + "\n")
+
+    with pytest.raises(InvalidFile, match="other rows than before"):
+        gv.points_file(path, tmp_path / "out.csv", rho=1e-4, progress=grow, **told)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["trips.csv"]
+
+
+def test_rows_without_a_place_are_refused_or_dropped_and_counted(tmp_path: Path) -> None:
+    """In tables as empty fields, in geometries as nothing, an empty one or not a number."""
+    frame = people()
+    empty = [None, shapely.Point(), shapely.Point(np.nan, np.nan)]
+    frame.geometry = [*empty, *frame.geometry.iloc[3:]]
+    for name in ("trips.csv", "comma.csv", "plain.parquet", "trips.geojson", "trips.gpkg", "wkb.parquet"):
+        path = tmp_path / name
+        FORMATS[name](frame, path)
+        reading: dict[str, Any] = {"decimal": ","} if name == "comma.csv" else {}
+        told: dict[str, Any] = {"by": "user", "crs": BAY, "rho": FINE, **reading}
+        with pytest.raises(InvalidData, match=rf"^{name}, row 1 = .* 3 of 60 rows .*missing=\"drop\""):
+            gv.points_file(path, released(tmp_path, name), **told)
+        release = gv.points_file(path, released(tmp_path, name), missing="drop", **told)
+        assert (release.n, release.missing, release.certificate()["missing"]) == (57, 3, 3)
+        assert "3 rows without a place" in repr(release)
+        kept = gv.read(path, missing="drop", **reading)
+        assert gv.load(release.value).value["time"].tolist() == kept["time"].tolist()
+
+
+def test_columns_are_kept_on_purpose(tmp_path: Path) -> None:
+    """By name or all; a covering of boxes and other geometries never go out; what stays behind is named."""
+    frame = people()
+    frame["speed"] = 1.5
+    frame["home"] = geopandas.GeoSeries(frame.geometry.array, crs=4326)
+    path = tmp_path / "in.parquet"
+    frame.to_parquet(path, write_covering_bbox=True)
+    told: dict[str, Any] = {"by": "user", "crs": BAY, "rho": 1e-4}
+    columns = {}
+    for keep in (None, ["speed"], "all"):
+        release = gv.points_file(path, tmp_path / "out.parquet", keep=keep, **told)
+        columns[str(keep)] = (pq.read_schema(tmp_path / "out.parquet").names, release.left_out)
+    base = ["user", "time", "geometry", "radius_95", "rho"]
+    assert columns["None"] == (base, ("address", "speed", "home", "bbox"))
+    assert columns["['speed']"] == (
+        ["user", "time", "geometry", "speed", "radius_95", "rho"],
+        ("address", "home", "bbox"),
+    )
+    assert columns["all"][1] == ("home", "bbox")
+    for keep, match in ((["height"], "among"), (["home"], "hold no places"), (["bbox"], "hold no places")):
+        with pytest.raises(InvalidParameter, match=match):
+            gv.points_file(path, tmp_path / "out.parquet", keep=keep, **told)
+
+
+def test_gpx_keeps_its_structure_and_only_what_is_asked_for(tmp_path: Path) -> None:
+    """Waypoints, routes, tracks and segments stay; altitude, names and extensions come out on purpose alone."""
+    extension = '<extensions><d:hr xmlns:d="urn:device">61</d:hr></extensions>'
+    path = tmp_path / "in.gpx"
+    path.write_text(f"""<?xml version="1.0"?>
+<gpx version="1.1" creator="watch" xmlns="http://www.topografix.com/GPX/1/1">
+<metadata><bounds minlat="37.71" minlon="-122.44" maxlat="37.79" maxlon="-122.41"/></metadata>
+<wpt lat="37.71" lon="-122.41"><ele>17.25</ele><name>Home &amp; garden</name></wpt>
+<rte><name>Way</name><rtept lat="37.72" lon="-122.42"/><rtept lat="37.73" lon="-122.43"/></rte>
+<trk><name>Ride</name><trkseg><trkpt lat="37.74" lon="-122.44"><time>2024-01-01T08:00:00Z</time>{extension}</trkpt>
+</trkseg><trkseg><trkpt lat="37.75" lon="-122.44"><hdop>2.5</hdop></trkpt></trkseg></trk>
+<trk><trkseg><trkpt lat="37.76" lon="-122.44"/></trkseg></trk></gpx>""")
+    gv.points_file(path, tmp_path / "out.gpx", rho=FINE, crs=BAY)
+    bare = (tmp_path / "out.gpx").read_text()
+    for word in ("17.25", "Home", "Way", "Ride", ">61<", "2.5<", "bounds", "watch"):
+        assert word not in bare
+    found = gpxpy.parse(bare)
+    assert (len(found.waypoints), len(found.routes[0].points)) == (1, 2)
+    assert [[len(s.points) for s in t.segments] for t in found.tracks] == [[1, 1], [1]]
+    assert found.tracks[0].segments[1].points[0].latitude == pytest.approx(37.75, abs=1e-6)
+    assert "2024-01-01T08:00:00Z" in bare
+    gv.points_file(path, tmp_path / "all.gpx", rho=FINE, crs=BAY, keep="all")
+    kept = gpxpy.parse((tmp_path / "all.gpx").read_text())
+    assert kept.waypoints[0].name == "Home & garden"
+    assert kept.waypoints[0].elevation == 17.25
+    assert kept.tracks[0].name == "Ride"
+    assert kept.tracks[0].segments[0].points[0].extensions[0].text == "61"
+    assert kept.bounds is None
+    assert pyogrio.read_dataframe(tmp_path / "all.gpx", layer="track_points")["hdop"].tolist()[1] == 2.5
+
+
+labels = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=8)
+fields = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00\r"), max_size=12)
+
+
+@pytest.mark.parametrize("name", ["trips.csv", "comma.csv", "wkb.parquet", "trips.gpkg", "trips.geojson"])
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    rows=st.lists(st.tuples(labels, fields, st.floats(-122.8, -122.1), st.floats(37.5, 38.0)), min_size=1, max_size=12)
+)
+def test_any_label_and_any_text_goes_through(name: str, tmp_path: Path, rows: list[Any]) -> None:
+    """Quotation marks, separators, ends of lines and all letters."""
+    users, texts, lon, lat = zip(*rows, strict=True)
+    frame = geopandas.GeoDataFrame(
+        {"user": users, "time": texts}, geometry=geopandas.points_from_xy(lon, lat), crs=4326
+    )
+    folder = tmp_path / "again"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    path, told = make(name, folder, frame)
+    release = gv.points_file(path, folder / f"out-{name}", rho=FINE, **told)
+    after = gv.load(release.value).value
+    assert after["user"].tolist() == [*users]
+    assert ["" if pd.isna(t) else t for t in after["time"]] == [*texts]
+    assert np.abs(degrees_of(after) - np.column_stack([lon, lat])).max() < 1e-6
+
+
+def write(path: Path, text: str | bytes) -> Path:
+    """A file with this content."""
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return path
+
+
+GPX = '<gpx xmlns="http://www.topografix.com/GPX/1/1"><wpt lat="37.7" lon="-122.4">{}</gpx>'
+MALFORMED: dict[str, tuple[str | bytes, str]] = {
+    "text.csv": ("user,lat,lon\na,37.7,-122.4\na,north,-122.4\n", r"^text\.csv, row 2 = 'north': must be a number"),
+    "comma.csv": ('user,lat,lon\na,"37,7","-122,4"\n', r"^comma\.csv, row 1 = '-122,4'.*decimal=\",\""),
+    "swapped.csv": ("user,lat,lon\na,-122.4,37.7\n", r"^swapped\.csv, row 1 = .*swapped"),
+    "far.csv": ("user,lat,lon\na,37.7,-122.4\na,37.7,400\n", r"^far\.csv, row 2 = \[400\.0, 37\.7\].*-180 to 360"),
+    "outside.csv": ("user,lat,lon\na,37.7,-122.4\na,47.7,-122.4\n", r"^outside\.csv, row 2 = .*inside the area"),
+    "short.csv": ("user,lat,lon\na,37.7,-122.4\na,37.7\n", r"short\.csv = .*(Row #3|row).*delimiter"),
+    "nowhere.csv": ("user,east,north\na,1,2\n", r"nowhere\.csv = .*columns with coordinates.*x="),
+    "twice.csv": ("user,lat,lon,lat\na,1,2,3\n", r"twice\.csv = \['lat'\].*different names"),
+    "nobody.csv": ("user,lat,lon\na,37.7,-122.4\n,37.7,-122.4\n", r"^nobody\.csv, row 2, user = None.*label"),
+    "header.csv": ("user,lat,lon\n", r"header\.csv = .*at least one place"),
+    "empty.csv": ("", r"empty\.csv = .*It is empty"),
+    "latin.csv": ("user,lat,lon\nJosé,37.7,-122.4\n".encode("latin-1"), r"latin\.csv = .*encoding"),
+    "empty.parquet": ("", r"empty\.parquet = .*It is empty"),
+    "other.parquet": ("user,lat,lon\n", r"other\.parquet = .*no Parquet file"),
+    "broken.gpx": (GPX.format("<time>2024</tim></wpt>"), r"broken\.gpx = .*line 1, column \d+.*Mend the tag"),
+    "cut.gpx": (GPX.format("")[:-20], r"cut\.gpx = .*line 1"),
+    "text.gpx": (GPX.format("</wpt>").replace("37.7", "north"), r"^text\.gpx, row 1 = 'north'.*a number"),
+    "html.gpx": ("<html></html>", r"html\.gpx = 'html'.*outermost tag"),
+    "none.gpx": (GPX.partition("<wpt")[0] + "</gpx>", r"none\.gpx = 0.*at least one"),
+    "broken.geojson": ('{"type": "FeatureCollection", "features": [{"ty', r"broken\.geojson = .*GeoJSON"),
+    "area.geojson": (
+        '{"type": "FeatureCollection", "features": [{"type": "Feature", "properties": {"user": "a"}, "geometry": '
+        '{"type": "Polygon", "coordinates": [[[-122.4, 37.7], [-122.3, 37.7], [-122.3, 37.8], [-122.4, 37.7]]]}}]}',
+        r"^area\.geojson, row 1 = .*Point, LineString or MultiPoint",
+    ),
+    "other.gpkg": ("not a database", r"other\.gpkg = .*GPKG"),
+    "places.xyz": ("a", r"places\.xyz = '\.xyz'.*ends in one of \.geojson"),
+}
+
+
+@pytest.mark.parametrize("name", MALFORMED)
+def test_malformed_files_are_refused_by_name_row_and_remedy(name: str, tmp_path: Path) -> None:
+    """Nothing is written, and the error is one of the library's."""
+    content, message = MALFORMED[name]
+    path = write(tmp_path / name, content)
+    with pytest.raises((InvalidData, InvalidParameter)) as refused:
+        gv.points_file(path, tmp_path / f"out{path.suffix}", rho=1e-4, crs=BAY, by=None if "gpx" in name else "user")
+    assert re.search(message, str(refused.value), re.DOTALL), str(refused.value)
+    assert [p.name for p in tmp_path.iterdir()] == [name]
+
+
+@pytest.mark.parametrize("name", ["wkb.parquet", "trips.gpkg", "trips.geojson", "trips.csv.gz", "trips.shp"])
+@pytest.mark.parametrize("share", [0.3, 0.9])
+def test_files_that_are_cut_off_are_refused(name: str, share: float, tmp_path: Path) -> None:
+    """A truncated file gives an error that names it, and nothing is written."""
+    path, told = make(name, tmp_path, people(n=3000))
+    whole = path.read_bytes()
+    path.write_bytes(whole[: int(share * len(whole))])
+    before = sorted(p.name for p in tmp_path.iterdir())
+    with pytest.raises(InvalidData, match=path.stem):
+        gv.points_file(path, tmp_path / f"out-{name}", rho=1e-4, **told)
+    assert sorted(p.name for p in tmp_path.iterdir()) == before
+
+
+def test_paths_that_cannot_be_used_are_refused(tmp_path: Path) -> None:
+    """No file, a folder of other things, the source as target, a folder that is not there, another format."""
+    path, told = make("trips.csv", tmp_path)
+    how: dict[str, Any] = {"rho": 1e-4, **told}
+    with pytest.raises(InvalidFile, match="a file that is there"):
+        gv.points_file(tmp_path / "none.csv", tmp_path / "out.csv", **how)
+    with pytest.raises(InvalidFile, match=r"a file of locations.*new_"):
+        gv.points_file(tmp_path, tmp_path / "out.csv", **how)
+    with pytest.raises(InvalidParameter, match="another file than the source"):
+        gv.points_file(path, tmp_path / "." / "trips.csv", **how)
+    with pytest.raises(InvalidFile, match="Make the folder first"):
+        gv.points_file(path, tmp_path / "none" / "out.csv", **how)
+    with pytest.raises(InvalidParameter, match=r"ends in \.csv"):
+        gv.points_file(path, tmp_path / "out.gpx", **how)
+    (tmp_path / "folder.csv").mkdir()
+    with pytest.raises(InvalidFile, match="a folder that is there"):
+        gv.points_file(path, tmp_path / "folder.csv", **how)
+    wrong = {"layer": "a", "by": "nobody", "x": "easting", "decimal": "·", "missing": "maybe", "outside": "in"}
+    for option, value in wrong.items():
+        with pytest.raises(InvalidParameter, match=f"^{option} = "):
+            gv.points_file(path, tmp_path / "out.csv", **{**how, option: value})
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["folder.csv", "trips.csv"]
+
+
+def test_degrees_without_a_plane_are_refused_with_the_remedy(tmp_path: Path) -> None:
+    """The plane is never found by looking at the data."""
+    path, _ = make("trips.geojson", tmp_path)
+    with pytest.raises(InvalidCoordinateSystem, match=r"degrees are not metres.*gv\.local.*public knowledge"):
+        gv.points_file(path, tmp_path / "out.geojson", rho=1e-4, by="user")
+
+
+def test_a_file_that_does_not_know_its_system_is_told(tmp_path: Path) -> None:
+    """Coordinates in columns that are no degrees, GeoParquet without a system, a shapefile without its .prj."""
+    frame = people().to_crs(32610)
+    table = pd.DataFrame({"user": frame.user, "e": frame.geometry.x, "n": frame.geometry.y})
+    table.to_csv(tmp_path / "utm.csv", index=False)
+    with pytest.raises(InvalidParameter, match=r"^source_crs = None"):
+        gv.read(tmp_path / "utm.csv", x="e", y="n")
+    release = gv.points_file(
+        tmp_path / "utm.csv", tmp_path / "out.csv", x="e", y="n", source_crs=32610, rho=FINE, by="user"
+    )
+    assert gv.load(release.value).value.distance(frame).max() < 1
+    frame.to_file(tmp_path / "utm.shp")
+    (tmp_path / "utm.prj").unlink()
+    frame.set_crs(None, allow_override=True).to_parquet(tmp_path / "utm.parquet")
+    for name in ("utm.shp", "utm.parquet"):
+        with pytest.raises(InvalidFile, match=r"knows its coordinate system.*source_crs"):
+            gv.read(tmp_path / name)
+        target = tmp_path / f"out-{name}"
+        gv.points_file(tmp_path / name, target, source_crs=32610, rho=FINE, by="user")
+        assert gv.load(target).value.distance(frame).max() < 1
+
+
+def test_changed_files_and_certificates_are_refused(tmp_path: Path) -> None:
+    """`load` takes what was released, whole, and nothing else."""
+    path, told = make("trips.csv", tmp_path)
+    target = tmp_path / "out.csv"
+    gv.points_file(path, target, rho=1e-4, **told)
+    beside = tmp_path / "out.csv.certificate.json"
+    account = beside.read_text()
+    with pytest.raises(InvalidFile, match="the certificate of the file"):
+        gv.load(path)
+    for broken in ("{", "{}", "[]", account.replace('"rho": "0.0001"', '"sigma": "1"')):
+        beside.write_text(broken)
+        with pytest.raises(InvalidFile, match="certificate"):
+            gv.load(target)
+    beside.write_text(account)
+    target.write_text(target.read_text().replace("u1", "u2", 1))
+    with pytest.raises(InvalidFile, match="was changed since the release"):
+        gv.load(target)
+
+
+def test_read_projects_into_a_plane_that_knows_its_area(tmp_path: Path) -> None:
+    """A frame in the plane of an area needs no crs= any more, and says what it stretches."""
+    path, _ = make("trips.csv", tmp_path)
+    frame = gv.read(path, crs=BAY)
+    release = gv.points(frame, by="user", rho=1e-4)
+    assert release.certificate()["area"] == BAY.certificate()
+    assert np.abs(frame.total_bounds).max() < BAY.radius
+    assert gv.read(path).crs == 4326
+
+
+@requires_cabspotting
+def test_the_cabspotting_folder_goes_through(tmp_path: Path) -> None:
+    """Real taxis, by taxi, in their published format; all but the places, and whether taxis are occupied, stays."""
+    source = cabspotting_folder()
+    assert source is not None
+    area = gv.local(lat=37.77, lon=-122.42, radius=100_000)
+    release = gv.points_file(source, tmp_path / "out", by="cab", rho=5e-5, crs=area, outside="clamp")
+    before, after = (np.loadtxt(folder / "new_abtyff.txt") for folder in (source, tmp_path / "out"))
+    assert (before[:, 3] == after[:, 3]).all()
+    assert np.isnan(after[:, 2]).all()
+    assert not (before[:, :2] == after[:, :2]).any()
+    away = shapely.distance(*(shapely.points(t[:, 1], t[:, 0]) for t in (before, after)))
+    assert 0.05 < np.median(away) < 0.5  # 15 km
+    assert len(release.by) == len(list(source.glob("new_*.txt")))
+
+
+def test_dictionary_columns_and_other_types_go_through(tmp_path: Path) -> None:
+    """Categories, numbers, dates and nested columns of Parquet keep their types."""
+    frame = people()
+    frame["user"] = frame["user"].astype("category")
+    frame["time"] = pd.to_datetime(frame["time"])
+    frame["n"] = np.arange(60, dtype="int16")
+    frame.to_parquet(tmp_path / "in.parquet")
+    gv.points_file(tmp_path / "in.parquet", tmp_path / "out.parquet", by="user", rho=1e-4, crs=BAY, keep=["n"])
+    before, after = (pq.read_schema(tmp_path / name) for name in ("in.parquet", "out.parquet"))
+    for name in ("user", "time", "n"):
+        assert before.field(name).type == after.field(name).type
+    assert pa.types.is_dictionary(after.field("user").type)
+    assert gv.load(tmp_path / "out.parquet").n == 60
