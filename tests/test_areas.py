@@ -314,3 +314,133 @@ def test_what_is_no_plane_is_refused() -> None:
         with pytest.raises(InvalidParameter, match=next(iter(wrong))):
             gv.local(**{"lat": 37.0, "lon": -122.0, "radius": 1e4, **wrong})  # type: ignore[arg-type]
     assert gv.points(x, rho=1e-4, crs="WGS 84 / UTM zone 10N").certificate()["area"]["plane"] == "EPSG:32610"
+
+
+RADII = [1_000.0, 50_000.0, 2_000_000.0]
+
+
+@EVERYWHERE
+@pytest.mark.parametrize("radius", RADII)
+def test_moving_points_into_an_area_draws_none_apart(lat: float, lon: float, radius: float) -> None:
+    """On the plane two points are never farther apart than on the ground, times what is paid for; edge or no edge."""
+    area = gv.local(lat=lat, lon=lon, radius=radius)
+    plane = Plane(pyproj.CRS(4326), area)
+    rng = np.random.default_rng(int(radius))
+    count = 4000
+    # Around the edge, and anywhere up to a quarter of the Earth away; the other one a millimetre to 5000 km from it.
+    away = np.where(rng.random(count) < 0.5, radius * rng.uniform(0.9, 1.1, count), rng.uniform(0, 9.9e6, count))
+    start = np.full(count, lon), np.full(count, lat)
+    one = EARTH.fwd(*start, rng.uniform(0, 360, count), away)[:2]
+    other = EARTH.fwd(*one, rng.uniform(0, 360, count), 10 ** rng.uniform(-3, 6.7, count))[:2]
+    near = np.asarray(EARTH.inv(*start, *other)[2]) < 1e7
+    pair = [np.column_stack(place)[near] for place in (one, other)]
+    ground = np.asarray(EARTH.inv(*pair[0].T, *pair[1].T)[2])
+    flat = [plane.enter(place, "clamp") for place in pair]
+    assert not area.outside(np.concatenate(flat)).any()
+    apart = np.hypot(*(flat[0] - flat[1]).T)
+    assert (apart <= area.stretch * ground + 1e-7).all()
+    # Moving them a little farther in than to the edge would tear neighbours apart.
+    beyond = [np.asarray(EARTH.inv(*(part[near] for part in start), *place.T)[2]) > radius for place in pair]
+    torn = [np.where(out[:, None], 0.9999 * place, place) for out, place in zip(beyond, flat, strict=True)]
+    assert not (np.hypot(*(torn[0] - torn[1]).T) <= area.stretch * ground + 1e-7).all()
+
+
+def test_points_outside_are_moved_to_the_edge_or_refused() -> None:
+    """Those inside stay where they are; those on the other half of the Earth are refused all the same."""
+    frame = degrees([-122.42, -121.0, -122.42], [37.77, 37.77, 45.0])
+    with pytest.raises(InvalidData, match=r'2 of 3 points are not.*outside="clamp"'):
+        gv.points(frame, rho=1e4, crs=BAY)
+    release = gv.points(frame, rho=1e4, crs=BAY, outside="clamp")
+    away = np.asarray(EARTH.inv([-122.42] * 3, [37.77] * 3, release.value.geometry.x, release.value.geometry.y)[2])
+    np.testing.assert_allclose(away, [0, 50_000, 50_000], atol=0.1)
+    with pytest.raises(InvalidData, match="or near it"):
+        gv.mean(degrees([60.0], [-37.0]), rho=1e-4, crs=BAY, outside="clamp")
+    with pytest.raises(InvalidParameter, match=r"^outside = 'drop'"):
+        gv.mean(frame, rho=1e-4, crs=BAY, outside="drop")  # type: ignore[arg-type]
+    with pytest.raises(InvalidParameter, match="unless x is a frame"):
+        gv.mean(np.zeros((3, 2)), rho=1e-4, outside="clamp")
+
+
+def test_a_systems_box_takes_points_from_where_its_scale_is_known() -> None:
+    """A little beyond the zone they are moved to its edge, farther away refused."""
+    near, far = degrees([-119.9], [0.1]), degrees([-110.0], [37.0])
+    assert gv.points(near, rho=1e4, crs=32610, outside="clamp").n == 1
+    cases: list[tuple[Any, Any]] = [(near, "refuse"), (far, "refuse"), (far, "clamp")]
+    for frame, outside in cases:
+        with pytest.raises(InvalidData, match="inside the area"):
+            gv.points(frame, rho=1e4, crs=32610, outside=outside)
+
+
+@pytest.mark.parametrize(
+    ("name", "inside"),
+    [
+        ("Germany", (10.0, 51.0)),
+        ("california", (-119.0, 37.0)),
+        ("Germany - Berlin.", (13.4, 52.5)),
+        ("Iceland - onshore and offshore", (-19.0, 65.0)),
+        ("Antarctica - Ross Ice Shelf region", (-179.0, -80.0)),
+        ("Fiji - onshore east of 180° - Vanua Levu, Taveuni", (-179.9, -16.8)),
+    ],
+)
+def test_regions_are_areas_by_name(name: str, inside: tuple[float, float]) -> None:
+    """A name of PROJ's database is a public choice of an area, and its disc holds the region's bounds."""
+    area = area_of(name)
+    plane = Plane(pyproj.CRS(4326), area)
+    assert not area.outside(plane.into(np.array([inside]))).any()
+    release = gv.mean(degrees([inside[0]], [inside[1]]), rho=1e-4, crs=name)
+    assert release.certificate()["area"]["name"].casefold().startswith(area.name.casefold()[:6])
+    assert 1 <= area.stretch < 1.06
+
+
+def test_unknown_and_vast_regions_are_refused() -> None:
+    """With names that are near, or the remedy."""
+    with pytest.raises(InvalidCoordinateSystem, match=r"public knowledge.*Regions of such a name: France"):
+        area_of("France")
+    with pytest.raises(InvalidCoordinateSystem, match="within 2000 km"):
+        area_of("Japan")
+    with pytest.raises(InvalidCoordinateSystem, match="has degrees"):
+        area_of("WGS 84")
+
+
+def test_a_local_plane_is_known_by_its_name() -> None:
+    """A frame in it says all of its area, also after a file or another program has had it."""
+    for crs in (BAY.crs, pyproj.CRS(BAY.crs.to_wkt()), pyproj.CRS.from_json(BAY.crs.to_json())):
+        assert area_of(crs) == BAY
+    other = BAY.crs.to_json_dict() | {"name": "geoveil local 0.0 0.0 50000.0"}
+    with pytest.raises(InvalidCoordinateSystem, match="known area"):
+        area_of(pyproj.CRS.from_json_dict(other))
+
+
+def test_rows_without_a_place_are_refused_or_dropped() -> None:
+    """Labels, times and positions follow the rows that are left."""
+    frame = degrees([-122.42, np.nan, -122.41], [37.77, np.nan, 37.78], user=["a", None, "b"])
+    frame.loc[3] = ["c", None]
+    with pytest.raises(InvalidData, match=r'^x\[1\].*2 of 4 rows have none.*missing="drop"'):
+        gv.points(frame, by="user", rho=1e-4, crs=BAY)
+    release = gv.points(frame, by="user", rho=1e-4, crs=BAY, missing="drop")
+    assert release.value.index.tolist() == [0, 2]
+    assert (release.missing, release.n, release.by.tolist()) == (2, 2, ["a", "b"])
+    labelled = gv.mean(frame, by=["x", "y", "x", "y"], rho=1e-4, crs=BAY, missing="drop")
+    assert labelled.by.tolist() == ["x"]
+    with pytest.raises(InvalidParameter, match=r"^missing = 'skip'"):
+        gv.mean(frame, rho=1e-4, crs=BAY, missing="skip")  # type: ignore[arg-type]
+
+
+def test_columns_of_frames_are_kept_on_purpose() -> None:
+    """Geometry, person and times come back; others by name or all, never another geometry."""
+    frame = degrees([-122.42, -122.41], [37.77, 37.78], user=["a", "b"], note=["x", "y"], t=[1, 2])
+    frame["home"] = geopandas.GeoSeries(frame.geometry.array, crs=4326)
+    frame.index = ["r", "s"]
+    how: Any = {"by": "user", "rho": 1e-4, "crs": BAY}
+    release = gv.points(frame, **how)
+    assert release.value.columns.tolist() == ["user", "t", "geometry"]
+    assert release.left_out == ("note", "home")
+    assert "note, home" in repr(release)
+    assert release.value.index.tolist() == ["r", "s"]
+    assert gv.points(frame, keep=["note"], **how).value.columns.tolist() == ["user", "note", "t", "geometry"]
+    assert gv.points(frame, keep="all", **how).left_out == ("home",)
+    for keep in (["home"], ["nothing"]):
+        with pytest.raises(InvalidParameter, match=r"^keep = "):
+            gv.points(frame, keep=keep, **how)
+    with pytest.raises(InvalidParameter, match="unless x is a GeoDataFrame"):
+        gv.points(frame.geometry, keep="all", rho=1e-4, crs=BAY)

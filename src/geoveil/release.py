@@ -102,7 +102,9 @@ class Release:
     @property
     def also(self) -> Guarantee | None:
         """A guarantee of the other notion that it carries besides; for each person, the weakest."""
-        carried = [] if self.promised else [a.query.also for a in self.answers]
+        # Persons with equally many points share an answer's query.
+        distinct = {id(a.query): a.query for a in self.answers}.values()
+        carried = [] if self.promised else [query.also for query in distinct]
         most = max((g for g in carried if g is not None), key=lambda g: g.budget, default=None)
         if most is None or self.plane is None:
             return most

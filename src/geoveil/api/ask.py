@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from geoveil.errors import IncompatibleGuarantees, InvalidParameter
 from geoveil.geo import Form, Plane, enter
-from geoveil.geo.forms import FrameForm, Index
+from geoveil.geo.forms import ArrayForm, FrameForm, Index
 from geoveil.mechanisms import sample_people
-from geoveil.noise import Source, source_of, stacked
+from geoveil.noise import Source, source_of
 from geoveil.privacy import CGP, GP, Guarantee, Metric, as_metric
 from geoveil.privacy.exact import Number
 from geoveil.queries import Answer, Points, Query
@@ -129,55 +129,72 @@ def _shaped(form: Form, answer: Answer) -> Any:
     return value
 
 
+@dataclass(frozen=True)
+class _Crowd:
+    """Many persons' points: `rows` puts those of one beside each other, sizes[i] of them the i-th's."""
+
+    persons: Any
+    sizes: Index
+    rows: Index
+    queries: list[Any]
+    which: Index
+
+    @property
+    def each(self) -> list[Any]:
+        """The query of each person; those with equally many points share one."""
+        return [self.queries[i] for i in self.which]
+
+    @property
+    def answers(self) -> tuple[Answer, ...]:
+        """What was run about each person, where the values are elsewhere."""
+        shared = [Answer(getattr(query, "kept", query), None, query.mechanisms) for query in self.queries]
+        return tuple([shared[i] for i in self.which])
+
+
 def _ask_people(make: Make, form: Form, guarantee: Guarantee, source: Source, by: Any) -> Release:
     import pandas as pd
 
     codes, persons = pd.factorize(form.people(by))
-    persons = pd.Index(persons, name=by if isinstance(by, str) else "person")
     sizes = np.bincount(codes)
-    rows = np.argsort(codes, kind="stable")
+    numbers, which = np.unique(sizes, return_inverse=True)
     dimension = form.coords.shape[1]
-    # Queries of persons with equally many points are the same.
-    by_size = {int(n): make(form, int(n), dimension, guarantee) for n in np.unique(sizes)}
-    queries: list[Any] = [by_size[int(n)] for n in sizes]
-    if isinstance(queries[0], Points):
-        return _points_of_people(form, by_size, queries, sizes, rows, source, persons)
-    groups = np.split(rows, np.cumsum(sizes)[:-1])
-    if isinstance(queries[0], LipschitzQuery):
-        # Everyone's value is there before anyone's noise is drawn: a function that fails one person fails all.
-        values = [query.evaluate(form.coords[group]) for query, group in zip(queries, groups, strict=True)]
-        alone = np.ones(len(values), dtype=np.int64)
-        noisy = sample_people([query.mechanism for query in queries], alone, stacked(values), source)
-        answers = [
-            query.finish(row.reshape(value.values.shape))
-            for query, row, value in zip(queries, noisy, values, strict=True)
-        ]
-    else:
-        answers = [
-            _renamed(query.ask(form.coords[group], source), group)
-            for query, group in zip(queries, groups, strict=True)
-        ]
+    crowd = _Crowd(
+        pd.Index(persons, name=by if isinstance(by, str) else "person"),
+        sizes,
+        np.argsort(codes, kind="stable"),
+        [make(form, int(n), dimension, guarantee) for n in numbers],
+        which,
+    )
+    if isinstance(crowd.queries[0], Points):
+        return _points_of_people(form, crowd, source)
+    if isinstance(crowd.queries[0], LipschitzQuery):
+        return _values_of_people(form, crowd, source)
+    groups = np.split(crowd.rows, np.cumsum(sizes)[:-1])
+    answers = [
+        _renamed(query.ask(form.coords[group], source), group) for query, group in zip(crowd.each, groups, strict=True)
+    ]
     released = [answer.coords for answer in answers if answer.coords is not None]
     coords = np.concatenate(released) if released else None
-    return _release(form, _frame(form, answers, persons), tuple(answers), source, coords=coords, by=persons)
+    value = _frame(form, answers, crowd.persons)
+    return _release(form, value, tuple(answers), source, coords=coords, by=crowd.persons)
 
 
-def _points_of_people(
-    form: Form,
-    by_size: dict[int, Query],
-    queries: list[Any],
-    sizes: Index,
-    rows: Index,
-    source: Source,
-    persons: Any,
-) -> Release:
+def _points_of_people(form: Form, crowd: _Crowd, source: Source) -> Release:
     released = np.empty_like(form.coords)
-    mechanisms = [query.mechanism for query in queries]
-    released[rows] = sample_people(mechanisms, sizes, form.coords[rows], source)
-    shared = {n: Answer(query, None, query.mechanisms) for n, query in by_size.items()}
-    value = form.points(released)
-    answers = tuple(shared[int(n)] for n in sizes)
-    return _release(form, value, answers, source, coords=released, by=persons)
+    mechanisms = [query.mechanism for query in crowd.each]
+    released[crowd.rows] = sample_people(mechanisms, crowd.sizes, form.coords[crowd.rows], source)
+    return _release(form, form.points(released), crowd.answers, source, coords=released, by=crowd.persons)
+
+
+def _values_of_people(form: Form, crowd: _Crowd, source: Source) -> Release:
+    """Everyone's value is there before anyone's noise is drawn: a function that fails one person fails all."""
+    query = crowd.queries[0]
+    values = query.evaluate_people(form.coords[crowd.rows], crowd.sizes)
+    mechanisms = [query.mechanism for query in crowd.each]
+    alone = np.ones(len(crowd.sizes), dtype=np.int64)
+    right = query.put_right(sample_people(mechanisms, alone, values, source))
+    value = _table(form, query, right, crowd.persons)
+    return _release(form, value, crowd.answers, source, coords=query.places(right), by=crowd.persons)
 
 
 def _renamed(answer: Answer, group: Index) -> Answer:
@@ -199,12 +216,25 @@ def _frame(form: Form, answers: list[Answer], persons: Any) -> Any:
         ranks = np.tile(np.arange(1, k + 1), len(values))
         index = pd.MultiIndex.from_arrays([persons.repeat(k), ranks], names=[persons.name, "rank"])
         return pd.DataFrame({query.name: np.concatenate(values)}, index=index)
-    if query.kind in ("place", "body") and hasattr(values[0], "geom_type"):
+    if query.kind == "body" and hasattr(values[0], "geom_type"):
         return geopandas.GeoDataFrame(geometry=values, index=persons, crs=form.crs)
-    if isinstance(values[0], np.ndarray) and values[0].ndim == 1:
-        return pd.DataFrame(np.array(values), index=persons, columns=_columns(query, len(values[0])))
-    kept = object if query.kind in ("body", "position") else None  # labels stay what they are beside None
-    return pd.DataFrame({query.name: pd.Series(values, index=persons, dtype=kept)})
+    # Labels stay what they are beside None.
+    return pd.DataFrame({query.name: pd.Series(values, index=persons, dtype=object)})
+
+
+def _table(form: Form, query: LipschitzQuery, values: Any, persons: Any) -> Any:
+    """Values of persons, as rows, in a frame."""
+    import geopandas
+    import pandas as pd
+
+    if query.kind == "place" and not isinstance(form, ArrayForm):
+        import shapely
+
+        return geopandas.GeoDataFrame(geometry=shapely.points(form.out(values)), index=persons, crs=form.crs)
+    if query.size == 1 and query.kind != "place":
+        return pd.DataFrame({query.name: values[:, 0]}, index=persons)
+    shown = form.boxes(values) if query.kind == "box" else values
+    return pd.DataFrame(shown, index=persons, columns=_columns(query, query.size))
 
 
 def _columns(query: Query, size: int) -> list[str]:

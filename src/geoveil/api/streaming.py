@@ -288,7 +288,7 @@ class Work:
         answers = [Answer(query, None, query.mechanisms) for query in self.queries]
         return FileRelease(
             target,
-            answers=tuple(answers[i] for i in self.which),
+            answers=tuple([answers[i] for i in self.which]),
             n=int(self.crowd.sizes.sum()),
             plane=self.plane,
             by=self.crowd.index,

@@ -73,6 +73,10 @@ class Form(ABC):
             return ends
         return self.plane.box(ends)
 
+    def boxes(self, ends: Floats) -> Floats:
+        """Released bounds of many, a row each."""
+        return ends if self.plane is None else self.plane.boxes(ends)
+
     def body(self, vertices: Any) -> Any:
         """The convex hull of released vertices: a shapely geometry in the plane, else what there is."""
         if not isinstance(vertices, np.ndarray) or vertices.shape[1] != 2:
@@ -167,8 +171,11 @@ class FrameForm(Form):
         import shapely
 
         geometry = self._frame.geometry
-        planar = shapely.force_2d(geometry.array)
-        released = shapely.transform(planar, lambda _: self.out(coords))
+        shapes = np.asarray(geometry.array)
+        if (shapely.get_type_id(shapes) == 0).all():
+            released = shapely.points(self.out(coords))
+        else:
+            released = shapely.set_coordinates(shapely.force_2d(shapes), self.out(coords))
         series = geopandas.GeoSeries(released, index=geometry.index, crs=self.crs, name=geometry.name)
         return series if isinstance(self._frame, geopandas.GeoSeries) else series.to_frame()
 

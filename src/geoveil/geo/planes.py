@@ -234,6 +234,10 @@ class Plane:
             box[[0, 2]] = (box[[0, 2]] + 180) % 360 - 180
         return box
 
+    def boxes(self, ends: Floats) -> Floats:
+        """Released boxes, a row each."""
+        return ends / self._unit if self._transformer is None else np.array([self.box(row) for row in ends])
+
     def body(self, body: Any) -> Any:
         """A released shape in the system of one's own; in degrees, longitudes go on beyond 180 where it does."""
         import shapely

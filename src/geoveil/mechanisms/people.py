@@ -21,9 +21,15 @@ def sample_people(
     The mechanisms are of one kind and differ by their size and scale alone.
     """
     values = as_reals(rows)
-    scale = np.repeat([mechanism.scale for mechanism in mechanisms], sizes)
-    cell = np.repeat([mechanism.grid for mechanism in mechanisms], sizes)
+    # Persons with equally many points share a mechanism.
+    known = {id(mechanism): (mechanism.scale, mechanism.grid) for mechanism in _distinct(mechanisms)}
+    each = np.array([known[id(mechanism)] for mechanism in mechanisms])
+    scale, cell = (np.repeat(column, sizes) for column in each.T)
     return released(values, scale, cell, mechanisms[0].noise(source, sizes, values.values.shape[1]), source)
+
+
+def _distinct(mechanisms: Sequence[Additive]) -> list[Additive]:
+    return [*{id(mechanism): mechanism for mechanism in mechanisms}.values()]
 
 
 def sample_rows(mechanisms: Sequence[Additive], which: NDArray[np.int64], rows: Floats, source: Source) -> Floats:

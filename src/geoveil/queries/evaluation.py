@@ -36,7 +36,7 @@ REACH = 2.0**27
 #: The rounding of a double, relatively.
 _ULP = 2.0**-53
 #: Terms that are added up at once, so that rounding does not grow with the number of points.
-_PIECE = 64
+PIECE = 64
 
 
 def away(x: Floats, p: Floats, *, public: bool = False) -> Reals:
@@ -67,14 +67,14 @@ def extremes(x: Floats) -> Reals:
 def midrange(x: Floats) -> Reals:
     """The middle between the smallest and the largest of each coordinate."""
     ends = extremes(x).values
-    return Reals((ends[0] + ends[1]) / 2, 2 * _ULP * _reach(x), lambda i, bits: sum(_balls(ends[:, i])) / 2)
+    return Reals((ends[0] + ends[1]) / 2, middle_error(x), lambda i, bits: sum(_balls(ends[:, i])) / 2)
 
 
 def median(x: Floats) -> Reals:
     """The median of each coordinate."""
     middle = [(len(x) - 1) // 2, len(x) // 2]
     ends = np.partition(x, middle, axis=0)[middle]
-    return Reals((ends[0] + ends[1]) / 2, 2 * _ULP * _reach(x), lambda i, bits: sum(_balls(ends[:, i])) / 2)
+    return Reals((ends[0] + ends[1]) / 2, middle_error(x), lambda i, bits: sum(_balls(ends[:, i])) / 2)
 
 
 def mean(x: Floats) -> Reals:
@@ -83,21 +83,40 @@ def mean(x: Floats) -> Reals:
     Each coordinate is a multiple of a unit, 2^37 of which are out of reach, and a rest of at most half a unit: doubles
     add up 2^16 of the first exactly, and rounding counts for the second alone.
     """
-    reach = _reach(x)
-    unit = 2.0 ** (math.frexp(reach)[1] - 38)
+    size = unit(x)
     starts = np.arange(0, len(x), 2**16)
 
     def average(column: Floats) -> float:
-        scaled = column / unit
+        scaled = column / size
         whole = np.rint(scaled)
         scaled -= whole
         parts = np.concatenate([np.add.reduceat(whole, starts), np.add.reduceat(scaled, starts)])
-        return math.fsum(parts) * unit / len(column)
+        return math.fsum(parts) * size / len(column)
 
     def ball(i: int, bits: int) -> Ball:
         return sum(_balls(x[:, i])) / len(x)
 
-    return Reals(np.array([average(column) for column in x.T]), 8 * _ULP * reach, ball)
+    return Reals(np.array([average(column) for column in x.T]), mean_error(x), ball)
+
+
+def unit(x: Floats) -> float:
+    """A power of two, 2^37 of which are out of reach."""
+    return float(2.0 ** (math.frexp(_reach(x))[1] - 38))
+
+
+def middle_error(x: Floats) -> float:
+    """Of the middle between two coordinates."""
+    return 2 * _ULP * _reach(x)
+
+
+def mean_error(x: Floats) -> float:
+    """Of a mean's coordinates."""
+    return 8 * _ULP * _reach(x)
+
+
+def gyration_error(x: Floats) -> float:
+    """Of a root mean square distance."""
+    return math.sqrt(x.shape[1]) * (4 * PIECE * _ULP * _reach(x) + mean_error(x))
 
 
 def gyration(x: Floats) -> Reals:
@@ -107,17 +126,16 @@ def gyration(x: Floats) -> Reals:
     square, and a root of which the square is wrong by q is wrong by at most √q.
     """
     middle = mean(x)
-    starts = np.arange(0, len(x), _PIECE)
+    starts = np.arange(0, len(x), PIECE)
     squares = [np.add.reduceat((column - at) ** 2, starts) for column, at in zip(x.T, middle.values, strict=True)]
     value = math.sqrt(math.fsum(np.concatenate(squares)) / len(x))
-    error = 2 * _PIECE * _ULP * 2 * math.sqrt(x.shape[1]) * _reach(x) + math.sqrt(x.shape[1]) * middle.error
 
     def ball(_: int, bits: int) -> Ball:
         centre = [middle.ball(i, bits) for i in range(x.shape[1])]
         shifts = [ball - at for column, at in zip(x.T, centre, strict=True) for ball in _balls(column)]
         return _root(_dot(shifts, shifts) / len(x))
 
-    return Reals(np.asarray(value), error, ball)
+    return Reals(np.asarray(value), gyration_error(x), ball)
 
 
 def widest(x: Floats) -> Reals:

@@ -9,13 +9,14 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from geoveil import checks
 from geoveil.errors import InvalidData, InvalidParameter
 from geoveil.mechanisms import Additive, Lipschitz
 from geoveil.mechanisms.mechanism import Floats
-from geoveil.noise import Reals, Source, as_reals, smallest
-from geoveil.queries import evaluation
+from geoveil.noise import Ball, Reals, Source, as_reals, smallest, stacked
+from geoveil.queries import evaluation, people
 from geoveil.queries.additive import AdditiveQuery, additive
 from geoveil.queries.constants import lipschitz
 from geoveil.queries.query import Answer
@@ -43,6 +44,25 @@ class LipschitzQuery(AdditiveQuery):
     def evaluate(self, x: Floats) -> Reals:
         """The true value."""
 
+    def evaluate_people(self, x: Floats, sizes: NDArray[np.int64]) -> Reals:
+        """The true values of many persons whose rows are adjacent, as rows."""
+        ends = np.cumsum(sizes)
+        fast = self._values_of_people(x, sizes)
+        if fast is None:
+            return stacked([self.evaluate(part) for part in np.split(x, ends[:-1])])
+        values, error = fast
+        width = values[0].size
+
+        def ball(i: int, bits: int) -> Ball:
+            stop = ends[i // width]
+            return self.evaluate(x[stop - sizes[i // width] : stop]).ball(i % width, bits)
+
+        return Reals(values.reshape(len(sizes), width), error, ball)
+
+    def _values_of_people(self, x: Floats, sizes: NDArray[np.int64]) -> tuple[Floats, float] | None:
+        """The same as doubles with a bound on their error; None where there is no way but one by one."""
+        return None
+
     @property
     def size(self) -> int:
         """How many numbers the value has."""
@@ -62,11 +82,23 @@ class LipschitzQuery(AdditiveQuery):
         return self.finish(self.mechanism.sample(self.evaluate(x), source))
 
     def finish(self, noisy: Floats) -> Answer:
-        """The answer, with what is publicly known about the value put right; never farther from the truth."""
-        if self.kind == "length":
-            return Answer(self, max(float(noisy), 0.0), self.mechanisms)
-        coords = noisy[None, :] if self.kind == "place" else None
-        return Answer(self, float(noisy) if noisy.ndim == 0 else noisy, self.mechanisms, coords)
+        """The answer to one person."""
+        right = self.put_right(noisy.reshape(1, -1))
+        value = right[0].reshape(noisy.shape)
+        return Answer(self.kept, float(value) if value.ndim == 0 else value, self.mechanisms, self.places(right))
+
+    def put_right(self, noisy: Floats) -> Floats:
+        """Noisy values as rows, with what is publicly known about them put right; never farther from the truth."""
+        return np.maximum(noisy, 0.0) if self.kind == "length" else noisy
+
+    def places(self, values: Floats) -> Floats | None:
+        """The released coordinates in values that are rows."""
+        return values.reshape(-1, self.dimension) if self.kind in ("place", "box") else None
+
+    @property
+    def kept(self) -> LipschitzQuery:
+        """The query as a release keeps it."""
+        return self
 
     def error(self, beta: float, *, each: bool = False) -> float:
         """The exact 1-β quantile of the Euclidean length of the noise."""
@@ -83,6 +115,9 @@ class Mean(LipschitzQuery):
     def evaluate(self, x: Floats) -> Reals:
         return evaluation.mean(x)
 
+    def _values_of_people(self, x: Floats, sizes: NDArray[np.int64]) -> tuple[Floats, float]:
+        return people.means(x, sizes), evaluation.mean_error(x)
+
 
 @dataclass(frozen=True)
 class Center(LipschitzQuery):
@@ -93,6 +128,9 @@ class Center(LipschitzQuery):
 
     def evaluate(self, x: Floats) -> Reals:
         return evaluation.midrange(x)
+
+    def _values_of_people(self, x: Floats, sizes: NDArray[np.int64]) -> tuple[Floats, float]:
+        return people.midranges(x, sizes), evaluation.middle_error(x)
 
 
 @dataclass(frozen=True)
@@ -105,6 +143,9 @@ class Median(LipschitzQuery):
     def evaluate(self, x: Floats) -> Reals:
         return evaluation.median(x)
 
+    def _values_of_people(self, x: Floats, sizes: NDArray[np.int64]) -> tuple[Floats, float]:
+        return people.medians(x, sizes), evaluation.middle_error(x)
+
 
 @dataclass(frozen=True)
 class Bounds(LipschitzQuery):
@@ -116,10 +157,12 @@ class Bounds(LipschitzQuery):
     def evaluate(self, x: Floats) -> Reals:
         return evaluation.extremes(x).reshaped(-1)
 
-    def finish(self, noisy: Floats) -> Answer:
+    def _values_of_people(self, x: Floats, sizes: NDArray[np.int64]) -> tuple[Floats, float]:
+        return people.extremes(x, sizes), 0.0
+
+    def put_right(self, noisy: Floats) -> Floats:
         """Ends that the noise has swapped are swapped back."""
-        ends = np.sort(noisy.reshape(2, -1), axis=0)
-        return Answer(self, ends.ravel(), self.mechanisms, coords=ends)
+        return np.sort(noisy.reshape(len(noisy), 2, -1), axis=1).reshape(noisy.shape)
 
     def error(self, beta: float, *, each: bool = False) -> float:
         """The exact 1-β quantile of the largest error of an end, or of any one end's before swapping."""
@@ -146,6 +189,9 @@ class RadiusOfGyration(LipschitzQuery):
 
     def evaluate(self, x: Floats) -> Reals:
         return evaluation.gyration(x)
+
+    def _values_of_people(self, x: Floats, sizes: NDArray[np.int64]) -> tuple[Floats, float]:
+        return people.gyrations(x, sizes), evaluation.gyration_error(x)
 
 
 @dataclass(frozen=True)
@@ -215,6 +261,10 @@ class Distance(Stated):
     def evaluate(self, x: Floats) -> Reals:
         return smallest(as_reals(self.measure(x)))
 
+    def _values_of_people(self, x: Floats, sizes: NDArray[np.int64]) -> tuple[Floats, float]:
+        measured = as_reals(self.measure(x))
+        return people.nearest(measured.values, sizes), float(np.max(measured.error))
+
 
 #: Values of functions are at most this: the double next to it is less than a metre away.
 _LARGEST = 1e15
@@ -259,10 +309,10 @@ class OwnQuery(Stated):
             raise InvalidData("fn", "a value that is not", allowed, "Choose a larger unit, or mend the function.")
         return as_reals(value)
 
-    def finish(self, noisy: Floats) -> Answer:
-        """The answer, without the function: it may hold anything."""
-        forgotten = Lipschitz(_forgotten, self.own.constant, self.own.metric)
-        return super(OwnQuery, replace(self, own=forgotten)).finish(noisy)
+    @property
+    def kept(self) -> OwnQuery:
+        """The query without the function, which may hold anything."""
+        return replace(self, own=Lipschitz(_forgotten, self.own.constant, self.own.metric))
 
     @property
     def size(self) -> int:

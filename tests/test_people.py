@@ -1,0 +1,112 @@
+"""Many persons at once: what each gets is what each would get alone, without a call for each."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import geopandas
+import numpy as np
+import pytest
+from flint import ctx
+
+import geoveil as gv
+from geoveil.queries import SUMMARIES, Distance
+from geoveil.queries.evaluation import away
+from geoveil.queries.summaries import LipschitzQuery
+from tests.formats import BAY
+
+GUARANTEE = gv.CGP(rho=1e-4)
+FAST = ["bounds", "center", "mean", "median", "radius_of_gyration", "distance"]
+
+
+def query(name: str, d: int = 2) -> LipschitzQuery:
+    """A question about one person."""
+    if name == "distance":
+        return Distance(1, d, GUARANTEE, measure=partial(away, p=np.full(d, 10.0), public=True), fn_error=0.0)
+    return SUMMARIES[name](1, d, GUARANTEE)
+
+
+@pytest.mark.parametrize("name", [*FAST, "radius", "diameter"])
+@pytest.mark.parametrize("d", [1, 2, 5])
+def test_values_of_many_are_those_of_each(name: str, d: int) -> None:
+    """With the same bound on their error, also for persons with very many points."""
+    rng = np.random.default_rng(d)
+    sizes = np.array([1, 2, 3, 64, 65, 5000, 1, 70_000, 128])
+    if name in ("radius", "diameter"):
+        sizes = np.minimum(sizes, 100)
+    x = rng.normal(scale=1e4, size=(sizes.sum(), d)) + 9e7 * rng.choice([-1.0, 1.0], size=d)
+    asked = query(name, d)
+    together = asked.evaluate_people(x, sizes)
+    for i, part in enumerate(np.split(x, np.cumsum(sizes)[:-1])):
+        alone = asked.evaluate(part)
+        error = np.max(np.broadcast_to(together.error, together.values.shape)[i])
+        assert np.max(alone.error) == error
+        assert np.abs(together.values[i] - alone.values.ravel()).max() <= 2 * error
+        if len(part) <= 65:
+            with ctx.workprec(200):
+                for j in range(alone.values.size):
+                    ball = together.ball(i * alone.values.size + j, 128)
+                    assert alone.ball(j, 128).overlaps(ball)
+                    assert abs(float(ball) - together.values[i, j]) <= error + 1e-9 * 2.0**-20
+
+
+def calls(ask: Callable[[], object]) -> int:
+    """How many functions of Python are called."""
+    count = 0
+
+    def note(frame: Any, event: str, argument: Any) -> None:
+        nonlocal count
+        count += event == "call"
+
+    sys.setprofile(note)
+    try:
+        ask()
+    finally:
+        sys.setprofile(None)
+    return count
+
+
+def crowd(persons: int) -> Any:
+    """Persons with one to four points each."""
+    rng = np.random.default_rng(persons)
+    whose = rng.permutation(np.repeat(np.arange(persons), 1 + np.arange(persons) % 4))
+    places = rng.normal(scale=3000, size=(len(whose), 2)) + np.array([551_000, 4_180_000])
+    return geopandas.GeoDataFrame({"user": whose}, geometry=geopandas.points_from_xy(*places.T), crs=32610)
+
+
+@pytest.mark.parametrize("name", ["points", *FAST])
+def test_no_function_is_called_for_each_person(name: str) -> None:
+    """Ten thousand persons more take a few calls more; the median of each alone is not answered so."""
+
+    def ask(frame: Any) -> Any:
+        more = ((551_000, 4_180_000),) if name == "distance" else ()
+        return getattr(gv, name)(frame, *more, by="user", rho=1e-4)
+
+    few, many = crowd(400), crowd(10_400)
+    ask(few)  # imports
+    assert calls(lambda: ask(many)) - calls(lambda: ask(few)) < 2000
+    assert len(ask(many).by) == 10_400
+    assert calls(lambda: gv.radius(crowd(400), by="user", rho=1e-4)) > 400  # what the count would notice
+
+
+def test_no_function_is_called_for_each_person_of_a_file(tmp_path: Path) -> None:
+    """The same from file to file."""
+    counts = []
+    for persons in (400, 400, 10_400):
+        crowd(persons).to_parquet(tmp_path / "in.parquet")
+        ask = partial(gv.points_file, tmp_path / "in.parquet", tmp_path / "out.parquet", by="user", rho=1e-4)
+        counts.append(calls(lambda ask=ask: ask(crs=BAY)))  # type: ignore[misc]
+    assert counts[2] - counts[1] < 2000
+
+
+def test_persons_may_have_one_point_or_many() -> None:
+    """Each has the noise of their own number of points."""
+    frame = crowd(8)
+    release = gv.points(frame, by="user", rho=5e-5)
+    sizes = frame.user.value_counts()
+    for person, scale in release.scale.items():
+        assert scale == pytest.approx(100 * np.sqrt(sizes[person]), rel=0.002)
