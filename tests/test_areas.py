@@ -328,7 +328,8 @@ def test_moving_points_into_an_area_draws_none_apart(lat: float, lon: float, rad
     rng = np.random.default_rng(int(radius))
     count = 4000
     # Around the edge, and anywhere up to a quarter of the Earth away; the other one a millimetre to 5000 km from it.
-    away = np.where(rng.random(count) < 0.5, radius * rng.uniform(0.9, 1.1, count), rng.uniform(0, 9.9e6, count))
+    edge = radius * (1 + rng.choice([-1, 1], count) * 10 ** rng.uniform(-7, -1, count))
+    away = np.where(rng.random(count) < 0.5, edge, rng.uniform(0, 9.9e6, count))
     start = np.full(count, lon), np.full(count, lat)
     one = EARTH.fwd(*start, rng.uniform(0, 360, count), away)[:2]
     other = EARTH.fwd(*one, rng.uniform(0, 360, count), 10 ** rng.uniform(-3, 6.7, count))[:2]
@@ -340,7 +341,8 @@ def test_moving_points_into_an_area_draws_none_apart(lat: float, lon: float, rad
     apart = np.hypot(*(flat[0] - flat[1]).T)
     assert (apart <= area.stretch * ground + 1e-7).all()
     # Moving them a little farther in than to the edge would tear neighbours apart.
-    beyond = [np.asarray(EARTH.inv(*(part[near] for part in start), *place.T)[2]) > radius for place in pair]
+    middle = start[0][near], start[1][near]
+    beyond = [np.asarray(EARTH.inv(middle[0], middle[1], place[:, 0], place[:, 1])[2]) > radius for place in pair]
     torn = [np.where(out[:, None], 0.9999 * place, place) for out, place in zip(beyond, flat, strict=True)]
     assert not (np.hypot(*(torn[0] - torn[1]).T) <= area.stretch * ground + 1e-7).all()
 
