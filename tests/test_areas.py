@@ -446,3 +446,78 @@ def test_columns_of_frames_are_kept_on_purpose() -> None:
             gv.points(frame, keep=keep, **how)
     with pytest.raises(InvalidParameter, match="unless x is a GeoDataFrame"):
         gv.points(frame.geometry, keep="all", rho=1e-4, crs=BAY)
+
+
+FOLDED: list[tuple[Any, tuple[float, float], tuple[float, float]]] = [
+    # Places that PROJ draws onto the area though they are far away, each with a neighbour 10 m away.
+    (BAY, (-31.38841017540646, 3.6524593748421212), (-31.38834652649951, 3.6525233208128505)),
+    (2056, (-172.55955759744904, -48.10571538366997), (-172.55944369596315, -48.105763011686435)),
+    (27200, (155.27403, 29.71676), (155.27413, 29.71676)),
+    (8441, (-80.728, -24.378), (-80.7281, -24.378)),
+]
+
+
+@pytest.mark.parametrize(("crs", "one", "other"), FOLDED, ids=["local", "2056", "27200", "8441"])
+def test_places_that_a_map_folds_onto_the_area_are_outside(
+    crs: Any, one: tuple[float, float], other: tuple[float, float]
+) -> None:
+    """Where a map draws several places onto one, neighbours may be kilometres apart on it."""
+    area = area_of(crs)
+    flat = Plane(pyproj.CRS(4326), area).into(np.array([one, other]))
+    assert not area.outside(flat).any()  # so the plane alone would let them in
+    for place in (one, other):
+        with pytest.raises(InvalidData, match="inside the area"):
+            gv.points(degrees([place[0]], [place[1]]), rho=1.0, crs=crs)
+        if isinstance(crs, int):
+            with pytest.raises(InvalidData, match="inside the area"):
+                gv.points(degrees([place[0]], [place[1]]), rho=1.0, crs=crs, outside="clamp")
+    projected = degrees([one[0]], [one[1]]).to_crs("+proj=cea")
+    with pytest.raises(InvalidData, match="inside the area"):
+        gv.points(projected, rho=1.0, crs=crs)
+
+
+@pytest.mark.parametrize("crs", [32610, 32733, 25832, 3006, 2154, 27700])
+def test_the_longest_ways_of_a_box_are_paid_for(crs: int) -> None:
+    """Between points on the edges of a box, and a little beyond, where shortest ways on the ground leave the box."""
+    area = area_of(crs)
+    plane = Plane(pyproj.CRS(4326), area)
+    rng = np.random.default_rng(crs)
+    middle, half = area.middle, (np.array(area.high) - np.array(area.low)) / 2 * 1.049
+    square = rng.uniform(-1, 1, size=(4000, 2))
+    square[np.arange(4000), rng.integers(2, size=4000)] = rng.choice([-1.0, 1.0], size=4000)
+    places = plane.out(middle + square * half / 1.05)
+    one, other = places[:2000], places[2000:]
+    ground = np.asarray(EARTH.inv(*one.T, *other.T)[2])
+    flat = [plane.enter(place, "clamp") for place in (one, other)]
+    assert (np.hypot(*(flat[0] - flat[1]).T) <= area.stretch * ground + 1e-6).all()
+
+
+def test_a_pair_beyond_the_edges_of_a_zone() -> None:
+    """A way along a whole zone bulges by a hundred kilometres."""
+    pair = np.array([[-126.1502, 0.8927], [-147.611, 82.4433]])
+    flat = Plane(pyproj.CRS(4326), area_of(32610)).enter(pair, "clamp")
+    ground = EARTH.inv(*pair[0], *pair[1])[2]
+    assert np.hypot(*(flat[0] - flat[1])) <= area_of(32610).stretch * ground
+
+
+@pytest.mark.parametrize("name", ["geoveil local a b c", "geoveil local 37.77 -122.42", "geoveil local 0 0 1e9 m"])
+def test_names_that_only_look_like_areas_are_refused(name: str) -> None:
+    """With the error of any system whose area is not known."""
+    with pytest.raises(InvalidCoordinateSystem, match="known area"):
+        area_of(pyproj.CRS.from_json_dict(BAY.crs.to_json_dict() | {"name": name}))
+
+
+def test_systems_that_proj_cannot_measure_are_refused() -> None:
+    """Not with an error of PROJ's."""
+    for code in (3145, 32600):
+        with pytest.raises(InvalidCoordinateSystem):
+            area_of(code)
+
+
+def test_a_release_says_that_points_were_moved_before() -> None:
+    """Its errors are from there."""
+    frame = degrees([-122.42, -110.0], [37.77, 37.7])
+    release = gv.points(frame, rho=1e-4, crs=BAY, outside="clamp")
+    assert release.certificate()["outside"] == "clamp"
+    assert "moved to its edge" in repr(release)
+    assert gv.points(frame[:1], rho=1e-4, crs=BAY).certificate()["outside"] == "refuse"

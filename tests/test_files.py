@@ -133,7 +133,7 @@ def test_extents_of_released_files_are_those_of_released_places(tmp_path: Path) 
     np.testing.assert_allclose(header, bounds["trips.shp"])
     with sqlite3.connect(out / "trips.gpkg") as store:
         extent = store.execute("SELECT min_x, min_y, max_x, max_y FROM gpkg_contents").fetchone()
-        index = store.execute("SELECT min(minx), min(miny), max(maxx), max(maxy) FROM rtree_places_geom").fetchone()
+        index = store.execute("SELECT min(minx), min(miny), max(maxx), max(maxy) FROM rtree_trips_geom").fetchone()
     store.close()
     np.testing.assert_allclose(extent, bounds["trips.gpkg"])
     np.testing.assert_allclose(index, bounds["trips.gpkg"], rtol=1e-6)
@@ -385,6 +385,200 @@ def test_any_label_and_any_text_goes_through(name: str, tmp_path: Path, rows: li
     assert after["user"].tolist() == [*users]
     assert ["" if pd.isna(t) else t for t in after["time"]] == [*texts]
     assert np.abs(degrees_of(after) - np.column_stack([lon, lat])).max() < 1e-6
+
+
+def test_people_are_told_apart_as_people_would(tmp_path: Path) -> None:
+    """Zeros of either sign are one label; labels that differ by spaces or composition alone are refused."""
+    lonely: dict[str, Any] = {"lon": [-122.4] * 4, "lat": [37.7] * 4}
+    pq.write_table(pa.table({"user": [0.0, -0.0, 0.0, 1.0], **lonely}), tmp_path / "zero.parquet")
+    release = gv.points_file(tmp_path / "zero.parquet", tmp_path / "o.parquet", by="user", rho=5e-5, crs=BAY)
+    assert [answer.query.n for answer in release.answers] == [3, 1]
+    assert gv.load(release.value).scale.tolist() == release.scale.tolist()
+    for labels in (["ann", "ann ", "bob", "b"], ["Jos\u00e9", "Jose\u0301", "a", "b"]):
+        frame = geopandas.GeoDataFrame({"user": labels}, geometry=people(4).geometry.array, crs=4326)
+        frame.to_parquet(tmp_path / "in.parquet")
+        with pytest.raises(InvalidData, match=r"^user = .*differ by more than spaces"):
+            gv.points_file(tmp_path / "in.parquet", tmp_path / "out.parquet", by="user", rho=1e-4, crs=BAY)
+        with pytest.raises(InvalidData, match=r"^user = .*differ by more than spaces"):
+            gv.mean(frame, by="user", rho=1e-4, crs=BAY)
+
+
+@pytest.mark.parametrize("name", ["wkb.parquet", "plain.parquet", "trips.gpkg", "trips.geojson", "trips.shp"])
+def test_rows_of_nobody_are_refused(name: str, tmp_path: Path) -> None:
+    """A missing label is not a person."""
+    frame = people(5)
+    frame.loc[3, "user"] = None
+    path, told = make(name, tmp_path, frame)
+    with pytest.raises(InvalidFile, match=rf"^{name}, row 4, user = None"):
+        gv.points_file(path, released(tmp_path, name), rho=1e-4, **told)
+
+
+def test_labels_of_odd_types(tmp_path: Path) -> None:
+    """Views of texts are texts; lists and binaries are no labels."""
+    places: dict[str, Any] = {"lon": [-122.4] * 2, "lat": [37.7] * 2}
+    pq.write_table(pa.table({"user": pa.array(["a", "b"], pa.string_view()), **places}), tmp_path / "view.parquet")
+    assert gv.points_file(tmp_path / "view.parquet", tmp_path / "o.parquet", by="user", rho=1e-4, crs=BAY).n == 2
+    for name, odd in {"list": [[1], [2]], "binary": [b"a", b"b"]}.items():
+        pq.write_table(pa.table({"user": odd, **places}), tmp_path / f"{name}.parquet")
+        with pytest.raises(InvalidParameter, match=r"^by = 'user'"):
+            gv.points_file(tmp_path / f"{name}.parquet", tmp_path / "o.parquet", by="user", rho=1e-4, crs=BAY)
+
+
+def test_what_lies_beside_an_older_target_goes(tmp_path: Path) -> None:
+    """A journal that SQLite would play back into the new file, and other programs' indexes of the old one."""
+    path, told = make("trips.gpkg", tmp_path)
+    shutil.copy(path, tmp_path / "out.gpkg")
+    (tmp_path / "out.gpkg-wal").write_bytes(b"old")
+    gv.points_file(path, tmp_path / "out.gpkg", rho=1e-4, **told)
+    assert not list(tmp_path.glob("out.gpkg-*"))
+    path, told = make("trips.shp", tmp_path)
+    for ending in (".sbn", ".qmd", ".shp.xml"):
+        (tmp_path / f"out{ending}").write_bytes(b"old")
+    gv.points_file(path, tmp_path / "out.shp", rho=1e-4, **told)
+    found = {p.name for p in tmp_path.glob("out.*")}
+    assert not {"out.sbn", "out.qmd", "out.shp.xml"} & found
+    assert {"out.shp", "out.shx", "out.dbf", "out.prj"} <= found
+
+
+def test_values_of_dropped_rows_and_remarks_stay_behind(tmp_path: Path) -> None:
+    """Categories, metadata of columns and of coordinate systems, names of layers, and binaries that may be places."""
+    frame = people(6)
+    frame["user"] = pd.Categorical(frame["user"], categories=[*sorted(set(frame["user"])), SECRET])
+    frame["kind"] = pd.Categorical(["x", SECRET, *"xxxx"])
+    frame.loc[1, "geometry"] = None
+    frame["blob"] = shapely.to_wkb(people(6).geometry.array)
+    frame.drop(columns="address").to_parquet(tmp_path / "in.parquet", compression=None)
+    table = pq.read_table(tmp_path / "in.parquet")
+    account = json.loads(table.schema.metadata[b"geo"])
+    account["columns"]["geometry"] |= {"orientation": SECRET, "epoch": [37.7], "note": SECRET}
+    account["columns"]["geometry"]["crs"]["remarks"] = SECRET
+    nested = pa.struct([pa.field("k", pa.int64(), metadata={"note": SECRET})])
+    table = table.append_column("nested", pa.array([{"k": 1}] * 6, nested))
+    pq.write_table(
+        table.replace_schema_metadata({"geo": json.dumps(account)}), tmp_path / "in.parquet", compression="none"
+    )
+    how: dict[str, Any] = {"by": "user", "rho": 1e-4, "crs": BAY, "missing": "drop"}
+    release = gv.points_file(tmp_path / "in.parquet", tmp_path / "out.parquet", keep="all", **how)
+    assert release.left_out == ("blob",)
+    assert SECRET.encode() not in (tmp_path / "out.parquet").read_bytes()
+    kept = gv.points(frame, keep="all", **how).value
+    assert SECRET not in [*kept["kind"].cat.categories, *kept["user"].cat.categories]
+    path, told = make("trips.geojson", tmp_path)
+    secret = path.rename(tmp_path / f"{SECRET}.geojson")
+    gv.points_file(secret, tmp_path / "out.geojson", rho=1e-4, **told)
+    assert SECRET not in (tmp_path / "out.geojson").read_text()
+
+
+def test_times_stay_the_texts_they_are(tmp_path: Path) -> None:
+    """With zones, with fractions, or in a manner of one's own."""
+    times = [
+        "2024-01-01T00:00:00+02:00",
+        "2024-01-01T00:00:00.123456Z",
+        "2024/01/01 00:00:00",
+        "2024-01-01T00:00Z",
+        "",
+    ]
+    frame = people(5)
+    frame["time"] = times
+    for name in ("trips.geojson", "trips.csv", "plain.parquet", "trips.gpkg"):
+        path, told = make(name, tmp_path, frame)
+        gv.points_file(path, released(tmp_path, name), rho=1e-4, **told)
+    out = tmp_path / "out"
+    features = json.loads((out / "trips.geojson").read_text())["features"]
+    assert [feature["properties"]["time"] for feature in features] == times
+    assert pd.read_csv(out / "trips.csv", keep_default_na=False)["time"].tolist() == times
+    frame["time"] = pd.to_datetime(["2024-05-01 12:00"] * 5).tz_localize("Europe/Berlin")
+    path.unlink()
+    path, told = make("trips.gpkg", tmp_path, frame)
+    gv.points_file(path, tmp_path / "zoned.gpkg", rho=1e-4, **told)
+    with sqlite3.connect(tmp_path / "zoned.gpkg") as store:
+        assert {t for (t,) in store.execute("SELECT time FROM zoned")} == {"2024-05-01T12:00:00+02:00"}
+    store.close()
+    assert (gv.read(tmp_path / "zoned.gpkg")["time"] == frame["time"]).all()
+
+
+def test_tables_of_all_kinds(tmp_path: Path) -> None:
+    """Marks at the beginning, two-byte encodings, blank lines, wide headers, letters at the edge of a block."""
+    rows = "ann,37.78,-122.41\nbob,37.76,-122.45\n"
+    wide = ",".join(f"a rather long name of a column, number {i}".replace(",", "") for i in range(3000))
+    texts: dict[str, tuple[bytes, dict[str, Any]]] = {
+        "mark.csv": (("\ufeffuser,lat,lon\n" + rows).encode(), {}),
+        "named.csv": (("\ufeffuser,lat,lon\n" + rows).encode(), {"encoding": "utf8"}),
+        "two.csv": (("user,lat,lon\n" + rows).encode("utf-16"), {"encoding": "utf-16"}),
+        "blank.csv": (("\r\n\r\nuser,lat,lon\r\n" + rows).encode(), {}),
+        "wide.csv": ((f"user,{wide},lat,lon\n" + "ann" + "," * 3001 + "37.7,-122.4\n").encode(), {}),
+        "accents.csv": (("user,lat,lon\nx" + ("é" * 7 + ",37.78,-122.41\n") * 8000).encode(), {}),
+        "quoted.csv": (('user,lat,lon,"a\nb"\n' + rows.replace("\n", ",1\n")).encode(), {}),
+        "CAPITALS.CSV": (("USER,LAT,LON\n" + rows).encode(), {"by": "USER"}),
+    }
+    for name, (content, more) in texts.items():
+        path = write(tmp_path / name, content)
+        target = tmp_path / f"out-{name}"
+        release = gv.points_file(path, target, **{"by": "user", "rho": 1e-4, "crs": BAY, **more})
+        assert gv.load(target).by.tolist() == release.by.tolist()
+        assert target.read_bytes().count("\ufeff".encode(more.get("encoding", "utf-8").replace("16", "16-le"))) <= 1
+
+
+def test_errors_name_the_row_of_the_file(tmp_path: Path) -> None:
+    """Also after rows that were dropped, and for a vertex of a line."""
+    path = write(tmp_path / "in.csv", "user,lat,lon\na,,\na,37.7,-122.4\na,10,10\n")
+    with pytest.raises(InvalidData, match=r"^in\.csv, row 3 ="):
+        gv.points_file(path, tmp_path / "out.csv", by="user", rho=1e-4, crs=BAY, missing="drop")
+    lines = [shapely.LineString([(-122.4, 37.7)] * 3), shapely.LineString([(-122.4, 37.7), (0, 0)])]
+    geopandas.GeoDataFrame(geometry=lines, crs=4326).to_parquet(tmp_path / "lines.parquet")
+    with pytest.raises(InvalidData, match=r"^lines\.parquet, row 2 ="):
+        gv.points_file(tmp_path / "lines.parquet", tmp_path / "out.parquet", rho=1e-4, crs=BAY)
+    pq.write_table(pa.table({"lon": ["-122.4", "-122.4x"], "lat": ["37.7"] * 2}), tmp_path / "text.parquet")
+    with pytest.raises(InvalidFile, match=r"^text\.parquet, row 2 = '-122\.4x'"):
+        gv.points_file(tmp_path / "text.parquet", tmp_path / "out.parquet", rho=1e-4, crs=BAY)
+
+
+def test_a_column_called_geometry_stays(tmp_path: Path) -> None:
+    """The places are called otherwise then."""
+    path = write(tmp_path / "in.csv", "user,lat,lon,geometry\na,37.7,-122.4,round\n")
+    frame = gv.read(path)
+    assert (frame["geometry"][0], frame.geometry.name) == ("round", "place")
+
+
+def test_texts_that_a_shapefile_would_cut_are_refused(tmp_path: Path) -> None:
+    """Two labels that become one would be one person."""
+    frame = people(2)
+    frame["user"] = ["é" * 120 + "1", "é" * 120 + "2"]
+    frame.to_file(tmp_path / "in.shp", encoding="ISO-8859-1")
+    assert gv.points_file(tmp_path / "in.shp", tmp_path / "ok.shp", by="user", rho=1e-4, crs=BAY).n == 2
+    frame["user"] = ["é" * 200 + "1", "é" * 200 + "2"]
+    frame.to_file(tmp_path / "in.shp", encoding="ISO-8859-1")
+    with pytest.raises(InvalidFile, match=r"in\.shp, row 1, user = .*at most 254 bytes"):
+        gv.points_file(tmp_path / "in.shp", tmp_path / "out.shp", by="user", rho=1e-4, crs=BAY)
+
+
+def test_gpx_of_all_kinds(tmp_path: Path) -> None:
+    """Foreign tags, points without a segment, links, older versions and odd names of spaces."""
+    path = write(
+        tmp_path / "in.gpx",
+        '<gpx version="1.0" xmlns="urn:a?b=1&amp;c=2" xmlns:z="urn:z"><trk><trkpt lat="37.7" lon="-122.4"/>'
+        '<trkseg><trkpt lat="37.7" lon="-122.4"><time>2024-01-01T00:00:00Z</time><z:time>home</z:time>'
+        f'<link href="x"><text>{SECRET}</text></link><speed>3.5</speed></trkpt></trkseg></trk></gpx>',
+    )
+    release = gv.points_file(path, tmp_path / "out.gpx", rho=1e-4, crs=BAY)
+    text = (tmp_path / "out.gpx").read_text()
+    assert release.n == 2
+    assert {"link", "speed"} <= set(release.left_out)
+    assert "<time>2024-01-01T00:00:00Z</time>" in text
+    assert "home" not in text
+    assert gv.load(tmp_path / "out.gpx").n == 2
+    gv.points_file(path, tmp_path / "kept.gpx", rho=1e-4, crs=BAY, keep="all")
+    assert f'<link href="x"><text>{SECRET}</text></link>' in (tmp_path / "kept.gpx").read_text()
+
+
+def test_files_that_say_another_system_are_not_overruled(tmp_path: Path) -> None:
+    """A system is stated where the file states none."""
+    for name in ("trips.gpkg", "wkb.parquet"):
+        path, told = make(name, tmp_path)
+        for system in (32610, "EPSG:999999"):
+            with pytest.raises(InvalidParameter, match=r"^source_crs = "):
+                gv.points_file(path, released(tmp_path, name), rho=1e-4, source_crs=system, **told)
+        assert gv.points_file(path, released(tmp_path, name), rho=1e-4, source_crs=4326, **told).n == 60
 
 
 def write(path: Path, text: str | bytes) -> Path:

@@ -109,4 +109,4 @@ def test_persons_may_have_one_point_or_many() -> None:
     release = gv.points(frame, by="user", rho=5e-5)
     sizes = frame.user.value_counts()
     for person, scale in release.scale.items():
-        assert scale == pytest.approx(100 * np.sqrt(sizes[person]), rel=0.002)
+        assert 1 <= scale / (100 * np.sqrt(sizes[person])) < 1.01

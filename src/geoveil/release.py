@@ -54,6 +54,8 @@ class Release:
         The root mean square error to expect, in metres, if what was assumed in processing holds.
     missing : int
         Rows of the input that had no place and were left out.
+    clamped : bool
+        Whether points outside of the area were moved to its edge before they were looked at; errors are from there.
     left_out : tuple of str
         Columns of the input that stayed behind.
     """
@@ -71,6 +73,7 @@ class Release:
     promised: Guarantee | None = field(kw_only=True, default=None)
     expected: float | None = field(kw_only=True, default=None)
     missing: int = field(kw_only=True, default=0)
+    clamped: bool = field(kw_only=True, default=False)
     left_out: tuple[Any, ...] = field(kw_only=True, default=())
     id: str = field(kw_only=True, default_factory=lambda: uuid4().hex)
 
@@ -210,6 +213,7 @@ class Release:
             "n": self.n,
             "persons": 1 if self.by is None else len(self.by),
             "missing": self.missing,
+            "outside": "clamp" if self.clamped else "refuse",
             "crs": None if self.crs is None else self.crs.to_string(),
             "area": None if self.plane is None else self.plane.area.certificate(),
             "beyond_the_map": self.beyond,
@@ -248,6 +252,8 @@ class Release:
         ]
         if self.left_out:
             lines.append(f"  left out   {', '.join(map(str, self.left_out))} (keep= lets columns out)")
+        if self.clamped:
+            lines.append("  outside    points outside of the area were moved to its edge; errors are from there")
         if self.missing:
             lines.append(f"  missing    {_counted(self.missing, 'row')} without a place, left out")
         return "\n".join(lines)

@@ -10,6 +10,7 @@ import numpy as np
 
 from geoveil.errors import IncompatibleGuarantees, InvalidParameter
 from geoveil.geo import Form, Plane, enter
+from geoveil.geo.columns import distinct
 from geoveil.geo.forms import ArrayForm, FrameForm, Index
 from geoveil.mechanisms import sample_people
 from geoveil.noise import Source, source_of
@@ -104,6 +105,7 @@ def _release(form: Form, value: Any, answers: tuple[Answer, ...], source: Source
         plane=form.plane,
         inexact=inexact,
         missing=form.missing,
+        clamped=form.clamped,
         **more,
     )
 
@@ -153,8 +155,11 @@ class _Crowd:
 
 def _ask_people(make: Make, form: Form, guarantee: Guarantee, source: Source, by: Any) -> Release:
     import pandas as pd
+    import pyarrow as pa
 
     codes, persons = pd.factorize(form.people(by))
+    if pd.api.types.is_string_dtype(persons):
+        distinct(pa.array(persons, pa.string()), by if isinstance(by, str) else "by", "x")
     sizes = np.bincount(codes)
     numbers, which = np.unique(sizes, return_inverse=True)
     dimension = form.coords.shape[1]

@@ -17,7 +17,7 @@ from geoveil.errors import InvalidFile, InvalidParameter
 from geoveil.geo import Plane
 from geoveil.geo.areas import Area
 from geoveil.geo.columns import choose, is_time
-from geoveil.geo.files import Batch, Locations, open_locations
+from geoveil.geo.files import Batch, Locations, ending, open_locations
 from geoveil.geo.files.aside import aside, digest
 from geoveil.geo.files.texts import numbers
 from geoveil.geo.planes import plane_of
@@ -128,36 +128,55 @@ def points_file(
         progress=progress or (lambda _: None),
     )
     work.count()
-    with aside(target) as folder:
-        work.write(folder / target.name, kept)
-        release = work.release(target, left, digest(folder / target.name))
-        certificate_of(folder / target.name).write_text(json.dumps(release.certificate(), indent=2) + "\n")
+    try:
+        with aside(target) as folder:
+            work.write(folder / target.name, kept)
+            release = work.release(target, left, digest(folder / target.name))
+            certificate_of(folder / target.name).write_text(json.dumps(release.certificate(), indent=2) + "\n")
+    except OSError as problem:
+        remedy = "Is there room, and may one write there? Nothing was released."
+        raise InvalidFile(str(target), str(problem), "a file that can be written", remedy) from None
     work.progress(1.0)
     return release
 
 
 def _checked_target(target: Path, file: Locations) -> Path:
-    from geoveil.geo.files import ending
-
     if target.resolve() == file.path.resolve():
         raise InvalidParameter("target", str(target), "another file than the source", "Both are needed.")
-    if ending(target) != ending(file.path) and not file.path.is_dir():
+    if file.path.is_dir():
+        if target.exists():
+            raise InvalidFile(str(target), "something that is there", "a new folder", "Choose another name.")
+    elif ending(target) != ending(file.path):
         allowed = f"a file that ends in {ending(file.path)}, as the source does"
         raise InvalidParameter("target", str(target), allowed, "Convert one of them with another tool.")
+    if target.suffix.lower() == ".shp" and target.suffix != ".shp":
+        raise InvalidParameter("target", str(target), "a file that ends in .shp, in small letters", "Rename it.")
+    beside = certificate_of(target)
+    if beside.is_dir():
+        raise InvalidFile(str(beside), "a folder", "free for the certificate", "Remove it, or choose another name.")
     return target
 
 
 def _columns(file: Locations, by: Any, keep: Any, symbol: str) -> tuple[list[str], tuple[str, ...]]:
     """The columns that go out, and those that stay behind."""
+    import pyarrow as pa
+
     safe = [name for name in file.columns if name not in file.unsafe]
-    if by is not None and by not in safe:
+    if by is not None and not (isinstance(by, str) and by in safe):
         remedy = "Leave it out if all rows are one person's."
         raise InvalidParameter("by", by, f"a column of {file.path.name}, one of {safe}", remedy)
-    times = [name for name, kind in file.columns.items() if is_time(name, kind)]
+    if by is not None:
+        kind = file.columns[by]
+        plain = kind.value_type if pa.types.is_dictionary(kind) else kind
+        usable = (pa.types.is_integer, pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
+        numbers_too = (pa.types.is_boolean, pa.types.is_float32, pa.types.is_float64, pa.types.is_decimal)
+        if not any(test(plain) for test in (*usable, *numbers_too, pa.types.is_temporal)):
+            raise InvalidParameter("by", by, f"a column of texts or numbers; this one is {kind}", "Convert it first.")
+    times = [name for name, kind in file.columns.items() if name in file.times or is_time(name, kind)]
     always = [*times, *(name for name in file.structure if name in file.columns)]
     kept, left = choose([*file.columns], times=always, by=by, keep=keep, places=file.unsafe)
-    for name in ("radius_95", symbol):
-        if file.extensible and name in kept:
+    for name in kept:
+        if file.extensible and name.casefold() in ("radius_95", symbol):
             raise InvalidParameter("keep", name, "columns without this name: released ones have it", "Rename it.")
     return kept, left
 
@@ -233,16 +252,31 @@ def _frame(file: Locations, plane: Plane | None, outside: str, missing: str) -> 
         if dropped(there, missing, batch.name):
             batch = batch.chosen(there)
         if plane is not None and len(batch):
-            batch = batch.moved(plane.enter(batch.coords, outside, batch.name))
+            batch = batch.moved(plane.enter(batch.coords, outside, batch.name_of_point))
         tables.append(batch.columns)
         geometries.append(batch.places if batch.shaped else shapely.points(batch.places))
     if not tables:
         raise InvalidFile(str(file.path), 0, "at least one row", "There is nothing to read.")
     columns = pa.concat_tables(tables).to_pandas()
+    for name in file.times:
+        if columns[name].dtype.kind not in "mM":
+            columns[name] = _datetimes(columns[name])
     system = file.crs if plane is None else plane.area.crs
-    name = "geometry" if "geometry" not in columns else "place"
-    places = geopandas.GeoSeries(np.concatenate(geometries), crs=system, index=columns.index, name=name)
-    return geopandas.GeoDataFrame(columns, geometry=places)
+    name = next(name for name in ("geometry", "place", "released_place") if name not in columns)
+    places = geopandas.GeoSeries(np.concatenate(geometries), crs=system, index=columns.index)
+    return geopandas.GeoDataFrame(columns.assign(**{name: places}), geometry=name, crs=system)
+
+
+def _datetimes(texts: Any) -> Any:
+    """Times as pandas has them, where all of them are such; with different zones, those of Greenwich."""
+    import pandas as pd
+
+    for zone in (False, True):
+        try:
+            return pd.to_datetime(texts, format="ISO8601", utc=zone)
+        except ValueError:
+            continue
+    return texts
 
 
 def load(path: Any) -> Release:
@@ -278,41 +312,42 @@ def load(path: Any) -> Release:
         account = json.loads(beside.read_text())
     except (OSError, ValueError) as problem:
         raise InvalidFile(str(beside), str(problem), "the certificate of the file", "It must lie beside it.") from None
+    changed = "The file or its certificate was changed since the release: get both anew."
     try:
         kind: type[CGP] | type[GP] = CGP if "rho" in account else GP
         guarantee = kind(**{kind.symbol: account[kind.symbol], "metric": account["metric"].removeprefix("dist_")})
         area, file, by, method = Area.certified(account["area"]), account["file"], account["by"], account["method"]
-        sha256, reading = file["sha256"], file["reading"]
-    except (KeyError, TypeError) as problem:
-        remedy = "It was changed, or is of another version."
-        raise InvalidFile(str(beside), str(problem), "the certificate of a released file", remedy) from None
+        sha256, reading = file["sha256"], dict(file["reading"])
+        more = {"inexact": account["inexact"], "missing": account["missing"], "id": account["id"]}
+        clamped = account["outside"] == "clamp"
+    except (KeyError, TypeError, AttributeError, ValueError) as problem:
+        raise InvalidFile(str(beside), repr(problem), "the certificate of a released file", changed) from None
     opened = open_locations(path, **reading)
-    if digest(path) != sha256:
-        remedy = "The file or its certificate was changed since the release: get both anew."
-        raise InvalidFile(str(path), "another digest", "the file that its certificate is about", remedy)
+    if digest(path) != sha256 or (by is not None and by not in opened.columns):
+        raise InvalidFile(str(path), "another digest", "the file that its certificate is about", changed)
     frame = _frame(opened, None, "refuse", "refuse")
     for name in ("radius_95", guarantee.symbol):
         if name in frame and reading.get("decimal"):
-            frame[name] = numbers(
-                pa.array(frame[name], pa.string()), reading["decimal"], lambda row: f"{path.name}, row {row + 1}"
-            )
+            texts = pa.array(frame[name], pa.string())
+            frame[name] = numbers(texts, reading["decimal"], lambda row: f"{path.name}, row {row + 1}")
+    if guarantee.symbol in frame and (frame[guarantee.symbol] != float(guarantee.budget)).any():
+        raise InvalidFile(str(beside), str(guarantee), f"the {guarantee.symbol} that the file states", changed)
     plane = Plane(opened.crs, area)
     places = Batch(opened, 0, 1.0, np.asarray(frame.geometry.array), None)
     whose = None if by is None else frame[by].to_numpy()[places.rows]
     codes, persons = (np.zeros(len(places.rows), int), None) if whose is None else pd.factorize(whose)
     sizes = np.bincount(codes)
     working = in_the_plane(guarantee, plane)
-    answers = {int(n): Points(int(n), 2, working, method) for n in np.unique(sizes)}
-    shared = {n: Answer(query, None, query.mechanisms) for n, query in answers.items()}
+    queries = {int(n): Points(int(n), 2, working, method) for n in np.unique(sizes)}
+    shared = {n: Answer(query, None, query.mechanisms) for n, query in queries.items()}
     return Release(
         frame,
-        answers=tuple(shared[int(n)] for n in sizes),
+        answers=tuple([shared[int(n)] for n in sizes]),
         n=len(places.rows),
         coords=plane.into(places.coords),
         plane=plane,
         by=None if persons is None else pd.Index(persons, name=by),
-        inexact=account["inexact"],
         asked=guarantee,
-        missing=account["missing"],
-        id=account["id"],
+        clamped=clamped,
+        **more,
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from geoveil.api.ask import in_the_plane
 from geoveil.errors import InvalidFile
 from geoveil.geo import Plane
+from geoveil.geo.columns import distinct
 from geoveil.geo.files import Batch, Locations
 from geoveil.geo.shapes import Index, dropped
 from geoveil.mechanisms import Additive, sample_people, sample_rows
@@ -129,14 +130,17 @@ class Crowd:
         column = batch.columns[self.by].combine_chunks()
         if pa.types.is_dictionary(column.type):
             column = column.cast(column.type.value_type)
+        if pa.types.is_string_view(column.type):
+            column = column.cast(pa.string())
         unknown = pc.is_null(column, nan_is_null=True)
         if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
-            unknown = pc.or_(unknown, pc.equal(column, ""))
+            unknown = pc.or_kleene(unknown, pc.equal(column, ""))
         if pc.any(unknown).as_py():
             row = pc.index(unknown, True).as_py()
             remedy = "Give everyone a label, or drop the row."
             raise InvalidFile(f"{batch.name(row)}, {self.by}", None, "a label that says whose place it is", remedy)
-        return column
+        # Zero is one number, whatever its sign.
+        return pc.add(column, pa.scalar(0, column.type)) if pa.types.is_floating(column.type) else column
 
     def whose(self, batch: Batch) -> Index:
         """For each row the position of its person; -1 for one who was not there before."""
@@ -169,7 +173,7 @@ class Work:
             batch, missing = self._present(batch)
             coded = self.crowd.labels(batch).dictionary_encode()
             if len(batch):
-                self.plane.check(batch.coords, self.outside, batch.name)
+                self.plane.check(batch.coords, self.outside, batch.name_of_point)
             counts = np.bincount(np.asarray(coded.indices)[batch.rows], minlength=len(coded.dictionary))
             return batch.share, missing, coded.dictionary, counts
 
@@ -177,6 +181,8 @@ class Work:
             self.left_out += missing
             self.crowd.add(labels, counts)
             self.progress(_FIRST_PASS * share)
+        if self.crowd.by is not None:
+            distinct(self.crowd.persons, self.crowd.by, self.file.path.name)
         if not self.crowd.sizes.sum():
             raise InvalidFile(str(self.file.path), 0, "at least one place", "There is nothing to release.")
 
@@ -237,7 +243,7 @@ class Work:
     def _entered(self, batch: Batch) -> tuple[Batch, Floats, Index]:
         """A batch, its points in the plane, and the person of each row."""
         batch, _ = self._present(batch)
-        coords = self.plane.enter(batch.coords, self.outside, batch.name) if len(batch) else np.empty((0, 2))
+        coords = self.plane.enter(batch.coords, self.outside, batch.name_of_point) if len(batch) else np.empty((0, 2))
         person = self.crowd.whose(batch)
         if (person < 0).any():
             raise self._changed()
@@ -251,7 +257,7 @@ class Work:
         if self.file.extensible:
             stated["radius_95"] = pa.array(self.radii[self.which[person]])
             stated[self.guarantee.symbol] = pa.repeat(float(self.guarantee.budget), len(batch))
-        return batch.moved(self.plane.out(coords), **stated), self.plane.beyond(coords), person
+        return _pruned(batch.moved(self.plane.out(coords), **stated)), self.plane.beyond(coords), person
 
     def _released_apart(self, columns: list[str]) -> Iterator[tuple[Batch, int, Index]]:
         """Batch by batch, where noise is independent on all points."""
@@ -295,6 +301,7 @@ class Work:
             inexact=self.noise.inexact,
             asked=self.guarantee,
             missing=self.left_out,
+            clamped=self.outside == "clamp",
             left_out=left_out,
             by_column=self.crowd.by,
             reading=self.file.reading,
@@ -321,3 +328,15 @@ def _ordered(work: Callable[[T], R], items: Iterable[T], workers: int = _WORKERS
         finally:
             for future in pending:
                 future.cancel()
+
+
+def _pruned(batch: Batch) -> Batch:
+    """Categories that no row has would tell what was dropped, or never there."""
+    import pyarrow as pa
+
+    table = batch.columns
+    for at, kind in enumerate(table.schema):
+        if pa.types.is_dictionary(kind.type):
+            column = table[kind.name].combine_chunks().cast(kind.type.value_type)
+            table = table.set_column(at, kind, column.dictionary_encode().cast(kind.type))
+    return replace(batch, columns=table)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+import re
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
@@ -47,6 +48,9 @@ class Area:
         The corners of a box, or of the square around a disc, in metres.
     disc : tuple of float, optional
         The latitude, the longitude and the radius on the ground, in metres, of what a disc holds; None for a box.
+    window : tuple of float, optional
+        West, south, east and north, in degrees: there the plane draws no two places onto one. A disc lies in it; what
+        a box holds of other places has to be looked at. None if that is not known.
     stretch : float
         No two of its points are farther apart in the plane than so many times their distance on the ground.
     shrink : float
@@ -58,6 +62,7 @@ class Area:
     low: tuple[float, float]
     high: tuple[float, float]
     disc: tuple[float, float, float] | None
+    window: tuple[float, float, float, float] | None
     stretch: float
     shrink: float
 
@@ -90,7 +95,19 @@ class Area:
             found = local(**account["disc"])
         else:
             found = area_of("mercator" if account["name"] == _MERCATOR else account["plane"])
-        return replace(found, stretch=float(account["stretch"]), shrink=float(account["shrink"]))
+        stretch, shrink = float(account["stretch"]), float(account["shrink"])
+        return replace(found, name=str(account["name"]), stretch=stretch, shrink=shrink)
+
+    def in_window(self, degrees: Floats) -> NDArray[np.bool_]:
+        """Which longitudes and latitudes are in the window."""
+        if self.window is None:
+            return np.zeros(len(degrees), dtype=bool)
+        west, south, east, north = self.window
+        (low_lon, low_lat), (high_lon, high_lat) = degrees.min(axis=0), degrees.max(axis=0)
+        if west <= low_lon and high_lon <= east and south <= low_lat and high_lat <= north:
+            return np.ones(len(degrees), dtype=bool)
+        lon, lat = degrees.T
+        return np.asarray(((lon - west) % 360 <= east - west) & (lat >= south) & (lat <= north))
 
     def outside(self, coords: Floats, *, times: float = 1.0) -> NDArray[np.bool_]:
         """Which points are outside, or outside of an area so many times as wide."""
@@ -160,7 +177,26 @@ def local(*, lat: float, lon: float, radius: float) -> Area:
     ring = pyproj.Geod(ellps="WGS84").fwd(*start, azimuth, np.full_like(azimuth, reach))[:2]
     largest = float(np.max(pyproj.Proj(crs).get_factors(*ring).tissot_semimajor)) * (1 + _MARGIN)
     name = f"{radius / 1000:g} km around {lat:g}, {lon:g}"
-    return Area(name, crs, (-reach, -reach), (reach, reach), (lat, lon, radius), _up(largest), 1 - _MARGIN)
+    return Area(
+        name,
+        crs,
+        (-reach, -reach),
+        (reach, reach),
+        (lat, lon, radius),
+        _around(lat, lon, reach),
+        _up(largest),
+        1 - _MARGIN,
+    )
+
+
+def _around(lat: float, lon: float, reach: float) -> tuple[float, float, float, float]:
+    """Degrees that hold all that is so near to a place: those of a sphere that is smaller than the Earth."""
+    angle = 1.01 * reach / 6.35e6
+    south, north = lat - math.degrees(angle), lat + math.degrees(angle)
+    if north >= 90 or south <= -90:
+        return lon - 180, max(south, -90.0), lon + 180, min(north, 90.0)
+    wide = math.degrees(math.asin(min(math.sin(angle) / math.cos(math.radians(lat)), 1.0)))
+    return lon - wide, south, lon + wide, north
 
 
 def _transverse(lat: float, lon: float) -> str:
@@ -174,7 +210,9 @@ def area_of(given: Any) -> Area:
     if isinstance(given, Area):
         return given
     if isinstance(given, str) and given == "mercator":  # a system would look the word up as another system
-        return Area(_MERCATOR, pyproj.CRS(3857), (-2.1e7, -2.1e7), (2.1e7, 2.1e7), None, 1.0, 1.0)
+        return Area(
+            _MERCATOR, pyproj.CRS(3857), (-2.1e7, -2.1e7), (2.1e7, 2.1e7), None, (-180, -90, 180, 90), 1.0, 1.0
+        )
     allowed = "gv.local(...), a code such as 32610, or a name of a system or region that pyproj knows"
     try:
         flat = horizontal(pyproj.CRS.from_user_input(given))
@@ -185,8 +223,9 @@ def area_of(given: Any) -> Area:
         return _region(given)
     if flat is None:
         raise InvalidCoordinateSystem("crs", given, allowed, f"It is {PUBLIC}.{alike(given)}") from None
-    if flat.name.startswith(_LOCAL):
-        found = local(**dict(zip(("lat", "lon", "radius"), map(float, flat.name.split()[2:]), strict=True)))
+    named = re.fullmatch(_LOCAL + r"(-?[\d.e+-]+) (-?[\d.e+-]+) ([\d.e+]+)", flat.name)
+    if named:
+        found = local(**{key: float(text) for key, text in zip(("lat", "lon", "radius"), named.groups(), strict=True)})
         if flat == found.crs:
             return found
     if not flat.is_projected:
@@ -227,7 +266,12 @@ def _measured(flat: Any) -> Area:
     if turned:
         allowed = "a system whose longitudes are degrees from Greenwich"
         raise InvalidCoordinateSystem("crs", flat.name, allowed, "Use crs=gv.local(...).")
-    forward = pyproj.Transformer.from_crs(geographic, flat, always_xy=True)
+    try:
+        forward = pyproj.Transformer.from_crs(geographic, flat, always_xy=True)
+        pyproj.Proj(flat).get_factors(0.0, 0.0)
+    except pyproj.exceptions.ProjError:
+        allowed = "a system whose scale PROJ can tell"
+        raise InvalidCoordinateSystem("crs", flat.name, allowed, "Use crs=gv.local(...).") from None
     unit = float(flat.axis_info[0].unit_conversion_factor)
     west, south, east, north = used.bounds
     bounds = forward.transform_bounds(west, south, east, north, densify_pts=101)
@@ -246,7 +290,7 @@ def _measured(flat: Any) -> Area:
             f"{1 / stretch:.2g} to {1 / shrink:.2g} m on the ground",
             "Use gv.local(lat=..., lon=..., radius=...).",
         )
-    return Area(flat.name, flat, low, high, None, _up(stretch), shrink)  # type: ignore[arg-type]
+    return Area(flat.name, flat, low, high, None, _window(forward, used.bounds), _up(stretch), shrink)  # type: ignore[arg-type]
 
 
 def _scales(crs: Any, forward: Any, bounds: Any) -> tuple[float, float]:
@@ -264,6 +308,9 @@ def _scales(crs: Any, forward: Any, bounds: Any) -> tuple[float, float]:
     )
     mesh = np.meshgrid(across, up)
     lon, lat = forward.transform(*mesh, direction="INVERSE")
+    # Points may be moved into the box from a fortieth beyond it.
+    rim = np.r_[2:109:10, 108]
+    edges = [np.concatenate([part[2, rim], part[-3, rim], part[rim, 2], part[rim, -3]]) for part in (lon, lat)]
     known = np.isfinite(lon) & np.isfinite(lat)
     found = pyproj.Proj(crs).get_factors(np.where(known, lon, 0.0), np.where(known, lat, 0.0))
     scales = np.where(known, [found.tissot_semiminor, found.tissot_semimajor], np.nan)
@@ -272,7 +319,41 @@ def _scales(crs: Any, forward: Any, bounds: Any) -> tuple[float, float]:
         return math.inf, 1.0
     # Between neighbours of the mesh the scale may be beyond both by less than neighbours differ.
     step = max(float(np.nanmax(np.abs(np.diff(scales, axis=axis)))) for axis in (1, 2))
-    return float(np.nanmax(scales)) + step + _MARGIN, max(float(np.nanmin(scales)) - step - _MARGIN, 1e-9)
+    ways = _scales_between(crs, *edges)
+    largest, least = (float(end([end(scales), end(ways)])) for end in (np.nanmax, np.nanmin))
+    return largest + step + _MARGIN, max(least - step - _MARGIN, 1e-9)
+
+
+def _scales_between(crs: Any, lon: Floats, lat: Floats) -> Floats:
+    """The scales along the shortest ways on the ground between some places: those along a high box leave it."""
+    import pyproj
+
+    known = np.isfinite(lon) & np.isfinite(lat)
+    one, other = np.triu_indices(int(known.sum()), k=1)
+    lon, lat = lon[known], lat[known]
+    earth = pyproj.Geod(ellps="WGS84")
+    azimuth, _, away = (np.asarray(part) for part in earth.inv(lon[one], lat[one], lon[other], lat[other]))
+    shares = np.linspace(0, 1, 21)[:, None]
+    start = [np.broadcast_to(part[one], (21, len(one))).ravel() for part in (lon, lat)]
+    turned = np.broadcast_to(azimuth, (21, len(one))).ravel()
+    along = earth.fwd(start[0], start[1], turned, (shares * away).ravel())[:2]
+    found = pyproj.Proj(crs).get_factors(along[0], along[1])
+    scales = np.array([found.tissot_semiminor, found.tissot_semimajor])
+    return np.where(np.isfinite(scales), scales, np.nan)
+
+
+def _window(forward: Any, bounds: tuple[float, ...]) -> tuple[float, float, float, float] | None:
+    """The degrees of an area, if the plane draws no other place where these are: there and back leads back."""
+    west, south, east, north = bounds
+    east += 360 if east < west else 0
+    margin = 0.02 * max(east - west, north - south)
+    mesh = np.meshgrid(
+        np.linspace(west - margin, east + margin, 101),
+        np.linspace(max(south - margin, -90.0), min(north + margin, 90.0), 101),
+    )
+    lon, lat = (np.asarray(part) for part in forward.transform(*forward.transform(*mesh), direction="INVERSE"))
+    off = np.abs((lon - mesh[0] + 180) % 360 - 180) * np.cos(np.radians(mesh[1])) + np.abs(lat - mesh[1])
+    return (west, south, east, north) if (off < 1e-5).all() else None
 
 
 def _up(scale: float) -> float:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from geoveil.errors import InvalidParameter
+import numpy as np
 
-__all__ = ["choose", "is_time"]
+from geoveil.errors import InvalidData, InvalidParameter
+
+__all__ = ["choose", "distinct", "is_time"]
 
 #: Times are public; these are their usual names.
 _TIMES = frozenset(
@@ -44,7 +46,10 @@ def choose(
     elif isinstance(keep, str) and keep == "all":
         wanted = set(columns) - places
     else:
-        wanted = set(keep) if not isinstance(keep, str) else {keep}
+        try:
+            wanted = {keep} if isinstance(keep, str) else set(keep)
+        except TypeError:
+            raise InvalidParameter("keep", keep, "'all' or a list of columns of x", "Leave it out.") from None
         for name in wanted - set(columns):
             free = [column for column in columns if column not in places]
             raise InvalidParameter("keep", name, f"'all' or a list of columns of x, among {free}", "Leave it out.")
@@ -53,3 +58,31 @@ def choose(
             raise InvalidParameter("keep", name, "columns that hold no places: this one would go out as it is", remedy)
     wanted |= (set(times) | {by}) - places
     return [name for name in columns if name in wanted], tuple(name for name in columns if name not in wanted)
+
+
+def distinct(labels: Any, column: Any, where: str) -> None:
+    """Refuse labels of which two differ in nothing that a person would see: one person's points would count as two's.
+
+    Parameters
+    ----------
+    labels : pyarrow array
+        Of persons, each once.
+    column, where : str
+        What the labels are, for the error.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if not (pa.types.is_string(labels.type) or pa.types.is_large_string(labels.type)):
+        return
+    seen = pc.utf8_normalize(pc.utf8_trim_whitespace(labels), form="NFC").dictionary_encode()
+    if len(seen.dictionary) == len(labels):
+        return
+    codes = seen.indices.to_numpy()
+    twice = np.flatnonzero(codes == np.flatnonzero(np.bincount(codes) > 1)[0])
+    raise InvalidData(
+        str(column),
+        labels.take(pa.array(twice)).to_pylist(),
+        f"labels that differ by more than spaces around them, or how letters are composed, in {where}",
+        "Write each person's label in one way: each of these would have the noise of fewer points.",
+    )

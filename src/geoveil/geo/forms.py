@@ -28,7 +28,7 @@ Floats = NDArray[np.float64]
 class Form(ABC):
     """Locations that have been let in, and how answers about them look in their form.
 
-    `missing` is how many rows had no place and were left out.
+    `missing` is how many rows had no place and were left out, `clamped` whether points outside of the area were moved.
 
     Parameters
     ----------
@@ -39,6 +39,7 @@ class Form(ABC):
     """
 
     missing = 0
+    clamped = False
 
     def __init__(self, coords: Floats, plane: Plane | None = None) -> None:
         self.coords = coords
@@ -158,6 +159,7 @@ class FrameForm(Form):
         self, frame: Any, plane: Plane, *, released: bool, outside: str = "refuse", missing: str = "refuse"
     ) -> None:
         self._given = frame
+        self.clamped = outside == "clamp"
         self._present = present(np.asarray(frame.geometry.array))
         self.missing = dropped(self._present, missing)
         self._frame = frame[self._present] if self.missing else frame
@@ -212,7 +214,9 @@ class FrameForm(Form):
             places=[name for name in columns if kinds[name] == "geometry"],
         )
         for at, name in enumerate(kept):
-            released.insert(at, name, self._frame[name])
+            column = self._frame[name]
+            # Categories that no row has any more would tell what was dropped.
+            released.insert(at, name, column.cat.remove_unused_categories() if kinds[name] == "category" else column)
         return released, left
 
     def _columns(self) -> list[Any]:

@@ -113,6 +113,7 @@ class Plane:
         else:
             inside = self.into(coords)
             out = self.area.outside(inside, times=_AROUND if clamped else 1.0)
+            out |= self._astray(coords, inside)
             if clamped:
                 inside = self.area.nearest(inside)
         if not out.any():
@@ -133,6 +134,32 @@ class Plane:
             + ("." if clamped else ', or give outside="clamp".'),
         )
 
+    def _astray(self, coords: Floats, flat: Floats) -> NDArray[np.bool_]:
+        """Which points only seem to be where the plane has them: maps draw places far away onto others."""
+        import pyproj
+
+        if self._transformer is None:
+            return np.zeros(len(coords), dtype=bool)
+        own, geographic = horizontal(self.own), pyproj.CRS(GEOGRAPHIC)
+
+        def degrees(of: Floats) -> Floats:
+            plain = own.is_geographic and own.prime_meridian.longitude == 0 and own.axis_info[0].unit_name == "degree"
+            return of if plain else np.column_stack(_way(own, geographic).transform(*of.T))
+
+        there = degrees(coords)
+        astray = ~self.area.in_window(there)
+        if self.area.disc or not astray.any():
+            return astray
+        # From a box's plane back to where the point was.
+        back = self._transformer.transform(*flat[astray].T / self._unit, direction="INVERSE")
+        again = degrees(np.column_stack(back))
+        known = np.isfinite(again).all(axis=1) & np.isfinite(there[astray]).all(axis=1)
+        off = np.full(len(again), np.inf)
+        earth = pyproj.Geod(ellps="WGS84")
+        off[known] = earth.inv(*there[astray][known].T, *again[known].T)[2]
+        astray[astray] = ~(off < 1.0)
+        return astray
+
     def check(self, coords: Floats, outside: str = "refuse", name: Naming = position) -> None:
         """Refuse what `enter` would refuse, and do no more than that takes."""
         if outside != "refuse" or not self._holds_box(coords):
@@ -145,8 +172,10 @@ class Plane:
         by less than from one to the next.
         """
         low, high = coords.min(axis=0), coords.max(axis=0)
-        sound = np.isfinite([*low, *high]).all() and abs(low[1]) <= 90 and abs(high[1]) <= 90 and low[0] >= -180
-        if not (self.area.disc and self._degrees and sound and (high - low < 30).all()):
+        if not (self.area.disc and self.area.window and self._degrees and (high - low < 30).all()):
+            return False
+        west, south, east, north = self.area.window
+        if not (max(west, -180) <= low[0] and high[0] <= east and south <= low[1] and high[1] <= north):
             return False
         along = np.linspace(0, 1, 33)[:, None]
         corners = np.array([low, (high[0], low[1]), high, (low[0], high[1]), low])

@@ -21,7 +21,7 @@ def alike(given: Any) -> str:
 
 def plain(name: str) -> str:
     """A name without what does not matter in it."""
-    return name.strip().rstrip(".").casefold()
+    return name.rstrip(". ").strip().casefold()
 
 
 @functools.cache
@@ -29,8 +29,15 @@ def regions() -> dict[str, tuple[str, tuple[float, float, float, float]]]:
     """The regions of PROJ's database, by names in small letters: a country's is that of its land and sea."""
     from pyproj.database import query_crs_info
 
-    used = {str(info.area_of_use.name): info.area_of_use.bounds for info in query_crs_info() if info.area_of_use}
-    known = {plain(name): (name.rstrip("."), bounds) for name, bounds in sorted(used.items())}
+    known: dict[str, tuple[str, Any]] = {}
+    for info in query_crs_info():
+        if info.area_of_use is None:
+            continue
+        name, bounds = str(info.area_of_use.name), info.area_of_use.bounds
+        before = known.setdefault(plain(name), (name.rstrip(". "), bounds))
+        if _extent(bounds) > _extent(before[1]):  # a few names have two
+            known[plain(name)] = (before[0], bounds)
+    known = dict(sorted(known.items()))
     for ending in (" - onshore and offshore", " - onshore"):
         for name, found in list(known.items()):
             if name.endswith(ending):
@@ -43,3 +50,8 @@ def regions() -> dict[str, tuple[str, tuple[float, float, float, float]]]:
         if len(names) == 1:
             known.setdefault(part, known[names[0]])
     return known
+
+
+def _extent(bounds: Any) -> float:
+    west, south, east, north = bounds
+    return float((east - west) % 360 * (north - south))

@@ -14,8 +14,13 @@ from geoveil.errors import InvalidFile
 
 __all__ = ["aside", "digest"]
 
-#: What belongs to a shapefile beside the file that is named.
-_SHAPEFILE = (".shx", ".dbf", ".prj", ".cpg", ".qpj", ".qix", ".sbn", ".sbx", ".shp.xml")
+#: What other programs put beside a shapefile, in place of its ending, the first four being part of it.
+_SHAPEFILE = (
+    *(".shx", ".dbf", ".prj", ".cpg", ".qpj", ".qix", ".qmd", ".qml", ".sbn", ".sbx", ".shp.xml", ".cst", ".dbt"),
+    *(".atx", ".ain", ".aih", ".ixs", ".mxs", ".fbn", ".fbx", ".idm", ".ind"),
+)
+#: What they put beside any file, after its name; SQLite would play a journal back into a new GeoPackage.
+_BESIDE = ("-wal", "-shm", "-journal", ".aux.xml")
 
 
 @contextmanager
@@ -38,10 +43,12 @@ def aside(target: Path) -> Iterator[Path]:
         written = sorted(folder.iterdir(), key=lambda path: path.name == target.name)
         for path in written:
             _settle(path)
+        # What is left of an older one would belong to the new one.
+        stale = [target.with_name(target.name + ending) for ending in _BESIDE]
         if target.suffix.lower() == ".shp":
-            # What is left of an older one would belong to the new one.
-            for ending in _SHAPEFILE:
-                target.with_suffix(ending).unlink(missing_ok=True)
+            stale += [target.with_suffix(ending) for ending in _SHAPEFILE]
+        for path in stale:
+            path.unlink(missing_ok=True)
         for path in written:
             path.replace(parent / path.name)
     finally:

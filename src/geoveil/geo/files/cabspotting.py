@@ -47,12 +47,15 @@ class Cabspotting(Locations):
         first = 0
         for count, taxi in enumerate(self.taxis, start=1):
             try:
-                table = pc.read_csv(
-                    taxi,
-                    pc.ReadOptions(column_names=_FIELDS),
-                    pc.ParseOptions(delimiter=" "),
-                    pc.ConvertOptions(column_types=dict.fromkeys(_FIELDS, pa.string()), strings_can_be_null=False),
-                )
+                if taxi.stat().st_size == 0:  # a taxi of which nothing is left
+                    table = pa.table({name: pa.array([], pa.string()) for name in _FIELDS})
+                else:
+                    table = pc.read_csv(
+                        taxi,
+                        pc.ReadOptions(column_names=_FIELDS),
+                        pc.ParseOptions(delimiter=" "),
+                        pc.ConvertOptions(column_types=dict.fromkeys(_FIELDS, pa.string()), strings_can_be_null=False),
+                    )
             except (pa.ArrowException, OSError) as problem:
                 remedy = "Its lines are: latitude longitude occupied time."
                 raise InvalidFile(str(taxi), str(problem), "a file of the cabspotting data", remedy) from None

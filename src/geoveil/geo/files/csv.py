@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
+import gzip
+import io
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -33,28 +36,21 @@ def open_csv(
 ) -> CSV:
     """Look at the header of a CSV file."""
     import pyarrow as pa
-    import pyproj
 
     if decimal not in (".", ","):
         raise InvalidParameter("decimal", decimal, "'.' or ','", "It stands before the decimals of a number.")
+    if delimiter is not None and not (isinstance(delimiter, str) and len(delimiter) == 1):
+        raise InvalidParameter("delimiter", delimiter, "one character", "It stands between fields.")
     try:
-        with pa.input_stream(path) as stream:
-            head = stream.read(2**16).decode("utf-8-sig" if encoding == "utf-8" else encoding, errors="strict")
-    except (UnicodeDecodeError, LookupError) as problem:
-        remedy = 'Give encoding=, such as "latin-1" for files of older Windows programs.'
-        raise InvalidFile(str(path), str(problem), f"text in {encoding}", remedy) from None
-    line = head.splitlines()[0] if head.strip() else ""
-    if not line:
-        raise InvalidFile(str(path), "", "a header and rows", "The file is empty.")
-    if delimiter is None:
-        delimiter = "\t" if path.name.endswith(".tsv") else max(",;\t|", key=line.count)
-    names = next(csv.reader([line], delimiter=delimiter))
+        encoding = codecs.lookup(encoding).name
+    except (LookupError, TypeError):
+        raise InvalidParameter("encoding", encoding, "a name that Python knows", 'Try "utf-8" or "latin-1".') from None
+    names, delimiter = _header(path, encoding, delimiter)
     if len(set(names)) < len(names):
         twice = sorted({name for name in names if names.count(name) > 1})
         raise InvalidFile(str(path), twice, "columns of different names", "Rename them.")
-    x, y, crs = coordinate_columns(path, names, x, y, source_crs)
+    x, y, system = coordinate_columns(path, names, x, y, source_crs)
     reading = {"x": x, "y": y, "delimiter": delimiter, "decimal": decimal, "encoding": encoding}
-    system = pyproj.CRS.from_user_input(crs)
     return CSV(
         path=path,
         crs=system,
@@ -62,6 +58,35 @@ def open_csv(
         reading={**reading, "source_crs": system.to_string()},
         order=names,
     )
+
+
+def _header(path: Path, encoding: str, delimiter: str | None) -> tuple[list[str], str]:
+    """The names of the columns, and what stands between them."""
+    known = "utf-8-sig" if encoding == "utf-8" else encoding
+    try:
+        with (
+            (gzip.open if _is_packed(path) else Path.open)(path, "rb") as raw,
+            io.TextIOWrapper(raw, known, newline="") as stream,
+        ):
+            first = ""
+            while not first.strip():
+                first = stream.readline()
+                if not first:
+                    raise InvalidFile(str(path), "", "a header and rows", "The file is empty.")
+            if delimiter is None:
+                delimiter = "\t" if ".tsv" in path.name.lower() else max(",;\t|", key=first.count)
+            return next(
+                csv.reader((line for part in ([first], stream) for line in part), delimiter=delimiter)
+            ), delimiter
+    except UnicodeError as problem:
+        remedy = 'Give encoding=, such as "latin-1" for files of older Windows programs.'
+        raise InvalidFile(str(path), str(problem), f"text in {encoding}", remedy) from None
+    except (OSError, EOFError, csv.Error) as problem:
+        raise InvalidFile(str(path), str(problem), "a sound CSV file", "It may be cut off: make it anew.") from None
+
+
+def _is_packed(path: Path) -> bool:
+    return path.name.lower().endswith(".gz")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -75,8 +100,9 @@ class CSV(Locations):
         import pyarrow.csv as pc
 
         x, y = self.reading["x"], self.reading["y"]
-        size, first = max(self.path.stat().st_size, 1), 0
+        first = 0
         try:
+            size = max(self.path.stat().st_size, 1)
             with pa.OSFile(str(self.path)) as raw, self._unpacked(raw) as stream:
                 reader = pc.open_csv(
                     stream,
@@ -89,21 +115,19 @@ class CSV(Locations):
                     ),
                 )
                 for part in reader:
-                    table = pa.table(part)
-                    batch = Batch(
-                        self, first, min(raw.tell() / size, 1.0), np.empty((0, 2)), table.select(list(columns))
-                    )
+                    share = min(raw.tell() / size, 1.0)
+                    batch = Batch(self, first, share, np.empty((0, 2)), pa.table(part).select(list(columns)))
                     pairs = [numbers(part[name], self.reading["decimal"], batch.name) for name in (x, y)]
-                    yield Batch(self, first, batch.share, np.column_stack(pairs), batch.columns)
-                    first += len(table)
-        except (pa.ArrowException, OSError) as problem:
+                    yield Batch(self, first, share, np.column_stack(pairs), batch.columns)
+                    first += part.num_rows
+        except (pa.ArrowException, OSError, UnicodeError) as problem:
             remedy = "Mend the row, or give delimiter= or encoding=."
             raise self.failed(problem, remedy) from None
 
     def _unpacked(self, raw: Any) -> Any:
         import pyarrow as pa
 
-        return pa.CompressedInputStream(raw, "gzip") if self.path.name.endswith(".gz") else raw
+        return pa.CompressedInputStream(raw, "gzip") if _is_packed(self.path) else raw
 
     def write(self, path: Path, batches: Iterator[Batch], schema: Any) -> None:
         import pyarrow as pa
@@ -111,23 +135,25 @@ class CSV(Locations):
         decimal, pair = self.reading["decimal"], (self.reading["x"], self.reading["y"])
         kept = [name for name in self.order if name in schema.names or name in pair]
         names = [*kept, *(name for name in schema.names if name not in kept)]
+        # One for the whole file: some begin it with a mark.
+        encoder = codecs.getincrementalencoder(self.reading["encoding"])()
         with (
             pa.OSFile(str(path), "wb") as raw,
-            pa.CompressedOutputStream(raw, "gzip") if path.name.endswith(".gz") else raw as stream,
+            pa.CompressedOutputStream(raw, "gzip") if _is_packed(path) else raw as stream,
         ):
-            self._write_lines(stream, [pa.array([name]) for name in names])
+            stream.write(encoder.encode(self._lines([pa.array([name]) for name in names])))
             for batch in batches:
                 fields = dict(zip(batch.columns.column_names, batch.columns.columns, strict=True))
                 fields |= dict(zip(pair, (pa.array(part) for part in batch.places.T.copy()), strict=True))
-                self._write_lines(stream, [texts(fields[name], decimal) for name in names])
+                stream.write(encoder.encode(self._lines([texts(fields[name], decimal) for name in names])))
 
-    def _write_lines(self, stream: Any, fields: list[Any]) -> None:
+    def _lines(self, fields: list[Any]) -> str:
         """Rows of fields; those with a separator, a quotation mark or a line's end in them are quoted."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
         if not len(fields[0]):
-            return
+            return ""
         delimiter = self.reading["delimiter"]
         odd = f'[{re.escape(delimiter)}"\r\n]'
         quoted = []
@@ -138,5 +164,4 @@ class CSV(Locations):
                 field = pc.if_else(marked, pc.binary_join_element_wise('"', inner, '"', ""), field)
             quoted.append(field.combine_chunks() if isinstance(field, pa.ChunkedArray) else field)
         lines = pc.binary_join_element_wise(*quoted, delimiter)
-        whole = pc.binary_join(pa.ListArray.from_arrays([0, len(lines)], lines), "\n")[0].as_py()
-        stream.write((whole + "\n").encode(self.reading["encoding"]))
+        return str(pc.binary_join(pa.ListArray.from_arrays([0, len(lines)], lines), "\n")[0].as_py()) + "\n"

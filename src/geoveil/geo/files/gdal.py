@@ -9,56 +9,89 @@ from typing import Any
 
 from geoveil.errors import InvalidFile, InvalidParameter
 from geoveil.geo.files import wkb
-from geoveil.geo.files.locations import ROWS, Batch, Locations
+from geoveil.geo.files.locations import ROWS, Batch, Locations, own_system
 
 __all__ = ["DRIVERS", "GDALFile", "open_gdal"]
 
 #: GDAL's names of formats, by the endings of files.
-DRIVERS = {".geojson": "GeoJSON", ".json": "GeoJSON", ".gpkg": "GPKG", ".shp": "ESRI Shapefile"}
+DRIVERS = {
+    ".geojson": ("GeoJSON", "GeoJSONSeq"),
+    ".json": ("GeoJSON", "GeoJSONSeq"),
+    ".gpkg": ("GPKG",),
+    ".shp": ("ESRI Shapefile",),
+}
 #: Times stay the texts they are.
-_OPTIONS: dict[str, dict[str, Any]] = {"GeoJSON": {"DATE_AS_STRING": "YES"}}
+_OPTIONS: dict[str, Any] = {"datetime_as_string": True}
+_MORE = {"GeoJSON": {"DATE_AS_STRING": "YES"}, "GeoJSONSeq": {"DATE_AS_STRING": "YES"}}
+#: Bytes in a text field of a shapefile.
+_WIDTH = 254
 
 
 def open_gdal(path: Path, *, source_crs: Any = None, layer: str | None = None) -> GDALFile:
     """Look at a layer."""
     import pyogrio
-    import pyproj
 
-    driver = DRIVERS[path.suffix.lower()]
+    drivers = DRIVERS[path.suffix.lower()]
+    if "!" in str(path):
+        raise InvalidFile(str(path), "!", "a path without it", "Rename it: GDAL takes what is before for an archive.")
     try:
         layers = [str(name) for name, _ in pyogrio.list_layers(path)]
-        if layer is None and len(layers) != 1:
-            raise InvalidParameter("layer", None, f"a layer of {path.name}, one of {layers}", "Say which.")
-        if layer is not None and layer not in layers:
+        if layer not in (layers if len(layers) != 1 else [*layers, None]):
             raise InvalidParameter("layer", layer, f"a layer of {path.name}, one of {layers}", "Say which.")
-        layer = layers[0] if layer is None else layer
-        info = pyogrio.read_info(path, layer=layer, force_feature_count=True)
-        with pyogrio.open_arrow(path, layer=layer, use_pyarrow=True) as (_, reader):
+        chosen = layers[0] if layer is None else layer
+        info = pyogrio.read_info(path, layer=chosen, force_feature_count=True)
+        with pyogrio.open_arrow(path, layer=chosen, use_pyarrow=True) as (_, reader):
+            times = frozenset(field.name for field in reader.schema if _is_time(field.type))
+        options = {**_OPTIONS, **_MORE.get(info["driver"], {})}
+        with pyogrio.open_arrow(path, layer=chosen, use_pyarrow=True, **options) as (_, reader):
             schema = reader.schema
     except (pyogrio.errors.DataSourceError, pyogrio.errors.DataLayerError) as problem:
         remedy = "It may be cut off, or of another format: make it anew."
-        raise InvalidFile(str(path), str(problem), f"a sound {driver} file", remedy) from None
+        raise InvalidFile(str(path), str(problem), f"a sound {drivers[0]} file", remedy) from None
+    if info["driver"] not in drivers:
+        raise InvalidFile(str(path), info["driver"], f"a file of the format {drivers[0]}", "Convert it.")
     if info["geometry_type"] is None:
-        raise InvalidFile(str(path), layer, "a layer with geometries", "This one has none.")
-    if info["crs"] is None and source_crs is None:
-        remedy = "Say which one it is: source_crs=4326, say."
-        raise InvalidFile(str(path), None, "a file that knows its coordinate system", remedy)
+        raise InvalidFile(str(path), chosen, "a layer with geometries", "This one has none.")
+    names = [field.name.casefold() for field in schema]
+    if len(set(names)) < len(names):
+        twice = sorted({name for name in names if names.count(name) > 1})
+        raise InvalidFile(str(path), twice, "columns whose names differ by more than capitals", "Rename them.")
     geometry = info["geometry_name"] or "wkb_geometry"
+    system = own_system(path, info["crs"], source_crs)
     return GDALFile(
         path=path,
-        crs=pyproj.CRS.from_user_input(info["crs"] or source_crs),
+        crs=system,
         columns={field.name: field.type for field in schema if field.name != geometry},
-        # A shapefile's layer is called as the file is.
-        reading={
-            **({"layer": layer} if driver == "GPKG" else {}),
-            **({} if info["crs"] else {"source_crs": pyproj.CRS(source_crs).to_string()}),
-        },
-        layer=layer,
-        driver=driver,
+        times=times,
+        unsafe=frozenset(field.name for field in schema if field.name != geometry and _is_binary(field.type)),
+        reading={} if info["crs"] else {"source_crs": system.to_string()},
+        driver=info["driver"],
+        layer=chosen,
+        named=layer is not None,
+        fields={field.name: field.with_metadata(_kind(field)) for field in schema},
+        options=options,
         rows=int(info["features"]),
         geometry=geometry,
-        kind=str(info["geometry_type"]).replace(" Z", "").replace(" M", "").replace("ZM", "").replace("2.5D ", ""),
+        kind=str(info["geometry_type"]).replace("2.5D ", "").split(" ")[0],
     )
+
+
+def _is_time(kind: Any) -> bool:
+    import pyarrow as pa
+
+    return bool(pa.types.is_temporal(kind))
+
+
+def _is_binary(kind: Any) -> bool:
+    import pyarrow as pa
+
+    return bool(pa.types.is_binary(kind) or pa.types.is_large_binary(kind))
+
+
+def _kind(field: Any) -> dict[bytes, bytes] | None:
+    """That a text is a time, and nothing else of what GDAL says about a field."""
+    marked = (field.metadata or {}).get(b"GDAL:OGR:type")
+    return {b"GDAL:OGR:type": marked} if marked else None
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -67,6 +100,10 @@ class GDALFile(Locations):
 
     driver: str
     layer: str
+    #: Whether the caller chose the layer by its name.
+    named: bool
+    fields: dict[str, Any]
+    options: dict[str, Any]
     rows: int
     geometry: str
     kind: str
@@ -79,12 +116,7 @@ class GDALFile(Locations):
         first = 0
         try:
             with pyogrio.open_arrow(
-                self.path,
-                layer=self.layer,
-                columns=list(columns),
-                batch_size=ROWS,
-                use_pyarrow=True,
-                **_OPTIONS.get(self.driver, {}),
+                self.path, layer=self.layer, columns=list(columns), batch_size=ROWS, use_pyarrow=True, **self.options
             ) as (_, reader):
                 for part in reader:
                     table = pa.table(part)
@@ -100,16 +132,17 @@ class GDALFile(Locations):
         import pyarrow as pa
         import pyogrio
 
-        name = self.geometry
-        marked = pa.field(name, pa.binary(), metadata={"ARROW:extension:name": "geoarrow.wkb"})
-        whole = pa.schema([*schema, marked])
-
+        marked = pa.field(self.geometry, pa.binary(), metadata={"ARROW:extension:name": "geoarrow.wkb"})
+        fields = [self.fields.get(field.name, field) for field in schema]
+        whole = pa.schema([*fields, marked])
         # GDAL asks for batches through C, where an exception would lose its kind.
         failed: list[BaseException] = []
 
         def parts() -> Iterator[Any]:
             try:
                 for batch in batches:
+                    if self.driver == "ESRI Shapefile":
+                        _check_width(batch)
                     table = batch.columns.append_column(marked, [wkb.encode(batch.places)]).cast(whole)
                     yield from table.to_batches()
             except BaseException as problem:
@@ -122,12 +155,33 @@ class GDALFile(Locations):
                 stream,
                 path,
                 driver=self.driver,
-                layer=None if self.driver == "ESRI Shapefile" else self.layer,
-                geometry_name=name,
+                # Unless it was chosen, the name may be that of the source.
+                layer=self.layer if self.named and self.driver == "GPKG" else None,
+                geometry_name=self.geometry,
                 geometry_type=self.kind,
                 crs=self.crs.to_wkt(),
+                **({"WRITE_NAME": "NO"} if self.driver == "GeoJSON" else {}),
             )
-        except Exception:
+        except Exception as problem:
             if failed:
                 raise failed[0] from None
+            if isinstance(problem, pyogrio.errors.DataSourceError | pyogrio.errors.DataLayerError):
+                remedy = "Is there room, and may one write there?"
+                raise InvalidFile(path.name, str(problem), "a file that can be written", remedy) from None
             raise
+
+
+def _check_width(batch: Batch) -> None:
+    """A shapefile cuts texts that are too long without a word."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    for name, column in zip(batch.columns.column_names, batch.columns.columns, strict=True):
+        if not pa.types.is_string(column.type):
+            continue
+        long = pc.greater(pc.binary_length(column), _WIDTH)
+        if pc.any(long).as_py():
+            row = pc.index(long, True).as_py()
+            remedy = "Shorten it, or use GeoPackage."
+            allowed = f"a text of at most {_WIDTH} bytes in UTF-8, as a shapefile holds no more"
+            raise InvalidFile(f"{batch.name(row)}, {name}", column[row].as_py(), allowed, remedy)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
-from xml.sax.saxutils import escape
+from xml.sax.saxutils import escape, quoteattr
 
 import numpy as np
 
@@ -18,11 +18,13 @@ from geoveil.geo.files.texts import numbers
 
 __all__ = ["GPX", "open_gpx"]
 
-#: What a point may hold, in the order that the format asks for; those that are texts.
+#: What a point may hold, in the order that the format asks for.
 _FIELDS = (
-    *("ele", "time", "course", "speed", "magvar", "geoidheight", "name", "cmt", "desc", "src", "sym", "type", "fix"),
-    *("sat", "hdop", "vdop", "pdop", "ageofdgpsdata", "dgpsid", "extensions"),
+    *("ele", "time", "course", "speed", "magvar", "geoidheight", "name", "cmt", "desc", "src", "link", "sym", "type"),
+    *("fix", "sat", "hdop", "vdop", "pdop", "ageofdgpsdata", "dgpsid", "extensions"),
 )
+#: Those that hold tags themselves.
+_TAGGED = ("link", "extensions")
 #: Where a point stands.
 _PLACES = ("kind", "track", "segment", "track_name")
 
@@ -34,6 +36,8 @@ def open_gpx(path: Path) -> GPX:
 
     try:
         root = ElementTree.parse(path).getroot()
+    except (LookupError, ValueError, OSError) as problem:
+        raise InvalidFile(str(path), str(problem), "XML that can be read", "Write it in UTF-8.") from None
     except ElementTree.ParseError as problem:
         line, column = problem.position
         at = f"line {line}, column {column}"
@@ -41,7 +45,8 @@ def open_gpx(path: Path) -> GPX:
     space, _, kind = root.tag.rpartition("}")
     if kind != "gpx":
         raise InvalidFile(str(path), kind, "a GPX file, whose outermost tag is gpx", "Is it of another format?")
-    rows = [_row(point, where) for point, where in _points(root, space + "}" if space else "")]
+    prefix = space + "}" if space else ""
+    rows = [_row(point, where, prefix) for point, where in _points(root, prefix)]
     names = [name for name in (*_PLACES, *_FIELDS) if any(name in row for row in rows)]
     columns = {name: pa.int64() if name in ("track", "segment") else pa.string() for name in names}
     file = GPX(
@@ -67,25 +72,34 @@ def _points(root: Any, space: str) -> Iterator[tuple[Any, dict[str, Any]]]:
         if kind not in count:
             continue
         count[kind] += 1
-        where = {"kind": kind, "track": count[kind], "segment": 1}
+        where = {"kind": kind, "track": count[kind]}
         title = child.findtext(f"{space}name")
         if title is not None:
             where["track_name"] = title
-        parts = [child] if kind == "rte" else child.findall(f"{space}trkseg")
-        for segment, part in enumerate(parts, start=1):
+        # Points that stand in no segment are one.
+        parts = [child, *child.findall(f"{space}trkseg")]
+        for segment, part in enumerate(parts):
             for point in part.findall(f"{space}{kind}pt"):
                 yield point, {**where, "segment": segment}
 
 
-def _row(point: Any, where: dict[str, Any]) -> dict[str, Any]:
+def _row(point: Any, where: dict[str, Any], space: str) -> dict[str, Any]:
     row = {**where, "lon": point.get("lon"), "lat": point.get("lat")}
     for child in point:
-        name = child.tag.rpartition("}")[2]
-        if name == "extensions":
-            row[name] = "".join(ElementTree.tostring(part, encoding="unicode").strip() for part in child)
+        name = child.tag.removeprefix(space)
+        if name in _TAGGED:
+            row[name] = row.get(name, "") + ElementTree.tostring(_unnamed(child, space), encoding="unicode").strip()
         elif name in _FIELDS:
             row[name] = child.text
     return row
+
+
+def _unnamed(element: Any, space: str) -> Any:
+    """An element whose tags of GPX need no prefix, as the file that is written names their space."""
+    copy = ElementTree.Element(element.tag.removeprefix(space), element.attrib)
+    copy.text, copy.tail = element.text, element.tail
+    copy.extend(_unnamed(part, space) for part in element)
+    return copy
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -110,9 +124,8 @@ class GPX(Locations):
         space, version = self.root
         with path.open("w", encoding="utf-8") as out:
             out.write('<?xml version="1.0" encoding="UTF-8"?>\n')
-            out.write(
-                f'<gpx version="{escape(version)}" creator="geoveil"' + (f' xmlns="{space}">\n' if space else ">\n")
-            )
+            named = f" xmlns={quoteattr(space)}" if space else ""
+            out.write(f'<gpx version={quoteattr(version)} creator="geoveil"{named}>\n')
             for batch in batches:
                 _write_points(out, batch.places, batch.columns.to_pylist())
             out.write("</gpx>\n")
@@ -147,4 +160,4 @@ def _write_points(out: Any, places: Floats, rows: list[dict[str, Any]]) -> None:
 def _element(name: str, text: str | None) -> str:
     if text is None:
         return ""
-    return f"<{name}>{text if name == 'extensions' else escape(text)}</{name}>"
+    return text if name in _TAGGED else f"<{name}>{escape(text)}</{name}>"

@@ -11,11 +11,11 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from geoveil.errors import InvalidFile
+from geoveil.errors import InvalidFile, InvalidParameter
 from geoveil.geo.areas import Floats
 from geoveil.geo.shapes import Index, present, vertices
 
-__all__ = ["ROWS", "Batch", "Locations"]
+__all__ = ["ROWS", "Batch", "Locations", "own_system"]
 
 #: In a batch, about: enough for arrays to be fast, few enough for many batches to fit into memory.
 ROWS = 2**18
@@ -37,6 +37,8 @@ class Batch:
         (m, 2) coordinates, not numbers where there are none; or shapely geometries.
     columns : pyarrow.Table
         What goes with them.
+    numbers : array, optional
+        Which of the rows after the first they are, where some were left out.
     """
 
     file: Locations
@@ -44,6 +46,7 @@ class Batch:
     share: float
     places: Any
     columns: Any
+    numbers: Index | None = None
 
     def __len__(self) -> int:
         return len(self.places)
@@ -55,7 +58,12 @@ class Batch:
 
     def name(self, row: int) -> str:
         """A row as errors name it."""
-        return f"{self.file.path.name}, row {self.first + row + 1}"
+        number = row if self.numbers is None else int(self.numbers[row])
+        return f"{self.file.path.name}, row {self.first + number + 1}"
+
+    def name_of_point(self, point: int) -> str:
+        """The row of a point as errors name it."""
+        return self.name(int(self.rows[point]))
 
     @property
     def present(self) -> NDArray[np.bool_]:
@@ -64,7 +72,8 @@ class Batch:
 
     def chosen(self, rows: NDArray[np.bool_]) -> Batch:
         """Some of its rows."""
-        return replace(self, places=self.places[rows], columns=self.columns.filter(rows))
+        numbers = np.arange(len(self)) if self.numbers is None else self.numbers
+        return replace(self, places=self.places[rows], columns=self.columns.filter(rows), numbers=numbers[rows])
 
     @property
     def coords(self) -> Floats:
@@ -99,8 +108,10 @@ class Locations(ABC):
         The system of its coordinates.
     columns : dict
         The pyarrow types of its columns, but for the places, by their names.
+    times : frozenset of str
+        Those columns that hold times, by their type.
     unsafe : frozenset of str
-        Those columns that hold places themselves.
+        Those columns that hold places themselves, or may.
     reading : dict
         With what it can be read again, and what is written like it.
     """
@@ -108,6 +119,7 @@ class Locations(ABC):
     path: Path
     crs: Any
     columns: dict[str, Any]
+    times: frozenset[str] = frozenset()
     unsafe: frozenset[str] = frozenset()
     reading: dict[str, Any] = field(default_factory=dict)
 
@@ -127,3 +139,25 @@ class Locations(ABC):
     def failed(self, problem: object, remedy: str) -> InvalidFile:
         """The error of a file that cannot be read."""
         return InvalidFile(str(self.path), str(problem), f"a sound {type(self).__name__} file", remedy)
+
+
+def own_system(path: Path, known: Any, given: Any) -> Any:
+    """The coordinate system of a file: what it says itself, or else what the caller says."""
+    import pyproj
+
+    try:
+        stated = None if given is None else pyproj.CRS.from_user_input(given)
+    except pyproj.exceptions.CRSError:
+        remedy = "Give its code: 4326 for longitude and latitude as GPS has them."
+        raise InvalidParameter("source_crs", given, "a coordinate system that pyproj knows", remedy) from None
+    try:
+        own = None if known is None else pyproj.CRS.from_user_input(known)
+    except pyproj.exceptions.CRSError as problem:
+        raise InvalidFile(str(path), str(problem), "a file whose coordinate system pyproj knows", "Mend it.") from None
+    if own is None and stated is None:
+        remedy = "Say which one it is: source_crs=4326, say."
+        raise InvalidFile(str(path), None, "a file that knows its coordinate system", remedy)
+    if own is not None and stated is not None and own != stated:
+        remedy = "Leave it out, or mend the file."
+        raise InvalidParameter("source_crs", given, f"{own.to_string()[:80]}, as the file says itself", remedy)
+    return own if stated is None else stated

@@ -4,22 +4,27 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from geoveil.errors import InvalidFile
+from geoveil.errors import InvalidFile, InvalidParameter
 from geoveil.geo.areas import GEOGRAPHIC
 from geoveil.geo.files import wkb
-from geoveil.geo.files.locations import ROWS, Batch, Locations
-from geoveil.geo.files.texts import coordinate_columns
+from geoveil.geo.files.locations import ROWS, Batch, Locations, own_system
+from geoveil.geo.files.texts import coordinate_columns, numbers
+from geoveil.geo.shapes import Naming
 
 __all__ = ["GeoParquet", "PlainParquet", "open_parquet"]
 
-#: Of a geometry column's account, what says nothing about where the places are.
-_SAFE = ("encoding", "crs", "edges", "orientation", "epoch")
+#: Of a geometry column's account, what says nothing about where the places are, and what it may be.
+_SAFE: dict[str, tuple[str, ...]] = {
+    "encoding": ("WKB", "point"),
+    "edges": ("planar", "spherical"),
+    "orientation": ("counterclockwise",),
+}
 
 
 def open_parquet(
@@ -30,64 +35,97 @@ def open_parquet(
     import pyarrow.parquet as pq
 
     try:
-        file = pq.ParquetFile(path)
-        account = json.loads((file.schema_arrow.metadata or {}).get(b"geo", b"null"))
-        schema, groups = file.schema_arrow, file.metadata
-        compression = groups.row_group(0).column(0).compression if groups.num_row_groups else "SNAPPY"
-        file.close()
+        with pq.ParquetFile(path) as file:
+            schema, groups = file.schema_arrow, file.metadata
+            account = json.loads((schema.metadata or {}).get(b"geo", b"null"))
+            compression = groups.row_group(0).column(0).compression if groups.num_row_groups else "SNAPPY"
     except (pa.ArrowException, OSError, ValueError) as problem:
         remedy = "It may be cut off, or no Parquet file: make it anew."
         raise InvalidFile(str(path), str(problem), "a sound Parquet file", remedy) from None
-    types = {field.name: field.type for field in schema}
-    common = {"path": path, "rows": groups.num_rows, "compression": compression, "order": [*types]}
-    if account is None:
-        x, y, crs = coordinate_columns(path, [*types], x, y, source_crs)
-        others = {name: kind for name, kind in types.items() if name not in (x, y)}
-        reading = {"x": x, "y": y, "source_crs": _code(crs)}
-        return PlainParquet(crs=_system(crs), columns=others, reading=reading, **common)
-    primary = account["primary_column"]
-    described = account["columns"][primary]
-    kind = described.get("encoding")
-    if kind not in ("WKB", "point"):
-        remedy = "Write it with geometry_encoding='WKB'."
-        raise InvalidFile(str(path), f"geometry encoded as {kind}", "GeoParquet with WKB or points", remedy)
-    crs = _crs(path, described, source_crs)
-    covering = {
-        names[0] for box in account["columns"].values() for names in box.get("covering", {}).get("bbox", {}).values()
+    if len(set(schema.names)) < len(schema.names):
+        twice = sorted({name for name in schema.names if schema.names.count(name) > 1})
+        raise InvalidFile(str(path), twice, "columns of different names", "Rename them.")
+    columns = {field.name: _bare(field.type) for field in schema}
+    unsafe = {field.name for field in schema if _may_hold_places(field)}
+    common: dict[str, Any] = {
+        "path": path,
+        "rows": groups.num_rows,
+        "compression": "NONE" if compression == "UNCOMPRESSED" else compression,
+        "order": schema.names,
+        "times": frozenset(field.name for field in schema if pa.types.is_temporal(field.type)),
     }
-    unsafe = frozenset((covering | set(account["columns"])) - {primary})
-    safe = {key: described[key] for key in _SAFE if key in described}
+    if account is None:
+        x, y, system = coordinate_columns(path, schema.names, x, y, source_crs)
+        others = {name: kind for name, kind in columns.items() if name not in (x, y)}
+        reading = {"x": x, "y": y, "source_crs": system.to_string()}
+        return PlainParquet(crs=system, columns=others, reading=reading, unsafe=frozenset(unsafe), **common)
+    for name, given in (("x", x), ("y", y)):
+        if given is not None:
+            raise InvalidParameter(name, given, "left out, as the file has geometries", "Leave it out.")
+    try:
+        primary = account["primary_column"]
+        described = account["columns"][primary]
+        places = {*account["columns"]}
+        for other in account["columns"].values():
+            places |= {names[0] for names in ((other.get("covering") or {}).get("bbox") or {}).values()}
+        types = sorted({str(kind).split()[0] for kind in described.get("geometry_types", [])})
+        safe = {key: described[key] for key, allowed in _SAFE.items() if described.get(key) in allowed}
+        known = described.get("crs", GEOGRAPHIC) if "crs" in described else GEOGRAPHIC
+        if primary not in columns:
+            raise KeyError(primary)
+    except (KeyError, TypeError, AttributeError, IndexError) as problem:
+        raise InvalidFile(str(path), f"geo: {problem!r}", "GeoParquet with a sound account", "Make it anew.") from None
+    if "encoding" not in safe:
+        remedy = "Write it with geometry_encoding='WKB'."
+        raise InvalidFile(str(path), described.get("encoding"), "GeoParquet with WKB or points", remedy)
+    system = own_system(path, known, source_crs)
+    stated = {} if "crs" not in described else {"crs": _plain_system(system)}
     return GeoParquet(
-        crs=crs,
-        columns={name: kind for name, kind in types.items() if name != primary},
-        unsafe=unsafe,
-        reading={} if source_crs is None else {"source_crs": _code(source_crs)},
+        crs=system,
+        columns={name: kind for name, kind in columns.items() if name != primary},
+        unsafe=frozenset((unsafe | places) - {primary}),
         geometry=primary,
-        described={**safe, "geometry_types": sorted({t.split()[0] for t in described.get("geometry_types", [])})},
+        described={**safe, **stated, "geometry_types": [kind for kind in types if kind in _KINDS]},
         **common,
     )
 
 
-def _crs(path: Path, described: dict[str, Any], given: Any) -> Any:
+_KINDS = ("Point", "LineString", "MultiPoint")
+
+
+def _plain_system(crs: Any) -> dict[str, Any]:
+    """A coordinate system as GeoParquet has it, without remarks; one that is registered, as it is registered."""
     import pyproj
 
-    if "crs" in described and described["crs"] is None:
-        if given is None:
-            remedy = "Say which one it is: source_crs=4326, say."
-            raise InvalidFile(str(path), None, "a file that knows its coordinate system", remedy)
-        return _system(given)
-    own = pyproj.CRS.from_json_dict(described["crs"]) if "crs" in described else pyproj.CRS(GEOGRAPHIC)
-    return own
+    registered = crs.to_authority(min_confidence=100)
+    account: dict[str, Any] = (pyproj.CRS.from_authority(*registered) if registered else crs).to_json_dict()
+    return account if registered else {k: v for k, v in account.items() if k not in _REMARKS}
 
 
-def _system(given: Any) -> Any:
-    import pyproj
-
-    return pyproj.CRS.from_user_input(given)
+_REMARKS = ("remarks", "scope", "area", "bbox", "usages")
 
 
-def _code(given: Any) -> str:
-    return str(_system(given).to_string())
+def _bare(kind: Any) -> Any:
+    """A type without what its parts may say beside their names."""
+    import pyarrow as pa
+
+    if pa.types.is_struct(kind):
+        return pa.struct([pa.field(part.name, _bare(part.type), part.nullable) for part in kind])
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        make = pa.list_ if pa.types.is_list(kind) else pa.large_list
+        return make(pa.field(kind.value_field.name, _bare(kind.value_type), kind.value_field.nullable))
+    return kind
+
+
+def _may_hold_places(field: Any) -> bool:
+    """Whether a column is binary, as geometries are, or says that it holds some."""
+    import pyarrow as pa
+
+    named = (
+        getattr(field.type, "extension_name", "") or (field.metadata or {}).get(b"ARROW:extension:name", b"").decode()
+    )
+    binary = (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_binary_view, pa.types.is_fixed_size_binary)
+    return named.startswith(("geoarrow", "ogc")) or any(test(field.type) for test in binary)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -114,12 +152,7 @@ class _Parquet(Locations):
 
         # Coordinates with noise never repeat: looking for repetitions is in vain.
         repeated = [name for name in schema.names if name not in plain]
-        return pq.ParquetWriter(
-            path,
-            schema,
-            compression="NONE" if self.compression == "UNCOMPRESSED" else self.compression,
-            use_dictionary=repeated,
-        )
+        return pq.ParquetWriter(path, schema, compression=self.compression, use_dictionary=repeated)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -166,12 +199,13 @@ class PlainParquet(_Parquet):
 
         x, y = self.reading["x"], self.reading["y"]
         for first, table in self._read([*columns, x, y]):
+            batch = Batch(self, first, 0.0, np.empty((0, 2)), table.select(list(columns)))
             try:
-                pairs = [table[name].cast(pa.float64()).to_numpy() for name in (x, y)]
+                pairs = [_numbers(table[name].combine_chunks(), batch.name) for name in (x, y)]
             except pa.ArrowException as problem:
                 raise self.failed(problem, f"The columns {x} and {y} must be numbers.") from None
             share = (first + len(table)) / max(self.rows, 1)
-            yield Batch(self, first, share, np.column_stack(pairs), table.select(list(columns)))
+            yield replace(batch, share=share, places=np.column_stack(pairs))
 
     def write(self, path: Path, batches: Iterator[Batch], schema: Any) -> None:
         import pyarrow as pa
@@ -187,6 +221,14 @@ class PlainParquet(_Parquet):
                 for name, values in zip(pair, batch.places.T, strict=True):
                     table = table.append_column(name, pa.array(np.ascontiguousarray(values)))
                 writer.write_table(table.select(whole.names).cast(whole))
+
+
+def _numbers(column: Any, name: Naming) -> Any:
+    import pyarrow as pa
+
+    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+        return numbers(column, ".", name)
+    return np.asarray(column.cast(pa.float64()).to_numpy(zero_copy_only=False), dtype=float)
 
 
 def _storage(column: Any) -> Any:

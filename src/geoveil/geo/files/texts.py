@@ -10,6 +10,7 @@ import numpy as np
 
 from geoveil.errors import InvalidFile, InvalidParameter
 from geoveil.geo.areas import GEOGRAPHIC, Floats
+from geoveil.geo.files.locations import own_system
 from geoveil.geo.shapes import Naming
 
 __all__ = ["coordinate_columns", "numbers", "texts"]
@@ -23,6 +24,8 @@ def coordinate_columns(
     path: Path, names: Sequence[str], x: str | None, y: str | None, crs: Any
 ) -> tuple[str, str, Any]:
     """The columns with the coordinates, given or found by name, and their system."""
+    if x is not None and x == y:
+        raise InvalidParameter("y", y, "another column than x", "Longitude is x, latitude is y.")
     for argument, given in (("x", x), ("y", y)):
         if given is not None and given not in names:
             raise InvalidParameter(
@@ -42,7 +45,7 @@ def coordinate_columns(
     if crs is None and not degrees:
         remedy = "Give its code: source_crs=4326 for longitude and latitude as GPS has them."
         raise InvalidParameter("source_crs", None, f"the system of the columns {x} and {y}", remedy)
-    return x, y, GEOGRAPHIC if crs is None else crs
+    return x, y, own_system(path, None, GEOGRAPHIC if crs is None else crs)
 
 
 def numbers(column: Any, decimal: str, name: Naming) -> Floats:
