@@ -46,7 +46,7 @@ def released(folder: Path, name: str) -> Path:
 @pytest.fixture
 def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     """Files in many batches, as large ones are."""
-    for module in (locations, gdal, parquet):
+    for module in (locations, gdal, parquet, streaming):
         monkeypatch.setattr(module, "ROWS", 7)
     monkeypatch.setattr(csv_files, "_BLOCK", 400)
     monkeypatch.setattr(streaming, "_LABELS", 5)

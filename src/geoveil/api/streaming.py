@@ -18,6 +18,7 @@ from geoveil.errors import InvalidFile
 from geoveil.geo import Plane
 from geoveil.geo.columns import distinct
 from geoveil.geo.files import Batch, Locations
+from geoveil.geo.files.locations import ROWS
 from geoveil.geo.shapes import Index, dropped
 from geoveil.mechanisms import Additive, sample_people, sample_rows
 from geoveil.noise import Source
@@ -165,26 +166,39 @@ class Work:
     progress: Callable[[float], None]
     left_out: int = 0
     beyond: int = 0
+    _held: list[tuple[Any, Index, Floats]] = field(default_factory=list)
 
     def count(self) -> None:
         """Check all places, and count whose they are: noise depends on that. Nothing is drawn yet."""
 
-        def look(batch: Batch) -> tuple[float, int, Any, Index]:
+        def look(batch: Batch) -> tuple[float, int, Any, Index, Floats | None]:
             batch, missing = self._present(batch)
             coded = self.crowd.labels(batch).dictionary_encode()
-            if len(batch):
+            coords = None
+            if self.together:
+                coords = self._enter(batch)
+            elif len(batch):
                 self.plane.check(batch.coords, self.outside, batch.name_of_point)
-            counts = np.bincount(np.asarray(coded.indices)[batch.rows], minlength=len(coded.dictionary))
-            return batch.share, missing, coded.dictionary, counts
+            return batch.share, missing, coded.dictionary, np.asarray(coded.indices)[batch.rows], coords
 
-        for share, missing, labels, counts in _ordered(look, self.file.batches(self._by)):
+        for share, missing, labels, codes, coords in _ordered(look, self.file.batches(self._by)):
             self.left_out += missing
-            self.crowd.add(labels, counts)
+            self.crowd.add(labels, np.bincount(codes, minlength=len(labels)))
+            if coords is not None:
+                self._held.append((labels, codes, coords))
             self.progress(_FIRST_PASS * share)
         if self.crowd.by is not None:
             distinct(self.crowd.persons, self.crowd.by, self.file.path.name)
         if not self.crowd.sizes.sum():
             raise InvalidFile(str(self.file.path), 0, "at least one place", "There is nothing to release.")
+
+    @cached_property
+    def together(self) -> bool:
+        """Whether a person's noise must be drawn together: all points are then held in memory."""
+        return not Points(1, 2, in_the_plane(self.guarantee, self.plane), self.method).mechanism.independent
+
+    def _enter(self, batch: Batch) -> Floats:
+        return self.plane.enter(batch.coords, self.outside, batch.name_of_point) if len(batch) else np.empty((0, 2))
 
     @property
     def _by(self) -> list[str]:
@@ -222,11 +236,11 @@ class Work:
 
         added = ("radius_95", self.guarantee.symbol) if self.file.extensible else ()
         types = [*((name, self.file.columns[name]) for name in columns), *((name, pa.float64()) for name in added)]
-        apart = all(mechanism.independent for mechanism in self.mechanisms)
+        released = self._released_together if self.together else self._released_apart
         seen = np.zeros_like(self.crowd.sizes)
 
         def parts() -> Iterator[Batch]:
-            for batch, beyond, person in self._released_apart(columns) if apart else self._released_together(columns):
+            for batch, beyond, person in released(columns):
                 np.add(seen, np.bincount(person[batch.rows], minlength=len(seen)), out=seen)
                 self.beyond += beyond
                 yield batch
@@ -240,14 +254,13 @@ class Work:
         remedy = "Try again when nobody writes to it. Nothing was released."
         return InvalidFile(str(self.file.path), "other rows than before", "left alone while it is read", remedy)
 
-    def _entered(self, batch: Batch) -> tuple[Batch, Floats, Index]:
-        """A batch, its points in the plane, and the person of each row."""
+    def _whose(self, batch: Batch) -> tuple[Batch, Index]:
+        """A batch without rows that have no place, and the person of each row."""
         batch, _ = self._present(batch)
-        coords = self.plane.enter(batch.coords, self.outside, batch.name_of_point) if len(batch) else np.empty((0, 2))
         person = self.crowd.whose(batch)
         if (person < 0).any():
             raise self._changed()
-        return batch, coords, person
+        return batch, person
 
     def _written(self, batch: Batch, coords: Floats, person: Index) -> tuple[Batch, int, Index]:
         """A batch as it is written, of released points in the plane, and how many of these the map does not reach."""
@@ -263,30 +276,40 @@ class Work:
         """Batch by batch, where noise is independent on all points."""
 
         def release(batch: Batch) -> tuple[Batch, int, Index]:
-            batch, coords, person = self._entered(batch)
-            noisy = sample_rows(self.mechanisms, self.which[person][batch.rows], coords, self.noise)
-            return self._written(batch, noisy, person)
+            batch, person = self._whose(batch)
+            which = self.which[person][batch.rows]
+            return self._written(batch, sample_rows(self.mechanisms, which, self._enter(batch), self.noise), person)
 
-        # A generator of numbers for experiments must be asked in order.
-        yield from _ordered(release, self.file.batches(columns), workers=_WORKERS if self.noise.exact else 1)
+        yield from _ordered(release, self.file.batches(columns), self._workers)
+
+    @property
+    def _workers(self) -> int:
+        """A generator of numbers for experiments must be asked in order."""
+        return _WORKERS if self.noise.exact else 1
 
     def _released_together(self, columns: list[str]) -> Iterator[tuple[Batch, int, Index]]:
-        """All points at once, where a person's noise must be drawn together: the points must fit into memory."""
-        parts, persons = [], []
-        for batch, coords, person in _ordered(self._entered, self.file.batches(self._by)):
-            parts.append(coords)
-            persons.append(person[batch.rows])
-        whole, person = np.concatenate(parts), np.concatenate(persons)
-        del parts, persons
-        if not np.array_equal(np.bincount(person, minlength=len(self.crowd.sizes)), self.crowd.sizes):
-            raise self._changed()
+        """All points at once, as the first pass held them."""
+        import pyarrow.compute as pc
+
+        of = [np.asarray(pc.index_in(labels, value_set=self.crowd.persons))[codes] for labels, codes, _ in self._held]
+        person, points = np.concatenate(of), np.concatenate([coords for _, _, coords in self._held])
+        self._held.clear()
         order = np.argsort(person, kind="stable")
-        each = [self.mechanisms[i] for i in self.which]
-        whole[order] = sample_people(each, self.crowd.sizes, whole[order], self.noise)
+        ends = np.cumsum(self.crowd.sizes)
+
+        def draw(people: slice) -> None:
+            rows = order[ends[people.start] - self.crowd.sizes[people.start] : ends[people.stop - 1]]
+            each = [self.mechanisms[i] for i in self.which[people]]
+            points[rows] = sample_people(each, self.crowd.sizes[people], points[rows], self.noise)
+
+        for _ in _ordered(draw, _shares(ends), self._workers):
+            pass
         first = 0
-        for batch, _, person in _ordered(self._entered, self.file.batches(columns)):
+        for batch, whose in _ordered(self._whose, self.file.batches(columns)):
             end = first + len(batch.rows)
-            yield self._written(batch, whole[first:end], person)
+            if not np.array_equal(whose[batch.rows], person[first:end]):
+                raise self._changed()
+            yield self._written(batch, points[first:end], whose)
             first = end
 
     def release(self, target: Path, left_out: tuple[str, ...], sha256: str) -> FileRelease:
@@ -328,6 +351,15 @@ def _ordered(work: Callable[[T], R], items: Iterable[T], workers: int = _WORKERS
         finally:
             for future in pending:
                 future.cancel()
+
+
+def _shares(ends: Index) -> Iterator[slice]:
+    """Persons who have about as many points together as a batch has rows, by where the points of each end."""
+    start = 0
+    while start < len(ends):
+        stop = max(int(np.searchsorted(ends, (ends[start - 1] if start else 0) + ROWS, side="right")), start + 1)
+        yield slice(start, stop)
+        start = stop
 
 
 def _pruned(batch: Batch) -> Batch:
