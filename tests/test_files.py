@@ -97,6 +97,23 @@ def test_a_released_file_is_a_release_again(name: str, tmp_path: Path) -> None:
     assert gv.smooth(loaded, times=times, motion="car").guarantee == release.guarantee
 
 
+def test_a_release_that_is_a_file_is_loaded_first(tmp_path: Path) -> None:
+    """Its points are not in memory."""
+    path, told = make("trips.csv", tmp_path)
+    release = gv.points_file(path, tmp_path / "out.csv", rho=1e-4, **told)
+    grid = gv.Grid((-1e4, -1e4, 1e4, 1e4), cell=1000)
+    steps: list[Any] = [
+        lambda: gv.smooth(release, times=np.arange(60), motion="car"),
+        lambda: gv.clamp(release, shapely.box(-123, 37, -122, 38)),
+        lambda: gv.density(release, grid),
+        lambda: gv.remap(release, grid),
+    ]
+    for step in steps:
+        with pytest.raises(InvalidData, match=r"gv\.load"):
+            step()
+    assert gv.density(gv.load(release.value), grid).value.sum() > 0
+
+
 @EVERY_FORMAT
 def test_nothing_true_leaks(name: str, tmp_path: Path) -> None:
     """No true coordinate, extent, altitude or unlisted column is in any byte of what is written."""

@@ -23,6 +23,8 @@ from tests.oracle import (
     tightness,
 )
 
+pytestmark = pytest.mark.mathematics
+
 RHO, EPSILON = CGP(rho=1e-4), GP(epsilon=0.02)
 
 

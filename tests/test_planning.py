@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, cast
 
+import geopandas
 import numpy as np
 import pytest
 
@@ -124,3 +125,21 @@ def test_a_plan_touches_no_randomness_of_the_process() -> None:
     """The same question gives the same plan."""
     plans = {gv.plan("hull", n=100, rho=1e-4).error for _ in range(3)}
     assert len(plans) == 1
+
+
+@pytest.mark.parametrize(
+    ("crs", "place"),
+    [
+        (gv.local(lat=37.77, lon=-122.42, radius=1_500_000), (-122.4, 37.8)),
+        (32610, (-122.4, 37.8)),
+        ("Germany", (10.0, 51.0)),
+    ],
+)
+def test_a_plan_knows_what_its_plane_stretches(crs: Any, place: tuple[float, float]) -> None:
+    """The error is that of the release, and an error takes the budget that gives it."""
+    x = geopandas.GeoSeries.from_xy([place[0]], [place[1]], crs=4326)
+    planned = gv.plan("points", n=1, rho=1e-4, crs=crs)
+    assert planned.error == gv.points(x, rho=1e-4, crs=crs).error(0.05)
+    assert planned.error > gv.plan("points", n=1, rho=1e-4).error
+    asked = gv.plan("points", n=1, error=300, crs=crs)
+    assert gv.points(x, rho=cast(gv.CGP, asked.guarantee), crs=crs).error(0.05) <= 300

@@ -32,6 +32,8 @@ from tests import test_oracle, test_samplers, test_support
 from tests.oracle import Floats
 from tests.test_oracle import EPSILON, RHO
 
+pytestmark = pytest.mark.mathematics
+
 
 def wrong_center(patch: pytest.MonkeyPatch) -> None:
     """A Lipschitz constant that is too small by √2."""

@@ -30,6 +30,8 @@ from geoveil.privacy import CGP, GP
 from geoveil.queries.points import Points
 from tests.oracle import Floats
 
+pytestmark = pytest.mark.mathematics
+
 RHO, EPSILON = CGP(rho=1e-4), GP(epsilon=0.02)
 #: With fixed seeds a test either always passes or never; this is how likely a right sampler was to get a bad seed.
 FALSE_ALARM = 1e-6

@@ -25,6 +25,8 @@ from geoveil.queries.solid import cosine, intersection, tightened
 from geoveil.queries.support import HalfSpaces, SupportHull, best_hull, support_squared
 from tests.oracle import Floats
 
+pytestmark = pytest.mark.mathematics
+
 
 def support(x: Floats, k: int) -> Floats:
     """The true values."""

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from geoveil.errors import IncompatibleGuarantees, InvalidParameter
-from geoveil.geo import Form, Plane, enter
+from geoveil.geo import Area, Form, enter
 from geoveil.geo.columns import distinct
 from geoveil.geo.forms import ArrayForm, FrameForm, Index
 from geoveil.mechanisms import sample_people
@@ -71,7 +71,7 @@ def ask(
     guarantee = budget(rho, epsilon, metric)
     source = source_of(rng)
     form = enter(x, crs, outside=outside, missing=missing)
-    working = in_the_plane(guarantee, form.plane)
+    working = in_the_plane(guarantee, form.plane.area if form.plane else None)
     if by is None:
         n, dimension = form.coords.shape
         query = make(form, n, dimension, working)
@@ -88,12 +88,12 @@ def ask(
     return release
 
 
-def in_the_plane(guarantee: Guarantee, plane: Plane | None) -> Guarantee:
+def in_the_plane(guarantee: Guarantee, area: Area | None) -> Guarantee:
     """What must be promised per metre of the plane, so that the guarantee holds per metre on the ground."""
-    if plane is None or plane.area.stretch == 1:
+    if area is None or area.stretch == 1:
         return guarantee
-    stretch = plane.area.stretch
-    return guarantee / stretch / stretch if guarantee.power == 2 else guarantee / stretch
+    whole = guarantee / area.stretch
+    return whole / area.stretch if guarantee.power == 2 else whole
 
 
 def _release(form: Form, value: Any, answers: tuple[Answer, ...], source: Source, **more: Any) -> Release:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from geoveil.api.ask import budget, in_the_plane
-from geoveil.api.how import How, file_question
+from geoveil.api.how import FileHow, Reading, file_question, known, reader
 from geoveil.api.streaming import Crowd, FileRelease, Work
 from geoveil.errors import InvalidFile, InvalidParameter
 from geoveil.geo import Plane
@@ -44,14 +44,7 @@ def points_file(
     *,
     keep: Any = None,
     progress: Callable[[float], None] | None = None,
-    source_crs: Any = None,
-    x: str | None = None,
-    y: str | None = None,
-    delimiter: str | None = None,
-    decimal: str | None = None,
-    encoding: str | None = None,
-    layer: str | None = None,
-    **how: Unpack[How],
+    **how: Unpack[FileHow],
 ) -> FileRelease:
     r"""Release every point of a file, into a file of the same format and coordinate system.
 
@@ -67,16 +60,6 @@ def points_file(
         give places away; the release's `left_out` names them.
     progress : callable, optional
         Is told now and then how much has been done, from 0 to 1.
-    source_crs : optional
-        The system of the file's coordinates, where the file does not say: WGS 84 if columns are called longitude and
-        latitude.
-    x, y : str, optional
-        The columns of a CSV or Parquet file that hold coordinates, longitude as x, where they are not found by name.
-    delimiter, decimal, encoding : str, optional
-        How a CSV file is written: what stands between fields (found in the header), before decimals ("."), and in
-        which encoding ("utf-8").
-    layer : str, optional
-        Of a GeoPackage with several.
 
     Returns
     -------
@@ -103,16 +86,8 @@ def points_file(
     """
     guarantee = budget(how.get("rho"), how.get("epsilon"), how.get("metric"))
     noise, by = source_of(how.get("rng")), how.get("by")
-    file = open_locations(
-        source,
-        source_crs=source_crs,
-        x=x,
-        y=y,
-        delimiter=delimiter,
-        decimal=decimal,
-        encoding=encoding,
-        layer=layer,
-    )
+    known(how, FileHow)
+    file = open_locations(source, **{name: how.get(name) for name in Reading.__annotations__})
     target = _checked_target(Path(target), file)
     plane = plane_of(file.crs, how.get("crs"))
     kept, left = _columns(file, by, keep, guarantee.symbol)
@@ -181,19 +156,14 @@ def _columns(file: Locations, by: Any, keep: Any, symbol: str) -> tuple[list[str
     return kept, left
 
 
+@reader
 def read(
     path: Any,
     *,
     crs: Any = None,
     outside: str = "refuse",
     missing: str = "refuse",
-    source_crs: Any = None,
-    x: str | None = None,
-    y: str | None = None,
-    delimiter: str | None = None,
-    decimal: str | None = None,
-    encoding: str | None = None,
-    layer: str | None = None,
+    **reading: Unpack[Reading],
 ) -> Any:
     r"""Read a file of locations.
 
@@ -208,8 +178,6 @@ def read(
         With `crs`: what becomes of places outside of its area.
     missing : {"refuse", "drop"}
         What becomes of rows without a place.
-    source_crs, x, y, delimiter, decimal, encoding, layer
-        As in `points_file`.
 
     Returns
     -------
@@ -226,16 +194,8 @@ def read(
     >>> gv.points(trips, by="user", rho=5e-5).value.columns.tolist()
     ['user', 'geometry']
     """
-    file = open_locations(
-        path,
-        source_crs=source_crs,
-        x=x,
-        y=y,
-        delimiter=delimiter,
-        decimal=decimal,
-        encoding=encoding,
-        layer=layer,
-    )
+    known(reading, Reading)
+    file = open_locations(path, **reading)
     plane = None if crs is None else plane_of(file.crs, crs)
     return _frame(file, plane, outside, missing)
 
@@ -337,7 +297,7 @@ def load(path: Any) -> Release:
     whose = None if by is None else frame[by].to_numpy()[places.rows]
     codes, persons = (np.zeros(len(places.rows), int), None) if whose is None else pd.factorize(whose)
     sizes = np.bincount(codes)
-    working = in_the_plane(guarantee, plane)
+    working = in_the_plane(guarantee, area)
     queries = {int(n): Points(int(n), 2, working, method) for n in np.unique(sizes)}
     shared = {n: Answer(query, None, query.mechanisms) for n, query in queries.items()}
     return Release(

@@ -11,7 +11,7 @@ import numpy as np
 from geoveil.privacy import CGP, GP, Metric
 from geoveil.privacy.exact import Number
 
-__all__ = ["How", "file_question", "question"]
+__all__ = ["FileHow", "How", "Reading", "file_question", "known", "question", "reader"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -28,6 +28,22 @@ class How(TypedDict, total=False):
     crs: Any
     outside: Literal["refuse", "clamp"]
     missing: Literal["refuse", "drop"]
+
+
+class Reading(TypedDict, total=False):
+    """The keywords that say how a file is read."""
+
+    source_crs: Any
+    x: str | None
+    y: str | None
+    delimiter: str | None
+    decimal: str | None
+    encoding: str | None
+    layer: str | None
+
+
+class FileHow(How, Reading, total=False):
+    """The keywords of a question about a file."""
 
 
 _DEFAULTS = {"method": "best", "outside": "refuse", "missing": "refuse"}
@@ -63,17 +79,44 @@ _SHARED = """
 """
 
 
+_READING = """
+    source_crs : optional
+        The system of the file's coordinates, where the file does not say: WGS 84 if columns are called longitude and
+        latitude.
+    x, y : str, optional
+        The columns of a CSV or Parquet file that hold coordinates, longitude as x, where they are not found by name.
+    delimiter, decimal, encoding : str, optional
+        How a CSV file is written: what stands between fields (found in the header), before decimals ("."), and in
+        which encoding ("utf-8").
+    layer : str, optional
+        Of a GeoPackage with several.
+"""
+
+
 def question(function: F) -> F:
     """Write x and the shared keywords, once, into a function's signature and documentation."""
-    return _described(function, _SUBJECT)
+    return _described(function, How, (_SUBJECT, "", _SHARED))
 
 
 def file_question(function: F) -> F:
     """The same for a question about a file, whose subject the function documents itself."""
-    return _described(function, "")
+    return _described(function, FileHow, ("", _READING, _SHARED))
 
 
-def _described(function: F, subject: str) -> F:
+def reader(function: F) -> F:
+    """The same for what only reads a file."""
+    return _described(function, Reading, ("", _READING, ""))
+
+
+def known(given: Any, kind: Any) -> None:
+    """Refuse keywords that are not of this kind, as Python does."""
+    names = list(kind.__annotations__)
+    for name in given:
+        if name not in names:
+            raise TypeError(f"unexpected keyword {name!r}; the keywords are {', '.join(names)}")
+
+
+def _described(function: F, kind: Any, texts: tuple[str, str, str]) -> F:
     signature = inspect.signature(function)
     own = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
     shared = [
@@ -83,11 +126,11 @@ def _described(function: F, subject: str) -> F:
             default=_DEFAULTS.get(name),
             annotation=getattr(annotation, "__forward_arg__", annotation),
         )
-        for name, annotation in How.__annotations__.items()
+        for name, annotation in kind.__annotations__.items()
     ]
     function.__signature__ = signature.replace(parameters=[*own, *shared])  # type: ignore[attr-defined]
     head, _, tail = inspect.cleandoc(function.__doc__ or "").partition("\n\nReturns\n")
     head, _, described = head.partition("\n\nParameters\n----------\n")
-    parameters = [inspect.cleandoc(text) for text in (subject, described, _SHARED) if text]
+    parameters = [inspect.cleandoc(text) for text in (texts[0], described, *texts[1:]) if text]
     function.__doc__ = "\n".join([f"{head}\n\nParameters\n----------", *parameters, f"\nReturns\n{tail}"])
     return function

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from geoveil.api.processing import drawn_in, moved, persons
+from geoveil.api.processing import drawn_in, moved, persons, released
 from geoveil.errors import InvalidData, InvalidParameter
 from geoveil.geo.planes import Plane, plane_of
 from geoveil.mechanisms import Copies, Gaussian, KNorm, Laplace, Mechanism
@@ -82,10 +82,10 @@ def remap(
     >>> gv.remap(released, gv.Grid((0, 0, 1000, 1000), cell=500)).guarantee
     CGP(rho=0.0001)
     """
-    released = _noisy(release, by, "Remap first, then clamp.")
+    noisy = _noisy(release, by, "Remap first, then clamp.")
     if to not in ("mean", "place"):
         raise InvalidParameter("to", to, "'mean' or 'place'", 'to="mean" has the least error.')
-    dimension = released.points.shape[1]
+    dimension = noisy.points.shape[1]
     promised, known = release.promised, "a public prior"
     system, _ = drawn_in(release)
     if isinstance(prior, HeatMap):
@@ -105,12 +105,12 @@ def remap(
         grid = _on_the_map(release, prior, "prior")
         likely = _weights(weights, grid.shape)
         places = grid.centers.reshape(-1, 2)
-        found = remapping.over_cells(released, grid, likely)
+        found = remapping.over_cells(noisy, grid, likely)
         size = f"{likely.size} cells"
     else:
         places = _places(prior, release, dimension)
         likely = _weights(weights, (len(places),))
-        found = remapping.over_places(released, places, likely)
+        found = remapping.over_places(noisy, places, likely)
         size = f"{likely.size} places"
     if to == "place":
         found = remapping.choose(found, places, likely.ravel())
@@ -193,7 +193,8 @@ def density(releases: Release | Sequence[Release], grid: Grid, *, by: Any = None
 
 def _noisy(release: Any, by: Any, remedy: str) -> Noisy:
     """The released points with what is known of their noise; refused where that is not independent on each point."""
-    if not isinstance(release, Release) or release.query != "points" or release.coords is None:
+    released(release)
+    if release.query != "points" or release.coords is None:
         raise InvalidData("release", release, "of points", "Use gv.points.")
     if release.processed:
         raise InvalidData("release", repr(release), "as it was released", remedy)

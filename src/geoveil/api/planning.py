@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from geoveil import checks
-from geoveil.api.ask import budget
+from geoveil.api.ask import budget, in_the_plane
 from geoveil.errors import GeoveilError, InvalidParameter, NoErrorBound
+from geoveil.geo.areas import area_of
 from geoveil.mechanisms import Lipschitz
 from geoveil.noise import rehearsal
 from geoveil.privacy import CGP, GP, Guarantee, Metric, exact
@@ -68,6 +69,7 @@ def plan(
     method: str = "best",
     dimension: int = 2,
     each: bool = False,
+    crs: Any = None,
     **options: Any,
 ) -> Plan:
     """Say what error a budget gives, or what budget an error takes, before any data is touched.
@@ -92,6 +94,8 @@ def plan(
         Of the points.
     each : bool
         The error of any one point instead of the largest, as in `Release.error`.
+    crs : Area from `local`, what pyproj takes as a projected system, or a region's name, optional
+        The plane that the question will be asked in, for noise that grows by what it stretches.
     **options
         What the question itself takes: `k`, `locations`, `extent`, `lipschitz`, `size`, ...
 
@@ -117,14 +121,15 @@ def plan(
     extent = options.get("extent", EXTENT)
     checks.positive("extent", extent)
     make = _maker(question, n, dimension, method, options)
+    area = None if crs is None else area_of(crs)
 
     def foreseen(guarantee: Guarantee) -> float:
-        query = make(guarantee)
+        query = make(in_the_plane(guarantee, area))
         try:
-            return query.error(beta, each=each)
+            bound = query.error(beta, each=each)
         except NoErrorBound:
-            answer = query.ask(_reference(dimension, extent), rehearsal())
-            return answer.error(beta, each=each)
+            bound = query.ask(_reference(dimension, extent), rehearsal()).error(beta, each=each)
+        return bound if area is None else bound / area.shrink
 
     if error is None:
         promised = budget(rho, epsilon, metric)

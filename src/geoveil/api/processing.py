@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -182,6 +183,8 @@ def released(release: Any) -> None:
     """Refuse what is not a release: a point that was never released must not be processed as if it were."""
     if not isinstance(release, Release):
         raise InvalidData("release", type(release).__name__, "a Release", "Use gv.points.")
+    if isinstance(release.value, Path):
+        raise InvalidData("release", str(release.value), "with its points in memory", "Use gv.load, of that path.")
 
 
 def drawn_in(release: Release) -> tuple[Any, float]:

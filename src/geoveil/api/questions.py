@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from geoveil import checks
 from geoveil.api.ask import ask
-from geoveil.api.how import How, question
+from geoveil.api.how import How, known, question
 from geoveil.errors import InvalidParameter
 from geoveil.geo import Form
 from geoveil.mechanisms import Lipschitz
@@ -48,9 +48,7 @@ def _ask(
     def make(form: Form, n: int, d: int, guarantee: Guarantee) -> Query:
         return query(n, d, guarantee, how.get("method", "best"), **options(form))
 
-    unknown = set(how) - set(How.__annotations__)
-    if unknown:
-        raise TypeError(f"unexpected keyword {min(unknown)!r}; the keywords are {', '.join(How.__annotations__)}")
+    known(how, How)
     return ask(
         make,
         x,

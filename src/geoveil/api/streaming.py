@@ -195,7 +195,7 @@ class Work:
     @cached_property
     def together(self) -> bool:
         """Whether a person's noise must be drawn together: all points are then held in memory."""
-        return not Points(1, 2, in_the_plane(self.guarantee, self.plane), self.method).mechanism.independent
+        return not Points(1, 2, in_the_plane(self.guarantee, self.plane.area), self.method).mechanism.independent
 
     def _enter(self, batch: Batch) -> Floats:
         return self.plane.enter(batch.coords, self.outside, batch.name_of_point) if len(batch) else np.empty((0, 2))
@@ -212,7 +212,7 @@ class Work:
     @cached_property
     def queries(self) -> list[Points]:
         """The query of everyone with so many points, for each number of points there is."""
-        working = in_the_plane(self.guarantee, self.plane)
+        working = in_the_plane(self.guarantee, self.plane.area)
         return [Points(int(n), 2, working, self.method) for n in np.unique(self.crowd.sizes)]
 
     @cached_property
