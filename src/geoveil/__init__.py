@@ -21,6 +21,8 @@ from geoveil.api.questions import (
     radius,
     radius_of_gyration,
 )
+from geoveil.api.session import Session
+from geoveil.budget import Ledger
 from geoveil.geo import local
 from geoveil.mechanisms import Lipschitz
 from geoveil.privacy import CGP, GP, dist_1, dist_2, dist_inf, total
@@ -30,9 +32,11 @@ __all__ = [
     "CGP",
     "GP",
     "Grid",
+    "Ledger",
     "Lipschitz",
     "Plan",
     "Release",
+    "Session",
     "__version__",
     "answer",
     "bounds",

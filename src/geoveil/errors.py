@@ -9,14 +9,24 @@
     │   │   └── InvalidFile           a file of locations, or a row of it
     │   └── InvalidCoordinateSystem   coordinates that are not metres on the ground
     ├── IncompatibleGuarantees (also a TypeError)   guarantees that cannot be added, compared or converted
-    └── NoErrorBound                  an error bound that no theorem gives
+    ├── NoErrorBound                  an error bound that no theorem gives
+    └── BudgetError                   an account that cannot be charged; nothing was released
+        ├── BudgetExceeded            it has less left than was asked for
+        └── LedgerError               the ledger itself
+            ├── LedgerTimeout         it was busy for too long
+            ├── LedgerUnavailable     it cannot be opened, read or written
+            └── LedgerTampered        its history is not what it was
 
 Parameters and data are refused before anything random is drawn.
 """
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 __all__ = [
+    "BudgetError",
+    "BudgetExceeded",
     "GeoveilError",
     "IncompatibleGuarantees",
     "InvalidCoordinateSystem",
@@ -24,6 +34,10 @@ __all__ = [
     "InvalidFile",
     "InvalidInput",
     "InvalidParameter",
+    "LedgerError",
+    "LedgerTampered",
+    "LedgerTimeout",
+    "LedgerUnavailable",
     "NoErrorBound",
 ]
 
@@ -87,3 +101,48 @@ class IncompatibleGuarantees(GeoveilError, TypeError):
 
 class NoErrorBound(GeoveilError):
     """An error bound was asked for that no theorem gives."""
+
+
+class BudgetError(GeoveilError):
+    """An account that cannot be charged; nothing was released."""
+
+
+class BudgetExceeded(BudgetError):
+    """An account has less left than was asked for. Nothing was charged, and it can be used further.
+
+    Parameters
+    ----------
+    requested, remaining : Decimal
+        What was asked for, and what is left.
+    subject : str
+        Whose account it is, if it has a name.
+    """
+
+    def __init__(self, requested: Decimal, remaining: Decimal, subject: str = "") -> None:
+        super().__init__(requested, remaining, subject)
+        self.requested = requested
+        self.remaining = remaining
+        self.subject = subject
+
+    def __str__(self) -> str:
+        whose = f" of {self.subject}" if self.subject else ""
+        return (
+            f"The budget{whose} does not suffice: {self.requested} was asked for, {self.remaining} is left. "
+            "Ask for less, or not at all; nothing was charged."
+        )
+
+
+class LedgerError(BudgetError):
+    """The ledger itself; nothing was released."""
+
+
+class LedgerTimeout(LedgerError):
+    """The ledger was busy for too long; nothing was charged."""
+
+
+class LedgerUnavailable(LedgerError):
+    """The ledger cannot be opened, read or written."""
+
+
+class LedgerTampered(LedgerError):
+    """The ledger's history is not what it was."""

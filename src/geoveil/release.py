@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from geoveil._version import __version__
+from geoveil.budget import Entry
 from geoveil.errors import NoErrorBound
 from geoveil.geo import Plane
 from geoveil.privacy import Guarantee, exact
@@ -56,6 +57,8 @@ class Release:
         Rows of the input that had no place and were left out.
     clamped : bool
         Whether points outside of the area were moved to its edge before they were looked at; errors are from there.
+    entries : tuple of Entry
+        Where a ledger has what it cost, if it was charged there.
     left_out : tuple of str
         Columns of the input that stayed behind.
     """
@@ -74,6 +77,7 @@ class Release:
     expected: float | None = field(kw_only=True, default=None)
     missing: int = field(kw_only=True, default=0)
     clamped: bool = field(kw_only=True, default=False)
+    entries: tuple[Entry, ...] = field(kw_only=True, default=())
     left_out: tuple[Any, ...] = field(kw_only=True, default=())
     id: str = field(kw_only=True, default_factory=lambda: uuid4().hex)
 
@@ -220,6 +224,7 @@ class Release:
             "exact": self.exact,
             "inexact": self.inexact,
             "fn_error": self.answers[0].query.fn_error,
+            "entry": self._entry_account(),
             "version": __version__,
             "id": self.id,
         }
@@ -239,6 +244,11 @@ class Release:
             bounds = None if radius is None else {"smallest": float(radius.min()), "largest": float(radius.max())}
             account["radius_95"] = bounds
         return account
+
+    def _entry_account(self) -> Any:
+        """The ledger's entry, or the list of them."""
+        told = [entry.certificate() for entry in self.entries]
+        return told if len(told) > 1 else told[0] if told else None
 
     def __repr__(self) -> str:
         persons = "one person's" if self.by is None else f"those of {_counted(len(self.by), 'person')}"

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from geoveil.queries import Answer, Points, Query
 from geoveil.queries.summaries import LipschitzQuery
 from geoveil.release import Release
 
-__all__ = ["Make", "ask", "budget", "in_the_plane"]
+__all__ = ["Make", "Opened", "Receipt", "ask", "budget", "in_the_plane"]
 
 #: Builds a query from the form of the data, the number of points, their dimension and the guarantee.
 Make = Callable[[Form, int, int, Guarantee], Query]
@@ -63,29 +64,71 @@ def ask(
     outside: str = "refuse",
     missing: str = "refuse",
     keep: Any = None,
+    key: str | None = None,
 ) -> Release:
     """Ask one question about one tuple, or about one tuple for each person.
 
-    Parameters are checked and data is let in before anything random is drawn.
+    Parameters are checked and data is let in before anything is charged, and it is charged before anything is drawn.
     """
     guarantee = budget(rho, epsilon, metric)
     source = source_of(rng)
-    form = enter(x, crs, outside=outside, missing=missing)
+    opened = x if isinstance(x, Opened) else Opened(enter(x, crs, outside=outside, missing=missing), by)
+    form = opened.form
     working = in_the_plane(guarantee, form.plane.area if form.plane else None)
-    if by is None:
-        n, dimension = form.coords.shape
-        query = make(form, n, dimension, working)
-        answer = query.ask(form.coords, source)
-        release = _release(form, _shaped(form, answer), (answer,), source, coords=answer.coords)
-    else:
-        release = _ask_people(make, form, working, source, by)
-    if working is not guarantee:
-        release = replace(release, asked=guarantee)
+    subject = _One(form, make, working) if opened.by is None else _Crowd.of(form, make, working, opened.by)
+    if isinstance(form, FrameForm):
+        form.columns(opened.by, keep)  # refuses what may not go out, before anything is charged
+    receipt = opened.charge(guarantee, subject, key)
+    try:
+        stored = receipt.stored
+        outcome = subject.draw(source) if stored is None else subject.restored(stored)
+        if stored is None:
+            stored = receipt.store(lambda: subject.kept(outcome))
+            outcome = outcome if stored is None else subject.restored(stored)
+    finally:
+        receipt.settle()
+    release = subject.release(outcome, source)
+    release = replace(release, asked=None if working is guarantee else guarantee, **receipt.stated)
     if release.query == "points" and hasattr(release.value, "columns"):
         assert isinstance(form, FrameForm)
-        value, left_out = form.with_columns(release.value, by, keep)
+        value, left_out = form.with_columns(release.value, opened.by, keep)
         release = replace(release, value=value, left_out=left_out)
     return release
+
+
+class Receipt:
+    """What was charged for a question, and where its answer is kept before it is handed out; here, nothing."""
+
+    #: An answer that was given before.
+    stored: Any = None
+    #: What the release says of it.
+    stated: Mapping[str, Any] = MappingProxyType({})
+
+    def store(self, content: Callable[[], Any]) -> Any:
+        """Keep an answer; gives the one to be handed out, if it is another one."""
+        return None
+
+    def settle(self) -> None:
+        """The question has been answered, or has failed."""
+
+
+@dataclass(frozen=True)
+class Opened:
+    """Data that was let in once, for many questions.
+
+    Parameters
+    ----------
+    form : Form
+        The locations.
+    by : object
+        Whose they are.
+    charge : callable
+        Is asked before a question looks at them.
+    """
+
+    form: Form
+    by: Any
+    charge: Callable[[Guarantee, Any, str | None], Receipt] = lambda guarantee, subject, key: Receipt()
 
 
 def in_the_plane(guarantee: Guarantee, area: Area | None) -> Guarantee:
@@ -131,15 +174,67 @@ def _shaped(form: Form, answer: Answer) -> Any:
     return value
 
 
+class _One:
+    """A question about one person's points."""
+
+    def __init__(self, form: Form, make: Make, guarantee: Guarantee) -> None:
+        self.form = form
+        n, dimension = form.coords.shape
+        self.query = make(form, n, dimension, guarantee)
+        self.persons = None
+
+    @property
+    def first(self) -> Query:
+        """The question."""
+        return self.query
+
+    def draw(self, source: Source) -> Answer:
+        """The answer."""
+        return self.query.ask(self.form.coords, source)
+
+    def kept(self, outcome: Answer) -> Any:
+        """The answer as it is stored."""
+        return outcome.parts()
+
+    def restored(self, stored: Any) -> Answer:
+        """The answer that was stored."""
+        return self.query.restored(stored)
+
+    def release(self, outcome: Answer, source: Source) -> Release:
+        """The answer in the form of the input."""
+        return _release(self.form, _shaped(self.form, outcome), (outcome,), source, coords=outcome.coords)
+
+
 @dataclass(frozen=True)
 class _Crowd:
-    """Many persons' points: `rows` puts those of one beside each other, sizes[i] of them the i-th's."""
+    """A question about each of many persons: `rows` puts the points of one beside each other."""
 
+    form: Form
     persons: Any
     sizes: Index
     rows: Index
     queries: list[Any]
     which: Index
+
+    @classmethod
+    def of(cls, form: Form, make: Make, guarantee: Guarantee, by: Any) -> _Crowd:
+        """The persons that labels tell apart."""
+        import pandas as pd
+        import pyarrow as pa
+
+        codes, persons = pd.factorize(form.people(by))
+        if pd.api.types.is_string_dtype(persons):
+            distinct(pa.array(persons, pa.string()), by if isinstance(by, str) else "by", "x")
+        sizes = np.bincount(codes)
+        numbers, which = np.unique(sizes, return_inverse=True)
+        queries = [make(form, int(n), form.coords.shape[1], guarantee) for n in numbers]
+        index = pd.Index(persons, name=by if isinstance(by, str) else "person")
+        return cls(form, index, sizes, np.argsort(codes, kind="stable"), queries, which)
+
+    @property
+    def first(self) -> Query:
+        """The question about some of them."""
+        return self.queries[0]  # type: ignore[no-any-return]
 
     @property
     def each(self) -> list[Any]:
@@ -152,54 +247,50 @@ class _Crowd:
         shared = [Answer(getattr(query, "kept", query), None, query.mechanisms) for query in self.queries]
         return tuple([shared[i] for i in self.which])
 
+    def draw(self, source: Source) -> Any:
+        """Points or values of all, as an array; or an answer for each.
 
-def _ask_people(make: Make, form: Form, guarantee: Guarantee, source: Source, by: Any) -> Release:
-    import pandas as pd
-    import pyarrow as pa
+        Everyone's value is there before anyone's noise is drawn: a function that fails one person fails all.
+        """
+        coords, query = self.form.coords, self.first
+        if isinstance(query, Points):
+            released = np.empty_like(coords)
+            released[self.rows] = sample_people(self._mechanisms(), self.sizes, coords[self.rows], source)
+            return released
+        if isinstance(query, LipschitzQuery):
+            values = query.evaluate_people(coords[self.rows], self.sizes)
+            alone = np.ones(len(self.sizes), dtype=np.int64)
+            return query.put_right(sample_people(self._mechanisms(), alone, values, source))
+        groups = np.split(self.rows, np.cumsum(self.sizes)[:-1])
+        return [
+            _renamed(query.ask(coords[group], source), group) for query, group in zip(self.each, groups, strict=True)
+        ]
 
-    codes, persons = pd.factorize(form.people(by))
-    if pd.api.types.is_string_dtype(persons):
-        distinct(pa.array(persons, pa.string()), by if isinstance(by, str) else "by", "x")
-    sizes = np.bincount(codes)
-    numbers, which = np.unique(sizes, return_inverse=True)
-    dimension = form.coords.shape[1]
-    crowd = _Crowd(
-        pd.Index(persons, name=by if isinstance(by, str) else "person"),
-        sizes,
-        np.argsort(codes, kind="stable"),
-        [make(form, int(n), dimension, guarantee) for n in numbers],
-        which,
-    )
-    if isinstance(crowd.queries[0], Points):
-        return _points_of_people(form, crowd, source)
-    if isinstance(crowd.queries[0], LipschitzQuery):
-        return _values_of_people(form, crowd, source)
-    groups = np.split(crowd.rows, np.cumsum(sizes)[:-1])
-    answers = [
-        _renamed(query.ask(form.coords[group], source), group) for query, group in zip(crowd.each, groups, strict=True)
-    ]
-    released = [answer.coords for answer in answers if answer.coords is not None]
-    coords = np.concatenate(released) if released else None
-    value = _frame(form, answers, crowd.persons)
-    return _release(form, value, tuple(answers), source, coords=coords, by=crowd.persons)
+    def _mechanisms(self) -> list[Any]:
+        return [query.mechanism for query in self.each]
 
+    def kept(self, outcome: Any) -> Any:
+        """The outcome as it is stored."""
+        return outcome if isinstance(outcome, np.ndarray) else [answer.parts() for answer in outcome]
 
-def _points_of_people(form: Form, crowd: _Crowd, source: Source) -> Release:
-    released = np.empty_like(form.coords)
-    mechanisms = [query.mechanism for query in crowd.each]
-    released[crowd.rows] = sample_people(mechanisms, crowd.sizes, form.coords[crowd.rows], source)
-    return _release(form, form.points(released), crowd.answers, source, coords=released, by=crowd.persons)
+    def restored(self, stored: Any) -> Any:
+        """The outcome that was stored."""
+        if isinstance(stored, np.ndarray):
+            return stored
+        return [query.restored(parts) for query, parts in zip(self.each, stored, strict=True)]
 
-
-def _values_of_people(form: Form, crowd: _Crowd, source: Source) -> Release:
-    """Everyone's value is there before anyone's noise is drawn: a function that fails one person fails all."""
-    query = crowd.queries[0]
-    values = query.evaluate_people(form.coords[crowd.rows], crowd.sizes)
-    mechanisms = [query.mechanism for query in crowd.each]
-    alone = np.ones(len(crowd.sizes), dtype=np.int64)
-    right = query.put_right(sample_people(mechanisms, alone, values, source))
-    value = _table(form, query, right, crowd.persons)
-    return _release(form, value, crowd.answers, source, coords=query.places(right), by=crowd.persons)
+    def release(self, outcome: Any, source: Source) -> Release:
+        """The outcome in the form of the input."""
+        form, query = self.form, self.first
+        if isinstance(query, Points):
+            return _release(form, form.points(outcome), self.answers, source, coords=outcome, by=self.persons)
+        if isinstance(query, LipschitzQuery):
+            value = _table(form, query, outcome, self.persons)
+            return _release(form, value, self.answers, source, coords=query.places(outcome), by=self.persons)
+        released = [answer.coords for answer in outcome if answer.coords is not None]
+        coords = np.concatenate(released) if released else None
+        value = _frame(form, outcome, self.persons)
+        return _release(form, value, tuple(outcome), source, coords=coords, by=self.persons)
 
 
 def _renamed(answer: Answer, group: Index) -> Answer:

@@ -28,6 +28,7 @@ class How(TypedDict, total=False):
     crs: Any
     outside: Literal["refuse", "clamp"]
     missing: Literal["refuse", "drop"]
+    key: str | None
 
 
 class Reading(TypedDict, total=False):

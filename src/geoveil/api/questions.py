@@ -60,6 +60,7 @@ def _ask(
         crs=how.get("crs"),
         outside=how.get("outside", "refuse"),
         missing=how.get("missing", "refuse"),
+        key=how.get("key"),
         **more,
     )
 

@@ -200,24 +200,29 @@ class FrameForm(Form):
         return _labels(by, len(self._given), self._present)[self._rows]
 
     def with_columns(self, released: Any, by: Any, keep: Any) -> tuple[Any, tuple[Any, ...]]:
-        """Released rows with times, the column that says whose they are, and what the owner names; and what is left.
+        """Released rows with the columns that go out beside them, and the names of those that do not."""
+        kept, left = self.columns(by, keep)
+        for at, name in enumerate(kept):
+            column = self._frame[name]
+            # Categories that no row has any more would tell what was dropped.
+            pruned = column.cat.remove_unused_categories() if str(column.dtype) == "category" else column
+            released.insert(at, name, pruned)
+        return released, left
 
-        Other columns stay behind, as they may give places away.
+    def columns(self, by: Any, keep: Any) -> tuple[list[Any], tuple[Any, ...]]:
+        """Times, the column that says whose places they are, and what the owner names; and what stays behind.
+
+        Other columns may give places away.
         """
         columns = self._columns()
         kinds = {name: str(self._frame[name].dtype) for name in columns}
-        kept, left = choose(
+        return choose(
             columns,
             times=[name for name in columns if is_time(name, kinds[name])],
             by=by if isinstance(by, str) else None,
             keep=keep,
             places=[name for name in columns if kinds[name] == "geometry"],
         )
-        for at, name in enumerate(kept):
-            column = self._frame[name]
-            # Categories that no row has any more would tell what was dropped.
-            released.insert(at, name, column.cat.remove_unused_categories() if kinds[name] == "category" else column)
-        return released, left
 
     def _columns(self) -> list[Any]:
         return [name for name in getattr(self._frame, "columns", []) if name != self._frame.geometry.name]

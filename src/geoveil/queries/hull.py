@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -139,13 +139,19 @@ class Hull(Query):
         places = placing.sample(x[vertices], source)
         for released in (center, directions, places):
             released.flags.writeable = False
+        return self.restored({"value": places, "center": center, "radius": radius, "directions": directions})
+
+    def restored(self, parts: dict[str, Any]) -> HullAnswer:
+        places, directions = parts["value"], parts["directions"]
+        single = search(self._finding, len(directions), self.gamma0)
+        placing = self._vertex_noise(len(directions), len(places))
         return HullAnswer(
             query=self,
             value=places,
             mechanisms=(self.centering, self.reaching, *(single,) * len(directions), placing),
             coords=places,
-            center=center,
-            radius=radius,
+            center=parts["center"],
+            radius=parts["radius"],
             directions=directions,
             searching=single,
             placing=placing,
@@ -228,6 +234,10 @@ class HullAnswer(Answer):
     placing: Additive = field(kw_only=True)
 
     same_error = False
+
+    def parts(self) -> dict[str, Any]:
+        named = ("value", "center", "radius", "directions")
+        return {name: getattr(self, name) for name in named}
 
     def error(self, beta: float, *, each: bool = False) -> float:
         """With probability 1-β the Hausdorff distance to the true hull is at most this.

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Literal, TypeAlias
+
+import numpy as np
 
 from geoveil.errors import InvalidParameter
 from geoveil.mechanisms import Mechanism
@@ -75,6 +77,19 @@ class Query(ABC):
     def error(self, beta: float, *, each: bool = False) -> float:
         """With probability 1-β the error is at most this, in metres."""
 
+    def restored(self, parts: dict[str, Any]) -> Answer:
+        """The answer that has these parts."""
+        return Answer(getattr(self, "kept", self), parts["value"], self.mechanisms, parts["coords"])
+
+    def parameters(self) -> dict[str, Any]:
+        """What was asked, but for the data and the budget: numbers, texts, places, and what else can be written."""
+        told = {each.name: getattr(self, each.name) for each in fields(self)}
+        return {
+            name: value.tolist() if isinstance(value, np.ndarray) else value
+            for name, value in told.items()
+            if name not in ("n", "guarantee") and isinstance(value, (str, int, float, np.ndarray, type(None)))
+        }
+
 
 @dataclass(frozen=True)
 class Answer:
@@ -103,3 +118,7 @@ class Answer:
     def error(self, beta: float, *, each: bool = False) -> float:
         """With probability 1-β the error is at most this, in metres."""
         return self.query.error(beta, each=each)
+
+    def parts(self) -> dict[str, Any]:
+        """All that was released, from which the query can restore it."""
+        return {"value": self.value, "coords": self.coords}

@@ -159,6 +159,10 @@ class SupportHull(Query):
 
     def ask(self, x: Floats, source: Source) -> SupportHullAnswer:
         noisy = self.mechanism.sample(support(x, self.directions).reshaped(-1, 1), source)[:, 0]
+        return self.restored({"support": noisy})
+
+    def restored(self, parts: dict[str, Any]) -> SupportHullAnswer:
+        noisy = parts["support"]
         place, centred = self.centred(noisy)
         value = self.fit(centred)
         if isinstance(value, HalfSpaces):
@@ -208,6 +212,9 @@ class SupportHullAnswer(Answer):
     _known: dict[float, float] = field(init=False, repr=False, compare=False, default_factory=dict)
 
     same_error = False
+
+    def parts(self) -> dict[str, Any]:
+        return {"support": self.support}
 
     def error(self, beta: float, *, each: bool = False) -> float:
         """With probability 1-β the Hausdorff distance to the true hull is at most this.

@@ -1,0 +1,44 @@
+"""What a ledger stores of an answer: arrays, numbers and texts as JSON, and nothing that could run."""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+from typing import Any
+
+import numpy as np
+
+__all__ = ["packed", "unpacked"]
+
+
+def packed(kept: Any) -> str:
+    """Arrays, numbers, texts, and lists and dicts of them, as JSON."""
+    return json.dumps(_plain(kept), separators=(",", ":"))
+
+
+def unpacked(content: str) -> Any:
+    """What was packed."""
+    return _rebuilt(json.loads(content))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        written = io.BytesIO()
+        np.save(written, value, allow_pickle=False)
+        return {"array": base64.b64encode(written.getvalue()).decode()}
+    if isinstance(value, dict):
+        return {"parts": {name: _plain(part) for name, part in value.items()}}
+    if isinstance(value, list | tuple):
+        return [_plain(part) for part in value]
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _rebuilt(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_rebuilt(part) for part in value]
+    if not isinstance(value, dict):
+        return value
+    if "array" in value:
+        return np.load(io.BytesIO(base64.b64decode(value["array"])), allow_pickle=False)
+    return {name: _rebuilt(part) for name, part in value["parts"].items()}

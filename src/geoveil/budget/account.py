@@ -1,0 +1,46 @@
+"""A budget in memory that cannot be overspent."""
+
+from __future__ import annotations
+
+import threading
+from decimal import Decimal
+
+from geoveil.budget.prices import price
+from geoveil.errors import BudgetExceeded
+from geoveil.privacy import Guarantee, exact
+
+__all__ = ["Account"]
+
+
+class Account:
+    """A total, and what has been spent of it; threads may share it.
+
+    Parameters
+    ----------
+    total : CGP or GP
+        What everything that is charged promises together.
+    """
+
+    def __init__(self, total: Guarantee) -> None:
+        self.total = total
+        self._spent = Decimal(0)
+        self._lock = threading.Lock()
+
+    @property
+    def spent(self) -> Decimal:
+        """What has been charged."""
+        return self._spent
+
+    @property
+    def remaining(self) -> Decimal:
+        """What is left, exactly."""
+        return exact.subtract(self.total.budget, self._spent)
+
+    def charge(self, cost: Guarantee) -> Guarantee:
+        """Take the price of a query off; refused, with nothing changed, if there is not as much."""
+        taken = price(cost, self.total)
+        with self._lock:
+            if taken.budget > self.remaining:
+                raise BudgetExceeded(taken.budget, self.remaining)
+            self._spent = exact.add(self._spent, taken.budget)
+        return taken

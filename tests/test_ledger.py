@@ -1,0 +1,585 @@
+"""The ledger: nothing that runs, crashes or runs twice exceeds a budget, and what was written stays written."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import random
+import resource
+import signal
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import geoveil as gv
+from geoveil.budget import Charge, Ledger, stores
+from geoveil.budget import ledger as ledgers
+from geoveil.budget.chain import link
+from geoveil.errors import (
+    BudgetExceeded,
+    IncompatibleGuarantees,
+    InvalidParameter,
+    LedgerError,
+    LedgerTampered,
+    LedgerTimeout,
+    LedgerUnavailable,
+)
+from tests.postgres import database, server
+
+KEY = b"a key of more than sixteen bytes"
+COST = gv.CGP(rho="1e-6")
+WALK = np.column_stack([np.arange(20) * 100.0, np.zeros(20)])
+Place = Callable[[], str]
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Where a new ledger goes."""
+    return str(tmp_path / "budget.db") if request.param == "sqlite" else database(f"test{os.getpid()}")
+
+
+def charge(ledger: Ledger, *subjects: str, cost: gv.CGP = COST, **more: Any) -> Charge:
+    """Charge some subjects."""
+    return ledger.charge(list(subjects), cost, query="points", **more)
+
+
+def test_an_account_is_kept(place: str) -> None:
+    """Totals, what is spent and the history are there for whoever opens the ledger next."""
+    ledger = Ledger(place)
+    ledger.create("ann", rho="1e-4")
+    ledger.create("bob", epsilon="0.1", metric="2")
+    found = charge(ledger, "ann", cost=gv.CGP(rho="4e-5"), parameters={"k": 3}, release="r1")
+    assert found.entries[0].number == 3
+    with pytest.raises(BudgetExceeded) as refused:
+        charge(ledger, "ann", cost=gv.CGP(rho="7e-5"))
+    assert (refused.value.requested, refused.value.remaining) == (Decimal("7e-5"), Decimal("6e-5"))
+    ledger.close()
+    again = Ledger(place)
+    assert again.id == ledger.id
+    assert again.subjects() == ["ann", "bob"]
+    assert again.spent("ann") + again.remaining("ann") == again.total("ann").budget == Decimal("1e-4")
+    assert again.total("bob") == gv.GP(epsilon="0.1", metric="2")
+    lines = again.statement("ann")
+    assert [line["event"] for line in lines] == ["create", "charge"]
+    assert (lines[1]["query"], json.loads(lines[1]["parameters"]), lines[1]["release"]) == ("points", {"k": 3}, "r1")
+    assert again.verify() == 3
+
+
+def test_what_enters_at_which_price(place: str) -> None:
+    """ε-GP enters an account of ρ as ε²/2; nothing enters an account of ε but pure GP; metrics do not mix."""
+    ledger = Ledger(place)
+    ledger.create("rho", rho=1)
+    ledger.create("epsilon", epsilon=1)
+    ledger.charge(["rho"], gv.GP(epsilon="0.1"), query="points")
+    assert ledger.spent("rho") == Decimal("0.005")
+    ledger.charge(["epsilon"], gv.GP(epsilon="0.1"), query="points")
+    assert ledger.spent("epsilon") == Decimal("0.1")
+    for subject, cost in (
+        ("epsilon", gv.CGP(rho="1e-4")),
+        ("rho", gv.CGP(rho="1e-4", metric="2")),
+        ("rho", gv.GP(epsilon="0.1", delta=1e-6, within=100)),
+    ):
+        with pytest.raises(IncompatibleGuarantees):
+            ledger.charge([subject], cost, query="points")
+    assert ledger.spent("rho") == Decimal("0.005")
+
+
+def test_ten_thousand_parts_are_the_whole(tmp_path: Path) -> None:
+    """Charges of a total divided all pass, and the next is refused."""
+    total = gv.CGP(rho=1) / 3
+    ledger = Ledger(tmp_path / "budget.db")
+    ledger.create("ann", rho=total)
+    part = total / 1000
+    names = [f"p{i}" for i in range(10)]
+    for name in names:
+        ledger.create(name, rho=total)
+    for _ in range(1000):
+        ledger.charge(["ann", *names], part, query="points")
+    left = ledger.remaining("ann")
+    assert 0 <= left < part.budget
+    with pytest.raises(BudgetExceeded):
+        ledger.charge(["ann"], part, query="points")
+    account = gv.Session(WALK, rho=total)
+    small = total / 10_000
+    for _ in range(10_000):
+        account._account.charge(small)  # type: ignore[union-attr]
+    with pytest.raises(BudgetExceeded):
+        account._account.charge(small)  # type: ignore[union-attr]
+
+
+def test_all_or_none_are_charged_unless_some_are_skipped(place: str) -> None:
+    """One person without budget stops a release about all, or is left out and listed."""
+    ledger = Ledger(place)
+    for name, rho in (("ann", "1e-4"), ("bob", "1e-7"), ("cy", "1e-4")):
+        ledger.create(name, rho=rho)
+    with pytest.raises(BudgetExceeded, match="of bob"):
+        charge(ledger, "ann", "bob", "cy")
+    assert ledger.spent("ann") == 0
+    found = charge(ledger, "ann", "bob", "cy", short="skip")
+    assert found.skipped == ("bob",)
+    assert [entry.subject for entry in found.entries] == ["ann", "cy"]
+    assert [ledger.spent(name) for name in ("ann", "bob", "cy")] == [Decimal("1e-6"), 0, Decimal("1e-6")]
+    assert ledger.verify() == 5
+
+
+def test_many_people_are_charged_at_once(place: str) -> None:
+    """In one transaction, each with a line of the history."""
+    ledger = Ledger(place)
+    names = [f"p{i}" for i in range(3000)]
+    with ledger._store.transaction() as transaction:
+        state = ledger._state(transaction, [])
+        for name in names:
+            ledger._entry(state, name, "create", gv.CGP(rho=1))
+        ledger._write(transaction, state)
+        transaction.write(
+            "INSERT INTO geoveil_accounts (subject, notion, metric, total, spent) VALUES (?, ?, ?, ?, ?)",
+            *((name, "CGP", "inf", "1", "0") for name in names),
+        )
+    assert len(charge(ledger, *names).entries) == 3000
+    assert ledger.verify() == 6000
+
+
+def test_totals_are_lowered_and_raised_only_on_record(place: str) -> None:
+    """A larger total takes an override with a reason."""
+    ledger = Ledger(place)
+    ledger.create("ann", rho="1e-4")
+    ledger.lower("ann", rho="5e-5")
+    with pytest.raises(InvalidParameter, match="at most"):
+        ledger.lower("ann", rho="1e-4")
+    with pytest.raises(InvalidParameter, match="reason"):
+        ledger.override("ann", rho="1e-4", reason=" ")
+    with pytest.raises(InvalidParameter, match="as the account has it"):
+        ledger.lower("ann", epsilon="0.1")
+    ledger.override("ann", rho="1e-4", reason="the board, 3 May")
+    assert ledger.total("ann") == gv.CGP(rho="1e-4")
+    assert [line["event"] for line in ledger.statement("ann")] == ["create", "lower", "override"]
+    assert ledger.statement("ann")[2]["query"] == "the board, 3 May"
+    with pytest.raises(InvalidParameter, match="without an account"):
+        ledger.create("ann", rho=1)
+    with pytest.raises(InvalidParameter, match="with an account"):
+        charge(ledger, "nobody")
+
+
+def test_a_key_is_charged_once(place: str) -> None:
+    """What was stored comes back; what was charged and not stored is drawn under the old charge."""
+    ledger = Ledger(place)
+    ledger.create("ann", rho=1)
+    first = charge(ledger, "ann", key="k")
+    assert ledger.store(first, "answer") == "answer"
+    second = charge(ledger, "ann", key="k")
+    assert (second.content, second.entries) == ("answer", first.entries)
+    half = charge(ledger, "ann", key="half")
+    ledger.gave_up(half)
+    again = charge(ledger, "ann", key="half")
+    assert (again.content, again.entries) == (None, half.entries)
+    assert ledger.store(again, "mine") == "mine"
+    assert ledger.store(half, "late") == "mine"
+    assert ledger.spent("ann") == Decimal("2e-6")
+
+
+def _charging(place: str, count: int, threads: int, results: Any) -> None:
+    ledger = Ledger(place)
+    done: list[float] = []
+
+    def work() -> None:
+        for _ in range(count):
+            start = time.monotonic()
+            try:
+                charge(ledger, "ann")
+            except BudgetExceeded:
+                continue
+            done.append(time.monotonic() - start)
+
+    workers = [threading.Thread(target=work) for _ in range(threads)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    results.put(done)
+
+
+def _updating(place: str, count: int, results: Any) -> None:
+    """The same number of plain updates of one row."""
+    start = time.monotonic()
+    if place.endswith(".db"):
+        connection: Any = sqlite3.connect(place, timeout=60, isolation_level=None)
+        connection.execute("PRAGMA synchronous=FULL")
+        for _ in range(count):
+            connection.execute("BEGIN IMMEDIATE")
+            connection.execute("UPDATE yardstick SET n = n + 1")
+            connection.execute("COMMIT")
+    else:
+        import psycopg
+
+        connection = psycopg.connect(place, autocommit=True)
+        for _ in range(count):
+            connection.execute("UPDATE yardstick SET n = n + 1")
+    connection.close()
+    results.put([time.monotonic() - start])
+
+
+def in_processes(work: Callable[..., None], *given: Any, processes: int = 32) -> tuple[float, list[Any]]:
+    """Seconds, and what all processes say."""
+    context = multiprocessing.get_context("spawn")
+    results = context.Queue()
+    workers = [context.Process(target=work, args=(*given, results)) for _ in range(processes)]
+    start = time.monotonic()
+    for worker in workers:
+        worker.start()
+    found = [results.get(timeout=240) for _ in workers]
+    for worker in workers:
+        worker.join()
+    return time.monotonic() - start, found
+
+
+def test_processes_and_threads_that_charge_at_once_never_overspend(place: str) -> None:
+    """32 processes of 8 threads: no charge is lost, and the total is met to the last one."""
+    ledger = Ledger(place)
+    # Two of three get something.
+    ledger.create("ann", rho=COST.rho * 512)
+    ledger.close()
+    _, found = in_processes(_charging, place, 3, 8)
+    done = [wait for waits in found for wait in waits]
+    print(f"longest wait {max(done):.2f} s")
+    assert len(done) == 512
+    assert ledger.remaining("ann") == 0
+    assert ledger.verify() == 513
+    assert max(done) < 60
+
+
+def _asking(place: str, results: Any) -> None:
+    ledger = Ledger(place)
+    session = gv.Session(WALK, ledger=ledger, subject="ann", label="walk")
+    release = session.points(rho="1e-5")
+    results.put((release.id, release.value.tobytes(), release.certificate()["entry"]["number"]))
+
+
+def test_processes_with_one_key_get_one_answer(place: str) -> None:
+    """One charge, one draw, identical answers."""
+    ledger = Ledger(place)
+    ledger.create("ann", rho="1e-5")
+    ledger.close()
+    _, found = in_processes(_asking, place)
+    assert len(set(found)) == 1
+    assert ledger.remaining("ann") == 0
+    assert len(ledger.statement("ann")) == 2
+
+
+def test_others_wait_while_someone_draws(place: str) -> None:
+    """Who draws is not overtaken; who waits too long is told."""
+    ledger = Ledger(place, timeout=0.3)
+    ledger.create("ann", rho=1)
+    charge(ledger, "ann", key="k")
+    with pytest.raises(LedgerTimeout, match="drawn under the key"):
+        charge(ledger, "ann", key="k")
+    assert ledger.spent("ann") == Decimal("1e-6")
+
+
+LOOP = """
+import sys
+import numpy as np
+import geoveil as gv
+ledger = gv.Ledger(sys.argv[1])
+session = gv.Session(np.zeros((3, 2)), ledger=ledger, subject="ann")
+while True:
+    release = session.points(rho="1e-9")
+    print(release.id, flush=True)
+"""
+
+
+def killed(place: str, moments: int, seed: int) -> None:
+    """Charge and release in a loop, killed at random moments; then look what got out."""
+    ledger = Ledger(place)
+    ledger.create("ann", rho=1)
+    ledger.close()
+    rng = random.Random(seed)
+    out: set[str] = set()
+    for _ in range(moments):
+        with subprocess.Popen([sys.executable, "-c", LOOP, place], stdout=subprocess.PIPE, text=True) as process:
+            assert process.stdout is not None
+            first = process.stdout.readline().strip()
+            time.sleep(rng.random() * 0.05)
+            process.send_signal(signal.SIGKILL)
+            out |= {first, *(line for line in process.stdout.read().split("\n") if len(line) == 32)}
+    known = {line["release"] for line in ledger.statement("ann")}
+    assert len(out) >= moments
+    assert out <= known
+    entries = ledger.verify()
+    assert ledger.spent("ann") == Decimal("1e-9") * (entries - 1)
+
+
+def test_a_crash_costs_budget_never_privacy(place: str) -> None:
+    """Every release that got out is in the ledger, and the ledger verifies."""
+    killed(place, 4, seed=1)
+
+
+@pytest.mark.long
+def test_two_hundred_crashes(place: str) -> None:
+    """The same, two hundred times."""
+    killed(place, 200, seed=2)
+
+
+def test_a_full_disk_releases_nothing(tmp_path: Path) -> None:
+    """A clear error; what was there stays, and the ledger goes on when there is room."""
+    path = tmp_path / "budget.db"
+    ledger = Ledger(path)
+    ledger.create("ann", rho=1)
+    with ledger._store.transaction() as transaction:
+        pages = transaction.rows("PRAGMA page_count")[0][0]
+    ledger._store._opened.execute(f"PRAGMA max_page_count={pages}")
+    session = gv.Session(WALK, ledger=ledger, subject="ann")
+    released: list[gv.Release] = []
+
+    def go_on() -> None:
+        for _ in range(200):
+            released.append(session.points(rho="1e-9"))
+
+    with pytest.raises(LedgerUnavailable, match=r"full.*Nothing was released"):
+        go_on()
+    assert ledger.spent("ann") >= Decimal("1e-9") * len(released)
+    ledger.close()
+    assert Ledger(path).verify() == 1 + ledger.spent("ann") / Decimal("1e-9")
+
+
+def test_files_that_may_not_grow(tmp_path: Path) -> None:
+    """The operating system's limit on the size of files is noticed."""
+    script = (
+        "import resource, signal, sys, geoveil as gv\n"
+        "ledger = gv.Ledger(sys.argv[1])\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000))\n"
+        "try:\n"
+        "    while True: ledger.charge(['ann'], gv.CGP(rho='1e-9'), query='points')\n"
+        "except gv.errors.LedgerUnavailable as problem: print(problem)\n"
+    )
+    path = tmp_path / "budget.db"
+    Ledger(path).create("ann", rho=1)
+    done = subprocess.run([sys.executable, "-c", script, str(path)], capture_output=True, text=True, timeout=120)
+    assert "Nothing was released" in done.stdout, done.stderr
+    assert resource.getrlimit(resource.RLIMIT_FSIZE)[0] != 200_000
+    assert Ledger(path).verify() > 1
+
+
+def test_ledgers_that_cannot_be_used(tmp_path: Path) -> None:
+    """Not a database, not a folder, another version, a wrong key, no server."""
+    (tmp_path / "text.db").write_text("nothing of the kind" * 100)
+    for bad in (tmp_path / "text.db", tmp_path / "none" / "budget.db", tmp_path):
+        with pytest.raises(LedgerUnavailable):
+            Ledger(bad)
+    with pytest.raises(LedgerUnavailable, match="is it there"):
+        Ledger("postgresql://nobody@127.0.0.1:1/none", timeout=2)
+    path = tmp_path / "budget.db"
+    Ledger(path, key=KEY).close()
+    for key in (None, b"another key of sixteen bytes"):
+        with pytest.raises(LedgerUnavailable, match="key="):
+            Ledger(path, key=key)
+    with pytest.raises(InvalidParameter, match="at least 16 bytes"):
+        Ledger(tmp_path / "b.db", key=b"short")
+    with sqlite3.connect(path) as store:
+        store.execute("UPDATE geoveil_ledger SET version = 99")
+    store.close()
+    with pytest.raises(LedgerUnavailable, match="version 99"):
+        Ledger(path, key=KEY)
+
+
+def test_a_read_only_ledger_releases_nothing(tmp_path: Path) -> None:
+    """A clear error, before anything is drawn."""
+    path = tmp_path / "budget.db"
+    ledger = Ledger(path)
+    ledger.create("ann", rho=1)
+    ledger._store._opened.execute("PRAGMA query_only=1")
+    with pytest.raises(LedgerUnavailable, match="readonly"):
+        charge(ledger, "ann")
+    assert Ledger(path).spent("ann") == 0
+
+
+def test_a_locked_ledger_is_waited_for(place: str) -> None:
+    """For as long as was said, and then with a typed error."""
+    ledger = Ledger(place)
+    ledger.create("ann", rho=1)
+    impatient = Ledger(place, timeout=0.2)
+    with ledger._store.transaction() as transaction:
+        ledger._state(transaction, [])
+        with pytest.raises(LedgerTimeout, match="Nothing was charged"):
+            charge(impatient, "ann")
+    assert impatient.spent("ann") == 0
+    charge(impatient, "ann")
+    assert ledger.spent("ann") == Decimal("1e-6")
+
+
+def test_a_database_that_restarts_loses_nothing() -> None:
+    """In the middle of a transaction: an error, nothing charged; then it goes on."""
+    place = database(f"restart{os.getpid()}")
+    ledger = Ledger(place)
+    ledger.create("ann", rho=1)
+    ends = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()"
+
+    def interrupted() -> None:
+        import psycopg
+
+        with ledger._store.transaction() as transaction:
+            state = ledger._state(transaction, ["ann"])
+            with psycopg.connect(place, autocommit=True) as other:
+                other.execute(ends + " AND datname = current_database()")
+            ledger._entry(state, "ann", "charge", COST)
+            ledger._write(transaction, state)
+
+    with pytest.raises(LedgerUnavailable, match="Nothing was released"):
+        interrupted()
+    assert ledger.spent("ann") == 0
+    charge(ledger, "ann")
+    assert ledger.verify() == 2
+    assert server() is not None
+
+
+def test_a_clock_that_goes_back(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By a little, times stand still; by more, nothing is charged until it is set right."""
+    ledger = Ledger(place)
+    ledger.create("ann", rho=1)
+
+    class Clock(datetime):
+        off = timedelta(0)
+
+        @classmethod
+        def now(cls, tz: Any = None) -> datetime:  # type: ignore[override]
+            return datetime.now(UTC) + cls.off
+
+    monkeypatch.setattr(ledgers, "datetime", Clock)
+    Clock.off = timedelta(minutes=-1)
+    charge(ledger, "ann")
+    times = [line["time"] for line in ledger.statement("ann")]
+    assert times == sorted(times)
+    Clock.off = timedelta(hours=-1)
+    with pytest.raises(LedgerError, match="set the clock right"):
+        charge(ledger, "ann")
+    Clock.off = timedelta(0)
+    charge(ledger, "ann")
+    assert ledger.verify() == 3
+
+
+EDITS = {
+    "changed": "UPDATE geoveil_history SET amount = '0.0000001' WHERE number = 3",
+    "renamed": "UPDATE geoveil_history SET subject = 'bob' WHERE number = 3",
+    "deleted": "DELETE FROM geoveil_history WHERE number = 3",
+    "cut": "DELETE FROM geoveil_history WHERE number = 5",
+    "account": "UPDATE geoveil_accounts SET spent = '0'",
+    "total": "UPDATE geoveil_accounts SET total = '2'",
+    "account deleted": "DELETE FROM geoveil_accounts",
+}
+
+
+def edit(place: str, *statements: str) -> None:
+    """What someone does who can edit the store."""
+    if place.endswith(".db"):
+        with sqlite3.connect(place) as store:
+            for statement in statements:
+                store.execute(statement)
+        store.close()
+        return
+    import psycopg
+
+    with psycopg.connect(place, autocommit=True) as connection:
+        for statement in statements:
+            connection.execute(statement)
+
+
+@pytest.mark.parametrize("key", [None, KEY], ids=["unkeyed", "keyed"])
+@pytest.mark.parametrize("name", [*EDITS, "reordered", "duplicated"])
+def test_edits_are_noticed(place: str, key: bytes | None, name: str) -> None:
+    """Of the history and of the accounts, with and without a key."""
+    ledger = Ledger(place, key=key)
+    ledger.create("ann", rho=1)
+    for _ in range(4):
+        charge(ledger, "ann")
+    assert ledger.verify() == 5
+    ledger.close()
+    if name == "reordered":
+        moves = [(3, -3), (4, 3), (-3, 4)]
+        edit(place, *(f"UPDATE geoveil_history SET number = {b} WHERE number = {a}" for a, b in moves))
+    elif name == "duplicated":
+        copied = "time, subject, event, query, parameters, notion, metric, amount, release, hash"
+        edit(
+            place,
+            f"INSERT INTO geoveil_history (number, {copied}) SELECT 6, {copied} FROM geoveil_history WHERE number = 5",
+        )
+    else:
+        edit(place, EDITS[name])
+    with pytest.raises(LedgerTampered):
+        ledger.verify()
+
+
+@pytest.mark.parametrize("key", [None, KEY], ids=["unkeyed", "keyed"])
+def test_a_chain_computed_anew(place: str, key: bytes | None) -> None:
+    """Without a key it passes, unless a certificate says otherwise; with one it does not."""
+    ledger = Ledger(place, key=key)
+    ledger.create("ann", rho=1)
+    session = gv.Session(WALK, ledger=ledger, subject="ann")
+    certificates = [session.mean(rho="1e-6").certificate() for _ in range(2)]
+    assert ledger.verify(certificates) == 3
+    ledger.close()
+    forged = Ledger.__new__(Ledger)
+    forged.__dict__.update({**ledger.__dict__, "_secret": None})
+    lines = forged.statement("ann")[:2]
+    previous = "0" * 64
+    statements = ["DELETE FROM geoveil_history WHERE number = 3"]
+    for line in lines:
+        entry = {name: line[name] for name in ledgers._COLUMNS}
+        previous = link(previous, {**entry, "ledger": ledger.id})
+        statements.append(f"UPDATE geoveil_history SET hash = '{previous}' WHERE number = {line['number']}")
+    statements.append(f"UPDATE geoveil_head SET number = 2, hash = '{previous}'")
+    statements.append("UPDATE geoveil_accounts SET spent = '0.000001'")
+    ledger.close()
+    edit(place, *statements)
+    if key is None:
+        assert ledger.verify() == 2  # what the page says an unkeyed chain cannot tell
+    else:
+        with pytest.raises(LedgerTampered):
+            ledger.verify()
+    with pytest.raises(LedgerTampered):
+        ledger.verify(certificates)
+
+
+def test_certificates_of_other_ledgers_are_noticed(tmp_path: Path) -> None:
+    """Each refers to its own."""
+    one, other = (Ledger(tmp_path / name) for name in ("a.db", "b.db"))
+    for ledger in (one, other):
+        ledger.create("ann", rho=1)
+    certificate = gv.Session(WALK, ledger=one, subject="ann").mean(rho="1e-6").certificate()
+    with pytest.raises(LedgerTampered, match="another ledger"):
+        other.verify([certificate])
+    assert one.verify([certificate, gv.mean(WALK, rho=1e-6).certificate()]) == 2
+
+
+def test_a_forked_process_has_a_connection_of_its_own(place: str) -> None:
+    """What a fork copies is the parent's."""
+    ledger = Ledger(place)
+    ledger.create("ann", rho=1)
+    charge(ledger, "ann")
+    child = os.fork()
+    if child == 0:
+        try:
+            charge(ledger, "ann")
+            os._exit(0)
+        except BaseException:
+            os._exit(1)
+    assert os.waitpid(child, 0)[1] == 0
+    charge(ledger, "ann")
+    assert ledger.spent("ann") == Decimal("3e-6")
+
+
+def test_stores_are_chosen_by_what_is_given() -> None:
+    """A path is a file, a connection string a database."""
+    assert isinstance(stores.open_store("postgresql://host/db", 1), stores.Postgres)
+    assert isinstance(stores.open_store("host=x dbname=y", 1), stores.Postgres)
+    assert isinstance(stores.open_store("budget.db", 1), stores.SQLite)

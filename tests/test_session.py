@@ -1,0 +1,205 @@
+"""Sessions: one budget, adaptive questions; refusals touch nothing, and what is asked again is answered the same."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import geopandas
+import numpy as np
+import pytest
+import shapely
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import geoveil as gv
+from geoveil.budget import Account
+from geoveil.errors import BudgetExceeded, IncompatibleGuarantees, InvalidParameter
+from geoveil.privacy import exact
+from tests.formats import BAY, people
+
+WALK = np.column_stack([np.arange(30) * 100.0, np.zeros(30)])
+QUESTIONS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
+    "points": ((), {}),
+    "nearest": (((0.0, 0.0),), {"k": 3}),
+    "hull": ((), {}),
+    "first_within": (((0.0, 0.0),), {"radius": 500.0}),
+    "distance": (((0.0, 0.0),), {}),
+    "answer": ((lambda x: float(x[0, 0]),), {"lipschitz": 1.0}),
+    **{name: ((), {}) for name in ("center", "mean", "median", "bounds", "radius", "radius_of_gyration", "diameter")},
+}
+
+
+def same(a: Any, b: Any) -> bool:
+    """Whether two values are the same to the last bit."""
+    if isinstance(a, np.ndarray):
+        return bool(np.array_equal(a, b))
+    return bool(a.equals(b)) if hasattr(a, "equals") else bool(a == b)
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_every_question_is_a_method_that_is_charged(name: str) -> None:
+    """It costs what it promises, and what is left is exact."""
+    args, more = QUESTIONS[name]
+    session = gv.Session(WALK, rho="1e-3")
+    release = getattr(session, name)(*args, rho="3e-4", **more)
+    assert release.guarantee == gv.CGP(rho="3e-4")
+    assert (session.spent, session.remaining) == (Decimal("3e-4"), Decimal("7e-4"))
+    with pytest.raises(BudgetExceeded) as refused:
+        getattr(session, name)(*args, rho="8e-4", **more)
+    assert (refused.value.requested, refused.value.remaining) == (Decimal("8e-4"), Decimal("7e-4"))
+    assert session.remaining == Decimal("7e-4")
+    getattr(session, name)(*args, rho=session.remaining, **more)
+    assert session.remaining == 0
+
+
+def test_a_refused_question_never_sees_the_data() -> None:
+    """Parameters are checked, then it is charged, and then data is touched."""
+    seen: list[int] = []
+
+    def look(x: Any) -> float:
+        seen.append(len(x))
+        return 0.0
+
+    session = gv.Session(WALK, rho="1e-4")
+    with pytest.raises(BudgetExceeded):
+        session.answer(look, lipschitz=1.0, rho="2e-4")
+    assert not seen
+    with pytest.raises(InvalidParameter):
+        session.nearest((0, 0), k=0, rho="1e-5")
+    assert session.spent == 0
+    with pytest.raises(gv.errors.InvalidData):
+        session.answer(lambda x: 1 / 0 if False else "no", lipschitz=1.0, rho="1e-5")
+    assert session.spent == Decimal("1e-5")  # no refund for what failed after the charge
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    total=st.decimals("1e-9", "1e3", places=9),
+    steps=st.lists(
+        st.tuples(st.sampled_from(["charge", "split"]), st.integers(1, 7), st.integers(1, 100)), max_size=30
+    ),
+)
+def test_what_is_spent_and_what_is_left_are_the_total(total: Decimal, steps: list[tuple[str, int, int]]) -> None:
+    """Exactly, after any sequence of charges, refusals and splits."""
+    account = Account(gv.CGP(rho=total))
+    for step, k, share in steps:
+        left = account.remaining
+        if step == "split" and left:
+            parts = gv.CGP(rho=left).split(k)
+            assert gv.total(parts).budget == left
+            account.charge(parts[0])
+        else:
+            cost = gv.CGP(rho=total) * share / 37
+            if cost.rho > left:
+                with pytest.raises(BudgetExceeded):
+                    account.charge(cost)
+                assert account.remaining == left
+            else:
+                account.charge(cost)
+        assert exact.add(account.spent, account.remaining) == total
+        assert account.remaining >= 0
+
+
+def test_a_session_settles_what_all_questions_share() -> None:
+    """Metric, persons, plane and source; one metric and one notion for all."""
+    frame = people().drop(columns="address")
+    session = gv.Session(frame, rho="1e-3", by="user", crs=BAY, metric="2")
+    released = session.points(rho="1e-4")
+    assert len(released.by) == 3
+    assert released.guarantee == gv.CGP(rho="1e-4", metric="2")
+    assert session.mean(rho="1e-4").value.index.tolist() == released.by.tolist()
+    for name, given_value in (("by", "user"), ("crs", BAY), ("metric", "1"), ("rng", None)):
+        with pytest.raises(InvalidParameter, match=f"^{name} = .*settled"):
+            session.mean(rho="1e-4", **{name: given_value})
+    pure = gv.Session(WALK, epsilon="0.1")
+    with pytest.raises(IncompatibleGuarantees):
+        pure.mean(rho="1e-4")
+    mixed = gv.Session(WALK, rho="1e-2")
+    mixed.mean(epsilon="0.1")
+    assert mixed.spent == Decimal("0.005")
+
+
+def test_costs_are_looked_at_beforehand() -> None:
+    """Nothing is charged by asking."""
+    session = gv.Session(WALK, rho="1e-3")
+    assert session.cost(rho="4e-4") == (Decimal("4e-4"), Decimal("6e-4"))
+    assert session.cost(epsilon="0.02") == (Decimal("2e-4"), Decimal("8e-4"))
+    with pytest.raises(BudgetExceeded):
+        session.cost(rho="2e-3")
+    assert session.spent == 0
+    parts = session.split(3)
+    assert gv.total(parts).budget == session.remaining
+    for part in parts:
+        session.mean(rho=part)
+    assert session.remaining == 0
+    with pytest.raises(BudgetExceeded):
+        session.split(2)
+
+
+@pytest.mark.parametrize("name", [name for name in QUESTIONS if name != "answer"])
+@pytest.mark.parametrize("how", ["one", "many", "frame"])
+def test_the_same_question_about_the_same_data_is_answered_the_same(name: str, how: str, tmp_path: Path) -> None:
+    """For free, in this session and in the next, to the last bit."""
+    args, more = QUESTIONS[name]
+    ledger = gv.Ledger(tmp_path / "budget.db")
+    data: Any = WALK
+    opened: dict[str, Any] = {"ledger": ledger, "label": "walk", "subject": "ann"}
+    subjects = ["ann"]
+    if how == "many":
+        opened["by"] = np.repeat(["a", "b", "c"], 10)
+        subjects = ["ann/a", "ann/b", "ann/c"]
+    if how == "frame":
+        geometry = shapely.points(WALK + np.array([551_000, 4_180_000]))
+        data = geopandas.GeoDataFrame({"t": range(30)}, geometry=geometry, crs=32610)
+    for subject in subjects:
+        ledger.create(subject, rho="1e-2")
+    first = getattr(gv.Session(data, **opened), name)(*args, rho="1e-3", **more)
+    second = getattr(gv.Session(data, **opened), name)(*args, rho="1e-3", **more)
+    assert second.id == first.id
+    assert same(first.value, second.value)
+    assert same(first.error(0.05), second.error(0.05))
+    assert second.certificate() == first.certificate()
+    assert all(ledger.spent(subject) == Decimal("1e-3") for subject in subjects)
+    other = getattr(gv.Session(data, **{**opened, "label": "april"}), name)(*args, rho="1e-3", **more)
+    assert other.id != first.id
+    assert ledger.spent(subjects[0]) == Decimal("2e-3")
+    entries = first.certificate()["entry"]
+    assert ledger.verify([first.certificate(), other.certificate()])
+    assert (len(entries) == 3) if how == "many" else (entries["number"] == 2)
+
+
+def test_functions_need_a_key_of_the_callers(tmp_path: Path) -> None:
+    """They cannot be compared; without a label every question is a new one."""
+    ledger = gv.Ledger(tmp_path / "budget.db")
+    ledger.create("ann", rho="1e-2")
+    labelled = gv.Session(WALK, ledger=ledger, subject="ann", label="walk")
+    with pytest.raises(InvalidParameter, match=r"^key = None"):
+        labelled.answer(lambda x: 1.0, lipschitz=1.0, rho="1e-3")
+    assert ledger.spent("ann") == 0
+    answers = {labelled.answer(lambda x: 1.0, lipschitz=1.0, rho="1e-3", key="mine").value for _ in range(3)}
+    assert len(answers) == 1
+    plain = gv.Session(WALK, ledger=ledger, subject="ann")
+    assert plain.mean(rho="1e-3").id != plain.mean(rho="1e-3").id
+    assert ledger.spent("ann") == Decimal("3e-3")
+
+
+def test_a_session_has_a_limit_of_its_own_beside_the_ledgers(tmp_path: Path) -> None:
+    """Whichever is less."""
+    ledger = gv.Ledger(tmp_path / "budget.db")
+    ledger.create("ann", rho="1e-3")
+    session = gv.Session(WALK, rho="4e-4", ledger=ledger, subject="ann")
+    session.mean(rho="3e-4")
+    assert session.remaining == Decimal("1e-4")
+    with pytest.raises(BudgetExceeded):
+        session.mean(rho="2e-4")
+    assert ledger.spent("ann") == Decimal("3e-4")
+    whole = gv.Session(WALK, ledger=ledger, subject="ann")
+    assert whole.remaining == Decimal("7e-4")
+    assert len(whole.statement()) == 2
+    for wrong in ({"subject": "ann"}, {"label": "x"}):
+        with pytest.raises(InvalidParameter, match="without a ledger"):
+            gv.Session(WALK, rho=1, **wrong)  # type: ignore[arg-type]
+    with pytest.raises(InvalidParameter, match="given with a ledger"):
+        gv.Session(WALK, rho=1, ledger=ledger)
