@@ -583,3 +583,39 @@ def test_stores_are_chosen_by_what_is_given() -> None:
     assert isinstance(stores.open_store("postgresql://host/db", 1), stores.Postgres)
     assert isinstance(stores.open_store("host=x dbname=y", 1), stores.Postgres)
     assert isinstance(stores.open_store("budget.db", 1), stores.SQLite)
+
+
+@pytest.mark.parametrize("budget", [{"rho": "1e-6"}, {"epsilon": "0.001"}], ids=["CGP", "GP"])
+def test_a_file_is_charged_for_everyone_in_it(tmp_path: Path, budget: dict[str, str]) -> None:
+    """All or none; people without budget stop it, or are left out and listed; the ledger keeps a digest."""
+    from tests.formats import make, people
+
+    frame = people(n=40)
+    path, told = make("wkb.parquet", tmp_path, frame)
+    ledger = Ledger(tmp_path / "budget.db")
+    for name, rho in (("u0", "1e-4"), ("u1", "1e-9"), ("u2", "1e-4")):
+        ledger.create(f"taxi/{name}", rho=rho)
+    how: dict[str, Any] = {**told, **budget, "ledger": ledger, "subject": "taxi"}
+    with pytest.raises(BudgetExceeded, match="of taxi/u1"):
+        gv.points_file(path, tmp_path / "out.parquet", **how)
+    assert sorted(p.name for p in tmp_path.iterdir() if "out" in p.name) == []
+    assert ledger.spent("taxi/u0") == 0
+    release = gv.points_file(path, tmp_path / "out.parquet", short="skip", **how)
+    assert release.skipped == ("taxi/u1",)
+    loaded = gv.load(tmp_path / "out.parquet")
+    kept = frame[frame.user != "u1"]
+    assert loaded.value["user"].tolist() == kept["user"].tolist()
+    assert loaded.value["time"].tolist() == kept["time"].tolist()
+    assert loaded.by.tolist() == release.by.tolist()
+    assert loaded.scale.tolist() == release.scale.tolist()
+    assert ledger.spent("taxi/u0") > 0
+    assert ledger.spent("taxi/u1") == 0
+    assert ledger.verify([release.certificate()]) == 5
+    with ledger._store.transaction() as transaction:
+        (kept_note,) = transaction.rows("SELECT content FROM geoveil_answers")[0]
+    assert json.loads(kept_note) == {"id": release.id, "sha256": release.digest}
+    before = ledger.spent("taxi/u0")
+    gv.points_file(path, tmp_path / "out.parquet", short="skip", **how)
+    assert ledger.spent("taxi/u0") == 2 * before
+    with pytest.raises(InvalidParameter, match="given with a ledger"):
+        gv.points_file(path, tmp_path / "out.parquet", **{**how, "by": None, "subject": None})

@@ -165,9 +165,9 @@ def test_the_same_question_about_the_same_data_is_answered_the_same(name: str, h
     other = getattr(gv.Session(data, **{**opened, "label": "april"}), name)(*args, rho="1e-3", **more)
     assert other.id != first.id
     assert ledger.spent(subjects[0]) == Decimal("2e-3")
-    entries = first.certificate()["entry"]
+    entry = first.certificate()["entry"]
     assert ledger.verify([first.certificate(), other.certificate()])
-    assert (len(entries) == 3) if how == "many" else (entries["number"] == 2)
+    assert (entry["number"], entry["entries"]) == ((6, 3) if how == "many" else (2, 1))
 
 
 def test_functions_need_a_key_of_the_callers(tmp_path: Path) -> None:
@@ -203,3 +203,40 @@ def test_a_session_has_a_limit_of_its_own_beside_the_ledgers(tmp_path: Path) -> 
             gv.Session(WALK, rho=1, **wrong)  # type: ignore[arg-type]
     with pytest.raises(InvalidParameter, match="given with a ledger"):
         gv.Session(WALK, rho=1, ledger=ledger)
+
+
+@pytest.mark.parametrize("name", [name for name in QUESTIONS if name != "answer"])
+@pytest.mark.parametrize("framed", [False, True])
+def test_people_without_budget_are_left_out_and_listed(name: str, framed: bool, tmp_path: Path) -> None:
+    """Or stop the question, which is the default; the others get what they would get."""
+    args, more = QUESTIONS[name]
+    labels = np.array(["a", "b", "c"])[np.arange(30) % 3]
+    data: Any = WALK
+    if framed:
+        geometry = shapely.points(WALK + np.array([551_000, 4_180_000]))
+        data = geopandas.GeoDataFrame({"who": labels}, geometry=geometry, crs=32610, index=np.arange(30) + 100)
+    ledger = gv.Ledger(tmp_path / "budget.db")
+    for person, rho in (("a", "1e-2"), ("b", "1e-9"), ("c", "1e-2")):
+        ledger.create(person, rho=rho)
+    opened: dict[str, Any] = {"by": "who" if framed else labels, "ledger": ledger, "label": "x"}
+    with pytest.raises(BudgetExceeded, match="of b"):
+        getattr(gv.Session(data, rho=1, **opened), name)(*args, rho="1e-3", **more)
+    assert ledger.spent("a") == 0
+    session = gv.Session(data, rho=1, short="skip", **opened)
+    release = getattr(session, name)(*args, rho="1e-3", **more)
+    assert release.skipped == ("b",)
+    assert release.by.tolist() == ["a", "c"]
+    assert release.n == 20
+    assert [ledger.spent(person) for person in "abc"] == [Decimal("1e-3"), 0, Decimal("1e-3")]
+    if name == "points":
+        kept = np.flatnonzero(labels != "b")
+        assert len(release.value) == 20
+        if framed:
+            assert release.value.index.tolist() == (kept + 100).tolist()
+            assert release.value["who"].tolist() == labels[kept].tolist()
+    if name == "nearest":
+        found = release.value["nearest"].to_numpy() - (100 if framed else 0)
+        assert (labels[found] == np.repeat(["a", "c"], 3)).all()
+    again = getattr(session, name)(*args, rho="1e-3", **more)
+    assert same(release.value, again.value)
+    assert again.skipped == ("b",)

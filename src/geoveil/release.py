@@ -59,6 +59,8 @@ class Release:
         Whether points outside of the area were moved to its edge before they were looked at; errors are from there.
     entries : tuple of Entry
         Where a ledger has what it cost, if it was charged there.
+    skipped : tuple of str
+        Subjects of a ledger without enough budget, who were left out.
     left_out : tuple of str
         Columns of the input that stayed behind.
     """
@@ -78,6 +80,7 @@ class Release:
     missing: int = field(kw_only=True, default=0)
     clamped: bool = field(kw_only=True, default=False)
     entries: tuple[Entry, ...] = field(kw_only=True, default=())
+    skipped: tuple[str, ...] = field(kw_only=True, default=())
     left_out: tuple[Any, ...] = field(kw_only=True, default=())
     id: str = field(kw_only=True, default_factory=lambda: uuid4().hex)
 
@@ -211,6 +214,7 @@ class Release:
         account: dict[str, Any] = {
             **_stated(self.guarantee),
             "also": None if self.also is None else _stated(self.also),
+            "words": self._words(),
             "public": _PUBLIC,
             "query": self.query,
             "method": self.method,
@@ -245,10 +249,33 @@ class Release:
             account["radius_95"] = bounds
         return account
 
-    def _entry_account(self) -> Any:
-        """The ledger's entry, or the list of them."""
-        told = [entry.certificate() for entry in self.entries]
-        return told if len(told) > 1 else told[0] if told else None
+    def _entry_account(self) -> dict[str, Any] | None:
+        """The last of the ledger's entries, which are adjacent, and how many there are."""
+        return {**self.entries[-1].certificate(), "entries": len(self.entries)} if self.entries else None
+
+    def _words(self) -> str:
+        """What it means, for people."""
+        away = _metres(self.guarantee.hidden(chance=0.75))
+        kind = {"inf": "no point", "2": "the points together, by root sum of squares,", "1": "the points together,"}
+        whose = "one person's points" if self.by is None else "each person's points"
+        moved = f"differ by less than {away}: {kind[self.guarantee.metric.name]} moved farther"
+        sentences = [
+            f"Whoever sees this and has to choose between two versions of {whose} that {moved}, is right at most "
+            "three times of four. Versions that differ less are harder to tell apart, others easier.",
+            "How many points there are, their order, their times and whose they are is not hidden.",
+        ]
+        if self.bounded:
+            bound = self._error_line().removesuffix(" (first person)")
+            sentences.append(f"The answer is wrong by {bound}.")
+        if self.clamped:
+            sentences.append("Points outside of the area were moved to its edge first; the error is from there.")
+        if not self.exact:
+            sentences.append(f"The noise is not exact: {self.inexact}.")
+        if self.entries:
+            sentences.append("It was charged to a ledger, where budgets about the same person add up.")
+        else:
+            sentences.append("Other releases about the same person add to what it tells.")
+        return " ".join(sentences)
 
     def __repr__(self) -> str:
         persons = "one person's" if self.by is None else f"those of {_counted(len(self.by), 'person')}"
@@ -264,6 +291,8 @@ class Release:
             lines.append(f"  left out   {', '.join(map(str, self.left_out))} (keep= lets columns out)")
         if self.clamped:
             lines.append("  outside    points outside of the area were moved to its edge; errors are from there")
+        if self.skipped:
+            lines.append(f"  skipped    {_counted(len(self.skipped), 'person')} without enough budget")
         if self.missing:
             lines.append(f"  missing    {_counted(self.missing, 'row')} without a place, left out")
         return "\n".join(lines)

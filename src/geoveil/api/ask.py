@@ -79,6 +79,7 @@ def ask(
     if isinstance(form, FrameForm):
         form.columns(opened.by, keep)  # refuses what may not go out, before anything is charged
     receipt = opened.charge(guarantee, subject, key)
+    subject = subject.without(receipt.skipped)
     try:
         stored = receipt.stored
         outcome = subject.draw(source) if stored is None else subject.restored(stored)
@@ -101,6 +102,8 @@ class Receipt:
 
     #: An answer that was given before.
     stored: Any = None
+    #: Which persons are left out, if any are.
+    skipped: Any = None
     #: What the release says of it.
     stated: Mapping[str, Any] = MappingProxyType({})
 
@@ -144,12 +147,11 @@ def _release(form: Form, value: Any, answers: tuple[Answer, ...], source: Source
     return Release(
         value,
         answers=answers,
-        n=len(form.coords),
         plane=form.plane,
         inexact=inexact,
         missing=form.missing,
         clamped=form.clamped,
-        **more,
+        **{"n": len(form.coords), **more},
     )
 
 
@@ -188,6 +190,10 @@ class _One:
         """The question."""
         return self.query
 
+    def without(self, skipped: Any) -> _One:
+        """Nobody is left out of one."""
+        return self
+
     def draw(self, source: Source) -> Answer:
         """The answer."""
         return self.query.ask(self.form.coords, source)
@@ -215,6 +221,8 @@ class _Crowd:
     rows: Index
     queries: list[Any]
     which: Index
+    #: Whether all persons of the form are in it.
+    whole: bool = True
 
     @classmethod
     def of(cls, form: Form, make: Make, guarantee: Guarantee, by: Any) -> _Crowd:
@@ -247,6 +255,16 @@ class _Crowd:
         shared = [Answer(getattr(query, "kept", query), None, query.mechanisms) for query in self.queries]
         return tuple([shared[i] for i in self.which])
 
+    def without(self, skipped: Any) -> _Crowd:
+        """The same for all but some persons."""
+        if skipped is None:
+            return self
+        kept = ~skipped
+        rows = self.rows[np.repeat(kept, self.sizes)]
+        return replace(
+            self, persons=self.persons[kept], sizes=self.sizes[kept], rows=rows, which=self.which[kept], whole=False
+        )
+
     def draw(self, source: Source) -> Any:
         """Points or values of all, as an array; or an answer for each.
 
@@ -254,8 +272,10 @@ class _Crowd:
         """
         coords, query = self.form.coords, self.first
         if isinstance(query, Points):
-            released = np.empty_like(coords)
-            released[self.rows] = sample_people(self._mechanisms(), self.sizes, coords[self.rows], source)
+            released = np.empty((len(self.rows), coords.shape[1]))
+            # In the order in which they came.
+            places = self.rows if self.whole else np.argsort(np.argsort(self.rows))
+            released[places] = sample_people(self._mechanisms(), self.sizes, coords[self.rows], source)
             return released
         if isinstance(query, LipschitzQuery):
             values = query.evaluate_people(coords[self.rows], self.sizes)
@@ -281,16 +301,19 @@ class _Crowd:
 
     def release(self, outcome: Any, source: Source) -> Release:
         """The outcome in the form of the input."""
-        form, query = self.form, self.first
+        form, query, count = self.form, self.first, len(self.rows)
         if isinstance(query, Points):
-            return _release(form, form.points(outcome), self.answers, source, coords=outcome, by=self.persons)
+            shown = form if self.whole else form.chosen(np.sort(self.rows))
+            return _release(
+                form, shown.points(outcome), self.answers, source, n=count, coords=outcome, by=self.persons
+            )
         if isinstance(query, LipschitzQuery):
-            value = _table(form, query, outcome, self.persons)
-            return _release(form, value, self.answers, source, coords=query.places(outcome), by=self.persons)
+            value, coords = _table(form, query, outcome, self.persons), query.places(outcome)
+            return _release(form, value, self.answers, source, n=count, coords=coords, by=self.persons)
         released = [answer.coords for answer in outcome if answer.coords is not None]
         coords = np.concatenate(released) if released else None
         value = _frame(form, outcome, self.persons)
-        return _release(form, value, tuple(outcome), source, coords=coords, by=self.persons)
+        return _release(form, value, tuple(outcome), source, n=count, coords=coords, by=self.persons)
 
 
 def _renamed(answer: Answer, group: Index) -> Answer:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any, Literal, Unpack
+from uuid import uuid4
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 from geoveil.api.ask import budget, in_the_plane
 from geoveil.api.how import FileHow, Reading, file_question, known, reader
 from geoveil.api.streaming import Crowd, FileRelease, Work
+from geoveil.budget import Ledger
 from geoveil.errors import InvalidFile, InvalidParameter
 from geoveil.geo import Plane
 from geoveil.geo.areas import Area
@@ -44,6 +46,9 @@ def points_file(
     *,
     keep: Any = None,
     progress: Callable[[float], None] | None = None,
+    ledger: Ledger | None = None,
+    subject: str | None = None,
+    short: Literal["refuse", "skip"] = "refuse",
     **how: Unpack[FileHow],
 ) -> FileRelease:
     r"""Release every point of a file, into a file of the same format and coordinate system.
@@ -60,6 +65,13 @@ def points_file(
         give places away; the release's `left_out` names them.
     progress : callable, optional
         Is told now and then how much has been done, from 0 to 1.
+    ledger : Ledger, optional
+        Where each person's budget is charged, all in one transaction, before anything is drawn. It keeps the digest of
+        the output; a second run is charged again.
+    subject : str, optional
+        With a ledger: whose account it is; with `by` the labels are the subjects, after this and a slash if given.
+    short : {"refuse", "skip"}
+        With a ledger: whether people without enough budget stop the release, or are left out and listed as `skipped`.
 
     Returns
     -------
@@ -102,17 +114,40 @@ def points_file(
         noise=noise,
         progress=progress or (lambda _: None),
     )
+    if ledger is None and subject is not None:
+        raise InvalidParameter("subject", subject, "left out without a ledger", "Give ledger=.")
     work.count()
     try:
         with aside(target) as folder:
+            charged = {} if ledger is None else _charged(work, ledger, subject, short)
             work.write(folder / target.name, kept)
-            release = work.release(target, left, digest(folder / target.name))
+            release = work.release(target, left, digest(folder / target.name), **charged)
             certificate_of(folder / target.name).write_text(json.dumps(release.certificate(), indent=2) + "\n")
+            if ledger is not None:
+                ledger.note(release.entries[0], {"id": release.id, "sha256": release.digest})
     except OSError as problem:
         remedy = "Is there room, and may one write there? Nothing was released."
         raise InvalidFile(str(target), str(problem), "a file that can be written", remedy) from None
     work.progress(1.0)
     return release
+
+
+def _charged(work: Work, ledger: Ledger, subject: str | None, short: Literal["refuse", "skip"]) -> dict[str, Any]:
+    """Charge every person of a file, or leave out those who have too little; what the release says of it."""
+    if work.crowd.by is None:
+        if subject is None:
+            raise InvalidParameter("subject", None, "given with a ledger", "It is whose budget is charged.")
+        names = [subject]
+    else:
+        before = "" if subject is None else f"{subject}/"
+        names = [f"{before}{label}" for label in work.crowd.persons.to_pylist()]
+    identity = uuid4().hex
+    parameters = {"by": work.crowd.by, "file": work.file.path.name, work.guarantee.symbol: str(work.guarantee.budget)}
+    charge = ledger.charge(names, work.guarantee, query="points", parameters=parameters, release=identity, short=short)
+    ledger.gave_up(charge)
+    if charge.skipped:
+        work.skip(np.isin(np.array(names, dtype=object), charge.skipped))
+    return {"id": identity, "entries": charge.entries, "skipped": charge.skipped}
 
 
 def _checked_target(target: Path, file: Locations) -> Path:

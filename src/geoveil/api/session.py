@@ -72,6 +72,9 @@ class Session:
     label : str, optional
         A name of the data, such as "march 2026". The same question about the same data is then answered the same, for
         free, as long as the ledger is there.
+    short : {"refuse", "skip"}
+        With `by` and a ledger: whether people without enough budget stop a question, or are left out of its answer and
+        listed as `skipped`.
     rng, crs, outside, missing : optional
         As for a question itself.
 
@@ -108,6 +111,7 @@ or not at all; nothing was charged.
         ledger: Ledger | None = None,
         subject: str | None = None,
         label: str | None = None,
+        short: Literal["refuse", "skip"] = "refuse",
         rng: np.random.Generator | None = None,
         crs: Any = None,
         outside: Literal["refuse", "clamp"] = "refuse",
@@ -131,7 +135,7 @@ or not at all; nothing was charged.
         self.total: Guarantee = total
         self._settled: How = {"metric": total.metric, "rng": rng}
         self._opened = Opened(form, by, self._charge)
-        self._by = by
+        self._by, self._short = by, short
         self._lock = threading.Lock()
 
     def _names(self, form: Any, by: Any) -> list[str]:
@@ -168,15 +172,20 @@ or not at all; nothing was charged.
             key = json.dumps(told, sort_keys=True, default=str)
         identity = uuid4().hex
         with self._lock:
-            free = self._account is None or (key is not None and self._ledger.is_stored(key))
-            if not free:
-                self.cost(**{guarantee.symbol: guarantee})  # refused before the ledger is charged
+            if self._account is not None and not (key is not None and self._ledger.is_stored(key)):
+                self._account.check(guarantee)  # before the ledger is charged
             charge = self._ledger.charge(
-                self._subjects, guarantee, query=query.name, parameters=parameters, release=identity, key=key
+                self._subjects,
+                guarantee,
+                query=query.name,
+                parameters=parameters,
+                release=identity,
+                key=key,
+                short=self._short,
             )
             if self._account is not None and charge.content is None:
                 self._account.charge(guarantee)
-        return _LedgerReceipt(self._ledger, charge, identity)
+        return _LedgerReceipt(self._ledger, charge, identity, self._subjects)
 
     @property
     def spent(self) -> Decimal:
@@ -241,13 +250,15 @@ or not at all; nothing was charged.
 class _LedgerReceipt(Receipt):
     """Charged to a ledger, and stored there before it is handed out."""
 
-    def __init__(self, ledger: Ledger, charge: Charge, identity: str) -> None:
+    def __init__(self, ledger: Ledger, charge: Charge, identity: str, subjects: list[str]) -> None:
         self._ledger, self._charge = ledger, charge
+        if charge.skipped:
+            self.skipped = np.isin(np.array(subjects, dtype=object), charge.skipped)
         self._identity = identity
         if charge.content is not None:
             told = json.loads(charge.content)
             self._identity, self.stored = told["id"], unpacked(told["answer"])
-        self.stated = {"id": self._identity, "entries": charge.entries}
+        self.stated = {"id": self._identity, "entries": charge.entries, "skipped": charge.skipped}
 
     def store(self, content: Callable[[], Any]) -> Any:
         mine = json.dumps({"id": self._identity, "answer": packed(content())})
@@ -255,7 +266,7 @@ class _LedgerReceipt(Receipt):
         if kept == mine:
             return None
         told = json.loads(kept)
-        self.stated = {"id": told["id"], "entries": self._charge.entries}
+        self.stated = {**self.stated, "id": told["id"]}
         return unpacked(told["answer"])
 
     def settle(self) -> None:

@@ -166,6 +166,7 @@ class Work:
     progress: Callable[[float], None]
     left_out: int = 0
     beyond: int = 0
+    skipped: NDArray[np.bool_] | None = None
     _held: list[tuple[Any, Index, Floats]] = field(default_factory=list)
 
     def count(self) -> None:
@@ -204,6 +205,15 @@ class Work:
     def _by(self) -> list[str]:
         return [] if self.crowd.by is None else [self.crowd.by]
 
+    def skip(self, persons: NDArray[np.bool_]) -> None:
+        """Leave some persons out of what is written."""
+        self.skipped = persons
+
+    @property
+    def sizes(self) -> Index:
+        """How many points of each person are written."""
+        return self.crowd.sizes if self.skipped is None else np.where(self.skipped, 0, self.crowd.sizes)
+
     def _present(self, batch: Batch) -> tuple[Batch, int]:
         there = batch.present
         missing = dropped(there, self.missing, batch.name)
@@ -237,7 +247,7 @@ class Work:
         added = ("radius_95", self.guarantee.symbol) if self.file.extensible else ()
         types = [*((name, self.file.columns[name]) for name in columns), *((name, pa.float64()) for name in added)]
         released = self._released_together if self.together else self._released_apart
-        seen = np.zeros_like(self.crowd.sizes)
+        seen = np.zeros_like(self.sizes)
 
         def parts() -> Iterator[Batch]:
             for batch, beyond, person in released(columns):
@@ -247,7 +257,7 @@ class Work:
                 self.progress(_FIRST_PASS + (1 - _FIRST_PASS) * batch.share)
 
         self.file.write(path, parts(), pa.schema(types))
-        if (seen != self.crowd.sizes).any():
+        if (seen != self.sizes).any():
             raise self._changed()
 
     def _changed(self) -> InvalidFile:
@@ -260,6 +270,9 @@ class Work:
         person = self.crowd.whose(batch)
         if (person < 0).any():
             raise self._changed()
+        if self.skipped is not None and len(batch):
+            kept = ~self.skipped[person]
+            batch, person = batch.chosen(kept), person[kept]
         return batch, person
 
     def _written(self, batch: Batch, coords: Floats, person: Index) -> tuple[Batch, int, Index]:
@@ -294,13 +307,17 @@ class Work:
         of = [np.asarray(pc.index_in(labels, value_set=self.crowd.persons))[codes] for labels, codes, _ in self._held]
         person, points = np.concatenate(of), np.concatenate([coords for _, _, coords in self._held])
         self._held.clear()
+        sizes = self.sizes
+        if self.skipped is not None:
+            kept = ~self.skipped[person]
+            person, points = person[kept], points[kept]
         order = np.argsort(person, kind="stable")
-        ends = np.cumsum(self.crowd.sizes)
+        ends = np.cumsum(sizes)
 
         def draw(people: slice) -> None:
-            rows = order[ends[people.start] - self.crowd.sizes[people.start] : ends[people.stop - 1]]
+            rows = order[ends[people.start] - sizes[people.start] : ends[people.stop - 1]]
             each = [self.mechanisms[i] for i in self.which[people]]
-            points[rows] = sample_people(each, self.crowd.sizes[people], points[rows], self.noise)
+            points[rows] = sample_people(each, sizes[people], points[rows], self.noise)
 
         for _ in _ordered(draw, _shares(ends), self._workers):
             pass
@@ -312,15 +329,17 @@ class Work:
             yield self._written(batch, points[first:end], whose)
             first = end
 
-    def release(self, target: Path, left_out: tuple[str, ...], sha256: str) -> FileRelease:
+    def release(self, target: Path, left_out: tuple[str, ...], sha256: str, **charged: Any) -> FileRelease:
         """The account of what was written."""
         answers = [Answer(query, None, query.mechanisms) for query in self.queries]
+        there = slice(None) if self.skipped is None else ~self.skipped
+        index = self.crowd.index
         return FileRelease(
             target,
-            answers=tuple([answers[i] for i in self.which]),
-            n=int(self.crowd.sizes.sum()),
+            answers=tuple([answers[i] for i in self.which[there]]),
+            n=int(self.sizes.sum()),
             plane=self.plane,
-            by=self.crowd.index,
+            by=None if index is None else index[there],
             inexact=self.noise.inexact,
             asked=self.guarantee,
             missing=self.left_out,
@@ -330,6 +349,7 @@ class Work:
             reading=self.file.reading,
             digest=sha256,
             moved=self.beyond,
+            **charged,
         )
 
 

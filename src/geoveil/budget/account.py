@@ -36,11 +36,16 @@ class Account:
         """What is left, exactly."""
         return exact.subtract(self.total.budget, self._spent)
 
+    def check(self, cost: Guarantee) -> Guarantee:
+        """The price of a query; refused if there is not as much."""
+        taken = price(cost, self.total)
+        if taken.budget > self.remaining:
+            raise BudgetExceeded(taken.budget, self.remaining)
+        return taken
+
     def charge(self, cost: Guarantee) -> Guarantee:
         """Take the price of a query off; refused, with nothing changed, if there is not as much."""
-        taken = price(cost, self.total)
         with self._lock:
-            if taken.budget > self.remaining:
-                raise BudgetExceeded(taken.budget, self.remaining)
+            taken = self.check(cost)
             self._spent = exact.add(self._spent, taken.budget)
         return taken

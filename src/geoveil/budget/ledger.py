@@ -384,6 +384,14 @@ class Ledger:
             transaction.write("UPDATE geoveil_answers SET content = ? WHERE key = ?", (content, charge.key))
         return content
 
+    def note(self, entry: Entry, what: Mapping[str, Any]) -> None:
+        """Keep something small about what a charge was for, such as the digest of a file that is not stored."""
+        with self._store.transaction() as transaction:
+            transaction.write(
+                "UPDATE geoveil_answers SET content = ? WHERE number = ?",
+                (json.dumps(dict(what), sort_keys=True), entry.number),
+            )
+
     def is_stored(self, key: str) -> bool:
         """Whether a release is stored under a key: it costs nothing to ask for it again."""
         with self._store.transaction() as transaction:
@@ -495,11 +503,13 @@ class Ledger:
             names = sorted(set(computed) ^ set(accounts)) or [n for n in computed if computed[n] != accounts[n]]
             raise LedgerTampered(f"The account of {names[0]!r} is not what its history says.")
         for certificate in certificates:
-            for told in _told(certificate):
-                if told.get("ledger") != self.id:
-                    raise LedgerTampered(f"A certificate is of another ledger, {told.get('ledger')!r}.")
-                if not 0 < told["number"] < len(hashes) or hashes[told["number"]] != told["hash"]:
-                    raise LedgerTampered(f"Entry {told['number']}, which a certificate refers to, is not there.")
+            told = certificate.get("entry")
+            if told is None:
+                continue
+            if told["ledger"] != self.id:
+                raise LedgerTampered(f"A certificate is of another ledger, {told['ledger']!r}.")
+            if not 0 < told["number"] < len(hashes) or hashes[told["number"]] != told["hash"]:
+                raise LedgerTampered(f"Entry {told['number']}, which a certificate refers to, is not there.")
         return len(rows)
 
     def close(self) -> None:
@@ -601,12 +611,6 @@ def _replay(accounts: dict[str, tuple[str, str, str, str]], entry: Mapping[str, 
             accounts[name] = (notion, metric, total, _amount(exact.add(Decimal(spent), Decimal(amount))))
         else:
             accounts[name] = (notion, metric, amount, spent)
-
-
-def _told(certificate: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """The entries that a certificate refers to."""
-    found = certificate.get("entry")
-    return [] if found is None else list(found) if isinstance(found, list) else [found]
 
 
 def _secret(key: bytes | os.PathLike[str] | None) -> bytes | None:

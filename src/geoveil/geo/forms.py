@@ -5,6 +5,7 @@ Everything is checked once, here, when data enters: finite coordinates, one shap
 
 from __future__ import annotations
 
+import copy
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Hashable
@@ -61,6 +62,12 @@ class Form(ABC):
     @abstractmethod
     def points(self, coords: Floats) -> Any:
         """Released points, one for each point that came."""
+
+    def chosen(self, points: Index) -> Form:
+        """The form of some of the points, all of a row or none."""
+        some = copy.copy(self)
+        some.coords = self.coords[points]
+        return some
 
     def place(self, coords: Floats) -> Any:
         """One released place."""
@@ -167,6 +174,12 @@ class FrameForm(Form):
         # What was released may be anywhere.
         super().__init__(plane.into(coords) if released else plane.enter(coords, outside), plane)
 
+    def chosen(self, points: Index) -> FrameForm:
+        some = copy.copy(self)
+        rows, some._rows = np.unique(self._rows[points], return_inverse=True)
+        some._frame, some.coords = self._frame.iloc[rows], self.coords[points]
+        return some
+
     def points(self, coords: Floats) -> Any:
         """The same rows with released geometry and nothing else."""
         import geopandas
@@ -203,7 +216,7 @@ class FrameForm(Form):
         """Released rows with the columns that go out beside them, and the names of those that do not."""
         kept, left = self.columns(by, keep)
         for at, name in enumerate(kept):
-            column = self._frame[name]
+            column = self._frame[name].loc[released.index] if len(released) < len(self._frame) else self._frame[name]
             # Categories that no row has any more would tell what was dropped.
             pruned = column.cat.remove_unused_categories() if str(column.dtype) == "category" else column
             released.insert(at, name, pruned)

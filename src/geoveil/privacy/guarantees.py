@@ -6,6 +6,7 @@ Each knows its unit and metric, adds up, divides, compares, converts and says wh
 from __future__ import annotations
 
 import functools
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -54,6 +55,10 @@ class Guarantee(ABC):
     @abstractmethod
     def with_budget(self, budget: Decimal) -> Self:
         """The same guarantee at another budget."""
+
+    @abstractmethod
+    def hidden(self, *, chance: float) -> float:
+        """How far apart, in metres, two places are between which an attacker is right at most this often."""
 
     def per(self, unit: str) -> Decimal:
         """The budget per this unit (for CGP: per its square), rounded up at 30 digits."""
@@ -306,6 +311,17 @@ class CGP(Guarantee):
         rho = (meaning.rho_hiding_gaussian if gaussian else meaning.rho_hiding)(distance, chance)
         return cls(rho=exact.round_down(rho, 6), metric=metric)
 
+    def hidden(self, *, chance: float) -> float:
+        """How far apart, in metres, two places are between which an attacker is right at most this often.
+
+        Examples
+        --------
+        >>> import geoveil as gv
+        >>> round(gv.CGP(rho=1.37326e-05).hidden(chance=0.75))
+        200
+        """
+        return math.sqrt(meaning.rho_hiding(1.0, meaning.check_chance(chance)) / float(self.rho))
+
     def attacker(self, *, distance: float, gaussian: bool = False) -> float:
         """How often an attacker choosing between two places, or tuples, this far apart is right, at most.
 
@@ -471,6 +487,19 @@ class GP(Guarantee):
         """
         distance, chance = meaning.check_distance(distance), meaning.check_chance(chance)
         return cls(epsilon=exact.round_down(meaning.epsilon_hiding(distance, chance), 6), metric=metric)
+
+    def hidden(self, *, chance: float) -> float:
+        """How far apart, in metres, two places are between which an attacker is right at most this often.
+
+        Examples
+        --------
+        >>> import geoveil as gv
+        >>> round(gv.GP(epsilon=0.01).hidden(chance=0.75))
+        110
+        """
+        if not self.pure:
+            raise IncompatibleGuarantees(f"{self!r} hides nothing beyond its distance; ask a pure guarantee.")
+        return meaning.epsilon_hiding(1.0, meaning.check_chance(chance)) / float(self.epsilon)
 
     def attacker(self, *, distance: float) -> float:
         """How often an attacker choosing between two places this far apart is right, at most."""

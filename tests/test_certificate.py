@@ -1,0 +1,84 @@
+"""Certificates: all of them are as the published schema says, and say in words what they mean."""
+
+from __future__ import annotations
+
+import importlib.resources
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import numpy as np
+import pytest
+
+import geoveil as gv
+from tests.formats import BAY, make, people
+
+X = np.random.default_rng(0).normal(scale=3000.0, size=(40, 2))
+RELEASES: dict[str, Any] = {
+    "points": lambda: gv.points(X, rho=1e-4),
+    "points by person": lambda: gv.points(X, by=np.arange(40) % 7, epsilon=0.01),
+    "both": lambda: gv.mean(X, rho=1e-4, method="both"),
+    "paper": lambda: gv.hull(X, rho=1e-2, method="paper"),
+    "hull": lambda: gv.hull(X, rho=1e-2, by=np.arange(40) % 2),
+    "nearest": lambda: gv.nearest(X, (0, 0), k=3, rho=1e-3, locations=0.5, metric="2"),
+    "frame": lambda: gv.points(people(), by="user", rho=1e-4, crs=BAY, outside="clamp", metric="1"),
+    "function": lambda: gv.answer(lambda x: x[0, 0], X, lipschitz=1, rho=1e-4),
+    "experiment": lambda: gv.center(X, rho=1e-4, rng=np.random.default_rng(1)),
+    "smoothed": lambda: gv.smooth(gv.points(X, rho=1e-4), times=np.arange(40) * 60.0, motion="car"),
+}
+
+
+@cache
+def schema() -> Any:
+    """The published one."""
+    found = json.loads(importlib.resources.files("geoveil").joinpath("certificate.schema.json").read_text())
+    jsonschema.Draft202012Validator.check_schema(found)
+    return jsonschema.Draft202012Validator(found)
+
+
+@pytest.mark.parametrize("name", RELEASES)
+def test_certificates_are_as_the_schema_says(name: str) -> None:
+    """Whatever was released; and the schema would notice what is not."""
+    account = json.loads(json.dumps(RELEASES[name]().certificate()))
+    schema().validate(account)
+    for broken in (
+        {**account, "notion": "DP"},
+        {**account, "n": 0},
+        {**account, "true_center": [1, 2]},
+        {k: v for k, v in account.items() if k != "words"},
+    ):
+        with pytest.raises(jsonschema.ValidationError):
+            schema().validate(broken)
+
+
+def test_certificates_of_files_and_sessions(tmp_path: Path) -> None:
+    """With the file, its digest, and the ledger's entry."""
+    path, told = make("trips.csv", tmp_path)
+    gv.points_file(path, tmp_path / "out.csv", rho=1e-4, **told)
+    schema().validate(json.loads((tmp_path / "out.csv.certificate.json").read_text()))
+    ledger = gv.Ledger(tmp_path / "budget.db")
+    ledger.create("ann", rho=1)
+    release = gv.Session(X, ledger=ledger, subject="ann").mean(rho=1e-4)
+    schema().validate(release.certificate())
+    assert "charged to a ledger" in release.certificate()["words"]
+
+
+def test_words_say_what_is_meant() -> None:
+    """At which distance a guess is right three times of four, and how wrong the answer is."""
+    release = gv.points(X, rho=gv.CGP.hiding(distance=200, chance=0.75))
+    words = release.certificate()["words"]
+    assert "differ by less than 201 m" in words or "differ by less than 200 m" in words
+    assert "three times of four" in words
+    assert "with probability 95%" in words
+    assert "not exact" not in words
+    assert "not exact" in gv.points(X, rho=1e-4, rng=np.random.default_rng(1)).certificate()["words"]
+
+
+def test_the_distance_that_is_hidden_is_the_attackers() -> None:
+    """The inverse of what an attacker can do."""
+    for guarantee in (gv.CGP(rho=5e-5), gv.GP(epsilon=0.02)):
+        assert guarantee.attacker(distance=guarantee.hidden(chance=0.8)) == pytest.approx(0.8)
+    with pytest.raises(gv.errors.IncompatibleGuarantees):
+        gv.GP(epsilon=0.1, delta=1e-6, within=100).hidden(chance=0.75)
