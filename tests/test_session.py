@@ -240,3 +240,74 @@ def test_people_without_budget_are_left_out_and_listed(name: str, framed: bool, 
     again = getattr(session, name)(*args, rho="1e-3", **more)
     assert same(release.value, again.value)
     assert again.skipped == ("b",)
+
+
+def test_other_questions_are_other_questions(tmp_path: Path) -> None:
+    """Another place, shape, method, budget, plane or number of points is asked and charged anew."""
+    ledger = gv.Ledger(tmp_path / "budget.db")
+    ledger.create("ann", rho="1")
+    opened: dict[str, Any] = {"ledger": ledger, "subject": "ann", "label": "x"}
+    session = gv.Session(WALK, **opened)
+    road, field = shapely.LineString([(0, 0), (1, 1)]), shapely.box(5, 5, 6, 6)
+    asked: list[Any] = [
+        lambda: session.distance((0, 0), rho="1e-4"),
+        lambda: session.distance((0, 1), rho="1e-4"),
+        lambda: session.distance(road, rho="1e-4"),
+        lambda: session.distance(field, rho="1e-4"),
+        lambda: session.nearest((0, 0), k=2, rho="1e-4"),
+        lambda: session.nearest((0, 0), k=2, rho="1e-4", locations=0.5),
+        lambda: session.nearest((0, 0), k=2, rho="1e-4", method="paper"),
+        lambda: session.nearest((0, 0), k=2, rho="2e-4"),
+        lambda: session.first_within((0, 0), radius=100, rho="1e-4"),
+        lambda: session.first_within((0, 0), radius=101, rho="1e-4"),
+        lambda: session.hull(rho="1e-4", extent=1000.0),
+        lambda: session.hull(rho="1e-4", extent=2000.0),
+        lambda: gv.Session(WALK[:20], **opened).mean(rho="1e-4"),
+        lambda: session.mean(rho="1e-4"),
+        lambda: gv.Session(WALK, rng=np.random.default_rng(1), **opened).mean(rho="1e-4"),
+        *(
+            lambda area=area: gv.Session(people(), crs=area, **opened).mean(rho="1e-4")
+            for area in (BAY, gv.local(lat=37.77, lon=-122.42, radius=60_000))
+        ),
+    ]
+    first = [question().id for question in asked]
+    assert len(set(first)) == len(asked)
+    spent = ledger.spent("ann")
+    assert [question().id for question in asked] == first
+    assert ledger.spent("ann") == spent
+
+
+def test_a_key_is_for_one_question(tmp_path: Path) -> None:
+    """Another question under the same key would be answered with the wrong answer."""
+    ledger = gv.Ledger(tmp_path / "budget.db")
+    for name in ("ann", "bob"):
+        ledger.create(name, rho="1")
+    session = gv.Session(WALK, ledger=ledger, subject="ann")
+    session.mean(rho="1e-4", key="k")
+    wrong: list[Any] = [
+        lambda: session.center(rho="1e-4", key="k"),
+        lambda: session.mean(rho="2e-4", key="k"),
+        lambda: gv.Session(WALK, ledger=ledger, subject="bob").mean(rho="1e-4", key="k"),
+    ]
+    for refused in wrong:
+        with pytest.raises(InvalidParameter, match=r"^key = 'k'"):
+            refused()
+    assert ledger.spent("bob") == 0
+    with pytest.raises(InvalidParameter, match=r"^key = "):
+        gv.mean(WALK, rho="1e-4", key="k")
+    with pytest.raises(InvalidParameter, match=r"^key = "):
+        gv.Session(WALK, rho=1).mean(rho="1e-4", key="k")
+
+
+def test_amounts_keep_all_of_their_digits(tmp_path: Path) -> None:
+    """Also those that Python's decimals would round."""
+    total = gv.CGP(rho=1) / 7
+    ledger = gv.Ledger(tmp_path / "budget.db")
+    ledger.create("ann", rho=total)
+    part = total / 3
+    for _ in range(3):
+        ledger.charge(["ann"], part, query="points")
+    left = ledger.remaining("ann")
+    assert ledger.total("ann") == total
+    assert exact.add(ledger.spent("ann"), left) == total.rho
+    assert 0 <= left < Decimal("1e-29")

@@ -72,6 +72,8 @@ def ask(
     """
     guarantee = budget(rho, epsilon, metric)
     source = source_of(rng)
+    if key is not None and not isinstance(x, Opened):
+        raise InvalidParameter("key", key, "left out, unless in a session with a ledger", "Use gv.Session.")
     opened = x if isinstance(x, Opened) else Opened(enter(x, crs, outside=outside, missing=missing), by)
     form = opened.form
     working = in_the_plane(guarantee, form.plane.area if form.plane else None)

@@ -77,6 +77,8 @@ _SHARED = """
         What becomes of a frame's points outside of that area: with "clamp" they are moved to its edge first.
     missing : {"refuse", "drop"}
         What becomes of a frame's rows without a place: with "drop" they are left out, and counted.
+    key : str, optional
+        In a session with a ledger: a name for the question, by which its answer is stored and found again.
 """
 
 

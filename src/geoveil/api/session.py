@@ -157,18 +157,20 @@ or not at all; nothing was charged.
             self._account.charge(guarantee)
             return Receipt()
         query = asked.first
-        parameters = {**query.parameters(), query.guarantee.symbol: str(guarantee.budget)}
+        form = self._opened.form
+        parameters = {
+            **query.parameters(),
+            guarantee.symbol: str(guarantee.budget),
+            "points": len(form.coords),
+            "area": None if form.plane is None else form.plane.area.certificate(),
+            "experiment": self._settled["rng"] is not None,
+        }
         if key is None and self._label is not None:
-            if query.name == "answer":
+            if not query.comparable:
                 remedy = "Give key=: functions cannot be compared."
                 raise InvalidParameter("key", None, "given, for a function of one's own", remedy)
-            told = [
-                self._subject,
-                self._subjects if self._by is not None else None,
-                query.name,
-                parameters,
-                self._label,
-            ]
+            people = None if self._by is None else self._subjects
+            told = [self._subject, people, query.name, parameters, self._label]
             key = json.dumps(told, sort_keys=True, default=str)
         identity = uuid4().hex
         with self._lock:
@@ -193,14 +195,14 @@ or not at all; nothing was charged.
         if self._account is not None:
             return self._account.spent
         assert self._ledger is not None
-        return max(self._ledger.spent(name) for name in self._subjects)
+        return exact.subtract(self.total.budget, min(self._ledger.balances(self._subjects).values()))
 
     @property
     def remaining(self) -> Decimal:
         """What is left, exactly: of the session's total, and of the ledger's if that is less."""
         left = [] if self._account is None else [self._account.remaining]
         if self._ledger is not None:
-            left += [self._ledger.remaining(name) for name in self._subjects]
+            left += self._ledger.balances(self._subjects).values()
         return min(left)
 
     def split(self, k: int) -> list[Guarantee]:

@@ -265,12 +265,21 @@ class Ledger:
         described = json.dumps(dict(parameters or {}), sort_keys=True, default=str)
         request = _Request(names, cost, query, described, release, key, short == "skip")
         deadline = time.monotonic() + self._timeout
-        while (found := self._served(request)) is None:
+        while (found := self._served_or_given_up(request)) is None:
             # Someone else is drawing it.
             if time.monotonic() > deadline:
                 raise LedgerTimeout(f"Another process has drawn under the key {key!r} for {self._timeout:g} s.")
             time.sleep(0.02)
         return found
+
+    def _served_or_given_up(self, request: _Request) -> Charge | None:
+        try:
+            return self._served(request)
+        except BaseException:
+            # Whatever was charged for it, nobody will draw.
+            if request.charge is not None:
+                self.gave_up(request.charge)
+            raise
 
     def _served(self, request: _Request) -> Charge | None:
         """What a request gives. Whoever's turn it is serves all that wait, in one transaction: commits are dear."""
@@ -322,17 +331,22 @@ class Ledger:
             earlier = state.charged.get(request.key)
             return self._charge(state, request, request.key) if earlier is None else None
         number, count, content, owner = rows[0]
+        lines = transaction.rows(
+            f"SELECT {_FIELDS}, hash FROM geoveil_history WHERE number >= ? AND number < ? ORDER BY number",
+            (number, number + count),
+        )
+        known = [dict(zip((*_COLUMNS, "hash"), line, strict=True)) for line in lines]
+        entries = [self._line(line) for line in known]
+        about = {entry.subject for entry in entries}
+        same = (known[0]["query"], known[0]["parameters"]) == (request.query, request.parameters)
+        if not same or not about <= set(request.names):
+            remedy = f"It was used for {known[0]['query']} about {entries[0].subject!r}: take another one."
+            raise InvalidParameter("key", request.key, "a key of its own for each question", remedy)
         if content is None:
             if _is_drawing(owner, request.key in self._drawing):
                 return None
             transaction.write("UPDATE geoveil_answers SET owner = ? WHERE key = ?", (_owner(), request.key))
             self._drawing.add(request.key)
-        lines = transaction.rows(
-            f"SELECT {_FIELDS}, hash FROM geoveil_history WHERE number >= ? AND number < ? ORDER BY number",
-            (number, number + count),
-        )
-        entries = [self._line(dict(zip((*_COLUMNS, "hash"), line, strict=True))) for line in lines]
-        about = {entry.subject for entry in entries}
         skipped = tuple(name for name in request.names if name not in about)
         return Charge(tuple(entries), skipped, request.key, content)
 
@@ -405,6 +419,16 @@ class Ledger:
     def total(self, subject: str) -> Guarantee:
         """The total of an account."""
         return self._account(subject)[0]
+
+    def balances(self, subjects: Sequence[str]) -> dict[str, Decimal]:
+        """What is left of many accounts, in one go."""
+        names = [_name(subject) for subject in subjects]
+        with self._store.transaction() as transaction:
+            accounts = self._state(transaction, names).accounts
+        for name in names:
+            if name not in accounts:
+                raise InvalidParameter("subject", name, "someone with an account", "Open one with create().")
+        return {name: exact.subtract(accounts[name][0].budget, accounts[name][1]) for name in names}
 
     def spent(self, subject: str) -> Decimal:
         """What has been charged to an account."""
@@ -644,14 +668,15 @@ def _guarantee(notion: str, metric: str, budget: str) -> Guarantee:
 
 
 def _name(subject: Any) -> str:
-    if not isinstance(subject, str) or not subject.strip():
+    if not isinstance(subject, str) or not subject.strip() or "\x00" in subject:
         raise InvalidParameter("subject", subject, "a name", "Give a text: of a person, a device or a data set.")
     return subject
 
 
 def _amount(budget: Decimal) -> str:
-    """A decimal in one way of writing."""
-    return format(budget.normalize(), "f") if budget else "0"
+    """A decimal in one way of writing, with all of its digits."""
+    text = format(budget, "f")
+    return (text.rstrip("0").rstrip(".") if "." in text else text) or "0"
 
 
 def _written(moment: datetime) -> str:

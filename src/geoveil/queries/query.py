@@ -81,6 +81,9 @@ class Query(ABC):
         """The answer that has these parts."""
         return Answer(getattr(self, "kept", self), parts["value"], self.mechanisms, parts["coords"])
 
+    #: Whether `parameters` tell all of it.
+    comparable: ClassVar[bool] = True
+
     def parameters(self) -> dict[str, Any]:
         """What was asked, but for the data and the budget: numbers, texts, places, and what else can be written."""
         told = {each.name: getattr(self, each.name) for each in fields(self)}

@@ -7,6 +7,7 @@ from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -258,6 +259,11 @@ class Distance(Stated):
     name = "distance"
     kind = "length"
 
+    def parameters(self) -> dict[str, Any]:
+        told = getattr(self.measure, "keywords", {})
+        place = told["p"].tolist() if "p" in told else getattr(told.get("geometry"), "wkt", None)
+        return {**super().parameters(), "p": place}
+
     def evaluate(self, x: Floats) -> Reals:
         return smallest(as_reals(self.measure(x)))
 
@@ -292,6 +298,7 @@ class OwnQuery(Stated):
 
     name = "answer"
     kind = "value"
+    comparable = False
 
     def evaluate(self, x: Floats) -> Reals:
         untouched = x.view()
