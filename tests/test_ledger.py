@@ -621,3 +621,72 @@ def test_a_file_is_charged_for_everyone_in_it(tmp_path: Path, budget: dict[str, 
     assert ledger.spent("taxi/u0") == 2 * before
     with pytest.raises(InvalidParameter, match="given with a ledger"):
         gv.points_file(path, tmp_path / "out.parquet", **{**how, "by": None, "subject": None})
+
+
+def test_of_two_who_have_drawn_the_first_ones_answer_stands(place: str) -> None:
+    """Whoever stores second hands out what was stored first: under one charge one answer gets out."""
+    one, other = Ledger(place), Ledger(place)
+    one.create("ann", rho=1)
+    for turn in range(10):
+        first = charge(one, "ann", key=f"k{turn}")
+        one.gave_up(first)
+        second = charge(other, "ann", key=f"k{turn}")
+        assert second.entries == first.entries
+        stored: list[str] = []
+
+        def keep(ledger: Ledger, found: Charge, text: str, stored: list[str] = stored) -> None:
+            stored.append(ledger.store(found, text))
+
+        threads = [threading.Thread(target=keep, args=each) for each in ((one, first, "a"), (other, second, "b"))]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert len(set(stored)) == 1
+
+
+def test_two_ledgers_of_one_process_do_not_draw_twice(place: str) -> None:
+    """Whose turn it is is known to the whole process."""
+    one, other = Ledger(place), Ledger(place, timeout=0.2)
+    one.create("ann", rho=1)
+    found = charge(one, "ann", key="k")
+    with pytest.raises(LedgerTimeout):
+        charge(other, "ann", key="k")
+    one.gave_up(found)
+    assert charge(other, "ann", key="k").entries == found.entries
+
+
+def test_an_interrupted_charge_charges_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Threads that shared a commit with it are told so, and nothing hangs afterwards."""
+    ledger = Ledger(tmp_path / "budget.db")
+    ledger.create("ann", rho=1)
+    problems: list[BaseException] = []
+    entered, go = threading.Event(), threading.Event()
+    plain = Ledger._write
+
+    def interrupted(transaction: Any, state: Any) -> None:
+        entered.set()
+        go.wait(10)
+        raise KeyboardInterrupt
+
+    def work() -> None:
+        try:
+            charge(ledger, "ann")
+        except BaseException as problem:
+            problems.append(problem)
+
+    monkeypatch.setattr(Ledger, "_write", staticmethod(interrupted))
+    threads = [threading.Thread(target=work) for _ in range(3)]
+    threads[0].start()
+    entered.wait(10)
+    for thread in threads[1:]:
+        thread.start()
+    time.sleep(0.2)
+    go.set()
+    for thread in threads:
+        thread.join(20)
+    assert len(problems) == 3
+    assert ledger.spent("ann") == 0
+    monkeypatch.setattr(Ledger, "_write", staticmethod(plain))
+    charge(ledger, "ann")
+    assert ledger.verify() == 2

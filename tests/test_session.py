@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
+import os
+import threading
+from decimal import Decimal, localcontext
 from pathlib import Path
 from typing import Any
 
@@ -311,3 +313,140 @@ def test_amounts_keep_all_of_their_digits(tmp_path: Path) -> None:
     assert ledger.total("ann") == total
     assert exact.add(ledger.spent("ann"), left) == total.rho
     assert 0 <= left < Decimal("1e-29")
+
+
+def test_a_charge_that_failed_is_spent(tmp_path: Path) -> None:
+    """That a function fails may tell something: the next try is charged anew, and nothing cheap is drawn dearly."""
+    ledger = gv.Ledger(tmp_path / "budget.db")
+    ledger.create("ann", rho="1e-3")
+    session = gv.Session(WALK, ledger=ledger, subject="ann")
+
+    def bad(x: Any) -> Any:
+        raise ValueError
+
+    for _ in range(2):
+        with pytest.raises(gv.errors.InvalidData):
+            session.answer(bad, lipschitz=1, rho="1e-5", key="k")
+    assert ledger.spent("ann") == Decimal("2e-5")
+    with pytest.raises(BudgetExceeded):
+        session.points(rho=1000, key="k")
+
+
+def test_a_pending_charge_is_for_its_own_question_alone(tmp_path: Path) -> None:
+    """Nothing else is drawn under what was charged and not stored."""
+    ledger = gv.Ledger(tmp_path / "budget.db")
+    for name in ("ann", "bob"):
+        ledger.create(name, rho="1e-6")
+    pending = ledger.charge(["ann"], gv.CGP(rho="1e-12"), query="points", parameters={"a": 1}, key="k")
+    ledger.gave_up(pending)
+    for subjects, cost, query, parameters in (
+        (["ann"], gv.CGP(rho=1000), "points", {"a": 1}),
+        (["bob"], gv.CGP(rho="1e-12"), "points", {"a": 1}),
+        (["ann"], gv.CGP(rho="1e-12"), "mean", {"a": 1}),
+        (["ann"], gv.CGP(rho="1e-12"), "points", {"a": 2}),
+    ):
+        with pytest.raises(InvalidParameter, match=r"^key = 'k'"):
+            ledger.charge(subjects, cost, query=query, parameters=parameters, key="k")
+    with pytest.raises(IncompatibleGuarantees):
+        ledger.charge(["ann"], gv.CGP(rho="1e-12", metric="2"), query="points", parameters={"a": 1}, key="k")
+    again = ledger.charge(["ann"], gv.CGP(rho="1e-12"), query="points", parameters={"a": 1}, key="k")
+    assert again.entries == pending.entries
+
+
+def test_a_fork_does_not_double_a_budget() -> None:
+    """A budget in memory is of one process."""
+    session = gv.Session(WALK, rho="1e-3")
+    child = os.fork()
+    if child == 0:
+        try:
+            session.center(rho="1e-3")
+        except gv.errors.BudgetError:
+            os._exit(0)
+        os._exit(1)
+    assert os.waitpid(child, 0)[1] == 0
+    session.center(rho="1e-3")
+
+
+def test_columns_are_kept_in_sessions_too(tmp_path: Path) -> None:
+    """Also of frames whose labels repeat, with people left out."""
+    frame = people(12).drop(columns="time")
+    frame.index = [0] * 12
+    ledger = gv.Ledger(tmp_path / "budget.db")
+    for name, rho in (("u0", "1"), ("u1", "1e-9"), ("u2", "1")):
+        ledger.create(name, rho=rho)
+    session = gv.Session(frame, by="user", crs=BAY, ledger=ledger, short="skip")
+    release = session.points(rho="1e-4", keep=["address"])
+    assert release.value["user"].tolist() == frame.user[frame.user != "u1"].tolist()
+    assert release.value.columns.tolist() == ["user", "address", "geometry"]
+    with pytest.raises(InvalidParameter, match=r"^keep = "):
+        gv.Session(WALK, rho=1).points(rho="1e-4", keep="all")
+
+
+def test_what_is_done_to_an_array_later_is_not_asked_about() -> None:
+    """Data is let in once."""
+    x = WALK.copy()
+    session = gv.Session(x, rho=1)
+    x += 1e6
+    assert abs(session.mean(rho="0.1").value).max() < 1e5
+
+
+def test_certificates_must_say_what_the_ledger_says(tmp_path: Path) -> None:
+    """An edited one is noticed, and one that is not whole."""
+    ledger = gv.Ledger(tmp_path / "budget.db")
+    ledger.create("ann", rho="1")
+    session = gv.Session(WALK, ledger=ledger, subject="ann")
+    account = session.center(rho="1e-3").certificate()
+    pure = session.mean(epsilon="0.01").certificate()
+    smoothed = gv.smooth(session.points(rho="1e-3"), times=np.arange(30) * 60.0, motion="car").certificate()
+    assert ledger.verify([account, pure, smoothed]) == 4
+    for edited in (
+        {**account, "rho": "0.0000001"},
+        {**account, "query": "mean"},
+        {**account, "id": "another"},
+        {**account, "entry": {**account["entry"], "number": "two"}},
+        {name: value for name, value in account.items() if name != "metric"},
+    ):
+        with pytest.raises(gv.errors.LedgerTampered):
+            ledger.verify([edited])
+
+
+def test_totals_that_are_none_are_refused(tmp_path: Path) -> None:
+    """Approximate guarantees, other metrics, and what a session does not know."""
+    ledger = gv.Ledger(tmp_path / "budget.db")
+    with pytest.raises(IncompatibleGuarantees):
+        ledger.create("ann", epsilon=gv.GP(epsilon="0.1", delta=1e-6, within=100))
+    ledger.create("ann", rho="1")
+    with pytest.raises(InvalidParameter, match="as the account has it"):
+        ledger.lower("ann", rho=gv.CGP(rho="0.5", metric="2"))
+    with pytest.raises(InvalidParameter, match=r"^metric = '2'"):
+        gv.Session(WALK, ledger=ledger, subject="ann", metric="2")
+    with pytest.raises(InvalidParameter, match=r"^short = "):
+        gv.Session(WALK, rho=1, short="maybe")  # type: ignore[arg-type]
+    for name in ("", "\x00", "\ud800"):
+        with pytest.raises(InvalidParameter, match="a name"):
+            ledger.create(name, rho="1")
+    ledger.charge(["ann"], gv.CGP(rho="0.9"), query="points")
+    ledger.lower("ann", rho="0.5")
+    with pytest.raises(BudgetExceeded):
+        gv.Session(WALK, ledger=ledger, subject="ann").split(2)
+
+
+def test_no_context_of_decimals_rounds_an_amount(tmp_path: Path) -> None:
+    """Whatever the caller's precision is, and however many share a commit."""
+    ledger = gv.Ledger(tmp_path / "budget.db")
+    ledger.create("ann", rho="1")
+    odd = gv.CGP(rho="0.000123456789012345678901234567891234")
+
+    def work() -> None:
+        with localcontext() as context:
+            context.prec = 3
+            for _ in range(5):
+                ledger.charge(["ann"], odd, query="points")
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert ledger.spent("ann") == exact.multiply(odd.rho, Decimal(40))
+    assert ledger.verify() == 41

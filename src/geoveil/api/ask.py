@@ -78,23 +78,29 @@ def ask(
     form = opened.form
     working = in_the_plane(guarantee, form.plane.area if form.plane else None)
     subject = _One(form, make, working) if opened.by is None else _Crowd.of(form, make, working, opened.by)
-    if isinstance(form, FrameForm):
+    if isinstance(form, FrameForm) and form.has_columns:
         form.columns(opened.by, keep)  # refuses what may not go out, before anything is charged
+    elif keep is not None:
+        raise InvalidParameter("keep", keep, "left out, unless x is a GeoDataFrame", "There are no columns.")
     receipt = opened.charge(guarantee, subject, key)
     subject = subject.without(receipt.skipped)
     try:
         stored = receipt.stored
-        outcome = subject.draw(source) if stored is None else subject.restored(stored)
         if stored is None:
+            try:
+                outcome = subject.draw(source)
+            except Exception:
+                receipt.failed()
+                raise
             stored = receipt.store(lambda: subject.kept(outcome))
-            outcome = outcome if stored is None else subject.restored(stored)
+        outcome = outcome if stored is None else subject.restored(stored)
     finally:
         receipt.settle()
     release = subject.release(outcome, source)
     release = replace(release, asked=None if working is guarantee else guarantee, **receipt.stated)
-    if release.query == "points" and hasattr(release.value, "columns"):
-        assert isinstance(form, FrameForm)
-        value, left_out = form.with_columns(release.value, opened.by, keep)
+    shown = subject.shown
+    if isinstance(shown, FrameForm) and release.query == "points" and hasattr(release.value, "columns"):
+        value, left_out = shown.with_columns(release.value, opened.by, keep)
         release = replace(release, value=value, left_out=left_out)
     return release
 
@@ -112,6 +118,9 @@ class Receipt:
     def store(self, content: Callable[[], Any]) -> Any:
         """Keep an answer; gives the one to be handed out, if it is another one."""
         return None
+
+    def failed(self) -> None:
+        """Drawing has failed, and that it did may have told something."""
 
     def settle(self) -> None:
         """The question has been answered, or has failed."""
@@ -192,6 +201,11 @@ class _One:
         """The question."""
         return self.query
 
+    @property
+    def shown(self) -> Form:
+        """The form of what is released."""
+        return self.form
+
     def without(self, skipped: Any) -> _One:
         """Nobody is left out of one."""
         return self
@@ -240,6 +254,11 @@ class _Crowd:
         queries = [make(form, int(n), form.coords.shape[1], guarantee) for n in numbers]
         index = pd.Index(persons, name=by if isinstance(by, str) else "person")
         return cls(form, index, sizes, np.argsort(codes, kind="stable"), queries, which)
+
+    @property
+    def shown(self) -> Form:
+        """The form of what is released: without those who are left out."""
+        return self.form if self.whole else self.form.chosen(np.sort(self.rows))
 
     @property
     def first(self) -> Query:
@@ -305,9 +324,8 @@ class _Crowd:
         """The outcome in the form of the input."""
         form, query, count = self.form, self.first, len(self.rows)
         if isinstance(query, Points):
-            shown = form if self.whole else form.chosen(np.sort(self.rows))
             return _release(
-                form, shown.points(outcome), self.answers, source, n=count, coords=outcome, by=self.persons
+                form, self.shown.points(outcome), self.answers, source, n=count, coords=outcome, by=self.persons
             )
         if isinstance(query, LipschitzQuery):
             value, coords = _table(form, query, outcome, self.persons), query.places(outcome)

@@ -114,8 +114,9 @@ def points_file(
         noise=noise,
         progress=progress or (lambda _: None),
     )
-    if ledger is None and subject is not None:
-        raise InvalidParameter("subject", subject, "left out without a ledger", "Give ledger=.")
+    for name, given, default in (("subject", subject, None), ("short", short, "refuse")):
+        if ledger is None and given != default:
+            raise InvalidParameter(name, given, "left out without a ledger", "Give ledger=.")
     work.count()
     try:
         with aside(target) as folder:

@@ -100,8 +100,6 @@ def points(x: Any, *, keep: Any = None, **how: Unpack[How]) -> Release:
       error      at most 678 m with probability 95%; any one point 548 m
       exact      yes
     """
-    if keep is not None and not hasattr(x, "columns"):
-        raise InvalidParameter("keep", keep, "left out, unless x is a GeoDataFrame", "There are no columns.")
     return _ask(Points, x, how, keep=keep)
 
 

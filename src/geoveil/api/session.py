@@ -123,12 +123,20 @@ or not at all; nothing was charged.
                     raise InvalidParameter(name, given, "left out without a ledger", "Give ledger=.")
         elif subject is None and by is None:
             raise InvalidParameter("subject", None, "given with a ledger", "It is whose budget is charged.")
+        if short not in ("refuse", "skip"):
+            raise InvalidParameter("short", short, "'refuse' or 'skip'", "Leave it out to ask about all or none.")
         form = enter(x, crs, outside=outside, missing=missing)
+        # What the caller does to an array later is not asked about.
+        form.coords = np.array(form.coords)
         self._ledger, self._subject, self._label = ledger, subject, label
         self._subjects = self._names(form, by)
         if rho is None and epsilon is None and ledger is not None:
             total = ledger.total(self._subjects[0])
             self._account = None
+            if metric is not None and metric != total.metric.name:
+                raise InvalidParameter(
+                    "metric", metric, f"{total.metric.name!r}, as the account has it", "Leave it out."
+                )
         else:
             total = budget(rho, epsilon, metric)
             self._account = Account(total)
@@ -160,7 +168,8 @@ or not at all; nothing was charged.
         form = self._opened.form
         parameters = {
             **query.parameters(),
-            guarantee.symbol: str(guarantee.budget),
+            guarantee.symbol: exact.written(guarantee.budget),
+            "metric": guarantee.metric.name,
             "points": len(form.coords),
             "area": None if form.plane is None else form.plane.area.certificate(),
             "experiment": self._settled["rng"] is not None,
@@ -170,7 +179,7 @@ or not at all; nothing was charged.
                 remedy = "Give key=: functions cannot be compared."
                 raise InvalidParameter("key", None, "given, for a function of one's own", remedy)
             people = None if self._by is None else self._subjects
-            told = [self._subject, people, query.name, parameters, self._label]
+            told = [self._subject, people, query.name, parameters, self._label, self._short]
             key = json.dumps(told, sort_keys=True, default=str)
         identity = uuid4().hex
         with self._lock:
@@ -208,7 +217,7 @@ or not at all; nothing was charged.
     def split(self, k: int) -> list[Guarantee]:
         """What is left in k parts that add up to it exactly."""
         left = self.remaining
-        if not left:
+        if left <= 0:
             raise BudgetExceeded(Decimal(0), left)
         return [*self.total.with_budget(left).split(k)]
 
@@ -270,6 +279,9 @@ class _LedgerReceipt(Receipt):
         told = json.loads(kept)
         self.stated = {**self.stated, "id": told["id"]}
         return unpacked(told["answer"])
+
+    def failed(self) -> None:
+        self._ledger.spoil(self._charge)
 
     def settle(self) -> None:
         self._ledger.gave_up(self._charge)

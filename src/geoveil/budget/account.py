@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from decimal import Decimal
 
 from geoveil.budget.prices import price
-from geoveil.errors import BudgetExceeded
+from geoveil.errors import BudgetError, BudgetExceeded
 from geoveil.privacy import Guarantee, exact
 
 __all__ = ["Account"]
@@ -25,6 +26,7 @@ class Account:
         self.total = total
         self._spent = Decimal(0)
         self._lock = threading.Lock()
+        self._process = os.getpid()
 
     @property
     def spent(self) -> Decimal:
@@ -37,7 +39,9 @@ class Account:
         return exact.subtract(self.total.budget, self._spent)
 
     def check(self, cost: Guarantee) -> Guarantee:
-        """The price of a query; refused if there is not as much."""
+        """The price of a query; refused if there is not as much, or if a fork has copied the account."""
+        if os.getpid() != self._process:
+            raise BudgetError("A budget in memory is of the process that opened it: open a session here, on a ledger.")
         taken = price(cost, self.total)
         if taken.budget > self.remaining:
             raise BudgetExceeded(taken.budget, self.remaining)

@@ -45,6 +45,8 @@ _ANSWER = "SELECT number, entries, content, owner FROM geoveil_answers WHERE key
 _SPENT = "UPDATE geoveil_accounts SET spent = ? WHERE subject = ?"
 #: A clock that is set right may go back by so much.
 _STEP = timedelta(minutes=5)
+#: What this process is about to draw.
+_LIVE: set[str] = set()
 #: Nobody draws for so many seconds.
 _DRAWING = 600
 #: Subjects that are looked up at once.
@@ -95,15 +97,18 @@ class Charge:
         By which the release is stored.
     content : str, optional
         The release, if it was made and stored before: nothing was charged.
+    token : str
+        Of the one who is to draw it.
     """
 
     entries: tuple[Entry, ...]
     skipped: tuple[str, ...]
     key: str
     content: str | None = None
+    token: str = ""
 
 
-@dataclass
+@dataclass(eq=False)
 class _Request:
     """A charge that waits for its turn, and what came of it."""
 
@@ -129,7 +134,7 @@ class _State:
     accounts: dict[str, tuple[Guarantee, Decimal]]
     entries: list[dict[str, Any]] = field(default_factory=list)
     touched: set[str] = field(default_factory=set)
-    charged: dict[str, tuple[int, int]] = field(default_factory=dict)
+    charged: dict[str, tuple[int, int, str]] = field(default_factory=dict)
 
 
 class Ledger:
@@ -165,13 +170,16 @@ class Ledger:
         self._store = open_store(place, timeout)
         self._timeout = timeout
         self._secret = _secret(key)
-        #: The keys under which this process draws.
-        self._drawing: set[str] = set()
+        self._begin_process()
+        with self._store.transaction() as transaction:
+            self.id = self._begin(transaction)
+
+    def _begin_process(self) -> None:
+        """What threads of one process share; a fork begins anew."""
+        self._process = os.getpid()
         self._waiting = threading.Condition()
         self._queue: list[_Request] = []
         self._serving = False
-        with self._store.transaction() as transaction:
-            self.id = self._begin(transaction)
 
     def _begin(self, transaction: Transaction) -> str:
         """Look whose ledger it is, or make it a new one."""
@@ -284,13 +292,20 @@ class Ledger:
     def _served(self, request: _Request) -> Charge | None:
         """What a request gives. Whoever's turn it is serves all that wait, in one transaction: commits are dear."""
         deadline = time.monotonic() + self._timeout
+        if self._process != os.getpid():
+            self._begin_process()
         with self._waiting:
             request.done = False
             self._queue.append(request)
-            while not request.done and self._serving:
-                if not self._waiting.wait(deadline - time.monotonic()) and request in self._queue:
+            try:
+                while not request.done and self._serving:
+                    if not self._waiting.wait(deadline - time.monotonic()) and request in self._queue:
+                        late = f"Other threads held the ledger for {self._timeout:g} s. Nothing was charged."
+                        raise LedgerTimeout(late)
+            except BaseException:
+                if request in self._queue:
                     self._queue.remove(request)
-                    raise LedgerTimeout(f"Other threads held the ledger for {self._timeout:g} s. Nothing was charged.")
+                raise
             batch = [] if request.done else self._queue
             if batch:
                 self._queue, self._serving = [], True
@@ -306,21 +321,31 @@ class Ledger:
         return request.charge
 
     def _serve(self, batch: list[_Request]) -> None:
+        found: dict[int, Charge | None] = {}
+        problems: dict[int, Exception] = {}
         try:
             with self._store.transaction() as transaction:
                 state = self._state(transaction, sorted({name for request in batch for name in request.names}))
-                for request in batch:
+                for at, request in enumerate(batch):
                     try:
-                        request.charge = self._answered(transaction, state, request)
+                        found[at] = self._answered(transaction, state, request)
                     except (BudgetError, InvalidInput, IncompatibleGuarantees) as problem:
-                        request.problem = problem
+                        problems[at] = problem
                 self._write(transaction, state)
-        except Exception as problem:
+        except BaseException as problem:
             # Nothing was written, whatever seemed to be.
-            for request in batch:
-                request.problem, request.charge = problem, None
-        for request in batch:
-            request.done = True
+            ordinary = isinstance(problem, Exception)
+            told = (
+                problem if ordinary else LedgerError("The thread that charged was interrupted. Nothing was charged.")
+            )
+            found, problems = {}, dict.fromkeys(range(len(batch)), told)  # type: ignore[arg-type]
+            if not ordinary:
+                raise
+        finally:
+            for at, request in enumerate(batch):
+                request.charge, request.problem, request.done = found.get(at), problems.get(at), True
+                if request.charge is not None and request.charge.content is None:
+                    _LIVE.add(request.charge.token)
 
     def _answered(self, transaction: Transaction, state: _State, request: _Request) -> Charge | None:
         """The charge of a request, new or known; None while another process draws under its key."""
@@ -339,16 +364,29 @@ class Ledger:
         entries = [self._line(line) for line in known]
         about = {entry.subject for entry in entries}
         same = (known[0]["query"], known[0]["parameters"]) == (request.query, request.parameters)
-        if not same or not about <= set(request.names):
+        if not same or not about <= set(request.names) or not self._as_charged(state, request, known):
             remedy = f"It was used for {known[0]['query']} about {entries[0].subject!r}: take another one."
             raise InvalidParameter("key", request.key, "a key of its own for each question", remedy)
+        token = uuid4().hex
         if content is None:
-            if _is_drawing(owner, request.key in self._drawing):
+            if _is_drawing(owner):
                 return None
-            transaction.write("UPDATE geoveil_answers SET owner = ? WHERE key = ?", (_owner(), request.key))
-            self._drawing.add(request.key)
+            transaction.write("UPDATE geoveil_answers SET owner = ? WHERE key = ?", (_owner(token), request.key))
         skipped = tuple(name for name in request.names if name not in about)
-        return Charge(tuple(entries), skipped, request.key, content)
+        return Charge(tuple(entries), skipped, request.key, content, token)
+
+    @staticmethod
+    def _as_charged(state: _State, request: _Request, known: list[dict[str, Any]]) -> bool:
+        """Whether a question would cost what was charged under its key."""
+        for line in known:
+            taken = price(request.cost, state.accounts[line["subject"]][0])
+            if (taken.notion, taken.metric.name, _amount(taken.budget)) != (
+                line["notion"],
+                line["metric"],
+                line["amount"],
+            ):
+                return False
+        return True
 
     def _charge(self, state: _State, request: _Request, key: str) -> Charge:
         missing = [name for name in request.names if name not in state.accounts]
@@ -382,15 +420,18 @@ class Ledger:
             )
             entries.append(entry)
         state.touched.update(taken)
-        state.charged[key] = entries[0]["number"], len(entries)
-        self._drawing.add(key)
-        return Charge(tuple(self._line(entry) for entry in entries), tuple(skipped), key)
+        token = uuid4().hex
+        state.charged[key] = entries[0]["number"], len(entries), _owner(token)
+        return Charge(tuple(self._line(entry) for entry in entries), tuple(skipped), key, None, token)
 
     def store(self, charge: Charge, content: str) -> str:
         """Keep a release before it is handed out; what is handed out is what comes back."""
-        self._drawing.discard(charge.key)
+        _LIVE.discard(charge.token)
         with self._store.transaction() as transaction:
-            before = transaction.rows("SELECT content FROM geoveil_answers WHERE key = ?", (charge.key,))
+            # The ledger is held, so that of two who have drawn the first one's answer stands.
+            _, before = transaction.ask(
+                (_HELD, ()), ("SELECT content FROM geoveil_answers WHERE key = ?", (charge.key,))
+            )
             if not before:
                 raise LedgerTampered(f"The charge of {charge.key!r} is gone from the ledger. Nothing was released.")
             if before[0][0] is not None:
@@ -401,6 +442,11 @@ class Ledger:
     def note(self, entry: Entry, what: Mapping[str, Any]) -> None:
         """Keep something small about what a charge was for, such as the digest of a file that is not stored."""
         with self._store.transaction() as transaction:
+            _, before = transaction.ask(
+                (_HELD, ()), ("SELECT content FROM geoveil_answers WHERE number = ?", (entry.number,))
+            )
+            if not before or before[0][0] is not None:
+                raise LedgerTampered(f"The charge of entry {entry.number} is not as it was. Nothing was released.")
             transaction.write(
                 "UPDATE geoveil_answers SET content = ? WHERE number = ?",
                 (json.dumps(dict(what), sort_keys=True), entry.number),
@@ -414,7 +460,13 @@ class Ledger:
 
     def gave_up(self, charge: Charge) -> None:
         """Nothing was drawn under a charge, or nothing of it will get out: someone else may draw."""
-        self._drawing.discard(charge.key)
+        _LIVE.discard(charge.token)
+
+    def spoil(self, charge: Charge) -> None:
+        """What was charged is gone: drawing failed, which may have told something. The next one is charged anew."""
+        _LIVE.discard(charge.token)
+        with self._store.transaction() as transaction:
+            transaction.write("DELETE FROM geoveil_answers WHERE key = ? AND content IS NULL", (charge.key,))
 
     def total(self, subject: str) -> Guarantee:
         """The total of an account."""
@@ -424,7 +476,7 @@ class Ledger:
         """What is left of many accounts, in one go."""
         names = [_name(subject) for subject in subjects]
         with self._store.transaction() as transaction:
-            accounts = self._state(transaction, names).accounts
+            accounts = self._state(transaction, names, charging=False).accounts
         for name in names:
             if name not in accounts:
                 raise InvalidParameter("subject", name, "someone with an account", "Open one with create().")
@@ -469,10 +521,10 @@ class Ledger:
             if before is None:
                 raise InvalidParameter("subject", subject, "someone with an account", "Open one with create().")
             total = _total(rho, epsilon, before[0].metric.name)
-            if type(total) is not type(before[0]):
-                wanted = before[0].symbol
+            if type(total) is not type(before[0]) or total.metric != before[0].metric:
+                wanted = f"{before[0].symbol}= under {before[0].metric}"
                 raise InvalidParameter(
-                    "rho, epsilon", (rho, epsilon), f"{wanted}=, as the account has it", "Give that."
+                    "rho, epsilon", (rho, epsilon), f"{wanted}, as the account has it", "Give that."
                 )
             if event == "lower" and total.budget > before[0].budget:
                 remedy = "A total that was promised stands; override() breaks the promise, on record."
@@ -503,7 +555,7 @@ class Ledger:
             If anything is not what it was.
         """
         with self._store.transaction() as transaction:
-            state = self._state(transaction, [])
+            state = self._state(transaction, [], charging=False)
             rows = transaction.rows(f"SELECT {_FIELDS}, hash FROM geoveil_history ORDER BY number")
             accounts = {
                 name: (notion, metric, total, spent)
@@ -527,14 +579,34 @@ class Ledger:
             names = sorted(set(computed) ^ set(accounts)) or [n for n in computed if computed[n] != accounts[n]]
             raise LedgerTampered(f"The account of {names[0]!r} is not what its history says.")
         for certificate in certificates:
-            told = certificate.get("entry")
-            if told is None:
-                continue
-            if told["ledger"] != self.id:
-                raise LedgerTampered(f"A certificate is of another ledger, {told['ledger']!r}.")
-            if not 0 < told["number"] < len(hashes) or hashes[told["number"]] != told["hash"]:
-                raise LedgerTampered(f"Entry {told['number']}, which a certificate refers to, is not there.")
+            self._compare(certificate, rows, hashes)
         return len(rows)
+
+    def _compare(self, certificate: Mapping[str, Any], rows: list[tuple[Any, ...]], hashes: list[str]) -> None:
+        """Whether the ledger has what a certificate says of it."""
+        told = certificate.get("entry")
+        if told is None:
+            return
+        try:
+            ledger, number, hashed = told["ledger"], int(told["number"]), told["hash"]
+            kind: type[CGP] | type[GP] = CGP if "rho" in certificate else GP
+            stated = {kind.symbol: certificate[kind.symbol], "metric": certificate["metric"].removeprefix("dist_")}
+            promised: Guarantee = kind(**stated)
+            query, identity, processed = certificate["query"], certificate["id"], certificate["processed"]
+        except (KeyError, TypeError, ValueError, AttributeError) as problem:
+            raise LedgerTampered(f"A certificate is not whole: {problem!r}.") from None
+        if ledger != self.id:
+            raise LedgerTampered(f"A certificate is of another ledger, {ledger!r}.")
+        if not 0 < number < len(hashes) or hashes[number] != hashed:
+            raise LedgerTampered(f"Entry {number}, which a certificate refers to, is not there.")
+        line = dict(zip(_COLUMNS, rows[number - 1][:-1], strict=True))
+        taken = price(promised, _guarantee(line["notion"], line["metric"], "1"))
+        # What was made of a release later has a name of its own.
+        same = (line["query"], line["amount"]) == (query, _amount(taken.budget))
+        if not same or (not processed and line["release"] != identity):
+            raise LedgerTampered(
+                f"Entry {number} is of {line['query']} for {line['amount']}; a certificate says else."
+            )
 
     def close(self) -> None:
         """Give the connection back; it is opened again when it is needed."""
@@ -546,13 +618,13 @@ class Ledger:
     def __exit__(self, *problem: object) -> None:
         self.close()
 
-    def _state(self, transaction: Transaction, names: list[str]) -> _State:
+    def _state(self, transaction: Transaction, names: list[str], *, charging: bool = True) -> _State:
         """The last entry, which is then held against others, and the accounts of some."""
         chunks = [names[first : first + _AT_ONCE] for first in range(0, len(names), _AT_ONCE)]
         held, *found = transaction.ask((_HELD, ()), *((_account_rows(len(some)), some) for some in chunks))
         number, hashed, last = held[0]
         now, before = datetime.now(UTC), datetime.fromisoformat(last)
-        if now < before - _STEP:
+        if charging and now < before - _STEP:
             raise LedgerError(
                 f"The clock says {_written(now)}, and the ledger's last entry is of {last}: set the clock right. "
                 "Nothing was charged."
@@ -608,8 +680,7 @@ class Ledger:
             return
         transaction.write(_ENTRY, *(tuple(entry[name] for name in (*_COLUMNS, "hash")) for entry in state.entries))
         transaction.write(_HEAD, (state.number, state.hash, state.time))
-        owner = _owner()
-        transaction.write(_CHARGED, *((key, *lines, owner) for key, lines in state.charged.items()))
+        transaction.write(_CHARGED, *((key, *lines) for key, lines in state.charged.items()))
         transaction.write(_SPENT, *((_amount(state.accounts[name][1]), name) for name in state.touched))
 
     def _line(self, entry: Mapping[str, Any]) -> Entry:
@@ -640,8 +711,10 @@ def _replay(accounts: dict[str, tuple[str, str, str, str]], entry: Mapping[str, 
 def _secret(key: bytes | os.PathLike[str] | None) -> bytes | None:
     if key is None:
         told = os.environ.get(_KEY)
-        return told.encode() if told else None
-    if isinstance(key, bytes):
+        if not told:
+            return None
+        found = told.encode()
+    elif isinstance(key, bytes):
         found = key
     else:
         try:
@@ -658,6 +731,8 @@ def _total(rho: Any, epsilon: Any, metric: str) -> Guarantee:
         raise InvalidParameter("rho, epsilon", (rho, epsilon), "exactly one of them", "It is the account's total.")
     for given, kind in ((rho, CGP), (epsilon, GP)):
         if isinstance(given, kind):
+            if isinstance(given, GP) and not given.pure:
+                raise IncompatibleGuarantees(f"{given!r} is no total: budgets with a delta do not add up.")
             return given
     total: Guarantee = CGP(rho=rho, metric=metric) if rho is not None else GP(epsilon=epsilon, metric=metric)
     return total
@@ -668,34 +743,33 @@ def _guarantee(notion: str, metric: str, budget: str) -> Guarantee:
 
 
 def _name(subject: Any) -> str:
-    if not isinstance(subject, str) or not subject.strip() or "\x00" in subject:
+    usable = isinstance(subject, str) and subject.strip() and "\x00" not in subject
+    if not usable or subject.encode(errors="replace").decode() != subject:
         raise InvalidParameter("subject", subject, "a name", "Give a text: of a person, a device or a data set.")
-    return subject
+    return str(subject)
 
 
 def _amount(budget: Decimal) -> str:
-    """A decimal in one way of writing, with all of its digits."""
-    text = format(budget, "f")
-    return (text.rstrip("0").rstrip(".") if "." in text else text) or "0"
+    return exact.written(budget)
 
 
 def _written(moment: datetime) -> str:
     return moment.isoformat(timespec="microseconds")
 
 
-def _owner() -> str:
+def _owner(token: str) -> str:
     """Who draws: a process, so that others can tell whether it is still there."""
-    return json.dumps({"host": socket.gethostname(), "process": os.getpid(), "since": time.time()})
+    return json.dumps({"host": socket.gethostname(), "process": os.getpid(), "since": time.time(), "token": token})
 
 
-def _is_drawing(owner: str, mine: bool) -> bool:
+def _is_drawing(owner: str) -> bool:
     """Whether the owner of a charge may still be about to draw: another process that is there, or a thread of this."""
     told = json.loads(owner)
     recent = bool(time.time() - told["since"] < _DRAWING)
     if told["host"] != socket.gethostname():
         return recent
     if told["process"] == os.getpid():
-        return mine
+        return recent and told["token"] in _LIVE
     try:
         os.kill(told["process"], 0)
     except ProcessLookupError:

@@ -89,6 +89,9 @@ class Store(ABC):
     def transaction(self) -> Iterator[Transaction]:
         """Hold the ledger alone."""
         start = time.monotonic()
+        if self._process not in (0, os.getpid()):
+            # A fork may have copied a lock that a thread of the parent held.
+            self._lock = threading.Lock()
         if not self._lock.acquire(timeout=self.timeout):
             raise LedgerTimeout(
                 f"Other threads held the ledger for {self.timeout:g} s. Nothing was charged; try again."
@@ -279,7 +282,10 @@ class Postgres(Store):
 
     @contextmanager
     def _run(self, connection: Any, patience: float) -> Iterator[Transaction]:
-        transaction = _PostgresTransaction(connection, f"BEGIN; SET LOCAL lock_timeout={max(int(1000 * patience), 1)}")
+        transaction = _PostgresTransaction(
+            connection,
+            f"BEGIN; SET LOCAL synchronous_commit=on; SET LOCAL lock_timeout={max(int(1000 * patience), 1)}",
+        )
         try:
             yield transaction
             transaction.commit()

@@ -216,11 +216,16 @@ class FrameForm(Form):
         """Released rows with the columns that go out beside them, and the names of those that do not."""
         kept, left = self.columns(by, keep)
         for at, name in enumerate(kept):
-            column = self._frame[name].loc[released.index] if len(released) < len(self._frame) else self._frame[name]
+            column = self._frame[name]
             # Categories that no row has any more would tell what was dropped.
             pruned = column.cat.remove_unused_categories() if str(column.dtype) == "category" else column
-            released.insert(at, name, pruned)
+            released.insert(at, name, pruned.array)
         return released, left
+
+    @property
+    def has_columns(self) -> bool:
+        """Whether it is a table, and not places alone."""
+        return hasattr(self._frame, "columns")
 
     def columns(self, by: Any, keep: Any) -> tuple[list[Any], tuple[Any, ...]]:
         """Times, the column that says whose places they are, and what the owner names; and what stays behind.

@@ -137,3 +137,9 @@ def shown(value: Decimal) -> str:
     """The decimal as a person would write it, all of its digits."""
     short = f"{float(value):g}"
     return short if Decimal(short) == value else str(value)
+
+
+def written(value: Decimal) -> str:
+    """The decimal in one way of writing, with all of its digits, whatever the context is."""
+    text = format(value, "f")
+    return (text.rstrip("0").rstrip(".") if "." in text else text) or "0"

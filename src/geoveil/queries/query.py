@@ -16,6 +16,8 @@ from geoveil.privacy import Guarantee
 
 __all__ = ["Answer", "Kind", "Query"]
 
+_WRITABLE = (str, int, float, np.ndarray, np.generic, type(None))
+
 #: What a query's value is, so that it can be given back in the form of the input.
 Kind: TypeAlias = Literal["points", "positions", "position", "place", "length", "box", "body", "value"]
 
@@ -81,17 +83,22 @@ class Query(ABC):
         """The answer that has these parts."""
         return Answer(getattr(self, "kept", self), parts["value"], self.mechanisms, parts["coords"])
 
-    #: Whether `parameters` tell all of it.
-    comparable: ClassVar[bool] = True
+    @property
+    def comparable(self) -> bool:
+        """Whether `parameters` tell all of it: whatever cannot be written cannot be compared."""
+        return all(isinstance(value, _WRITABLE) for value in self._told().values())
 
     def parameters(self) -> dict[str, Any]:
         """What was asked, but for the data and the budget: numbers, texts, places, and what else can be written."""
-        told = {each.name: getattr(self, each.name) for each in fields(self)}
         return {
-            name: value.tolist() if isinstance(value, np.ndarray) else value
-            for name, value in told.items()
-            if name not in ("n", "guarantee") and isinstance(value, (str, int, float, np.ndarray, type(None)))
+            # Minus zero is zero.
+            name: np.add(value, 0.0).tolist() if isinstance(value, np.ndarray | np.generic) else value
+            for name, value in self._told().items()
+            if isinstance(value, _WRITABLE)
         }
+
+    def _told(self) -> dict[str, Any]:
+        return {each.name: getattr(self, each.name) for each in fields(self) if each.name not in ("n", "guarantee")}
 
 
 @dataclass(frozen=True)

@@ -259,10 +259,11 @@ class Distance(Stated):
     name = "distance"
     kind = "length"
 
-    def parameters(self) -> dict[str, Any]:
-        told = getattr(self.measure, "keywords", {})
-        place = told["p"].tolist() if "p" in told else getattr(told.get("geometry"), "wkt", None)
-        return {**super().parameters(), "p": place}
+    def _told(self) -> dict[str, Any]:
+        """With the place or the shape, which the measure holds."""
+        told = {name: value for name, value in super()._told().items() if name != "measure"}
+        held = getattr(self.measure, "keywords", {})
+        return {**told, "p": held["p"] if "p" in held else getattr(held.get("geometry"), "wkt", self.measure)}
 
     def evaluate(self, x: Floats) -> Reals:
         return smallest(as_reals(self.measure(x)))
@@ -298,7 +299,6 @@ class OwnQuery(Stated):
 
     name = "answer"
     kind = "value"
-    comparable = False
 
     def evaluate(self, x: Floats) -> Reals:
         untouched = x.view()
