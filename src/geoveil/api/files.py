@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from geoveil.api.ask import budget, in_the_plane
 from geoveil.api.how import FileHow, Reading, file_question, known, reader
 from geoveil.api.streaming import Crowd, FileRelease, Work
-from geoveil.budget import Ledger
+from geoveil.budget import Charge, Ledger
 from geoveil.errors import InvalidFile, InvalidParameter
 from geoveil.geo import Plane
 from geoveil.geo.areas import Area
@@ -120,12 +120,12 @@ def points_file(
     work.count()
     try:
         with aside(target) as folder:
-            charged = {} if ledger is None else _charged(work, ledger, subject, short)
+            charge, stated = (None, {}) if ledger is None else _charged(work, ledger, subject, short)
             work.write(folder / target.name, kept)
-            release = work.release(target, left, digest(folder / target.name), **charged)
+            release = work.release(target, left, digest(folder / target.name), **stated)
             certificate_of(folder / target.name).write_text(json.dumps(release.certificate(), indent=2) + "\n")
-            if ledger is not None:
-                ledger.note(release.entries[0], {"id": release.id, "sha256": release.digest})
+            if ledger is not None and charge is not None:
+                ledger.store(charge, json.dumps({"id": release.id, "sha256": release.digest}))
     except OSError as problem:
         remedy = "Is there room, and may one write there? Nothing was released."
         raise InvalidFile(str(target), str(problem), "a file that can be written", remedy) from None
@@ -133,7 +133,9 @@ def points_file(
     return release
 
 
-def _charged(work: Work, ledger: Ledger, subject: str | None, short: Literal["refuse", "skip"]) -> dict[str, Any]:
+def _charged(
+    work: Work, ledger: Ledger, subject: str | None, short: Literal["refuse", "skip"]
+) -> tuple[Charge, dict[str, Any]]:
     """Charge every person of a file, or leave out those who have too little; what the release says of it."""
     if work.crowd.by is None:
         if subject is None:
@@ -148,7 +150,7 @@ def _charged(work: Work, ledger: Ledger, subject: str | None, short: Literal["re
     ledger.gave_up(charge)
     if charge.skipped:
         work.skip(np.isin(np.array(names, dtype=object), charge.skipped))
-    return {"id": identity, "entries": charge.entries, "skipped": charge.skipped}
+    return charge, {"id": identity, "entries": charge.entries, "skipped": charge.skipped}
 
 
 def _checked_target(target: Path, file: Locations) -> Path:

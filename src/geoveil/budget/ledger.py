@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import socket
@@ -41,6 +42,7 @@ _ENTRY = f"INSERT INTO geoveil_history ({_FIELDS}, hash) VALUES ({', '.join('?' 
 _HELD = "SELECT number, hash, time FROM geoveil_head WHERE one = 1 FOR UPDATE"
 _HEAD = "UPDATE geoveil_head SET number = ?, hash = ?, time = ? WHERE one = 1"
 _CHARGED = "INSERT INTO geoveil_answers (key, number, entries, owner) VALUES (?, ?, ?, ?)"
+_STORED = "SELECT parameters FROM geoveil_history WHERE subject = ? AND event = 'store' AND release = ?"
 _ANSWER = "SELECT number, entries, content, owner FROM geoveil_answers WHERE key = ?"
 _SPENT = "UPDATE geoveil_accounts SET spent = ? WHERE subject = ?"
 #: A clock that is set right may go back by so much.
@@ -367,6 +369,9 @@ class Ledger:
         if not same or not about <= set(request.names) or not self._as_charged(state, request, known):
             remedy = f"It was used for {known[0]['query']} about {entries[0].subject!r}: take another one."
             raise InvalidParameter("key", request.key, "a key of its own for each question", remedy)
+        stored = transaction.rows(_STORED, (entries[0].subject, str(number)))
+        if [json.loads(told)["sha256"] for (told,) in stored] != ([] if content is None else [_digest(content)]):
+            raise LedgerTampered(f"The answer stored under {request.key!r} is not what it was. Nothing was released.")
         token = uuid4().hex
         if content is None:
             if _is_drawing(owner):
@@ -427,30 +432,20 @@ class Ledger:
     def store(self, charge: Charge, content: str) -> str:
         """Keep a release before it is handed out; what is handed out is what comes back."""
         _LIVE.discard(charge.token)
+        first = charge.entries[0]
         with self._store.transaction() as transaction:
             # The ledger is held, so that of two who have drawn the first one's answer stands.
-            _, before = transaction.ask(
-                (_HELD, ()), ("SELECT content FROM geoveil_answers WHERE key = ?", (charge.key,))
-            )
-            if not before:
+            state = self._state(transaction, [first.subject])
+            before = transaction.rows(_ANSWER, (charge.key,))
+            if not before or before[0][0] != first.number:
                 raise LedgerTampered(f"The charge of {charge.key!r} is gone from the ledger. Nothing was released.")
-            if before[0][0] is not None:
-                return str(before[0][0])
+            if before[0][2] is not None:
+                return str(before[0][2])
+            of, digest = state.accounts[first.subject][0], json.dumps({"sha256": _digest(content)})
+            self._entry(state, first.subject, "store", of, parameters=digest, release=str(first.number), amount="0")
+            self._write(transaction, state)
             transaction.write("UPDATE geoveil_answers SET content = ? WHERE key = ?", (content, charge.key))
         return content
-
-    def note(self, entry: Entry, what: Mapping[str, Any]) -> None:
-        """Keep something small about what a charge was for, such as the digest of a file that is not stored."""
-        with self._store.transaction() as transaction:
-            _, before = transaction.ask(
-                (_HELD, ()), ("SELECT content FROM geoveil_answers WHERE number = ?", (entry.number,))
-            )
-            if not before or before[0][0] is not None:
-                raise LedgerTampered(f"The charge of entry {entry.number} is not as it was. Nothing was released.")
-            transaction.write(
-                "UPDATE geoveil_answers SET content = ? WHERE number = ?",
-                (json.dumps(dict(what), sort_keys=True), entry.number),
-            )
 
     def is_stored(self, key: str) -> bool:
         """Whether a release is stored under a key: it costs nothing to ask for it again."""
@@ -563,6 +558,7 @@ class Ledger:
                     "SELECT subject, notion, metric, total, spent FROM geoveil_accounts"
                 )
             }
+            answers = transaction.rows("SELECT number, content FROM geoveil_answers")
         hashes = [FIRST]
         computed: dict[str, tuple[str, str, str, str]] = {}
         for number, row in enumerate(rows, start=1):
@@ -578,6 +574,7 @@ class Ledger:
         if computed != accounts:
             names = sorted(set(computed) ^ set(accounts)) or [n for n in computed if computed[n] != accounts[n]]
             raise LedgerTampered(f"The account of {names[0]!r} is not what its history says.")
+        _compare_answers(rows, answers)
         for certificate in certificates:
             self._compare(certificate, rows, hashes)
         return len(rows)
@@ -654,6 +651,7 @@ class Ledger:
         query: str = "",
         parameters: str = "{}",
         release: str = "",
+        amount: str | None = None,
     ) -> dict[str, Any]:
         """A new entry, chained to the last one."""
         entry: dict[str, Any] = {
@@ -665,7 +663,7 @@ class Ledger:
             "parameters": parameters,
             "notion": of.notion,
             "metric": of.metric.name,
-            "amount": _amount(of.budget),
+            "amount": _amount(of.budget) if amount is None else amount,
             "release": release,
         }
         entry["hash"] = link(state.hash, {**entry, "ledger": self.id}, self._secret)
@@ -698,6 +696,8 @@ def _account_rows(count: int) -> str:
 def _replay(accounts: dict[str, tuple[str, str, str, str]], entry: Mapping[str, Any]) -> None:
     """What an entry makes of the accounts."""
     name, amount = entry["subject"], entry["amount"]
+    if entry["event"] == "store":
+        return
     if entry["event"] == "create":
         accounts[name] = (entry["notion"], entry["metric"], amount, "0")
     else:
@@ -740,6 +740,23 @@ def _total(rho: Any, epsilon: Any, metric: str) -> Guarantee:
 
 def _guarantee(notion: str, metric: str, budget: str) -> Guarantee:
     return CGP(rho=budget, metric=metric) if notion == "CGP" else GP(epsilon=budget, metric=metric)
+
+
+def _compare_answers(rows: list[tuple[Any, ...]], answers: list[tuple[Any, ...]]) -> None:
+    """Whether what is stored is what the history says was stored, each under a charge."""
+    lines = [dict(zip(_COLUMNS, row[:-1], strict=True)) for row in rows]
+    charged = {line["number"] for line in lines if line["event"] == "charge"}
+    said = {
+        int(line["release"]): json.loads(line["parameters"])["sha256"] for line in lines if line["event"] == "store"
+    }
+    found = {number: _digest(content) for number, content in answers if content is not None}
+    if said != found or not {number for number, _ in answers} <= charged:
+        wrong = sorted({number for number in {*said, *found} if said.get(number) != found.get(number)})
+        raise LedgerTampered(f"What is stored of entries {wrong[:3]} is not what was stored.")
+
+
+def _digest(content: str) -> str:
+    return hashlib.sha256(content.encode()).hexdigest()
 
 
 def _name(subject: Any) -> str:
