@@ -26,6 +26,7 @@ import geoveil as gv
 from geoveil.budget import Charge, Ledger, stores
 from geoveil.budget import ledger as ledgers
 from geoveil.budget.chain import link
+from geoveil.budget.history import COLUMNS
 from geoveil.errors import (
     BudgetExceeded,
     IncompatibleGuarantees,
@@ -539,7 +540,7 @@ def test_a_chain_computed_anew(place: str, key: bytes | None) -> None:
     previous = "0" * 64
     statements = ["DELETE FROM geoveil_history WHERE number > 3", "DELETE FROM geoveil_answers WHERE number > 3"]
     for line in lines:
-        entry = {name: line[name] for name in ledgers._COLUMNS}
+        entry = {name: line[name] for name in COLUMNS}
         previous = link(previous, {**entry, "ledger": ledger.id})
         statements.append(f"UPDATE geoveil_history SET hash = '{previous}' WHERE number = {line['number']}")
     statements.append(f"UPDATE geoveil_head SET number = 3, hash = '{previous}'")

@@ -450,3 +450,25 @@ def test_no_context_of_decimals_rounds_an_amount(tmp_path: Path) -> None:
         thread.join()
     assert ledger.spent("ann") == exact.multiply(odd.rho, Decimal(40))
     assert ledger.verify() == 41
+
+
+def test_other_people_are_other_questions(tmp_path: Path) -> None:
+    """The same rows, told apart otherwise, are asked about anew."""
+    ledger = gv.Ledger(tmp_path / "budget.db")
+    for name in ("a", "b"):
+        ledger.create(name, rho="1")
+    ids = set()
+    for labels in (np.repeat(["a", "b"], 15), np.repeat(["a", "b"], [10, 20]), np.tile(["a", "b"], 15)):
+        session = gv.Session(WALK, by=labels, ledger=ledger, label="x")
+        ids |= {session.points(rho="1e-4").id, session.points(rho="1e-4").id}
+    assert len(ids) == 3
+
+
+def test_a_session_in_memory_has_a_statement() -> None:
+    """What was asked, and what it cost."""
+    session = gv.Session(WALK, rho="1e-3")
+    session.nearest((0, 0), k=3, rho="1e-4")
+    session.mean(epsilon="0.01")
+    lines = session.statement()
+    assert [(line["query"], line["amount"]) for line in lines] == [("nearest", "0.0001"), ("mean", "0.00005")]
+    assert lines[0]["parameters"]["k"] == 3

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
@@ -206,6 +207,9 @@ class _One:
         """The form of what is released."""
         return self.form
 
+    #: Whose the points are: one person's.
+    assignment = ""
+
     def without(self, skipped: Any) -> _One:
         """Nobody is left out of one."""
         return self
@@ -254,6 +258,11 @@ class _Crowd:
         queries = [make(form, int(n), form.coords.shape[1], guarantee) for n in numbers]
         index = pd.Index(persons, name=by if isinstance(by, str) else "person")
         return cls(form, index, sizes, np.argsort(codes, kind="stable"), queries, which)
+
+    @property
+    def assignment(self) -> str:
+        """Whose each point is, which is public, in a form that can be compared."""
+        return hashlib.sha256(self.rows.tobytes() + self.sizes.tobytes()).hexdigest()
 
     @property
     def shown(self) -> Form:

@@ -145,6 +145,7 @@ or not at all; nothing was charged.
         self._opened = Opened(form, by, self._charge)
         self._by, self._short = by, short
         self._lock = threading.Lock()
+        self._history: list[dict[str, Any]] = []
 
     def _names(self, form: Any, by: Any) -> list[str]:
         if self._ledger is None:
@@ -158,12 +159,6 @@ or not at all; nothing was charged.
 
     def _charge(self, guarantee: Guarantee, asked: Any, key: str | None) -> Receipt:
         """Before a question looks at the data."""
-        if self._ledger is None:
-            if key is not None:
-                raise InvalidParameter("key", key, "left out without a ledger", "Nothing is stored.")
-            assert self._account is not None
-            self._account.charge(guarantee)
-            return Receipt()
         query = asked.first
         form = self._opened.form
         parameters = {
@@ -173,7 +168,16 @@ or not at all; nothing was charged.
             "points": len(form.coords),
             "area": None if form.plane is None else form.plane.area.certificate(),
             "experiment": self._settled["rng"] is not None,
+            "rows": asked.assignment,
         }
+        if self._ledger is None:
+            if key is not None:
+                raise InvalidParameter("key", key, "left out without a ledger", "Nothing is stored.")
+            assert self._account is not None
+            taken = self._account.charge(guarantee)
+            line = {"query": query.name, "parameters": parameters, "amount": exact.written(taken.budget)}
+            self._history.append({"number": len(self._history) + 1, "event": "charge", **line})
+            return Receipt()
         if key is None and self._label is not None:
             if not query.comparable:
                 remedy = "Give key=: functions cannot be compared."
@@ -230,9 +234,9 @@ or not at all; nothing was charged.
         return taken, exact.subtract(left, taken)
 
     def statement(self) -> list[dict[str, Any]]:
-        """The history of its subjects in the ledger."""
+        """What was charged: in this session, or to its subjects in the ledger."""
         if self._ledger is None:
-            raise InvalidParameter("ledger", None, "given", "A session in memory keeps no history.")
+            return [*self._history]
         return [line for name in self._subjects for line in self._ledger.statement(name)]
 
     def __enter__(self) -> Self:

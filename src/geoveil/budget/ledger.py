@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
-import socket
 import threading
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,6 +16,8 @@ from uuid import uuid4
 
 from geoveil import checks
 from geoveil.budget.chain import FIRST, link
+from geoveil.budget.drawing import LIVE, is_drawing, owner_of
+from geoveil.budget.history import COLUMNS, History, digest, guarantee_of
 from geoveil.budget.prices import price
 from geoveil.budget.stores import Transaction, open_store
 from geoveil.errors import (
@@ -32,12 +32,12 @@ from geoveil.errors import (
     LedgerUnavailable,
 )
 from geoveil.privacy import CGP, GP, Guarantee, exact
+from geoveil.privacy.exact import written
 
 __all__ = ["Charge", "Entry", "Ledger"]
 
 _VERSION = 1
-_COLUMNS = ("number", "time", "subject", "event", "query", "parameters", "notion", "metric", "amount", "release")
-_FIELDS = ", ".join(_COLUMNS)
+_FIELDS = ", ".join(COLUMNS)
 _ENTRY = f"INSERT INTO geoveil_history ({_FIELDS}, hash) VALUES ({', '.join('?' * 11)})"
 _HELD = "SELECT number, hash, time FROM geoveil_head WHERE one = 1 FOR UPDATE"
 _HEAD = "UPDATE geoveil_head SET number = ?, hash = ?, time = ? WHERE one = 1"
@@ -47,10 +47,6 @@ _ANSWER = "SELECT number, entries, content, owner FROM geoveil_answers WHERE key
 _SPENT = "UPDATE geoveil_accounts SET spent = ? WHERE subject = ?"
 #: A clock that is set right may go back by so much.
 _STEP = timedelta(minutes=5)
-#: What this process is about to draw.
-_LIVE: set[str] = set()
-#: Nobody draws for so many seconds.
-_DRAWING = 600
 #: Subjects that are looked up at once.
 _AT_ONCE = 5000
 _KEY = "GEOVEIL_LEDGER_KEY"
@@ -187,7 +183,7 @@ class Ledger:
         """Look whose ledger it is, or make it a new one."""
         found = transaction.rows("SELECT version, id, seal FROM geoveil_ledger")
         if not found:
-            name, now = uuid4().hex, _written(datetime.now(UTC))
+            name, now = uuid4().hex, _moment(datetime.now(UTC))
             seal = None if self._secret is None else link(FIRST, {"ledger": name}, self._secret)
             transaction.write(
                 "INSERT INTO geoveil_ledger (version, id, created, seal) VALUES (?, ?, ?, ?)",
@@ -236,7 +232,7 @@ class Ledger:
             self._write(transaction, state)
             transaction.write(
                 "INSERT INTO geoveil_accounts (subject, notion, metric, total, spent) VALUES (?, ?, ?, ?, ?)",
-                (subject, total.notion, total.metric.name, _amount(total.budget), "0"),
+                (subject, total.notion, total.metric.name, written(total.budget), "0"),
             )
         return self._line(entry)
 
@@ -347,7 +343,7 @@ class Ledger:
             for at, request in enumerate(batch):
                 request.charge, request.problem, request.done = found.get(at), problems.get(at), True
                 if request.charge is not None and request.charge.content is None:
-                    _LIVE.add(request.charge.token)
+                    LIVE.add(request.charge.token)
 
     def _answered(self, transaction: Transaction, state: _State, request: _Request) -> Charge | None:
         """The charge of a request, new or known; None while another process draws under its key."""
@@ -362,7 +358,7 @@ class Ledger:
             f"SELECT {_FIELDS}, hash FROM geoveil_history WHERE number >= ? AND number < ? ORDER BY number",
             (number, number + count),
         )
-        known = [dict(zip((*_COLUMNS, "hash"), line, strict=True)) for line in lines]
+        known = [dict(zip((*COLUMNS, "hash"), line, strict=True)) for line in lines]
         entries = [self._line(line) for line in known]
         about = {entry.subject for entry in entries}
         same = (known[0]["query"], known[0]["parameters"]) == (request.query, request.parameters)
@@ -370,13 +366,13 @@ class Ledger:
             remedy = f"It was used for {known[0]['query']} about {entries[0].subject!r}: take another one."
             raise InvalidParameter("key", request.key, "a key of its own for each question", remedy)
         stored = transaction.rows(_STORED, (entries[0].subject, str(number)))
-        if [json.loads(told)["sha256"] for (told,) in stored] != ([] if content is None else [_digest(content)]):
+        if [json.loads(told)["sha256"] for (told,) in stored] != ([] if content is None else [digest(content)]):
             raise LedgerTampered(f"The answer stored under {request.key!r} is not what it was. Nothing was released.")
         token = uuid4().hex
         if content is None:
-            if _is_drawing(owner):
+            if is_drawing(owner):
                 return None
-            transaction.write("UPDATE geoveil_answers SET owner = ? WHERE key = ?", (_owner(token), request.key))
+            transaction.write("UPDATE geoveil_answers SET owner = ? WHERE key = ?", (owner_of(token), request.key))
         skipped = tuple(name for name in request.names if name not in about)
         return Charge(tuple(entries), skipped, request.key, content, token)
 
@@ -385,7 +381,7 @@ class Ledger:
         """Whether a question would cost what was charged under its key."""
         for line in known:
             taken = price(request.cost, state.accounts[line["subject"]][0])
-            if (taken.notion, taken.metric.name, _amount(taken.budget)) != (
+            if (taken.notion, taken.metric.name, written(taken.budget)) != (
                 line["notion"],
                 line["metric"],
                 line["amount"],
@@ -426,12 +422,12 @@ class Ledger:
             entries.append(entry)
         state.touched.update(taken)
         token = uuid4().hex
-        state.charged[key] = entries[0]["number"], len(entries), _owner(token)
+        state.charged[key] = entries[0]["number"], len(entries), owner_of(token)
         return Charge(tuple(self._line(entry) for entry in entries), tuple(skipped), key, None, token)
 
     def store(self, charge: Charge, content: str) -> str:
         """Keep a release before it is handed out; what is handed out is what comes back."""
-        _LIVE.discard(charge.token)
+        LIVE.discard(charge.token)
         first = charge.entries[0]
         with self._store.transaction() as transaction:
             # The ledger is held, so that of two who have drawn the first one's answer stands.
@@ -441,8 +437,8 @@ class Ledger:
                 raise LedgerTampered(f"The charge of {charge.key!r} is gone from the ledger. Nothing was released.")
             if before[0][2] is not None:
                 return str(before[0][2])
-            of, digest = state.accounts[first.subject][0], json.dumps({"sha256": _digest(content)})
-            self._entry(state, first.subject, "store", of, parameters=digest, release=str(first.number), amount="0")
+            of, told = state.accounts[first.subject][0], json.dumps({"sha256": digest(content)})
+            self._entry(state, first.subject, "store", of, parameters=told, release=str(first.number), amount="0")
             self._write(transaction, state)
             transaction.write("UPDATE geoveil_answers SET content = ? WHERE key = ?", (content, charge.key))
         return content
@@ -455,11 +451,11 @@ class Ledger:
 
     def gave_up(self, charge: Charge) -> None:
         """Nothing was drawn under a charge, or nothing of it will get out: someone else may draw."""
-        _LIVE.discard(charge.token)
+        LIVE.discard(charge.token)
 
     def spoil(self, charge: Charge) -> None:
         """What was charged is gone: drawing failed, which may have told something. The next one is charged anew."""
-        _LIVE.discard(charge.token)
+        LIVE.discard(charge.token)
         with self._store.transaction() as transaction:
             transaction.write("DELETE FROM geoveil_answers WHERE key = ? AND content IS NULL", (charge.key,))
 
@@ -497,7 +493,7 @@ class Ledger:
             rows = transaction.rows(
                 f"SELECT {_FIELDS}, hash FROM geoveil_history WHERE subject = ? ORDER BY number", (_name(subject),)
             )
-        return [dict(zip((*_COLUMNS, "hash"), row, strict=True)) for row in rows]
+        return [dict(zip((*COLUMNS, "hash"), row, strict=True)) for row in rows]
 
     def lower(self, subject: str, *, rho: Any = None, epsilon: Any = None) -> Entry:
         """Set a smaller total. What has been spent stays spent, even if it is more."""
@@ -527,7 +523,7 @@ class Ledger:
             entry = self._entry(state, subject, event, total, query=reason)
             self._write(transaction, state)
             transaction.write(
-                "UPDATE geoveil_accounts SET total = ? WHERE subject = ?", (_amount(total.budget), subject)
+                "UPDATE geoveil_accounts SET total = ? WHERE subject = ?", (written(total.budget), subject)
             )
         return self._line(entry)
 
@@ -559,51 +555,11 @@ class Ledger:
                 )
             }
             answers = transaction.rows("SELECT number, content FROM geoveil_answers")
-        hashes = [FIRST]
-        computed: dict[str, tuple[str, str, str, str]] = {}
-        for number, row in enumerate(rows, start=1):
-            entry = dict(zip(_COLUMNS, row[:-1], strict=True))
-            if entry["number"] != number:
-                raise LedgerTampered(f"Entry {number} is missing, moved or there twice.")
-            if row[-1] != link(hashes[-1], {**entry, "ledger": self.id}, self._secret):
-                raise LedgerTampered(f"Entry {number} was changed, or one before it was.")
-            hashes.append(row[-1])
-            _replay(computed, entry)
-        if (state.number, state.hash) != (len(rows), hashes[-1]):
-            raise LedgerTampered(f"The history ends at entry {len(rows)}, and the ledger knew of {state.number}.")
-        if computed != accounts:
-            names = sorted(set(computed) ^ set(accounts)) or [n for n in computed if computed[n] != accounts[n]]
-            raise LedgerTampered(f"The account of {names[0]!r} is not what its history says.")
-        _compare_answers(rows, answers)
+        held = History(self.id, self._secret, [dict(zip((*COLUMNS, "hash"), row, strict=True)) for row in rows])
+        held.verify((state.number, state.hash), accounts, answers)
         for certificate in certificates:
-            self._compare(certificate, rows, hashes)
+            held.compare(certificate)
         return len(rows)
-
-    def _compare(self, certificate: Mapping[str, Any], rows: list[tuple[Any, ...]], hashes: list[str]) -> None:
-        """Whether the ledger has what a certificate says of it."""
-        told = certificate.get("entry")
-        if told is None:
-            return
-        try:
-            ledger, number, hashed = told["ledger"], int(told["number"]), told["hash"]
-            kind: type[CGP] | type[GP] = CGP if "rho" in certificate else GP
-            stated = {kind.symbol: certificate[kind.symbol], "metric": certificate["metric"].removeprefix("dist_")}
-            promised: Guarantee = kind(**stated)
-            query, identity, processed = certificate["query"], certificate["id"], certificate["processed"]
-        except (KeyError, TypeError, ValueError, AttributeError) as problem:
-            raise LedgerTampered(f"A certificate is not whole: {problem!r}.") from None
-        if ledger != self.id:
-            raise LedgerTampered(f"A certificate is of another ledger, {ledger!r}.")
-        if not 0 < number < len(hashes) or hashes[number] != hashed:
-            raise LedgerTampered(f"Entry {number}, which a certificate refers to, is not there.")
-        line = dict(zip(_COLUMNS, rows[number - 1][:-1], strict=True))
-        taken = price(promised, _guarantee(line["notion"], line["metric"], "1"))
-        # What was made of a release later has a name of its own.
-        same = (line["query"], line["amount"]) == (query, _amount(taken.budget))
-        if not same or (not processed and line["release"] != identity):
-            raise LedgerTampered(
-                f"Entry {number} is of {line['query']} for {line['amount']}; a certificate says else."
-            )
 
     def close(self) -> None:
         """Give the connection back; it is opened again when it is needed."""
@@ -623,15 +579,15 @@ class Ledger:
         now, before = datetime.now(UTC), datetime.fromisoformat(last)
         if charging and now < before - _STEP:
             raise LedgerError(
-                f"The clock says {_written(now)}, and the ledger's last entry is of {last}: set the clock right. "
+                f"The clock says {_moment(now)}, and the ledger's last entry is of {last}: set the clock right. "
                 "Nothing was charged."
             )
         accounts = {
-            name: (_guarantee(notion, metric, total), Decimal(spent))
+            name: (guarantee_of(notion, metric, total), Decimal(spent))
             for rows in found
             for name, notion, metric, total, spent in rows
         }
-        return _State(int(number), hashed, _written(max(now, before)), accounts)
+        return _State(int(number), hashed, _moment(max(now, before)), accounts)
 
     def _account(self, subject: str) -> tuple[Guarantee, Decimal]:
         with self._store.transaction() as transaction:
@@ -639,7 +595,7 @@ class Ledger:
         if not found:
             raise InvalidParameter("subject", subject, "someone with an account", "Open one with create().")
         _, notion, metric, total, spent = found[0]
-        return _guarantee(notion, metric, total), Decimal(spent)
+        return guarantee_of(notion, metric, total), Decimal(spent)
 
     def _entry(
         self,
@@ -663,7 +619,7 @@ class Ledger:
             "parameters": parameters,
             "notion": of.notion,
             "metric": of.metric.name,
-            "amount": _amount(of.budget) if amount is None else amount,
+            "amount": written(of.budget) if amount is None else amount,
             "release": release,
         }
         entry["hash"] = link(state.hash, {**entry, "ledger": self.id}, self._secret)
@@ -676,10 +632,10 @@ class Ledger:
         """New entries, and what they make of the accounts."""
         if not state.entries:
             return
-        transaction.write(_ENTRY, *(tuple(entry[name] for name in (*_COLUMNS, "hash")) for entry in state.entries))
+        transaction.write(_ENTRY, *(tuple(entry[name] for name in (*COLUMNS, "hash")) for entry in state.entries))
         transaction.write(_HEAD, (state.number, state.hash, state.time))
         transaction.write(_CHARGED, *((key, *lines) for key, lines in state.charged.items()))
-        transaction.write(_SPENT, *((_amount(state.accounts[name][1]), name) for name in state.touched))
+        transaction.write(_SPENT, *((written(state.accounts[name][1]), name) for name in state.touched))
 
     def _line(self, entry: Mapping[str, Any]) -> Entry:
         return Entry(self.id, int(entry["number"]), entry["hash"], entry["subject"], Decimal(entry["amount"]))
@@ -691,21 +647,6 @@ def _account_rows(count: int) -> str:
         "SELECT subject, notion, metric, total, spent FROM geoveil_accounts "
         f"WHERE subject IN ({', '.join('?' * count)})"
     )
-
-
-def _replay(accounts: dict[str, tuple[str, str, str, str]], entry: Mapping[str, Any]) -> None:
-    """What an entry makes of the accounts."""
-    name, amount = entry["subject"], entry["amount"]
-    if entry["event"] == "store":
-        return
-    if entry["event"] == "create":
-        accounts[name] = (entry["notion"], entry["metric"], amount, "0")
-    else:
-        notion, metric, total, spent = accounts[name]
-        if entry["event"] == "charge":
-            accounts[name] = (notion, metric, total, _amount(exact.add(Decimal(spent), Decimal(amount))))
-        else:
-            accounts[name] = (notion, metric, amount, spent)
 
 
 def _secret(key: bytes | os.PathLike[str] | None) -> bytes | None:
@@ -738,27 +679,6 @@ def _total(rho: Any, epsilon: Any, metric: str) -> Guarantee:
     return total
 
 
-def _guarantee(notion: str, metric: str, budget: str) -> Guarantee:
-    return CGP(rho=budget, metric=metric) if notion == "CGP" else GP(epsilon=budget, metric=metric)
-
-
-def _compare_answers(rows: list[tuple[Any, ...]], answers: list[tuple[Any, ...]]) -> None:
-    """Whether what is stored is what the history says was stored, each under a charge."""
-    lines = [dict(zip(_COLUMNS, row[:-1], strict=True)) for row in rows]
-    charged = {line["number"] for line in lines if line["event"] == "charge"}
-    said = {
-        int(line["release"]): json.loads(line["parameters"])["sha256"] for line in lines if line["event"] == "store"
-    }
-    found = {number: _digest(content) for number, content in answers if content is not None}
-    if said != found or not {number for number, _ in answers} <= charged:
-        wrong = sorted({number for number in {*said, *found} if said.get(number) != found.get(number)})
-        raise LedgerTampered(f"What is stored of entries {wrong[:3]} is not what was stored.")
-
-
-def _digest(content: str) -> str:
-    return hashlib.sha256(content.encode()).hexdigest()
-
-
 def _name(subject: Any) -> str:
     usable = isinstance(subject, str) and subject.strip() and "\x00" not in subject
     if not usable or subject.encode(errors="replace").decode() != subject:
@@ -766,31 +686,5 @@ def _name(subject: Any) -> str:
     return str(subject)
 
 
-def _amount(budget: Decimal) -> str:
-    return exact.written(budget)
-
-
-def _written(moment: datetime) -> str:
+def _moment(moment: datetime) -> str:
     return moment.isoformat(timespec="microseconds")
-
-
-def _owner(token: str) -> str:
-    """Who draws: a process, so that others can tell whether it is still there."""
-    return json.dumps({"host": socket.gethostname(), "process": os.getpid(), "since": time.time(), "token": token})
-
-
-def _is_drawing(owner: str) -> bool:
-    """Whether the owner of a charge may still be about to draw: another process that is there, or a thread of this."""
-    told = json.loads(owner)
-    recent = bool(time.time() - told["since"] < _DRAWING)
-    if told["host"] != socket.gethostname():
-        return recent
-    if told["process"] == os.getpid():
-        return recent and told["token"] in _LIVE
-    try:
-        os.kill(told["process"], 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        pass
-    return recent
