@@ -212,8 +212,8 @@ class Release:
         ('CGP', '0.0001', 'dist_inf', 'mean')
         """
         account: dict[str, Any] = {
-            **_stated(self.guarantee),
-            "also": None if self.also is None else _stated(self.also),
+            **self.guarantee.certificate(),
+            "also": None if self.also is None else self.also.certificate(),
             "words": self._words(),
             "public": _PUBLIC,
             "query": self.query,
@@ -332,17 +332,6 @@ class Release:
         if self.query == "points" and self.n > 1:
             line += f"; any one point {_metres(self.error(0.05, each=True))}"
         return line
-
-
-def _stated(guarantee: Guarantee) -> dict[str, str]:
-    """The guarantee as certificates state it."""
-    squared = guarantee.power == 2
-    return {
-        "notion": guarantee.notion,
-        guarantee.symbol: str(guarantee.budget),
-        "unit": f"per {'square ' if squared else ''}metre",
-        "metric": str(guarantee.metric),
-    }
 
 
 def _described(answer: Answer) -> list[dict[str, Any]]:

@@ -3,53 +3,30 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
-from geoveil.errors import IncompatibleGuarantees, InvalidParameter
+from geoveil.errors import InvalidParameter
 from geoveil.geo import Area, Form, enter
 from geoveil.geo.columns import distinct
 from geoveil.geo.forms import ArrayForm, FrameForm, Index
 from geoveil.mechanisms import sample_people
 from geoveil.noise import Source, source_of
-from geoveil.privacy import CGP, GP, Guarantee, Metric, as_metric
+from geoveil.privacy import CGP, GP, Guarantee, Metric, promise
 from geoveil.privacy.exact import Number
 from geoveil.queries import Answer, Points, Query
 from geoveil.queries.summaries import LipschitzQuery
 from geoveil.release import Release
 
-__all__ = ["Make", "Opened", "Receipt", "ask", "budget", "in_the_plane"]
+__all__ = ["Make", "Opened", "Receipt", "answers_of", "ask", "by_size", "in_the_plane"]
 
 #: Builds a query from the form of the data, the number of points, their dimension and the guarantee.
 Make = Callable[[Form, int, int, Guarantee], Query]
-
-
-def budget(rho: Number | CGP | None, epsilon: Number | GP | None, metric: str | Metric | None) -> Guarantee:
-    """The guarantee that the caller asks for, by exactly one of rho and epsilon."""
-    if (rho is None) == (epsilon is None):
-        raise InvalidParameter(
-            "rho, epsilon",
-            (rho, epsilon),
-            "exactly one of them",
-            "Give rho= (CGP, per square metre) or epsilon= (GP, per metre); gv.CGP.hiding() finds one by meaning.",
-        )
-    given: Number | Guarantee = rho if rho is not None else epsilon  # type: ignore[assignment]
-    kind: type[CGP] | type[GP] = CGP if rho is not None else GP
-    if isinstance(given, Guarantee):
-        if not isinstance(given, kind) or (isinstance(given, GP) and not given.pure):
-            wanted = "rho= takes a CGP guarantee" if kind is CGP else "epsilon= takes a pure GP guarantee"
-            raise IncompatibleGuarantees(f"{wanted}, not {given!r}.")
-        if metric is not None and as_metric(metric) != given.metric:
-            raise InvalidParameter(
-                "metric", metric, f"{given.metric.name!r}, as the guarantee has it", "Leave metric out."
-            )
-        return given
-    used = "inf" if metric is None else metric
-    return CGP(rho=given, metric=used) if kind is CGP else GP(epsilon=given, metric=used)
+Q = TypeVar("Q", bound=Query)
 
 
 def ask(
@@ -71,7 +48,7 @@ def ask(
 
     Parameters are checked and data is let in before anything is charged, and it is charged before anything is drawn.
     """
-    guarantee = budget(rho, epsilon, metric)
+    guarantee = promise(rho, epsilon, metric)
     source = source_of(rng)
     if key is not None and not isinstance(x, Opened):
         raise InvalidParameter("key", key, "left out, unless in a session with a ledger", "Use gv.Session.")
@@ -79,8 +56,10 @@ def ask(
     form = opened.form
     working = in_the_plane(guarantee, form.plane.area if form.plane else None)
     subject = _One(form, make, working) if opened.by is None else _Crowd.of(form, make, working, opened.by)
+    kept: list[Any] = []
+    left_out: tuple[Any, ...] = ()
     if isinstance(form, FrameForm) and form.has_columns:
-        form.columns(opened.by, keep)  # refuses what may not go out, before anything is charged
+        kept, left_out = form.columns(opened.by, keep)
     elif keep is not None:
         raise InvalidParameter("keep", keep, "left out, unless x is a GeoDataFrame", "There are no columns.")
     receipt = opened.charge(guarantee, subject, key)
@@ -101,8 +80,7 @@ def ask(
     release = replace(release, asked=None if working is guarantee else guarantee, **receipt.stated)
     shown = subject.shown
     if isinstance(shown, FrameForm) and release.query == "points" and hasattr(release.value, "columns"):
-        value, left_out = shown.with_columns(release.value, opened.by, keep)
-        release = replace(release, value=value, left_out=left_out)
+        release = replace(release, value=shown.with_columns(release.value, kept), left_out=left_out)
     return release
 
 
@@ -154,6 +132,18 @@ def in_the_plane(guarantee: Guarantee, area: Area | None) -> Guarantee:
     return whole / area.stretch if guarantee.power == 2 else whole
 
 
+def by_size(sizes: Index, make: Callable[[int], Q]) -> tuple[list[Q], Index]:
+    """A query for each number of points that persons have, and which of them is whose."""
+    numbers, which = np.unique(sizes, return_inverse=True)
+    return [make(int(n)) for n in numbers], np.asarray(which, dtype=np.int64)
+
+
+def answers_of(queries: Sequence[Query], which: Index) -> tuple[Answer, ...]:
+    """What was run about each person, where the values are elsewhere; those with the same query share an answer."""
+    shared = [Answer(query.kept, None, query.mechanisms) for query in queries]
+    return tuple([shared[i] for i in which])
+
+
 def _release(form: Form, value: Any, answers: tuple[Answer, ...], source: Source, **more: Any) -> Release:
     inexact = "; ".join(filter(None, (source.inexact, answers[0].query.inexact)))
     return Release(
@@ -195,7 +185,6 @@ class _One:
         self.form = form
         n, dimension = form.coords.shape
         self.query = make(form, n, dimension, guarantee)
-        self.persons = None
 
     @property
     def first(self) -> Query:
@@ -254,8 +243,7 @@ class _Crowd:
         if pd.api.types.is_string_dtype(persons):
             distinct(pa.array(persons, pa.string()), by if isinstance(by, str) else "by", "x")
         sizes = np.bincount(codes)
-        numbers, which = np.unique(sizes, return_inverse=True)
-        queries = [make(form, int(n), form.coords.shape[1], guarantee) for n in numbers]
+        queries, which = by_size(sizes, lambda n: make(form, n, form.coords.shape[1], guarantee))
         index = pd.Index(persons, name=by if isinstance(by, str) else "person")
         return cls(form, index, sizes, np.argsort(codes, kind="stable"), queries, which)
 
@@ -282,8 +270,7 @@ class _Crowd:
     @property
     def answers(self) -> tuple[Answer, ...]:
         """What was run about each person, where the values are elsewhere."""
-        shared = [Answer(getattr(query, "kept", query), None, query.mechanisms) for query in self.queries]
-        return tuple([shared[i] for i in self.which])
+        return answers_of(self.queries, self.which)
 
     def without(self, skipped: Any) -> _Crowd:
         """The same for all but some persons."""

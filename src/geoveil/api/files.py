@@ -11,7 +11,7 @@ from uuid import uuid4
 import numpy as np
 from numpy.typing import NDArray
 
-from geoveil.api.ask import budget, in_the_plane
+from geoveil.api.ask import answers_of, by_size, in_the_plane
 from geoveil.api.how import FileHow, Reading, file_question, known, reader
 from geoveil.api.streaming import Crowd, FileRelease, Work
 from geoveil.budget import Charge, Ledger
@@ -19,14 +19,14 @@ from geoveil.errors import InvalidFile, InvalidParameter
 from geoveil.geo import Plane
 from geoveil.geo.areas import Area
 from geoveil.geo.columns import choose, is_time
-from geoveil.geo.files import Batch, Locations, ending, open_locations
+from geoveil.geo.files import Locations, ending, open_locations
 from geoveil.geo.files.aside import aside, digest
 from geoveil.geo.files.texts import numbers
 from geoveil.geo.planes import plane_of
-from geoveil.geo.shapes import dropped
+from geoveil.geo.shapes import dropped, vertices
 from geoveil.noise import source_of
-from geoveil.privacy import CGP, GP
-from geoveil.queries import Answer, Points
+from geoveil.privacy import certified, promise
+from geoveil.queries import Points
 from geoveil.release import Release
 
 __all__ = ["FileRelease", "load", "points_file", "read"]
@@ -96,7 +96,7 @@ def points_file(
     >>> (folder / "released.csv").read_text().splitlines()[0]
     'user,lat,lon,radius_95,rho'
     """
-    guarantee = budget(how.get("rho"), how.get("epsilon"), how.get("metric"))
+    guarantee = promise(how.get("rho"), how.get("epsilon"), how.get("metric"))
     noise, by = source_of(how.get("rng")), how.get("by")
     known(how, FileHow)
     file = open_locations(source, **{name: how.get(name) for name in Reading.__annotations__})
@@ -149,7 +149,7 @@ def _charged(
     charge = ledger.charge(names, work.guarantee, query="points", parameters=parameters, release=identity, short=short)
     ledger.gave_up(charge)
     if charge.skipped:
-        work.skip(np.isin(np.array(names, dtype=object), charge.skipped))
+        work.skipped = np.isin(np.array(names, dtype=object), charge.skipped)
     return charge, {"id": identity, "entries": charge.entries, "skipped": charge.skipped}
 
 
@@ -312,8 +312,7 @@ def load(path: Any) -> Release:
         raise InvalidFile(str(beside), str(problem), "the certificate of the file", "It must lie beside it.") from None
     changed = "The file or its certificate was changed since the release: get both anew."
     try:
-        kind: type[CGP] | type[GP] = CGP if "rho" in account else GP
-        guarantee = kind(**{kind.symbol: account[kind.symbol], "metric": account["metric"].removeprefix("dist_")})
+        guarantee = certified(account)
         area, file, by, method = Area.certified(account["area"]), account["file"], account["by"], account["method"]
         sha256, reading = file["sha256"], dict(file["reading"])
         more = {"inexact": account["inexact"], "missing": account["missing"], "id": account["id"]}
@@ -331,18 +330,14 @@ def load(path: Any) -> Release:
     if guarantee.symbol in frame and (frame[guarantee.symbol] != float(guarantee.budget)).any():
         raise InvalidFile(str(beside), str(guarantee), f"the {guarantee.symbol} that the file states", changed)
     plane = Plane(opened.crs, area)
-    places = Batch(opened, 0, 1.0, np.asarray(frame.geometry.array), None)
-    whose = None if by is None else frame[by].to_numpy()[places.rows]
-    codes, persons = (np.zeros(len(places.rows), int), None) if whose is None else pd.factorize(whose)
-    sizes = np.bincount(codes)
+    coords, rows = vertices(np.asarray(frame.geometry.array))
+    codes, persons = (np.zeros(len(rows), int), None) if by is None else pd.factorize(frame[by].to_numpy()[rows])
     working = in_the_plane(guarantee, area)
-    queries = {int(n): Points(int(n), 2, working, method) for n in np.unique(sizes)}
-    shared = {n: Answer(query, None, query.mechanisms) for n, query in queries.items()}
     return Release(
         frame,
-        answers=tuple([shared[int(n)] for n in sizes]),
-        n=len(places.rows),
-        coords=plane.into(places.coords),
+        answers=answers_of(*by_size(np.bincount(codes), lambda n: Points(n, 2, working, method))),
+        n=len(rows),
+        coords=plane.into(coords),
         plane=plane,
         by=None if persons is None else pd.Index(persons, name=by),
         asked=guarantee,

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from geoveil import checks
-from geoveil.api.ask import budget, in_the_plane
+from geoveil.api.ask import in_the_plane
 from geoveil.errors import GeoveilError, InvalidParameter, NoErrorBound
 from geoveil.geo.areas import area_of
 from geoveil.mechanisms import Lipschitz
 from geoveil.noise import rehearsal
-from geoveil.privacy import CGP, GP, Guarantee, Metric, exact
+from geoveil.privacy import CGP, GP, Guarantee, Metric, exact, promise
 from geoveil.privacy.exact import Number
 from geoveil.queries import EXTENT, SUMMARIES, Distance, FirstWithin, Hull, Nearest, OwnQuery, Points, Query, best_hull
 
@@ -132,7 +132,7 @@ def plan(
         return bound if area is None else bound / area.shrink
 
     if error is None:
-        promised = budget(rho, epsilon, metric)
+        promised = promise(rho, epsilon, metric)
     elif rho is not None or epsilon is not None:
         raise InvalidParameter("error", error, "left out beside rho or epsilon", "Give one of the three.")
     else:

@@ -15,13 +15,13 @@ from uuid import uuid4
 import numpy as np
 
 from geoveil.api import questions
-from geoveil.api.ask import Opened, Receipt, budget
+from geoveil.api.ask import Opened, Receipt
 from geoveil.api.how import How
 from geoveil.api.storing import packed, unpacked
 from geoveil.budget import Account, Charge, Ledger, price
 from geoveil.errors import BudgetExceeded, InvalidParameter
 from geoveil.geo import enter
-from geoveil.privacy import Guarantee, exact
+from geoveil.privacy import Guarantee, exact, promise
 from geoveil.release import Release
 
 __all__ = ["Session"]
@@ -138,7 +138,7 @@ or not at all; nothing was charged.
                     "metric", metric, f"{total.metric.name!r}, as the account has it", "Leave it out."
                 )
         else:
-            total = budget(rho, epsilon, metric)
+            total = promise(rho, epsilon, metric)
             self._account = Account(total)
         self.total: Guarantee = total
         self._settled: How = {"metric": total.metric, "rng": rng}
@@ -227,7 +227,7 @@ or not at all; nothing was charged.
 
     def cost(self, *, rho: Any = None, epsilon: Any = None) -> tuple[Decimal, Decimal]:
         """What a question with this budget would cost, and what would then be left; nothing is charged."""
-        taken = price(budget(rho, epsilon, self.total.metric), self.total).budget
+        taken = price(promise(rho, epsilon, self.total.metric), self.total).budget
         left = self.remaining
         if taken > left:
             raise BudgetExceeded(taken, left)

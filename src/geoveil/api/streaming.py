@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from geoveil.api.ask import in_the_plane
+from geoveil.api.ask import answers_of, by_size, in_the_plane
 from geoveil.errors import InvalidFile
 from geoveil.geo import Plane
 from geoveil.geo.columns import distinct
@@ -23,7 +23,7 @@ from geoveil.geo.shapes import Index, dropped
 from geoveil.mechanisms import Additive, sample_people, sample_rows
 from geoveil.noise import Source
 from geoveil.privacy import Guarantee
-from geoveil.queries import Answer, Points
+from geoveil.queries import Points
 from geoveil.release import Release
 
 __all__ = ["Crowd", "FileRelease", "Work"]
@@ -103,16 +103,19 @@ class Crowd:
         self._held = 0
 
     @cached_property
+    def _merged(self) -> tuple[Any, Index]:
+        self._merge()
+        return self._parts[0], self._counts[0]
+
+    @property
     def persons(self) -> Any:
         """A pyarrow array of labels, in the order in which they first appear."""
-        self._merge()
-        return self._parts[0]
+        return self._merged[0]
 
-    @cached_property
+    @property
     def sizes(self) -> Index:
         """How many points each person has."""
-        assert self.persons is not None
-        return self._counts[0]
+        return self._merged[1]
 
     @property
     def index(self) -> Any:
@@ -196,7 +199,10 @@ class Work:
     @cached_property
     def together(self) -> bool:
         """Whether a person's noise must be drawn together: all points are then held in memory."""
-        return not Points(1, 2, in_the_plane(self.guarantee, self.plane.area), self.method).mechanism.independent
+        return not self._query(1).mechanism.independent
+
+    def _query(self, n: int) -> Points:
+        return Points(n, 2, in_the_plane(self.guarantee, self.plane.area), self.method)
 
     def _enter(self, batch: Batch) -> Floats:
         return self.plane.enter(batch.coords, self.outside, batch.name_of_point) if len(batch) else np.empty((0, 2))
@@ -204,10 +210,6 @@ class Work:
     @property
     def _by(self) -> list[str]:
         return [] if self.crowd.by is None else [self.crowd.by]
-
-    def skip(self, persons: NDArray[np.bool_]) -> None:
-        """Leave some persons out of what is written."""
-        self.skipped = persons
 
     @property
     def sizes(self) -> Index:
@@ -220,15 +222,18 @@ class Work:
         return (batch.chosen(there) if missing else batch), missing
 
     @cached_property
+    def _queries(self) -> tuple[list[Points], Index]:
+        return by_size(self.crowd.sizes, self._query)
+
+    @property
     def queries(self) -> list[Points]:
         """The query of everyone with so many points, for each number of points there is."""
-        working = in_the_plane(self.guarantee, self.plane.area)
-        return [Points(int(n), 2, working, self.method) for n in np.unique(self.crowd.sizes)]
+        return self._queries[0]
 
-    @cached_property
+    @property
     def which(self) -> Index:
         """The query of each person."""
-        return np.asarray(np.unique(self.crowd.sizes, return_inverse=True)[1], dtype=np.int64)
+        return self._queries[1]
 
     @cached_property
     def mechanisms(self) -> list[Additive]:
@@ -331,12 +336,11 @@ class Work:
 
     def release(self, target: Path, left_out: tuple[str, ...], sha256: str, **charged: Any) -> FileRelease:
         """The account of what was written."""
-        answers = [Answer(query, None, query.mechanisms) for query in self.queries]
         there = slice(None) if self.skipped is None else ~self.skipped
         index = self.crowd.index
         return FileRelease(
             target,
-            answers=tuple([answers[i] for i in self.which[there]]),
+            answers=answers_of(self.queries, self.which[there]),
             n=int(self.sizes.sum()),
             plane=self.plane,
             by=None if index is None else index[there],
@@ -351,10 +355,6 @@ class Work:
             moved=self.beyond,
             **charged,
         )
-
-
-def _by(crowd: Crowd) -> list[str]:
-    return [] if crowd.by is None else [crowd.by]
 
 
 def _ordered(work: Callable[[T], R], items: Iterable[T], workers: int = _WORKERS) -> Iterator[R]:

@@ -12,7 +12,7 @@ from typing import Any
 from geoveil.budget.chain import FIRST, link
 from geoveil.budget.prices import price
 from geoveil.errors import LedgerTampered
-from geoveil.privacy import CGP, GP, Guarantee, exact
+from geoveil.privacy import CGP, GP, Guarantee, certified, exact
 from geoveil.privacy.exact import written
 
 __all__ = ["COLUMNS", "History", "digest", "guarantee_of"]
@@ -78,9 +78,7 @@ class History:
             return
         try:
             ledger, number, hashed = told["ledger"], int(told["number"]), told["hash"]
-            kind: type[CGP] | type[GP] = CGP if "rho" in certificate else GP
-            stated = {kind.symbol: certificate[kind.symbol], "metric": certificate["metric"].removeprefix("dist_")}
-            promised: Guarantee = kind(**stated)
+            promised = certified(certificate)
             query, identity, processed = certificate["query"], certificate["id"], certificate["processed"]
         except (KeyError, TypeError, ValueError, AttributeError) as problem:
             raise LedgerTampered(f"A certificate is not whole: {problem!r}.") from None

@@ -31,7 +31,7 @@ from geoveil.errors import (
     LedgerTimeout,
     LedgerUnavailable,
 )
-from geoveil.privacy import CGP, GP, Guarantee, exact
+from geoveil.privacy import Guarantee, exact, promise
 from geoveil.privacy.exact import written
 
 __all__ = ["Charge", "Entry", "Ledger"]
@@ -208,7 +208,7 @@ class Ledger:
         *,
         rho: Any = None,
         epsilon: Any = None,
-        metric: str = "inf",
+        metric: str | None = None,
     ) -> Entry:
         """Open an account with a total budget.
 
@@ -218,10 +218,10 @@ class Ledger:
             A person, a device or a data set.
         rho, epsilon : optional
             The total, by exactly one of them.
-        metric : {"inf", "2", "1"}
+        metric : {"inf", "2", "1"}, default "inf"
             The metric of all that will be charged.
         """
-        total = _total(rho, epsilon, metric)
+        total = promise(rho, epsilon, metric)
         with self._store.transaction() as transaction:
             state = self._state(transaction, [_name(subject)])
             if state.accounts:
@@ -358,7 +358,7 @@ class Ledger:
             f"SELECT {_FIELDS}, hash FROM geoveil_history WHERE number >= ? AND number < ? ORDER BY number",
             (number, number + count),
         )
-        known = [dict(zip((*COLUMNS, "hash"), line, strict=True)) for line in lines]
+        known = _lines(lines)
         entries = [self._line(line) for line in known]
         about = {entry.subject for entry in entries}
         same = (known[0]["query"], known[0]["parameters"]) == (request.query, request.parameters)
@@ -392,7 +392,7 @@ class Ledger:
     def _charge(self, state: _State, request: _Request, key: str) -> Charge:
         missing = [name for name in request.names if name not in state.accounts]
         if missing:
-            raise InvalidParameter("subject", missing[0], "someone with an account", "Open one with create().")
+            raise _unknown(missing[0])
         taken, skipped = {}, []
         for name in request.names:
             total, before = state.accounts[name]
@@ -470,7 +470,7 @@ class Ledger:
             accounts = self._state(transaction, names, charging=False).accounts
         for name in names:
             if name not in accounts:
-                raise InvalidParameter("subject", name, "someone with an account", "Open one with create().")
+                raise _unknown(name)
         return {name: exact.subtract(accounts[name][0].budget, accounts[name][1]) for name in names}
 
     def spent(self, subject: str) -> Decimal:
@@ -493,7 +493,7 @@ class Ledger:
             rows = transaction.rows(
                 f"SELECT {_FIELDS}, hash FROM geoveil_history WHERE subject = ? ORDER BY number", (_name(subject),)
             )
-        return [dict(zip((*COLUMNS, "hash"), row, strict=True)) for row in rows]
+        return _lines(rows)
 
     def lower(self, subject: str, *, rho: Any = None, epsilon: Any = None) -> Entry:
         """Set a smaller total. What has been spent stays spent, even if it is more."""
@@ -510,8 +510,9 @@ class Ledger:
             state = self._state(transaction, [_name(subject)])
             before = state.accounts.get(subject)
             if before is None:
-                raise InvalidParameter("subject", subject, "someone with an account", "Open one with create().")
-            total = _total(rho, epsilon, before[0].metric.name)
+                raise _unknown(subject)
+            stated = isinstance(rho, Guarantee) or isinstance(epsilon, Guarantee)
+            total = promise(rho, epsilon, None if stated else before[0].metric)
             if type(total) is not type(before[0]) or total.metric != before[0].metric:
                 wanted = f"{before[0].symbol}= under {before[0].metric}"
                 raise InvalidParameter(
@@ -555,7 +556,7 @@ class Ledger:
                 )
             }
             answers = transaction.rows("SELECT number, content FROM geoveil_answers")
-        held = History(self.id, self._secret, [dict(zip((*COLUMNS, "hash"), row, strict=True)) for row in rows])
+        held = History(self.id, self._secret, _lines(rows))
         held.verify((state.number, state.hash), accounts, answers)
         for certificate in certificates:
             held.compare(certificate)
@@ -593,7 +594,7 @@ class Ledger:
         with self._store.transaction() as transaction:
             found = transaction.rows(_account_rows(1), (_name(subject),))
         if not found:
-            raise InvalidParameter("subject", subject, "someone with an account", "Open one with create().")
+            raise _unknown(subject)
         _, notion, metric, total, spent = found[0]
         return guarantee_of(notion, metric, total), Decimal(spent)
 
@@ -649,6 +650,15 @@ def _account_rows(count: int) -> str:
     )
 
 
+def _lines(rows: list[tuple[Any, ...]]) -> list[dict[str, Any]]:
+    """Rows of the history by the names of their columns."""
+    return [dict(zip((*COLUMNS, "hash"), row, strict=True)) for row in rows]
+
+
+def _unknown(subject: str) -> InvalidParameter:
+    return InvalidParameter("subject", subject, "someone with an account", "Open one with create().")
+
+
 def _secret(key: bytes | os.PathLike[str] | None) -> bytes | None:
     if key is None:
         told = os.environ.get(_KEY)
@@ -665,18 +675,6 @@ def _secret(key: bytes | os.PathLike[str] | None) -> bytes | None:
     if len(found) < 16:
         raise InvalidParameter("key", "...", "at least 16 bytes", "Let a program draw 32 random bytes.")
     return found
-
-
-def _total(rho: Any, epsilon: Any, metric: str) -> Guarantee:
-    if (rho is None) == (epsilon is None):
-        raise InvalidParameter("rho, epsilon", (rho, epsilon), "exactly one of them", "It is the account's total.")
-    for given, kind in ((rho, CGP), (epsilon, GP)):
-        if isinstance(given, kind):
-            if isinstance(given, GP) and not given.pure:
-                raise IncompatibleGuarantees(f"{given!r} is no total: budgets with a delta do not add up.")
-            return given
-    total: Guarantee = CGP(rho=rho, metric=metric) if rho is not None else GP(epsilon=epsilon, metric=metric)
-    return total
 
 
 def _name(subject: Any) -> str:

@@ -52,6 +52,10 @@ class Transaction(ABC):
         """The rows of one question."""
         return self.ask((sql, parameters))[0]
 
+    @abstractmethod
+    def commit(self) -> None:
+        """Write, and have it kept."""
+
     def write(self, sql: str, *rows: Sequence[Any]) -> None:
         """Do this at the end, once for each row of parameters."""
         if rows:
@@ -78,8 +82,8 @@ class Store(ABC):
         """A connection of this process."""
 
     @abstractmethod
-    def _run(self, connection: Any, patience: float) -> Any:
-        """A context manager for a transaction that nobody else's can run beside."""
+    def _begin(self, connection: Any, patience: float) -> Transaction:
+        """Begin a transaction that nobody else's can run beside."""
 
     @abstractmethod
     def _translated(self, problem: Exception) -> Exception:
@@ -99,14 +103,21 @@ class Store(ABC):
         try:
             if self._process != os.getpid():
                 # A connection that a fork has copied is the parent's, and not this process's to close.
-                _PARENTS.append(self._opened)
+                if self._opened is not None:
+                    _PARENTS.append(self._opened)
                 self._opened, self._process = None, os.getpid()
             try:
                 if self._opened is None:
                     self._opened = self._connect()
                 left = self.timeout - (time.monotonic() - start)
-                with self._run(self._opened, max(left, 0.001)) as transaction:
+                transaction = self._begin(self._opened, max(left, 0.001))
+                try:
                     yield transaction
+                    transaction.commit()
+                except BaseException:
+                    with suppress(*self.problems):
+                        self._opened.execute("ROLLBACK")
+                    raise
             except self.problems as problem:
                 self._drop()
                 raise self._translated(problem) from problem
@@ -143,7 +154,6 @@ class _SQLiteTransaction(Transaction):
         ]
 
     def commit(self) -> None:
-        """Write, and have it on the disk."""
         for sql, rows in self._writes:
             self._connection.executemany(sql, rows)
         self._connection.execute("COMMIT")
@@ -178,18 +188,10 @@ class SQLite(Store):
             raise
         return connection
 
-    @contextmanager
-    def _run(self, connection: sqlite3.Connection, patience: float) -> Iterator[Transaction]:
+    def _begin(self, connection: sqlite3.Connection, patience: float) -> Transaction:
         connection.execute(f"PRAGMA busy_timeout={max(int(1000 * patience), 1)}")
         connection.execute("BEGIN IMMEDIATE")
-        transaction = _SQLiteTransaction(connection)
-        try:
-            yield transaction
-            transaction.commit()
-        except BaseException:
-            with suppress(sqlite3.Error):
-                connection.execute("ROLLBACK")
-            raise
+        return _SQLiteTransaction(connection)
 
     def _translated(self, problem: Exception) -> Exception:
         text = str(problem)
@@ -231,7 +233,6 @@ class _PostgresTransaction(Transaction):
                 return found
 
     def commit(self) -> None:
-        """Write and commit."""
         statements: list[tuple[str, Sequence[Any]]] = []
         for sql, rows in self._writes:
             head, values, tail = sql.partition(" VALUES ")
@@ -280,19 +281,11 @@ class Postgres(Store):
             raise
         return connection
 
-    @contextmanager
-    def _run(self, connection: Any, patience: float) -> Iterator[Transaction]:
-        transaction = _PostgresTransaction(
+    def _begin(self, connection: Any, patience: float) -> Transaction:
+        return _PostgresTransaction(
             connection,
             f"BEGIN; SET LOCAL synchronous_commit=on; SET LOCAL lock_timeout={max(int(1000 * patience), 1)}",
         )
-        try:
-            yield transaction
-            transaction.commit()
-        except BaseException:
-            with suppress(self._psycopg.Error):
-                connection.execute("ROLLBACK")
-            raise
 
     def _translated(self, problem: Exception) -> Exception:
         errors = self._psycopg.errors

@@ -15,7 +15,7 @@ from geoveil import checks
 from geoveil.errors import InvalidCoordinateSystem, InvalidParameter
 from geoveil.geo.regions import alike, plain, regions
 
-__all__ = ["GEOGRAPHIC", "PUBLIC", "Area", "Floats", "area_of", "horizontal", "local"]
+__all__ = ["GEOGRAPHIC", "PUBLIC", "Area", "Floats", "area_of", "earth", "horizontal", "local"]
 
 Floats: TypeAlias = NDArray[np.float64]
 
@@ -81,12 +81,11 @@ class Area:
 
     def certificate(self) -> dict[str, Any]:
         """The area as it stands in a certificate."""
-        if self.disc is None:
-            return {"name": self.name, "plane": self.crs.to_string(), "stretch": self.stretch, "shrink": self.shrink}
-        lat, lon, radius = self.disc
-        around = {"lat": lat, "lon": lon, "radius": radius}
-        plane = _transverse(lat, lon)
-        return {"name": self.name, "plane": plane, "disc": around, "stretch": self.stretch, "shrink": self.shrink}
+        account: dict[str, Any] = {"name": self.name, "plane": self.crs.to_string()}
+        if self.disc is not None:
+            lat, lon, radius = self.disc
+            account |= {"plane": _transverse(lat, lon), "disc": {"lat": lat, "lon": lon, "radius": radius}}
+        return {**account, "stretch": self.stretch, "shrink": self.shrink}
 
     @classmethod
     def certified(cls, account: dict[str, Any]) -> Area:
@@ -134,6 +133,14 @@ class Area:
         return np.asarray(self.middle + off * share[:, None])
 
 
+@functools.cache
+def earth() -> Any:
+    """Lengths and directions on the ground."""
+    import pyproj
+
+    return pyproj.Geod(ellps="WGS84")
+
+
 def local(*, lat: float, lon: float, radius: float) -> Area:
     """The plane around a public place: a transverse Mercator map that is true to scale along the place's meridian.
 
@@ -169,12 +176,12 @@ def local(*, lat: float, lon: float, radius: float) -> Area:
     crs = pyproj.CRS.from_json_dict({**named, "name": f"{_LOCAL}{lat!r} {lon!r} {radius!r}"})
     azimuth = np.linspace(0, 360, 721)
     start = np.full_like(azimuth, lon), np.full_like(azimuth, lat)
-    ring = pyproj.Geod(ellps="WGS84").fwd(*start, azimuth, np.full_like(azimuth, radius))[:2]
+    ring = earth().fwd(*start, azimuth, np.full_like(azimuth, radius))[:2]
     forward = pyproj.Transformer.from_crs(GEOGRAPHIC, crs, always_xy=True)
     reach = float(np.hypot(*forward.transform(*ring)).max()) * (1 + _MARGIN)
     # What is at most so far in the plane is at most so far on the ground, where straight lines between such points
     # stay as near; and away from the meridian the scale only grows.
-    ring = pyproj.Geod(ellps="WGS84").fwd(*start, azimuth, np.full_like(azimuth, reach))[:2]
+    ring = earth().fwd(*start, azimuth, np.full_like(azimuth, reach))[:2]
     largest = float(np.max(pyproj.Proj(crs).get_factors(*ring).tissot_semimajor)) * (1 + _MARGIN)
     name = f"{radius / 1000:g} km around {lat:g}, {lon:g}"
     return Area(
@@ -237,15 +244,13 @@ def area_of(given: Any) -> Area:
 
 def _region(name: str) -> Area:
     """The plane around a region of PROJ's database, by its name there: the disc around its bounds."""
-    import pyproj
-
     title, (west, south, east, north) = regions()[plain(name)]
     east += 360 if east < west else 0
     lon, lat = round((west + east) / 2, 3), round((south + north) / 2, 3)
     edges = np.linspace(0, 1, 101)
     rim = np.concatenate([west + edges * (east - west)] * 2 + [np.repeat([west, east], 101)])
     up = np.concatenate([np.repeat([south, north], 101)] + [south + edges * (north - south)] * 2)
-    away = pyproj.Geod(ellps="WGS84").inv(np.full_like(rim, lon), np.full_like(rim, lat), rim, up)[2]
+    away = earth().inv(np.full_like(rim, lon), np.full_like(rim, lat), rim, up)[2]
     radius = math.ceil(float(np.max(away)) / 1000 + 1) * 1000.0
     if radius > _WIDEST or east - west >= 180:
         remedy = "Use crs=gv.local(...) around the part of it that matters."
@@ -331,12 +336,11 @@ def _scales_between(crs: Any, lon: Floats, lat: Floats) -> Floats:
     known = np.isfinite(lon) & np.isfinite(lat)
     one, other = np.triu_indices(int(known.sum()), k=1)
     lon, lat = lon[known], lat[known]
-    earth = pyproj.Geod(ellps="WGS84")
-    azimuth, _, away = (np.asarray(part) for part in earth.inv(lon[one], lat[one], lon[other], lat[other]))
+    azimuth, _, away = (np.asarray(part) for part in earth().inv(lon[one], lat[one], lon[other], lat[other]))
     shares = np.linspace(0, 1, 21)[:, None]
     start = [np.broadcast_to(part[one], (21, len(one))).ravel() for part in (lon, lat)]
     turned = np.broadcast_to(azimuth, (21, len(one))).ravel()
-    along = earth.fwd(start[0], start[1], turned, (shares * away).ravel())[:2]
+    along = earth().fwd(start[0], start[1], turned, (shares * away).ravel())[:2]
     found = pyproj.Proj(crs).get_factors(along[0], along[1])
     scales = np.array([found.tissot_semiminor, found.tissot_semimajor])
     return np.where(np.isfinite(scales), scales, np.nan)

@@ -212,15 +212,14 @@ class FrameForm(Form):
             )
         return _labels(by, len(self._given), self._present)[self._rows]
 
-    def with_columns(self, released: Any, by: Any, keep: Any) -> tuple[Any, tuple[Any, ...]]:
-        """Released rows with the columns that go out beside them, and the names of those that do not."""
-        kept, left = self.columns(by, keep)
+    def with_columns(self, released: Any, kept: list[Any]) -> Any:
+        """Released rows with the columns that go out beside them."""
         for at, name in enumerate(kept):
             column = self._frame[name]
             # Categories that no row has any more would tell what was dropped.
             pruned = column.cat.remove_unused_categories() if str(column.dtype) == "category" else column
             released.insert(at, name, pruned.array)
-        return released, left
+        return released
 
     @property
     def has_columns(self) -> bool:

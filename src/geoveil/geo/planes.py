@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from geoveil.errors import InvalidCoordinateSystem, InvalidData, InvalidParameter
-from geoveil.geo.areas import GEOGRAPHIC, PUBLIC, Area, Floats, area_of, horizontal
+from geoveil.geo.areas import GEOGRAPHIC, PUBLIC, Area, Floats, area_of, earth, horizontal
 from geoveil.geo.shapes import Naming, position
 
 __all__ = ["Plane", "plane_of"]
@@ -155,8 +155,7 @@ class Plane:
         again = degrees(np.column_stack(back))
         known = np.isfinite(again).all(axis=1) & np.isfinite(there[astray]).all(axis=1)
         off = np.full(len(again), np.inf)
-        earth = pyproj.Geod(ellps="WGS84")
-        off[known] = earth.inv(*there[astray][known].T, *again[known].T)[2]
+        off[known] = earth().inv(*there[astray][known].T, *again[known].T)[2]
         astray[astray] = ~(off < 1.0)
         return astray
 
@@ -211,11 +210,10 @@ class Plane:
         if flat != geographic:
             coords = np.column_stack(_way(flat, geographic).transform(*coords.T))
         start = np.full(len(coords), lon), np.full(len(coords), lat)
-        earth = pyproj.Geod(ellps="WGS84")
-        azimuth, _, away = (np.asarray(part) for part in earth.inv(*start, *coords.T))
+        azimuth, _, away = (np.asarray(part) for part in earth().inv(*start, *coords.T))
         far = ~(away <= _PULLED)
         beyond = away > radius
-        ends = earth.fwd(start[0][beyond], start[1][beyond], azimuth[beyond], np.full(beyond.sum(), radius))
+        ends = earth().fwd(start[0][beyond], start[1][beyond], azimuth[beyond], np.full(beyond.sum(), radius))
         coords = coords.copy()
         coords[beyond] = np.column_stack(ends[:2])
         return np.column_stack(_way(geographic, self.area.crs).transform(*coords.T)), far

@@ -22,14 +22,11 @@ def sample_people(
     """
     values = as_reals(rows)
     # Persons with equally many points share a mechanism.
-    known = {id(mechanism): (mechanism.scale, mechanism.grid) for mechanism in _distinct(mechanisms)}
+    distinct = {id(mechanism): mechanism for mechanism in mechanisms}
+    known = {each: (mechanism.scale, mechanism.grid) for each, mechanism in distinct.items()}
     each = np.array([known[id(mechanism)] for mechanism in mechanisms])
     scale, cell = (np.repeat(column, sizes) for column in each.T)
     return released(values, scale, cell, mechanisms[0].noise(source, sizes, values.values.shape[1]), source)
-
-
-def _distinct(mechanisms: Sequence[Additive]) -> list[Additive]:
-    return [*{id(mechanism): mechanism for mechanism in mechanisms}.values()]
 
 
 def sample_rows(mechanisms: Sequence[Additive], which: NDArray[np.int64], rows: Floats, source: Source) -> Floats:

@@ -1,6 +1,19 @@
 """The vocabulary: guarantees, the metrics they are stated for, and what they mean."""
 
-from geoveil.privacy.guarantees import CGP, GP, Guarantee, total
+from geoveil.privacy.guarantees import CGP, GP, Guarantee, certified, promise, total
 from geoveil.privacy.metrics import METRICS, Metric, as_metric, dist_1, dist_2, dist_inf
 
-__all__ = ["CGP", "GP", "METRICS", "Guarantee", "Metric", "as_metric", "dist_1", "dist_2", "dist_inf", "total"]
+__all__ = [
+    "CGP",
+    "GP",
+    "METRICS",
+    "Guarantee",
+    "Metric",
+    "as_metric",
+    "certified",
+    "dist_1",
+    "dist_2",
+    "dist_inf",
+    "promise",
+    "total",
+]

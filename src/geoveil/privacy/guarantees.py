@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -20,7 +20,7 @@ from geoveil.privacy import conversion, exact, meaning
 from geoveil.privacy.exact import Number
 from geoveil.privacy.metrics import Metric, as_metric, dist_inf
 
-__all__ = ["CGP", "GP", "UNITS", "Guarantee", "total"]
+__all__ = ["CGP", "GP", "UNITS", "Guarantee", "certified", "promise", "total"]
 
 #: Units of distance in metres.
 UNITS = {
@@ -90,6 +90,15 @@ class Guarantee(ABC):
 
     @abstractmethod
     def _replace(self, *, budget: Decimal, metric: Metric) -> Self: ...
+
+    def certificate(self) -> dict[str, str]:
+        """The guarantee as certificates state it."""
+        return {
+            "notion": self.notion,
+            self.symbol: str(self.budget),
+            "unit": f"per {'square ' if self.power == 2 else ''}metre",
+            "metric": str(self.metric),
+        }
 
     def split(self, k: int) -> list[Self]:
         """K parts that add up to this guarantee exactly; the last takes the remainder.
@@ -539,3 +548,33 @@ def total(guarantees: Iterable[Any]) -> Any:
     if not parts:
         raise InvalidParameter("guarantees", parts, "at least one guarantee", "Nothing released costs nothing.")
     return functools.reduce(lambda a, b: a + b, parts)
+
+
+def promise(rho: Number | CGP | None, epsilon: Number | GP | None, metric: str | Metric | None) -> Guarantee:
+    """The guarantee that the caller asks for, by exactly one of rho and epsilon."""
+    if (rho is None) == (epsilon is None):
+        raise InvalidParameter(
+            "rho, epsilon",
+            (rho, epsilon),
+            "exactly one of them",
+            "Give rho= (CGP, per square metre) or epsilon= (GP, per metre); gv.CGP.hiding() finds one by meaning.",
+        )
+    given: Number | Guarantee = rho if rho is not None else epsilon  # type: ignore[assignment]
+    kind: type[CGP] | type[GP] = CGP if rho is not None else GP
+    if isinstance(given, Guarantee):
+        if not isinstance(given, kind) or (isinstance(given, GP) and not given.pure):
+            wanted = "rho= takes a CGP guarantee" if kind is CGP else "epsilon= takes a pure GP guarantee"
+            raise IncompatibleGuarantees(f"{wanted}, not {given!r}.")
+        if metric is not None and as_metric(metric) != given.metric:
+            raise InvalidParameter(
+                "metric", metric, f"{given.metric.name!r}, as the guarantee has it", "Leave metric out."
+            )
+        return given
+    used = "inf" if metric is None else metric
+    return CGP(rho=given, metric=used) if kind is CGP else GP(epsilon=given, metric=used)
+
+
+def certified(account: Mapping[str, Any]) -> CGP | GP:
+    """The guarantee that a certificate states."""
+    kind: type[CGP] | type[GP] = CGP if CGP.symbol in account else GP
+    return kind(**{kind.symbol: account[kind.symbol], "metric": account["metric"].removeprefix("dist_")})

@@ -81,7 +81,12 @@ class Query(ABC):
 
     def restored(self, parts: dict[str, Any]) -> Answer:
         """The answer that has these parts."""
-        return Answer(getattr(self, "kept", self), parts["value"], self.mechanisms, parts["coords"])
+        return Answer(self.kept, parts["value"], self.mechanisms, parts["coords"])
+
+    @property
+    def kept(self) -> Query:
+        """The query as a release keeps it."""
+        return self
 
     @property
     def comparable(self) -> bool:

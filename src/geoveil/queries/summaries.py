@@ -96,11 +96,6 @@ class LipschitzQuery(AdditiveQuery):
         """The released coordinates in values that are rows."""
         return values.reshape(-1, self.dimension) if self.kind in ("place", "box") else None
 
-    @property
-    def kept(self) -> LipschitzQuery:
-        """The query as a release keeps it."""
-        return self
-
     def error(self, beta: float, *, each: bool = False) -> float:
         """The exact 1-β quantile of the Euclidean length of the noise."""
         return self.mechanism.error(beta)

@@ -29,6 +29,7 @@ _WIDTH = 254
 
 def open_gdal(path: Path, *, source_crs: Any = None, layer: str | None = None) -> GDALFile:
     """Look at a layer."""
+    import pyarrow as pa
     import pyogrio
 
     drivers = DRIVERS[path.suffix.lower()]
@@ -41,7 +42,7 @@ def open_gdal(path: Path, *, source_crs: Any = None, layer: str | None = None) -
         chosen = layers[0] if layer is None else layer
         info = pyogrio.read_info(path, layer=chosen, force_feature_count=True)
         with pyogrio.open_arrow(path, layer=chosen, use_pyarrow=True) as (_, reader):
-            times = frozenset(field.name for field in reader.schema if _is_time(field.type))
+            times = frozenset(field.name for field in reader.schema if pa.types.is_temporal(field.type))
         options = {**_OPTIONS, **_MORE.get(info["driver"], {})}
         with pyogrio.open_arrow(path, layer=chosen, use_pyarrow=True, **options) as (_, reader):
             schema = reader.schema
@@ -63,7 +64,7 @@ def open_gdal(path: Path, *, source_crs: Any = None, layer: str | None = None) -
         crs=system,
         columns={field.name: field.type for field in schema if field.name != geometry},
         times=times,
-        unsafe=frozenset(field.name for field in schema if field.name != geometry and _is_binary(field.type)),
+        unsafe=frozenset(field.name for field in schema if field.name != geometry and wkb.may_hold_places(field)),
         reading={} if info["crs"] else {"source_crs": system.to_string()},
         driver=info["driver"],
         layer=chosen,
@@ -74,18 +75,6 @@ def open_gdal(path: Path, *, source_crs: Any = None, layer: str | None = None) -
         geometry=geometry,
         kind=str(info["geometry_type"]).replace("2.5D ", "").split(" ")[0],
     )
-
-
-def _is_time(kind: Any) -> bool:
-    import pyarrow as pa
-
-    return bool(pa.types.is_temporal(kind))
-
-
-def _is_binary(kind: Any) -> bool:
-    import pyarrow as pa
-
-    return bool(pa.types.is_binary(kind) or pa.types.is_large_binary(kind))
 
 
 def _kind(field: Any) -> dict[bytes, bytes] | None:
@@ -121,7 +110,7 @@ class GDALFile(Locations):
                 for part in reader:
                     table = pa.table(part)
                     column = table[self.geometry].combine_chunks()
-                    places = wkb.decode(getattr(column, "storage", column))
+                    places = wkb.decode(column)
                     share = min((first + len(table)) / max(self.rows, 1), 1.0)
                     yield Batch(self, first, share, places, table.select(list(columns)))
                     first += len(table)

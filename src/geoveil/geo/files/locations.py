@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -78,12 +79,16 @@ class Batch:
     @property
     def coords(self) -> Floats:
         """The points of all places."""
-        return vertices(self.places, self.name)[0] if self.shaped else np.asarray(self.places)
+        return self._points[0]
 
     @property
     def rows(self) -> Index:
         """The row of each point."""
-        return vertices(self.places, self.name)[1] if self.shaped else np.arange(len(self))
+        return self._points[1]
+
+    @cached_property
+    def _points(self) -> tuple[Floats, Index]:
+        return vertices(self.places, self.name) if self.shaped else (self.places, np.arange(len(self)))
 
     def moved(self, coords: Floats, **columns: Any) -> Batch:
         """The same rows with other points and further columns."""

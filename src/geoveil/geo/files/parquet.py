@@ -46,7 +46,7 @@ def open_parquet(
         twice = sorted({name for name in schema.names if schema.names.count(name) > 1})
         raise InvalidFile(str(path), twice, "columns of different names", "Rename them.")
     columns = {field.name: _bare(field.type) for field in schema}
-    unsafe = {field.name for field in schema if _may_hold_places(field)}
+    unsafe = {field.name for field in schema if wkb.may_hold_places(field)}
     common: dict[str, Any] = {
         "path": path,
         "rows": groups.num_rows,
@@ -117,17 +117,6 @@ def _bare(kind: Any) -> Any:
     return kind
 
 
-def _may_hold_places(field: Any) -> bool:
-    """Whether a column is binary, as geometries are, or says that it holds some."""
-    import pyarrow as pa
-
-    named = (
-        getattr(field.type, "extension_name", "") or (field.metadata or {}).get(b"ARROW:extension:name", b"").decode()
-    )
-    binary = (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_binary_view, pa.types.is_fixed_size_binary)
-    return named.startswith(("geoarrow", "ogc")) or any(test(field.type) for test in binary)
-
-
 @dataclass(frozen=True, eq=False, kw_only=True)
 class _Parquet(Locations):
     rows: int
@@ -168,9 +157,7 @@ class GeoParquet(_Parquet):
         for first, table in self._read([*columns, self.geometry]):
             column = table[self.geometry].combine_chunks()
             try:
-                places = (
-                    _from_points(column) if self.described["encoding"] == "point" else wkb.decode(_storage(column))
-                )
+                places = _from_points(column) if self.described["encoding"] == "point" else wkb.decode(column)
             except shapely.errors.GEOSException as problem:
                 raise self.failed(problem, f"The geometries of column {self.geometry} are not WKB.") from None
             share = (first + len(table)) / max(self.rows, 1)
@@ -231,14 +218,10 @@ def _numbers(column: Any, name: Naming) -> Any:
     return np.asarray(column.cast(pa.float64()).to_numpy(zero_copy_only=False), dtype=float)
 
 
-def _storage(column: Any) -> Any:
-    return getattr(column, "storage", column)
-
-
 def _from_points(column: Any) -> Any:
     import pyarrow.compute as pc
 
-    column = _storage(column)
+    column = wkb.storage(column)
     fields = [pc.struct_field(column, name).to_numpy(zero_copy_only=False) for name in ("x", "y")]
     places = np.column_stack(fields).astype(float)
     places[np.asarray(column.is_null())] = np.nan

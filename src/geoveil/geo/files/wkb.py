@@ -8,7 +8,7 @@ import numpy as np
 
 from geoveil.geo.areas import Floats
 
-__all__ = ["decode", "encode"]
+__all__ = ["decode", "encode", "may_hold_places", "storage"]
 
 #: A point in the plane, numbers with the last byte in front.
 _POINT = np.dtype([("order", "u1"), ("kind", "<u4"), ("place", "<f8", 2)])
@@ -16,6 +16,7 @@ _POINT = np.dtype([("order", "u1"), ("kind", "<u4"), ("place", "<f8", 2)])
 
 def decode(column: Any) -> Any:
     """The places of a pyarrow array: (m, 2) coordinates if all are points of the plane, else shapely geometries."""
+    column = storage(column)
     points = _points(column)
     if points is not None:
         return points
@@ -36,6 +37,22 @@ def encode(places: Any) -> Any:
     rows["order"], rows["kind"], rows["place"] = 1, 1, places
     ends = np.arange(0, _POINT.itemsize * (len(places) + 1), _POINT.itemsize, dtype=np.int32)
     return pa.Array.from_buffers(pa.binary(), len(places), [None, pa.py_buffer(ends), pa.py_buffer(rows)])
+
+
+def storage(column: Any) -> Any:
+    """What a pyarrow array of a type of one's own is made of."""
+    return getattr(column, "storage", column)
+
+
+def may_hold_places(field: Any) -> bool:
+    """Whether a column is binary, as geometries are, or says that it holds some."""
+    import pyarrow as pa
+
+    named = (
+        getattr(field.type, "extension_name", "") or (field.metadata or {}).get(b"ARROW:extension:name", b"").decode()
+    )
+    binary = (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_binary_view, pa.types.is_fixed_size_binary)
+    return named.startswith(("geoarrow", "ogc")) or any(test(field.type) for test in binary)
 
 
 def _points(column: Any) -> Floats | None:
