@@ -387,6 +387,7 @@ def test_the_public_names_are_these() -> None:
         "radius_of_gyration",
         "read",
         "remap",
+        "save",
         "smooth",
         "total",
     ]

@@ -15,8 +15,9 @@ from geoveil._version import __version__
 from geoveil.budget import Entry
 from geoveil.errors import NoErrorBound
 from geoveil.geo import Plane
-from geoveil.privacy import Guarantee, exact
+from geoveil.privacy import Guarantee
 from geoveil.queries import Answer
+from geoveil.words import counted, metres
 
 __all__ = ["Release"]
 
@@ -233,6 +234,7 @@ class Release:
             "id": self.id,
         }
         account["processed"] = list(self.processed)
+        account["expected_error"] = None if self.expected is None else self.expected_error()
         radius = self.error(0.05, each=self.query == "points") if self.bounded else None
         if self.by is None:
             account["mechanism"] = _described(self.answers[0])
@@ -255,7 +257,7 @@ class Release:
 
     def _words(self) -> str:
         """What it means, for people."""
-        away = _metres(self.guarantee.hidden(chance=0.75))
+        away = metres(self.guarantee.hidden(chance=0.75))
         kind = {"inf": "no point", "2": "the points together, by root sum of squares,", "1": "the points together,"}
         whose = "one person's points" if self.by is None else "each person's points"
         moved = f"differ by less than {away}: {kind[self.guarantee.metric.name]} moved farther"
@@ -278,9 +280,9 @@ class Release:
         return " ".join(sentences)
 
     def __repr__(self) -> str:
-        persons = "one person's" if self.by is None else f"those of {_counted(len(self.by), 'person')}"
+        persons = "one person's" if self.by is None else f"those of {counted(len(self.by), 'person')}"
         lines = [
-            f"Release of {self.query}: {_counted(self.n, 'point')}, taken as {persons}",
+            f"Release of {self.query}: {counted(self.n, 'point')}, taken as {persons}",
             f"  guarantee  {self._promise_line()}" + ("" if self.by is None else ", for each person"),
             f"  mechanism  {', '.join(self._mechanism_lines())}",
             *([f"  processed  {self._steps()}"] if self.processed else []),
@@ -292,9 +294,9 @@ class Release:
         if self.clamped:
             lines.append("  outside    points outside of the area were moved to its edge; errors are from there")
         if self.skipped:
-            lines.append(f"  skipped    {_counted(len(self.skipped), 'person')} without enough budget")
+            lines.append(f"  skipped    {counted(len(self.skipped), 'person')} without enough budget")
         if self.missing:
-            lines.append(f"  missing    {_counted(self.missing, 'row')} without a place, left out")
+            lines.append(f"  missing    {counted(self.missing, 'row')} without a place, left out")
         return "\n".join(lines)
 
     def _exact_line(self) -> str:
@@ -313,24 +315,22 @@ class Release:
         lines = []
         for step in _described(self.answers[0]):
             times = f"{step['times']} × " if step["times"] > 1 else ""
-            lines.append(f"{times}{step['name']} of scale {_metres(step['scale'], digits=4)}")
+            lines.append(f"{times}{step['name']} of scale {metres(step['scale'], digits=4)}")
         return lines if self.by is None else [line + " (first person)" for line in lines]
 
     def _error_line(self) -> str:
         if not self.bounded:
-            return (
-                "no bound" if self.expected is None else f"no bound; {_metres(self.expected_error())} to be expected"
-            )
+            return "no bound" if self.expected is None else f"no bound; {metres(self.expected_error())} to be expected"
         if self.by is not None and not self.answers[0].same_error:
             # Each person has a bound of their own, that may take a while.
-            return f"at most {_metres(self.answers[0].error(0.05) / self._shrink)} with probability 95% (first person)"
+            return f"at most {metres(self.answers[0].error(0.05) / self._shrink)} with probability 95% (first person)"
         bound = self.error(0.05)
         if self.by is not None:
-            ends = list(dict.fromkeys((_metres(bound.min()), _metres(bound.max()))))
+            ends = list(dict.fromkeys((metres(bound.min()), metres(bound.max()))))
             return f"at most {' to '.join(ends)} for each person with probability 95%"
-        line = f"at most {_metres(bound)} with probability 95%"
+        line = f"at most {metres(bound)} with probability 95%"
         if self.query == "points" and self.n > 1:
-            line += f"; any one point {_metres(self.error(0.05, each=True))}"
+            line += f"; any one point {metres(self.error(0.05, each=True))}"
         return line
 
 
@@ -338,14 +338,3 @@ def _described(answer: Answer) -> list[dict[str, Any]]:
     """The mechanisms as certificates list them: equal neighbours once, with their number."""
     grouped = itertools.groupby(answer.mechanisms)
     return [{**mechanism.describe(), "times": len(list(run))} for mechanism, run in grouped]
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count:_} {noun}".replace("_", " ") + ("" if count == 1 else "s")
-
-
-def _metres(length: float, digits: int = 3) -> str:
-    """A length for people to read, rounded up."""
-    kilometres = length >= 1000
-    rounded = float(exact.rounded_up(length / 1000 if kilometres else length, digits))
-    return f"{rounded:,.6g} {'km' if kilometres else 'm'}".replace(",", " ")

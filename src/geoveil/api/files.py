@@ -11,32 +11,22 @@ from uuid import uuid4
 import numpy as np
 from numpy.typing import NDArray
 
-from geoveil.api.ask import answers_of, by_size, in_the_plane
 from geoveil.api.how import FileHow, Reading, file_question, known, reader
 from geoveil.api.streaming import Crowd, FileRelease, Work
 from geoveil.budget import Charge, Ledger
 from geoveil.errors import InvalidFile, InvalidParameter
 from geoveil.geo import Plane
-from geoveil.geo.areas import Area
 from geoveil.geo.columns import choose, is_time
 from geoveil.geo.files import Locations, ending, open_locations
-from geoveil.geo.files.aside import aside, digest
-from geoveil.geo.files.texts import numbers
+from geoveil.geo.files.aside import aside, certificate_of, digest
 from geoveil.geo.planes import plane_of
-from geoveil.geo.shapes import dropped, vertices
+from geoveil.geo.shapes import dropped
 from geoveil.noise import source_of
-from geoveil.privacy import certified, promise
-from geoveil.queries import Points
-from geoveil.release import Release
+from geoveil.privacy import promise
 
-__all__ = ["FileRelease", "load", "points_file", "read"]
+__all__ = ["FileRelease", "frame_of", "points_file", "read", "sizes_of"]
 
 Floats = NDArray[np.float64]
-
-
-def certificate_of(path: Path) -> Path:
-    """Where the certificate of a released file is."""
-    return path.with_name(path.name + ".certificate.json")
 
 
 @file_question
@@ -220,7 +210,7 @@ def read(
     Returns
     -------
     geopandas.GeoDataFrame
-        All of the file, places and columns. Nothing is private yet.
+        All of the file, places and columns; the index is the position of a row in the file. Nothing is private yet.
 
     Examples
     --------
@@ -235,16 +225,17 @@ def read(
     known(reading, Reading)
     file = open_locations(path, **reading)
     plane = None if crs is None else plane_of(file.crs, crs)
-    return _frame(file, plane, outside, missing)
+    return frame_of(file, plane, outside, missing)
 
 
-def _frame(file: Locations, plane: Plane | None, outside: str, missing: str) -> Any:
+def frame_of(file: Locations, plane: Plane | None = None, outside: str = "refuse", missing: str = "refuse") -> Any:
+    """All of a file as a frame, in its own system or in a plane."""
     import geopandas
     import pyarrow as pa
     import shapely
 
     safe = [name for name in file.columns if name not in file.unsafe]
-    tables, geometries = [], []
+    tables, geometries, rows = [], [], []
     for batch in file.batches(safe):
         there = batch.present
         if dropped(there, missing, batch.name):
@@ -252,10 +243,13 @@ def _frame(file: Locations, plane: Plane | None, outside: str, missing: str) -> 
         if plane is not None and len(batch):
             batch = batch.moved(plane.enter(batch.coords, outside, batch.name_of_point))
         tables.append(batch.columns)
+        rows.append(batch.first + (np.arange(len(batch)) if batch.numbers is None else batch.numbers))
         geometries.append(batch.places if batch.shaped else shapely.points(batch.places))
     if not tables:
         raise InvalidFile(str(file.path), 0, "at least one row", "There is nothing to read.")
     columns = pa.concat_tables(tables).to_pandas()
+    if missing == "drop":
+        columns.index = np.concatenate(rows)
     for name in file.times:
         if columns[name].dtype.kind not in "mM":
             columns[name] = _datetimes(columns[name])
@@ -263,6 +257,17 @@ def _frame(file: Locations, plane: Plane | None, outside: str, missing: str) -> 
     name = next(name for name in ("geometry", "place", "released_place") if name not in columns)
     places = geopandas.GeoSeries(np.concatenate(geometries), crs=system, index=columns.index)
     return geopandas.GeoDataFrame(columns.assign(**{name: places}), geometry=name, crs=system)
+
+
+def sizes_of(path: Any, by: str | None, *, missing: str = "refuse", **reading: Any) -> list[int]:
+    """How many points each person of a file has: what noise depends on, and public."""
+    file = open_locations(path, **reading)
+    _columns(file, by, None, "")
+    crowd = Crowd(by)
+    for batch in file.batches([] if by is None else [by]):
+        there = batch.present
+        crowd.count(batch.chosen(there) if dropped(there, missing, batch.name) else batch)
+    return [int(size) for size in crowd.sizes]
 
 
 def _datetimes(texts: Any) -> Any:
@@ -275,72 +280,3 @@ def _datetimes(texts: Any) -> Any:
         except ValueError:
             continue
     return texts
-
-
-def load(path: Any) -> Release:
-    r"""A released file and its certificate, as a release that can be smoothed, clamped, remapped and counted.
-
-    Parameters
-    ----------
-    path : str or Path
-        What `points_file` wrote; its certificate must be beside it.
-
-    Returns
-    -------
-    Release
-        Its value is a GeoDataFrame.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> import geoveil as gv
-    >>> folder = pathlib.Path(tempfile.mkdtemp())
-    >>> _ = (folder / "trips.csv").write_text("user,lat,lon\nann,37.78,-122.41\nbob,37.76,-122.45\n")
-    >>> bay = gv.local(lat=37.77, lon=-122.42, radius=50_000)
-    >>> _ = gv.points_file(folder / "trips.csv", folder / "released.csv", by="user", rho=5e-5, crs=bay)
-    >>> gv.load(folder / "released.csv").guarantee
-    CGP(rho=5e-05)
-    """
-    import pandas as pd
-    import pyarrow as pa
-
-    path = Path(path)
-    beside = certificate_of(path)
-    try:
-        account = json.loads(beside.read_text())
-    except (OSError, ValueError) as problem:
-        raise InvalidFile(str(beside), str(problem), "the certificate of the file", "It must lie beside it.") from None
-    changed = "The file or its certificate was changed since the release: get both anew."
-    try:
-        guarantee = certified(account)
-        area, file, by, method = Area.certified(account["area"]), account["file"], account["by"], account["method"]
-        sha256, reading = file["sha256"], dict(file["reading"])
-        more = {"inexact": account["inexact"], "missing": account["missing"], "id": account["id"]}
-        clamped = account["outside"] == "clamp"
-    except (KeyError, TypeError, AttributeError, ValueError) as problem:
-        raise InvalidFile(str(beside), repr(problem), "the certificate of a released file", changed) from None
-    opened = open_locations(path, **reading)
-    if digest(path) != sha256 or (by is not None and by not in opened.columns):
-        raise InvalidFile(str(path), "another digest", "the file that its certificate is about", changed)
-    frame = _frame(opened, None, "refuse", "refuse")
-    for name in ("radius_95", guarantee.symbol):
-        if name in frame and reading.get("decimal"):
-            texts = pa.array(frame[name], pa.string())
-            frame[name] = numbers(texts, reading["decimal"], lambda row: f"{path.name}, row {row + 1}")
-    if guarantee.symbol in frame and (frame[guarantee.symbol] != float(guarantee.budget)).any():
-        raise InvalidFile(str(beside), str(guarantee), f"the {guarantee.symbol} that the file states", changed)
-    plane = Plane(opened.crs, area)
-    coords, rows = vertices(np.asarray(frame.geometry.array))
-    codes, persons = (np.zeros(len(rows), int), None) if by is None else pd.factorize(frame[by].to_numpy()[rows])
-    working = in_the_plane(guarantee, area)
-    return Release(
-        frame,
-        answers=answers_of(*by_size(np.bincount(codes), lambda n: Points(n, 2, working, method))),
-        n=len(rows),
-        coords=plane.into(coords),
-        plane=plane,
-        by=None if persons is None else pd.Index(persons, name=by),
-        asked=guarantee,
-        clamped=clamped,
-        **more,
-    )

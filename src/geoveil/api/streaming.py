@@ -65,7 +65,7 @@ class FileRelease(Release):
         return self.moved
 
     def certificate(self) -> dict[str, Any]:
-        file = {"name": self.value.name, "sha256": self.digest, "reading": self.reading}
+        file = {"name": self.value.name, "sha256": self.digest, "reading": self.reading, "kind": "points"}
         return {**super().certificate(), "by": self.by_column, "file": file}
 
 
@@ -91,6 +91,11 @@ class Crowd:
         self._held += len(labels)
         if self._held > _LABELS:
             self._merge()
+
+    def count(self, batch: Batch) -> None:
+        """The points of some rows."""
+        coded = self.labels(batch).dictionary_encode()
+        self.add(coded.dictionary, np.bincount(np.asarray(coded.indices)[batch.rows], minlength=len(coded.dictionary)))
 
     def _merge(self) -> None:
         import pyarrow as pa

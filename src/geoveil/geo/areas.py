@@ -81,11 +81,13 @@ class Area:
 
     def certificate(self) -> dict[str, Any]:
         """The area as it stands in a certificate."""
-        account: dict[str, Any] = {"name": self.name, "plane": self.crs.to_string()}
-        if self.disc is not None:
+        if self.disc is None:
+            account: dict[str, Any] = {"plane": self.crs.to_string()}
+        else:
+            # Its string would be looked up among all systems that have a code.
             lat, lon, radius = self.disc
-            account |= {"plane": _transverse(lat, lon), "disc": {"lat": lat, "lon": lon, "radius": radius}}
-        return {**account, "stretch": self.stretch, "shrink": self.shrink}
+            account = {"plane": _transverse(lat, lon), "disc": {"lat": lat, "lon": lon, "radius": radius}}
+        return {"name": self.name, **account, "stretch": self.stretch, "shrink": self.shrink}
 
     @classmethod
     def certified(cls, account: dict[str, Any]) -> Area:

@@ -60,6 +60,10 @@ class Guarantee(ABC):
     def hidden(self, *, chance: float) -> float:
         """How far apart, in metres, two places are between which an attacker is right at most this often."""
 
+    @abstractmethod
+    def attacker(self, *, distance: float) -> float:
+        """How often a guess between two inputs at this distance is right, at most."""
+
     def per(self, unit: str) -> Decimal:
         """The budget per this unit (for CGP: per its square), rounded up at 30 digits."""
         return exact.multiply_up(self.budget, _metres(unit, self.power))

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from geoveil.errors import InvalidFile
 
-__all__ = ["aside", "digest"]
+__all__ = ["aside", "certificate_of", "digest"]
 
 #: What other programs put beside a shapefile, in place of its ending, the first four being part of it.
 _SHAPEFILE = (
@@ -53,6 +53,11 @@ def aside(target: Path) -> Iterator[Path]:
             path.replace(parent / path.name)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def certificate_of(path: Path) -> Path:
+    """Where the certificate of a released file is."""
+    return path.with_name(path.name + ".certificate.json")
 
 
 def _settle(path: Path) -> None:

@@ -1,0 +1,306 @@
+"""Releases as files: a file and, beside it, the certificate that says what it is."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from geoveil.api.ask import answers_of, by_size, in_the_plane
+from geoveil.api.files import frame_of
+from geoveil.api.mapping import HeatMap
+from geoveil.errors import InvalidData, InvalidFile, InvalidParameter
+from geoveil.geo import Plane
+from geoveil.geo.areas import Area
+from geoveil.geo.files import Batch, Locations, ending, open_locations
+from geoveil.geo.files.aside import aside, certificate_of, digest
+from geoveil.geo.files.texts import numbers
+from geoveil.geo.shapes import vertices
+from geoveil.privacy import certified
+from geoveil.queries import Points
+from geoveil.release import Release
+
+__all__ = ["load", "save", "table"]
+
+#: What geopandas writes, by the endings of files.
+_DRIVERS = {".geojson": "GeoJSON", ".json": "GeoJSON", ".gpkg": "GPKG", ".shp": "ESRI Shapefile"}
+_WRITTEN = (*_DRIVERS, ".parquet", ".geoparquet", ".csv", ".tsv")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Loaded(Release):
+    """A release that was read from a file.
+
+    Parameters
+    ----------
+    file : Locations
+        The file, opened.
+    entry : dict, optional
+        The ledger's entry that its certificate refers to.
+    """
+
+    file: Locations = field(kw_only=True)
+    entry: dict[str, Any] | None = field(kw_only=True)
+
+    def certificate(self) -> dict[str, Any]:
+        return {**super().certificate(), "entry": self.entry}
+
+
+def load(path: Any) -> Release:
+    r"""A released file and its certificate, as a release that can be smoothed, clamped, remapped and counted.
+
+    Parameters
+    ----------
+    path : str or Path
+        What `points_file` or `save` wrote; its certificate must be beside it.
+
+    Returns
+    -------
+    Release
+        Its value is a GeoDataFrame.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import geoveil as gv
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> _ = (folder / "trips.csv").write_text("user,lat,lon\nann,37.78,-122.41\nbob,37.76,-122.45\n")
+    >>> bay = gv.local(lat=37.77, lon=-122.42, radius=50_000)
+    >>> _ = gv.points_file(folder / "trips.csv", folder / "released.csv", by="user", rho=5e-5, crs=bay)
+    >>> gv.load(folder / "released.csv").guarantee
+    CGP(rho=5e-05)
+    """
+    import pandas as pd
+    import pyarrow as pa
+
+    path = Path(path)
+    beside = certificate_of(path)
+    try:
+        account = json.loads(beside.read_text())
+    except (OSError, ValueError) as problem:
+        raise InvalidFile(str(beside), str(problem), "the certificate of the file", "It must lie beside it.") from None
+    changed = "The file or its certificate was changed since the release: get both anew."
+    try:
+        guarantee = certified(account)
+        area, file, by, method = Area.certified(account["area"]), account["file"], account["by"], account["method"]
+        sha256, reading = file["sha256"], dict(file["reading"])
+        kind = file.get("kind", "points")
+        more = {name: account[name] for name in ("inexact", "missing", "id", "entry")}
+        more |= {"processed": tuple(account["processed"]), "bounded": account["radius_95"] is not None}
+        more |= {"clamped": account["outside"] == "clamp"}
+        expected = account.get("expected_error")
+    except (KeyError, TypeError, AttributeError, ValueError) as problem:
+        raise InvalidFile(str(beside), repr(problem), "the certificate of a released file", changed) from None
+    if kind != "points":
+        raise InvalidFile(str(path), kind, "a file of released points", "Read it with geopandas or pandas: it is one.")
+    opened = open_locations(path, **reading)
+    if digest(path) != sha256 or (by is not None and by not in opened.columns):
+        raise InvalidFile(str(path), "another digest", "the file that its certificate is about", changed)
+    frame = frame_of(opened)
+    for name in ("radius_95", guarantee.symbol):
+        if name in frame and reading.get("decimal"):
+            texts = pa.array(frame[name], pa.string())
+            frame[name] = numbers(texts, reading["decimal"], lambda row: f"{path.name}, row {row + 1}")
+    if guarantee.symbol in frame and (frame[guarantee.symbol] != float(guarantee.budget)).any():
+        raise InvalidFile(str(beside), str(guarantee), f"the {guarantee.symbol} that the file states", changed)
+    plane = Plane(opened.crs, area)
+    coords, rows = vertices(np.asarray(frame.geometry.array))
+    codes, persons = (np.zeros(len(rows), int), None) if by is None else pd.factorize(frame[by].to_numpy()[rows])
+    working = in_the_plane(guarantee, area)
+    return Loaded(
+        frame,
+        answers=answers_of(*by_size(np.bincount(codes), lambda n: Points(n, 2, working, method))),
+        n=len(rows),
+        coords=plane.into(coords),
+        plane=plane,
+        by=None if persons is None else pd.Index(persons, name=by),
+        asked=guarantee,
+        expected=None if expected is None else expected * area.shrink,
+        file=opened,
+        **more,
+    )
+
+
+def save(release: Release, path: str | os.PathLike[str]) -> Path:
+    r"""Write a release and its certificate into files, whole or not at all.
+
+    Parameters
+    ----------
+    release : Release
+        About a frame or a file: of points, also smoothed or clamped, or an answer.
+    path : str or Path
+        Its ending tells the format: .csv, .tsv, .geojson, .gpkg, .shp or .parquet. What `load` has read goes into its
+        own format as well, whatever that is.
+
+    Returns
+    -------
+    Path
+        That of the file; `load` reads points again.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import geopandas
+    >>> import geoveil as gv
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> homes = geopandas.GeoSeries.from_xy([-122.41, -122.45, -122.43], [37.78, 37.76, 37.75], crs=4326)
+    >>> bay = gv.local(lat=37.77, lon=-122.42, radius=50_000)
+    >>> _ = gv.save(gv.hull(homes, rho=1e-4, crs=bay), folder / "hull.geojson")
+    >>> sorted(path.name for path in folder.iterdir())
+    ['hull.geojson', 'hull.geojson.certificate.json']
+    """
+    path = Path(path)
+    if release.promised is not None and not isinstance(release, HeatMap):
+        allowed = "of one input: this one was remapped by a map of other releases"
+        raise InvalidData("release", repr(release), allowed, "Save it with geopandas.")
+    kind = "cells" if isinstance(release, HeatMap) else release.answers[0].query.kind
+    column = None if release.by is None else str(release.by.name)
+    if kind == "points" and column is not None and column not in getattr(release.value, "columns", ()):
+        remedy = "Release a GeoDataFrame by one of its columns."
+        raise InvalidData("release", repr(release), "of points that say whose they are, in a column", remedy)
+    own = isinstance(release, Loaded) and ending(path) == ending(release.file.path)
+    if not own and ending(path) not in _WRITTEN:
+        raise InvalidParameter("path", str(path), f"a file that ends in one of {', '.join(_WRITTEN)}", "Choose one.")
+    with aside(path) as folder:
+        written = folder / path.name
+        if own:
+            assert isinstance(release, Loaded)
+            _rewrite(release, written)
+            reading = release.file.reading
+        else:
+            reading = _write(table(release), written)
+        account = {
+            **release.certificate(),
+            "by": column if kind == "points" else None,
+            "file": {"name": path.name, "sha256": digest(written), "reading": reading, "kind": kind},
+        }
+        certificate_of(written).write_text(json.dumps(account, indent=2) + "\n")
+    return path
+
+
+def table(release: Release) -> Any:
+    """What a release gives, as a frame with a row for each point or answer, its error and its budget."""
+    import geopandas
+    import pandas as pd
+
+    if release.plane is None:
+        remedy = "Ask about a GeoSeries or a GeoDataFrame; numpy writes arrays."
+        raise InvalidData("release", repr(release), "about places on the Earth", remedy)
+    kind, value = release.answers[0].query.kind, release.value
+    if isinstance(release, HeatMap):
+        frame = _cells(release)
+    elif kind == "points":
+        frame = value if isinstance(value, geopandas.GeoDataFrame) else geopandas.GeoDataFrame(geometry=value)
+        frame = frame.drop(columns=[name for name in frame if name in ("radius_95", release.guarantee.symbol)])
+    elif kind in ("positions", "position"):
+        frame = _found(release)
+    elif release.by is not None:
+        frame = value.reset_index()
+        if kind == "box":
+            import shapely
+
+            boxes = shapely.box(*frame[["minx", "miny", "maxx", "maxy"]].to_numpy().T)
+            frame = geopandas.GeoDataFrame(frame[[release.by.name]], geometry=boxes, crs=release.crs)
+    elif kind in ("place", "box", "body"):
+        frame = geopandas.GeoDataFrame(geometry=[_shape(value)], crs=release.crs)
+    else:
+        frame = pd.DataFrame({release.query: [value]})
+    stated: dict[str, Any] = {}
+    if release.bounded:
+        radius = release.error(0.05, each=kind == "points")
+        if release.by is None:
+            stated["radius_95"] = radius
+        elif release.by.name in frame:
+            stated["radius_95"] = radius.reindex(frame[release.by.name]).to_numpy()
+    stated[release.guarantee.symbol] = float(release.guarantee.budget)
+    return frame.assign(**{name: number for name, number in stated.items() if name not in frame})
+
+
+def _shape(value: Any) -> Any:
+    import shapely
+
+    return value if isinstance(value, shapely.Geometry) else shapely.box(*np.ravel(value))
+
+
+def _found(release: Release) -> Any:
+    """Neighbours or visits that were found, by their labels, and where they are if that was released."""
+    import geopandas
+    import pandas as pd
+
+    if release.by is not None:
+        frame = release.value.reset_index()
+    else:
+        labels = np.atleast_1d(np.array(release.value, dtype=object))
+        frame = pd.DataFrame({"rank": np.arange(1, len(labels) + 1), release.query: labels})
+    if release.coords is None or release.plane is None:
+        return frame
+    places = release.plane.out(release.coords)
+    return geopandas.GeoDataFrame(frame, geometry=geopandas.points_from_xy(*places.T), crs=release.crs)
+
+
+def _cells(heat: HeatMap) -> Any:
+    """The cells of a heat map, and how many points are in each."""
+    import geopandas
+    import shapely
+
+    y, x = heat.grid.edges
+    low, high = np.meshgrid(x[:-1], y[:-1]), np.meshgrid(x[1:], y[1:])
+    boxes = shapely.box(*(corner.ravel() for corner in (*low, *high)))
+    cells = geopandas.GeoDataFrame({"points": heat.value.ravel()}, geometry=boxes, crs=heat.crs)
+    assert heat.plane is not None
+    return cells.to_crs(heat.plane.own)
+
+
+def _rewrite(release: Loaded, path: Path) -> None:
+    """The file that a release was read from, with the places that it has now."""
+    import pyarrow as pa
+
+    file, coords, plane = release.file, release.coords, release.plane
+    assert coords is not None
+    assert plane is not None
+    columns = [name for name in file.columns if release.bounded or name != "radius_95"]
+    places = plane.out(coords)
+
+    def batches() -> Iterator[Batch]:
+        first = 0
+        for batch in file.batches(columns):
+            last = first + len(batch.rows)
+            yield batch.moved(places[first:last])
+            first = last
+
+    file.write(path, batches(), pa.schema([(name, file.columns[name]) for name in columns]))
+
+
+def _write(frame: Any, path: Path) -> dict[str, Any]:
+    """Write a frame; with what it can be read again."""
+    import shapely
+
+    kind, shaped = ending(path), hasattr(frame, "geometry")
+    if kind in (".csv", ".tsv"):
+        reading = {"delimiter": "\t" if kind == ".tsv" else ",", "decimal": "."}
+        if shaped:
+            places = frame.geometry.array
+            rest = frame.drop(columns=frame.geometry.name)
+            if (shapely.get_type_id(places) == shapely.GeometryType.POINT).all():
+                x, y = ("longitude", "latitude") if frame.crs.is_geographic else ("x", "y")
+                rest = rest.assign(**{x: shapely.get_x(places), y: shapely.get_y(places)})
+                reading["source_crs"] = frame.crs.to_string()
+            else:
+                rest = rest.assign(wkt=shapely.to_wkt(places, rounding_precision=-1))
+            frame = rest
+        frame.to_csv(path, index=False, sep=reading["delimiter"])
+        return reading
+    if not shaped:
+        if kind != ".parquet":
+            raise InvalidParameter("path", path.name, "a .csv, .tsv or .parquet file", "The answer has no places.")
+        frame.to_parquet(path, index=False)
+    elif kind in _DRIVERS:
+        frame.to_file(path, driver=_DRIVERS[kind], engine="pyogrio")
+    else:
+        frame.to_parquet(path, index=False)
+    return {}

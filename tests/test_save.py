@@ -1,0 +1,135 @@
+"""Releases written to files and read again: what a recipient gets is what was released."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import geopandas
+import numpy as np
+import pytest
+from jsonschema import Draft202012Validator
+
+import geoveil as gv
+from geoveil.api.released import table
+from geoveil.errors import InvalidData, InvalidFile, InvalidParameter
+from tests.formats import BAY, FORMATS, make, people
+
+STATION = geopandas.GeoSeries.from_xy([-122.42], [37.77], crs=4326)
+SCHEMA = json.loads((Path(gv.__file__).parent / "certificate.schema.json").read_text())
+
+
+def saved(release: Any, path: Path) -> dict[str, Any]:
+    """The certificate that lies beside a saved release, checked against the schema."""
+    assert gv.save(release, path) == path
+    account: dict[str, Any] = json.loads(path.with_name(path.name + ".certificate.json").read_text())
+    Draft202012Validator(SCHEMA).validate(account)
+    return account
+
+
+def smoothed(release: Any) -> Any:
+    """A release with its points along a walk through the day."""
+    return gv.smooth(release, times=np.arange(release.n) * 60.0, motion="walking")
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_a_smoothed_file_keeps_its_format(form: str, tmp_path: Path) -> None:
+    """What was loaded, smoothed and saved is a file like the released one, whose certificate says what was done."""
+    source, how = make(form, tmp_path)
+    target = tmp_path / f"out{''.join(source.suffixes)}"
+    gv.points_file(source, target, rho=1e-3, **how)
+    loaded = gv.load(target)
+    account = saved(smoothed(loaded), tmp_path / f"smooth{''.join(source.suffixes)}")
+    again = gv.load(tmp_path / f"smooth{''.join(source.suffixes)}")
+    assert again.processed == smoothed(loaded).processed
+    assert again.n == loaded.n
+    assert again.expected_error() == pytest.approx(account["expected_error"])
+    np.testing.assert_allclose(again.coords, smoothed(loaded).coords, atol=0.02)
+    assert "radius_95" not in again.value
+    with pytest.raises(gv.errors.NoErrorBound):
+        again.error(0.05)
+    with pytest.raises(InvalidData, match="as it was released"):
+        smoothed(again)
+
+
+@pytest.mark.parametrize("ending", [".csv", ".tsv", ".geojson", ".gpkg", ".shp", ".parquet"])
+def test_points_in_memory_can_be_saved_and_loaded(ending: str, tmp_path: Path) -> None:
+    """A released frame goes into any of the usual formats, with its persons, and comes back as it was."""
+    release = gv.points(people(), by="user", rho=1e-3, crs=BAY)
+    account = saved(release, tmp_path / f"out{ending}")
+    again = gv.load(tmp_path / f"out{ending}")
+    assert account["by"] == "user"
+    assert again.guarantee == release.guarantee
+    assert again.error(0.05).to_dict() == pytest.approx(release.error(0.05).to_dict())
+    np.testing.assert_allclose(again.coords, release.coords, atol=0.02)
+    assert "address" not in again.value
+
+
+@pytest.mark.parametrize("by", [None, "user"])
+@pytest.mark.parametrize("question", ["hull", "center", "bounds", "mean", "radius", "nearest", "first_within"])
+def test_answers_can_be_saved(question: str, by: str | None, tmp_path: Path) -> None:
+    """An answer is a file with a row for each person, and its error and budget beside it."""
+    options: dict[str, Any] = {"nearest": {"p": STATION, "k": 2}, "first_within": {"p": STATION, "radius": 500}}
+    release = getattr(gv, question)(people(), by=by, rho=1e-2, crs=BAY, **options.get(question, {}))
+    account = saved(release, tmp_path / "answer.csv")
+    assert account["query"] == question
+    frame = table(release)
+    assert len(frame) == (1 if by is None else 3) * (2 if question == "nearest" else 1)
+    assert (frame["rho"] == 1e-2).all()
+    assert (frame["radius_95"] > 0).all()
+    with pytest.raises(InvalidFile, match="a file of released points"):
+        gv.load(tmp_path / "answer.csv")
+    if "geometry" in frame:
+        saved(release, tmp_path / "answer.geojson")
+        shape = geopandas.read_file(tmp_path / "answer.geojson").geometry.iloc[0]
+        assert shape.is_valid
+
+
+def test_neighbours_with_their_places_are_saved_with_them(tmp_path: Path) -> None:
+    """Places that were released stand beside the rows that were found."""
+    release = gv.nearest(people(), STATION, k=3, locations=0.5, rho=1e-2, crs=BAY)
+    frame = table(release)
+    assert frame["rank"].tolist() == [1, 2, 3]
+    np.testing.assert_allclose(frame.geometry.x, release.plane.out(release.coords)[:, 0])
+
+
+def test_a_heat_map_is_saved_as_cells(tmp_path: Path) -> None:
+    """Each cell is a square in the system of the points, with how many points are to be expected in it."""
+    release = gv.points(people(), by="user", rho=1e-3, crs=BAY)
+    heat = gv.density(release, gv.Grid((-4000, -4000, 4000, 4000), cell=2000))
+    account = saved(heat, tmp_path / "heat.geojson")
+    cells = geopandas.read_file(tmp_path / "heat.geojson")
+    assert account["file"]["kind"] == "cells"
+    np.testing.assert_allclose(cells["points"].to_numpy().reshape(4, 4), heat.value)
+    west, south, east, north = cells.to_crs(BAY.crs).geometry.iloc[0].bounds
+    assert (west, south, east, north) == pytest.approx((-4000, -4000, -2000, -2000), abs=1)
+
+
+def test_what_cannot_be_saved_is_refused(tmp_path: Path) -> None:
+    """Metres of no place on Earth, persons without a column, unknown endings, and answers where nothing was placed."""
+    with pytest.raises(InvalidData, match="places on the Earth"):
+        gv.save(gv.mean([[0.0, 0.0]], rho=1e-3), tmp_path / "out.csv")
+    frame = people()
+    with pytest.raises(InvalidData, match="in a column"):
+        gv.save(gv.points(frame.geometry, by=frame["user"], rho=1e-3, crs=BAY), tmp_path / "out.csv")
+    with pytest.raises(InvalidParameter, match="ends in one of"):
+        gv.save(gv.hull(frame, rho=1e-3, crs=BAY), tmp_path / "out.gpx")
+    with pytest.raises(InvalidParameter, match="no places"):
+        gv.save(gv.radius(frame, rho=1e-3, crs=BAY), tmp_path / "out.geojson")
+    other = gv.points(frame, by="user", rho=1e-3, crs=BAY)
+    heat = gv.density(gv.points(frame, by="user", rho=1e-3, crs=BAY), gv.Grid((-4000, -4000, 4000, 4000), cell=2000))
+    with pytest.raises(InvalidData, match="of one input"):
+        gv.save(gv.remap(other, heat), tmp_path / "out.csv")
+    assert not [*tmp_path.iterdir()]
+
+
+def test_a_ledgers_entry_stays_with_what_is_made_of_a_file(tmp_path: Path) -> None:
+    """A smoothed file still says where it was charged, and the ledger agrees."""
+    source, how = make("trips.csv", tmp_path)
+    ledger = gv.Ledger(tmp_path / "budget.db")
+    ledger.create("ann", rho=1)
+    gv.points_file(source, tmp_path / "out.csv", rho=1e-3, ledger=ledger, subject="ann", **{**how, "by": None})
+    account = saved(smoothed(gv.load(tmp_path / "out.csv")), tmp_path / "smooth.csv")
+    assert account["entry"]["number"] == 2
+    assert ledger.verify([account]) == 3
