@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from decimal import Decimal
 from html import escape
 
 import numpy as np
@@ -26,7 +25,7 @@ def attacker_curve(guarantee: CGP | GP) -> str:
         return "<p>No chance can be stated for every distance under this guarantee.</p>"
     marked = guarantee.hidden(chance=_MARKED)
     most = guarantee.hidden(chance=_SURE)
-    step = round_below(most / 3)
+    step = round_below(most / 2)
     most = step * np.ceil(most / step)
 
     def across(distance: float) -> float:
@@ -61,11 +60,6 @@ def attacker_curve(guarantee: CGP | GP) -> str:
     )
 
 
-def _number(budget: Decimal) -> str:
-    """A budget to read."""
-    return exact.shown(budget)
-
-
 def gauges(balances: Sequence[Balance]) -> str:
     """What was spent before, what this release cost and what is left, a bar for each subject."""
     if not balances:
@@ -75,19 +69,24 @@ def gauges(balances: Sequence[Balance]) -> str:
     for balance in least:
         before = balance.spent - balance.cost
         symbol = {"rho": "ρ", "epsilon": "ε"}.get(balance.symbol, balance.symbol)
-        parts = [("before", before), ("cost", balance.cost), ("left", balance.left)]
+        amounts = {"before": before, "cost": balance.cost, "left": balance.left}
         filled = "".join(
-            f'<i class="{part}" style="width: {100 * amount / balance.total:.3f}%"></i>' for part, amount in parts
+            f'<i class="{part}" style="width: {100 * amount / balance.total:.3f}%"></i>'
+            for part, amount in amounts.items()
         )
         said = (
-            f"of {symbol} = {_number(balance.total)}: {_number(before)} spent before, "
-            f"{_number(balance.cost)} for this release, {_number(balance.left)} left"
+            f"{exact.shown(before)} spent before",
+            f"{exact.shown(balance.cost)} this release",
+            f"{exact.shown(balance.left)} left of {symbol} = {exact.shown(balance.total)}",
         )
+        shown = " · ".join(f"<span>{escape(part)}</span>" for part in said)
         bars.append(
             f'<li><span class="subject">{escape(balance.subject)}</span>'
-            f'<div class="gauge" role="img" aria-label="{escape(said)}">{filled}</div><span class="said">{said}</span></li>'
+            f'<div class="gauge" role="img" aria-label="{escape(", ".join(said))}">{filled}</div>'
+            f'<div class="said">{shown}</div></li>'
         )
     more = len(balances) - len(least)
-    rest = f"<p>{more} more subjects have as much left or more.</p>" if more else ""
-    key = '<p class="key"><i class="before"></i>spent before <i class="cost"></i>this release <i class="left"></i>left</p>'
-    return f'{key}<ul class="gauges">{"".join(bars)}</ul>{rest}'
+    rest = f'<p class="said">{more} more subjects have as much left or more.</p>' if more else ""
+    parts = {"before": "spent before", "cost": "this release", "left": "left"}
+    key = " ".join(f'<i class="{part}"></i>{text}' for part, text in parts.items())
+    return f'<p class="key">{key}</p><ul class="gauges">{"".join(bars)}</ul>{rest}'

@@ -11,10 +11,8 @@ from geoveil.errors import InvalidData, InvalidParameter
 from geoveil.report import look
 from geoveil.report.content import Report
 from geoveil.report.details import summary
-from geoveil.report.page import radius_text
 from geoveil.report.sheet import Shapes, Sheet, lay_out
-from geoveil.report.svg import shade_opacity
-from geoveil.report.texts import WARNING, length, round_below
+from geoveil.report.texts import WARNING, length, number, round_below
 
 __all__ = ["draw"]
 
@@ -31,9 +29,9 @@ def draw(path: Path, report: Report) -> None:
     sheet = lay_out(report.layers)
     if sheet is None:
         raise InvalidData("report", report.title, "one with a place on a map", "Use a path that ends in .html.")
-    wide, high = 9.0, 9.0 * min(max(sheet.view.height / sheet.view.width, 0.55), 1.1)
+    wide, high = 9.0, 9.0 * min(max(sheet.view.height / sheet.view.width, 0.55), 0.9)
     top = 1.05 if report.truth else 0.75
-    below = 0.25 + 0.24 * sum(max(len(shapes.shades), 1) for shapes in sheet.shapes)
+    below = 0.15 + 0.21 * sum(1 + len(shapes.shades) for shapes in sheet.shapes)
     figure = Figure(figsize=(wide, high + top + below))
     axes = figure.add_axes((0.02, below / (high + top + below), 0.96, high / (high + top + below)))
     _map(axes, sheet, 0.96 * wide / high)
@@ -72,9 +70,8 @@ def _map(axes: Any, sheet: Sheet, ratio: float) -> None:
     axes.add_patch(_patch(sheet.land, facecolor=look.LAND[0], edgecolor=look.LAND[0], linewidth=0.7))
     for shapes in sheet.shapes:
         hue, layer = look.colour(shapes.layer.role, shapes.colour), shapes.layer
-        for i, (_, cells) in enumerate(shapes.shades):
-            opacity = shade_opacity(i, len(shapes.shades))
-            axes.add_patch(_patch(cells, facecolor=hue, linewidth=0, alpha=opacity))
+        for i, _, _, cells in shapes.shades:
+            axes.add_patch(_patch(cells, facecolor=hue, linewidth=0, alpha=look.opacity(i)))
         if layer.kind == "area":
             axes.add_collection(PolyCollection(shapes.rings, facecolor=(hue, 0.13), edgecolor=hue, linewidth=1.5))
         else:
@@ -83,12 +80,18 @@ def _map(axes: Any, sheet: Sheet, ratio: float) -> None:
         for ring in shapes.edges:
             axes.plot(*ring.T, color=hue, linewidth=0.9, linestyle=(0, (5, 4)))
         _circles(axes, shapes, hue)
-        small, shape = (3.0, "o") if layer.kind == "points" else (7.0, "D" if layer.role == "public" else "o")
-        edge = "none" if layer.kind == "points" else "w"
+        small, shape = (7.0, "D" if layer.role == "public" else "o") if shapes.marked else (3.0, "o")
+        edge = "w" if shapes.marked else "none"
         axes.plot(*shapes.dots.T, shape, color=hue, markersize=small, markeredgecolor=edge, alpha=0.8)
-        for place, text in zip(shapes.dots, shapes.texts, strict=False):
+        for place, text in zip(shapes.dots, shapes.texts, strict=True) if shapes.marked else ():
             axes.annotate(
-                text, place, (7, -3), textcoords="offset points", color=_TEXT, size=8.5, annotation_clip=True,
+                text,
+                place,
+                (7, -3),
+                textcoords="offset points",
+                color=_TEXT,
+                size=8.5,
+                annotation_clip=True,
                 parse_math=False,
             )
     _scale_bar(axes, sheet)
@@ -127,17 +130,14 @@ def _handles(shapes: Shapes) -> list[Any]:
     from matplotlib.patches import Patch
 
     layer, hue = shapes.layer, look.colour(shapes.layer.role, shapes.colour)
-    label = layer.name + (f" · {radius_text(shapes)}" if shapes.radius else "")
+    label = layer.name + (f" · {shapes.meaning}" if shapes.radius else "")
     if layer.kind == "grid":
-        count = len(shapes.shades)
-        return [
-            Patch(
-                facecolor=(hue, shade_opacity(i, count)), label=f"to {most:.3g}" + (f" · {label}" if not i else "")
-            )
-            for i, (most, _) in enumerate(shapes.shades)
+        named = [Line2D([], [], linestyle="", label=label)]
+        return named + [
+            Patch(facecolor=(hue, look.opacity(i)), label=f"{number(low)} to {number(high)}")
+            for i, low, high, _ in shapes.shades
         ]
     if layer.kind == "area":
         return [Patch(facecolor=(hue, 0.13), edgecolor=hue, label=label)]
     shape = "" if layer.kind == "lines" else "D" if (layer.kind, layer.role) == ("marks", "public") else "o"
-    line = "-" if layer.kind == "lines" else ""
-    return [Line2D([], [], color=hue, marker=shape, linestyle=line, markersize=5, label=label)]
+    return [Line2D([], [], color=hue, marker=shape, linestyle="-" if shape == "" else "", markersize=5, label=label)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from geoveil.report.content import Role
 
-__all__ = ["DARK", "LAND", "LIGHT", "SEA", "colour", "variables"]
+__all__ = ["LAND", "LIGHT", "SEA", "SHADES", "colour", "name", "opacity", "variables"]
 
 #: Layers of one role take turns.
 LIGHT: dict[Role, tuple[str, ...]] = {
@@ -17,6 +17,8 @@ DARK: dict[Role, tuple[str, ...]] = {
     "public": ("#e5e7eb", "#94a3b8"),
     "truth": ("#f87171", "#f472b6"),
 }
+#: Shades of a grid.
+SHADES = 6
 LAND, SEA = ("#f6f4ee", "#262e34"), ("#dfe8ee", "#151c22")
 
 
@@ -28,6 +30,11 @@ def colour(role: Role, number: int) -> str:
 def name(role: Role, number: int) -> str:
     """The name under which a page knows it."""
     return f"--{role}-{number % len(LIGHT[role])}"
+
+
+def opacity(shade: int) -> float:
+    """How opaque a shade is, 1 being the lightest and `SHADES` the darkest."""
+    return 0.85 * shade / SHADES
 
 
 def variables() -> str:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 from html import escape
 from importlib import resources
 from string import Template
-from typing import Any
 
 from geoveil._version import __version__
 from geoveil.report import look
@@ -14,10 +14,13 @@ from geoveil.report.charts import attacker_curve, gauges
 from geoveil.report.content import Report
 from geoveil.report.details import details, summary
 from geoveil.report.sheet import Shapes, Sheet, lay_out
-from geoveil.report.svg import map_svg, shade_opacity
-from geoveil.report.texts import WARNING, counted
+from geoveil.report.svg import map_svg
+from geoveil.report.texts import WARNING, counted, number
 
 __all__ = ["page"]
+
+#: So many gauges are as high as the attacker's curve.
+_HALF = 3
 
 
 def page(report: Report) -> str:
@@ -39,6 +42,8 @@ def page(report: Report) -> str:
         lead=escape(summary(report.guarantee, report.certificate)),
         map=_map(report),
         words=_paragraphs(str(report.certificate.get("words", ""))),
+        # Two columns, unless one would be far longer than the other.
+        half="" if len(report.balances) <= _HALF else ' class="wide"',
         curve=attacker_curve(report.guarantee),
         gauges=gauges(report.balances),
         details=rows,
@@ -54,7 +59,9 @@ def _paragraphs(words: str) -> str:
     """The first sentences, which say what is hidden, and the rest."""
     cut = words.find(" How many points there are")
     parts = [words] if cut < 0 else [words[:cut], words[cut + 1 :]]
-    return "\n".join(f"<p>{escape(part)}</p>" for part in parts if part)
+    # A number stays on a line with its unit.
+    kept = (re.sub(r"(?<=\d) (?=k?m\b)", "\N{NO-BREAK SPACE}", part) for part in parts)
+    return "\n".join(f"<p>{escape(part)}</p>" for part in kept if part)
 
 
 def _map(report: Report) -> str:
@@ -63,7 +70,7 @@ def _map(report: Report) -> str:
     listed = "".join(f"<li>{escape(remark)}</li>" for remark in remarks)
     below = f'<ul class="remarks">{listed}</ul>' if listed else ""
     if sheet is None:
-        return f'<section aria-label="Remarks">{below}</section>'
+        return f'<section class="wide" aria-label="Remarks">{below}</section>'
     label = "Map of " + ", ".join(layer.name for layer in report.layers)
     keys = "Map: arrow keys move it, plus and minus zoom, zero shows all again."
     return (
@@ -83,39 +90,33 @@ def _legend(sheet: Sheet) -> str:
     return "\n".join(_entry(i, shapes) for i, shapes in enumerate(sheet.shapes))
 
 
-def _entry(number: int, shapes: Shapes) -> str:
+def _entry(at: int, shapes: Shapes) -> str:
     layer = shapes.layer
     hue = f"var({look.name(layer.role, shapes.colour)})"
-    box = f'<input type="checkbox" checked autocomplete="off" data-layer="{number}">'
+    box = f'<input type="checkbox" checked autocomplete="off" data-layer="{at}">'
     picture = f'<svg viewBox="0 0 26 18" aria-hidden="true" style="color: {hue}">{_glyph(shapes)}</svg>'
-    said = f" <small>{escape(radius_text(shapes))}</small>" if shapes.radius else ""
+    said = f" <small>{escape(shapes.meaning)}</small>" if shapes.radius else ""
     parts = [f"<label>{box}{picture}<span>{escape(layer.name)}{said}</span></label>"]
     if len(shapes.more):
-        more = f'<input type="checkbox" autocomplete="off" data-layer="{number}" data-circles>'
+        more = f'<input type="checkbox" autocomplete="off" data-layer="{at}" data-circles>'
         parts.append(f"<label>{more}<span>all {counted(len(shapes.more))} circles</span></label>")
     if shapes.shades:
-        count = len(shapes.shades)
         steps = "".join(
-            f'<span><i style="--hue: {hue}; opacity: {shade_opacity(i, count):.2f}"></i>to {most:.3g}</span>'
-            for i, (most, _) in enumerate(shapes.shades)
+            f'<span><i style="--hue: {hue}; opacity: {look.opacity(i):.2f}"></i>{number(low)} to {number(high)}</span>'
+            for i, low, high, _ in shapes.shades
         )
         parts.append(f'<span class="shades">{steps}</span>')
     return f"<li>{''.join(parts)}</li>"
 
 
-def radius_text(shapes: Shapes) -> str:
-    """What the circles or the dashed lines mean."""
-    if shapes.layer.kind in ("area", "lines"):
-        return f"edge within {shapes.radius}, 95%" + (" (dashed)" if shapes.edges else "")
-    return f"95% radius {shapes.radius}"
-
-
-def _glyph(shapes: Shapes) -> Any:
+def _glyph(shapes: Shapes) -> str:
     layer = shapes.layer
     if layer.kind == "grid":
         return '<rect class="mark" x="4" y="3" width="18" height="12" fill-opacity=".6"/>'
     if layer.kind == "area":
-        return '<rect x="3" y="3" width="20" height="12" rx="2" stroke-width="2" fill="currentColor" fill-opacity=".15"/>'
+        return (
+            '<rect x="3" y="3" width="20" height="12" rx="2" stroke-width="2" fill="currentColor" fill-opacity=".15"/>'
+        )
     if layer.kind == "lines":
         return '<path d="M3 13 10 5l6 7 7-8" stroke-width="2" stroke-linejoin="round" stroke-linecap="round"/>'
     ring = '<circle cx="13" cy="9" r="8" stroke-width="1.3"/>' if shapes.radius else ""

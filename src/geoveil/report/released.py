@@ -11,9 +11,9 @@ from geoveil.api.processing import persons, released
 from geoveil.errors import InvalidData, InvalidParameter
 from geoveil.geo import Plane
 from geoveil.geo.areas import GEOGRAPHIC, horizontal
+from geoveil.release import Release
 from geoveil.report.content import Floats, Layer
 from geoveil.report.texts import length
-from geoveil.release import Release
 
 __all__ = ["layers_of"]
 
@@ -49,7 +49,7 @@ def layers_of(release: Release, *, name: str | None = None) -> tuple[Layer, ...]
     >>> bay = gv.local(lat=37.77, lon=-122.42, radius=50_000)
     >>> [layer] = layers_of(gv.points(people, by=["ann", "bob"], rho=1e-4, crs=bay))
     >>> layer.name, layer.kind, layer.role, layer.places.shape, round(layer.radius[0])
-    ('released points', 'points', 'released', (2, 2), 174)
+    ('released points', 'points', 'released', (2, 2), 173)
     """
     released(release)
     plane = release.plane

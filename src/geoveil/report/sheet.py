@@ -11,17 +11,18 @@ from numpy.typing import NDArray
 
 from geoveil.report.content import Floats, Layer
 from geoveil.report.land import land_around
-from geoveil.report.texts import counted, lengths
+from geoveil.report.look import SHADES
+from geoveil.report.texts import counted, lengths, place
 from geoveil.report.view import Box, Projection, view_of
 
-__all__ = ["FEW", "SHADES", "Shapes", "Sheet", "lay_out"]
+__all__ = ["FEW", "SOME", "Shapes", "Sheet", "lay_out"]
 
 #: Places of a layer that are drawn; more cannot be told apart.
 MOST = 20_000
 #: A circle for each of so many places at once, and on demand; beyond that one stands for all.
 FEW, SOME = 20, 2_000
-#: Shades of a grid.
-SHADES = 6
+#: So many marks have labels; more are drawn as points.
+LABELS = 200
 #: How much wider than the first view the land is in full detail.
 _AROUND = 2.0
 
@@ -46,8 +47,8 @@ class Shapes:
         Between these rings the edges of areas and lines are with probability 95%.
     circles, more : array
         (m, 3): centre and radius of 95% circles; those always shown, and those shown on demand.
-    shades : tuple of (float, geometry)
-        Of a grid: the largest number of a shade, and its cells.
+    shades : tuple of (int, float, float, geometry)
+        Of a grid: which of the shades it is, its least and its largest number, and its cells.
     radius : str
         The 95% radius for the legend.
     """
@@ -60,8 +61,20 @@ class Shapes:
     edges: tuple[Floats, ...] = ()
     circles: Floats = field(default_factory=lambda: np.empty((0, 3)))
     more: Floats = field(default_factory=lambda: np.empty((0, 3)))
-    shades: tuple[tuple[float, Any], ...] = ()
+    shades: tuple[tuple[int, float, float, Any], ...] = ()
     radius: str = ""
+
+    @property
+    def marked(self) -> bool:
+        """Whether its dots are marks with labels."""
+        return self.layer.kind == "marks" and len(self.dots) <= LABELS
+
+    @property
+    def meaning(self) -> str:
+        """What its circles or dashed lines mean."""
+        if self.layer.kind in ("area", "lines"):
+            return f"edge within {self.radius}, 95%" + (" (dashed)" if self.edges else "")
+        return f"95% radius {self.radius}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,7 +107,7 @@ def lay_out(layers: Sequence[Layer]) -> Sheet | None:
     if not any(np.isfinite(layer.places).all(axis=1).any() for layer in layers):
         return None
     projection, view = view_of(layers)
-    remarks: list[str] = []
+    remarks = [f"The middle of the map is at {place(projection.lon, projection.lat)}."]
     seen: dict[str, int] = {}
     shapes = []
     for layer in layers:
@@ -109,7 +122,7 @@ def lay_out(layers: Sequence[Layer]) -> Sheet | None:
 
 def _shapes(layer: Layer, colour: int, projection: Projection, view: Box, remarks: list[str]) -> Shapes:
     flat = projection.to_map(layer.places)
-    known = np.isfinite(flat).all(axis=1)
+    known: NDArray[np.bool_] = np.asarray(np.isfinite(flat).all(axis=1))
     lost = int((~known).sum())
     if lost:
         remarks.append(f"{layer.name}: {counted(lost)} of {counted(len(known))} places are beyond the map.")
@@ -135,7 +148,9 @@ def _shapes(layer: Layer, colour: int, projection: Projection, view: Box, remark
             # The one nearest to the middle of the view stands for all.
             circles = every[[np.hypot(*(flat[rows] - view.middle).T).argmin()]]
             more = every if len(rows) <= SOME else more
-    texts = tuple(layer.texts[i] for i in rows) if layer.texts else ()
+    if layer.kind == "marks" and len(rows) > LABELS:
+        remarks.append(f"{layer.name}: {counted(len(rows))} labels are too many to be drawn.")
+    texts = tuple(layer.texts[i] for i in rows) if layer.texts else ("",) * len(rows)
     return Shapes(layer, colour, dots=flat[rows], texts=texts, circles=circles, more=more, radius=said)
 
 
@@ -166,16 +181,17 @@ def _areas(flat: Floats, parts: NDArray[np.int64], radius: Any, known: Any, view
     return {"rings": rings, "edges": tuple(shapely.get_coordinates(ring) for ring in edges)}
 
 
-def _shades(layer: Layer, flat: Floats, parts: NDArray[np.int64]) -> Iterator[tuple[float, Any]]:
-    """The cells of each shade as one geometry: shades are even in the root of the number."""
+def _shades(layer: Layer, flat: Floats, parts: NDArray[np.int64]) -> Iterator[tuple[int, float, float, Any]]:
+    """The cells of each shade as one geometry: shades are even in the root of the number, the least is not drawn."""
     import shapely
 
     assert layer.values is not None
     order, (_, cell) = np.argsort(parts, kind="stable"), np.unique(np.sort(parts), return_inverse=True)
     cells = shapely.linearrings(flat[order], indices=cell)
     most = float(layer.values.max(initial=0.0))
-    shade = np.ceil(np.sqrt(layer.values / most) * SHADES) if most > 0 else np.zeros(len(layer.values))
+    shade = np.rint(np.sqrt(layer.values / most) * SHADES) if most > 0 else np.zeros(len(layer.values))
     for i in range(1, SHADES + 1):
         chosen = shade == i
         if chosen.any():
-            yield most * (i / SHADES) ** 2, shapely.coverage_union_all(shapely.polygons(cells[chosen]))
+            low, high = (most * (min(i + half, SHADES) / SHADES) ** 2 for half in (-0.5, 0.5))
+            yield i, low, high, shapely.coverage_union_all(shapely.polygons(cells[chosen]))

@@ -10,12 +10,15 @@ import numpy as np
 
 from geoveil.report import look
 from geoveil.report.content import Floats
-from geoveil.report.sheet import SHADES, Shapes, Sheet
+from geoveil.report.sheet import FEW, SOME, Shapes, Sheet
 
 __all__ = ["map_svg"]
 
 #: How many pixels wide the map is taken to be where no script tells.
 _WIDE = 900.0
+#: Marks, and where their labels begin.
+_DIAMOND = '<path d="M0-6.5 6.5 0 0 6.5-6.5 0z"/>', 'x="-10" text-anchor="end"'
+_DISC = '<circle r="5"/>', 'x="10"'
 
 
 def map_svg(sheet: Sheet, label: str) -> str:
@@ -37,13 +40,13 @@ def map_svg(sheet: Sheet, label: str) -> str:
 def _layer(shapes: Shapes, number: int, digits: int, pixel: float) -> str:
     layer = shapes.layer
     inside: list[str] = []
-    for i, (_, cells) in enumerate(shapes.shades):
+    for i, _, _, cells in shapes.shades:
         rings = (ring for part in _parts(cells) for ring in part)
-        shade = f'fill-opacity="{shade_opacity(i, len(shapes.shades)):.2f}"'
+        shade = f'fill-opacity="{look.opacity(i):.2f}"'
         inside.append(f'<path class="cell" {shade} d="{_outlines(rings, digits, closed=True)}"/>')
     if shapes.rings:
-        closed = layer.kind == "area"
-        inside.append(f'<path class="{layer.kind}" d="{_outlines(shapes.rings, digits, closed=closed)}"/>')
+        drawn, fine = _outlines(shapes.rings, digits, closed=layer.kind == "area"), _fine(len(shapes.rings), FEW)
+        inside.append(f'<path class="{layer.kind}{fine}" d="{drawn}"/>')
     if shapes.edges:
         inside.append(f'<path class="edge" d="{_outlines(shapes.edges, digits, closed=True)}"/>')
     if len(shapes.more):
@@ -52,21 +55,22 @@ def _layer(shapes: Shapes, number: int, digits: int, pixel: float) -> str:
         f'<circle class="circle" cx="{x:.{digits}f}" cy="{-y:.{digits}f}" r="{r:.{digits}f}"/>'
         for x, y, r in shapes.circles
     ]
-    if layer.kind == "marks":
-        for (x, y), text in zip(shapes.dots, shapes.texts or [""] * len(shapes.dots), strict=True):
+    if shapes.marked:
+        for (x, y), text in zip(shapes.dots, shapes.texts, strict=True):
             place = f'data-x="{x:.{digits}f}" data-y="{-y:.{digits}f}"'
             move = f'transform="translate({x:.{digits}f} {-y:.{digits}f}) scale({pixel:.4g})"'
-            shape = '<path d="M0-6.5 6.5 0 0 6.5-6.5 0z"/>' if layer.role == "public" else '<circle r="5"/>'
-            inside.append(f'<g class="mark" {place} {move}>{shape}<text x="10" y="4.5">{escape(text)}</text></g>')
+            # Public places have their labels at the left, so as not to lie on those of what is released near them.
+            shape, at = _DIAMOND if layer.role == "public" else _DISC
+            inside.append(f'<g class="mark" {place} {move}>{shape}<text {at} y="4.5">{escape(text)}</text></g>')
     elif len(shapes.dots):
-        inside.append(f'<path class="dots" d="{_dots(shapes.dots, digits)}"/>')
+        inside.append(f'<path class="dots{_fine(len(shapes.dots), SOME)}" d="{_dots(shapes.dots, digits)}"/>')
     hue = f"color: var({look.name(layer.role, shapes.colour)})"
     return f'<g class="layer" data-layer="{number}" style="{hue}">' + "\n".join(inside) + "</g>"
 
 
-def shade_opacity(number: int, count: int) -> float:
-    """How opaque a shade is, the first being the lightest."""
-    return 0.12 + 0.73 * (number + 1 + SHADES - count) / SHADES
+def _fine(count: int, many: int) -> str:
+    """Many things at once are drawn finer."""
+    return " fine" if count > many else ""
 
 
 def _parts(cells: Any) -> list[list[Floats]]:

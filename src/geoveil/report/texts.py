@@ -7,7 +7,7 @@ from typing import Any
 
 from geoveil.privacy import exact
 
-__all__ = ["WARNING", "counted", "length", "lengths", "round_below"]
+__all__ = ["WARNING", "counted", "length", "lengths", "number", "place", "round_below"]
 
 WARNING = "This file shows true locations. It must not be shared."
 
@@ -40,6 +40,28 @@ def counted(count: int) -> str:
     '1 234 567'
     """
     return f"{count:_}".replace("_", " ")
+
+
+def number(value: float) -> str:
+    """A number of something, to two digits.
+
+    Examples
+    --------
+    >>> number(812.3), number(5.64), number(0.012)
+    ('810', '5.6', '0.012')
+    """
+    return f"{float(f'{value:.2g}'):.12g}"
+
+
+def place(lon: float, lat: float) -> str:
+    """A place to read, in degrees.
+
+    Examples
+    --------
+    >>> place(-122.419, 37.77)
+    '37.770° N, 122.419° W'
+    """
+    return f"{abs(lat):.3f}° {'S' if lat < 0 else 'N'}, {abs(lon):.3f}° {'W' if lon < 0 else 'E'}"
 
 
 def round_below(limit: float) -> float:

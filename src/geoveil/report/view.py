@@ -32,9 +32,8 @@ class Projection:
     --------
     >>> import numpy as np
     >>> fiji = Projection(179.9, -17.0)
-    >>> fiji.to_map(np.array([[179.9, -17.0], [-179.9, -17.0]])).round()
-    array([[    0.,     0.],
-           [21290.,     5.]])
+    >>> fiji.to_map(np.array([[179.9, -17.0], [-179.9, -17.0]])).round().tolist()
+    [[0.0, 0.0], [21297.0, -11.0]]
     """
 
     def __init__(self, lon: float, lat: float) -> None:
