@@ -26,6 +26,23 @@ environment() {
     fi
 }
 
+# A browser for the tests of pages, where one can be had; without one these tests skip, and say so.
+browser() {
+    local name root=""
+    for name in chromium chromium-browser google-chrome; do
+        if command -v "$name" > /dev/null; then return 0; fi
+    done
+    command -v apt-get > /dev/null || return 0
+    if [ "$(id -u)" != 0 ]; then
+        sudo -n true 2> /dev/null || return 0
+        root="sudo -n"
+    fi
+    echo "Installing Chromium (once) ..."
+    $root apt-get update -qq > /dev/null 2>&1 || true
+    DEBIAN_FRONTEND=noninteractive $root apt-get install -y -qq chromium > /dev/null 2>&1 ||
+        echo "That failed: tests of pages will skip."
+}
+
 # The Pythons found, a line each, and the oldest of them.
 found=$(pythons)
 [ -n "$found" ] || { echo "No Python 3.11 or later was found: install one, with venv and pip."; exit 1; }

@@ -1,0 +1,92 @@
+"""What a guarantee means and what it cost, as pictures of a page that need no script."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+
+import numpy as np
+
+from geoveil.privacy import CGP, GP, exact
+from geoveil.report.content import Balance
+from geoveil.report.texts import length, round_below
+
+__all__ = ["attacker_curve", "gauges"]
+
+#: Subjects whose budgets are shown, those with the least left first.
+_SUBJECTS = 10
+#: How sure an attacker is at the right end of the curve, and at the mark on it.
+_SURE, _MARKED = 0.99, 0.75
+
+
+def attacker_curve(guarantee: CGP | GP) -> str:
+    """How often an attacker choosing between two places is right, by how far they are apart; labels are plain text."""
+    if isinstance(guarantee, GP) and not guarantee.pure:
+        return "<p>No chance can be stated for every distance under this guarantee.</p>"
+    marked = guarantee.hidden(chance=_MARKED)
+    most = guarantee.hidden(chance=_SURE)
+    step = round_below(most / 2)
+    most = step * np.ceil(most / step)
+
+    def across(distance: float) -> float:
+        return 1000 * distance / float(most)
+
+    def down(chance: float) -> float:
+        return 500 * (1 - (chance - 0.5) / 0.5)
+
+    distances = np.linspace(float(most) / 120, float(most), 120)
+    curve = [(across(d), down(guarantee.attacker(distance=float(d)))) for d in distances]
+    points = " ".join(f"{x:.1f},{y:.1f}" for x, y in [(0.0, 500.0), *curve])
+    x, y = across(marked), down(_MARKED)
+    ticks = np.arange(0, float(most) + step / 2, step)
+    rows = [0.5, 0.75, 1.0]
+    grid = "".join(f'<line x1="0" x2="1000" y1="{down(c):.1f}" y2="{down(c):.1f}"/>' for c in rows)
+    said = f"75% at {length(marked)}"
+    label = (
+        f"How often an attacker choosing between two places is right, at most: 50% at 0 m, {said}, "
+        f"{100 * guarantee.attacker(distance=float(most)):.1f}% at {length(float(most))}."
+    )
+    across_text = "".join(
+        f'<span class="x" style="left: {across(t) / 10:.2f}%">{length(t) if t else "0"}</span>' for t in ticks
+    )
+    up_text = "".join(f'<span class="y" style="top: {down(c) / 5:.2f}%">{100 * c:.0f}%</span>' for c in rows)
+    return (
+        f'<div class="chart" id="curve" data-most="{float(most):.6g}">'
+        f'<svg viewBox="0 0 1000 500" preserveAspectRatio="none" role="img" aria-label="{escape(label)}">'
+        f'<g class="grid">{grid}</g><polygon class="under" points="{points} 1000,500"/>'
+        f'<path class="marked" d="M{x:.1f} 500V{y:.1f}"/>'
+        f'<polyline class="curve" points="{points}"/><path class="dot" d="M{x:.1f} {y:.1f}h0"/></svg>'
+        f'{across_text}{up_text}<b style="left: {x / 10:.2f}%; top: {y / 5:.2f}%">{said}</b></div>'
+    )
+
+
+def gauges(balances: Sequence[Balance]) -> str:
+    """What was spent before, what this release cost and what is left, a bar for each subject."""
+    if not balances:
+        return "<p>Nothing was charged to a ledger.</p>"
+    least = sorted(balances, key=lambda balance: balance.left / balance.total)[:_SUBJECTS]
+    bars = []
+    for balance in least:
+        before = balance.spent - balance.cost
+        symbol = {"rho": "ρ", "epsilon": "ε"}.get(balance.symbol, balance.symbol)
+        amounts = {"before": before, "cost": balance.cost, "left": balance.left}
+        filled = "".join(
+            f'<i class="{part}" style="width: {100 * amount / balance.total:.3f}%"></i>'
+            for part, amount in amounts.items()
+        )
+        said = (
+            f"{exact.shown(before)} spent before",
+            f"{exact.shown(balance.cost)} this release",
+            f"{exact.shown(balance.left)} left of {symbol} = {exact.shown(balance.total)}",
+        )
+        shown = " · ".join(f"<span>{escape(part)}</span>" for part in said)
+        bars.append(
+            f'<li><span class="subject">{escape(balance.subject)}</span>'
+            f'<div class="gauge" role="img" aria-label="{escape(", ".join(said))}">{filled}</div>'
+            f'<div class="said">{shown}</div></li>'
+        )
+    more = len(balances) - len(least)
+    rest = f'<p class="said">{more} more subjects have as much left or more.</p>' if more else ""
+    parts = {"before": "spent before", "cost": "this release", "left": "left"}
+    key = " ".join(f'<i class="{part}"></i>{text}' for part, text in parts.items())
+    return f'<p class="key">{key}</p><ul class="gauges">{"".join(bars)}</ul>{rest}'

@@ -1,0 +1,143 @@
+"""The map as a figure, for print: PNG or PDF."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from geoveil.errors import InvalidData, InvalidParameter
+from geoveil.report import look
+from geoveil.report.content import Report
+from geoveil.report.details import summary
+from geoveil.report.sheet import Shapes, Sheet, lay_out
+from geoveil.report.texts import WARNING, length, number, round_below
+
+__all__ = ["draw"]
+
+_TEXT, _QUIET, _WARN = "#1b2227", "#566069", "#b91c1c"
+
+
+def draw(path: Path, report: Report) -> None:
+    """Draw the map of a report into a file, as its ending says."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        remedy = "Use pip install 'geoveil[plot]', or a path that ends in .html."
+        raise InvalidParameter("path", path.name, "a page, unless matplotlib is installed", remedy) from None
+    sheet = lay_out(report.layers)
+    if sheet is None:
+        raise InvalidData("report", report.title, "one with a place on a map", "Use a path that ends in .html.")
+    wide, high = 9.0, 9.0 * min(max(sheet.view.height / sheet.view.width, 0.55), 0.9)
+    top = 1.05 if report.truth else 0.75
+    below = 0.15 + 0.21 * sum(1 + len(shapes.shades) for shapes in sheet.shapes)
+    figure = Figure(figsize=(wide, high + top + below))
+    axes = figure.add_axes((0.02, below / (high + top + below), 0.96, high / (high + top + below)))
+    _map(axes, sheet, 0.96 * wide / high)
+    inch = 1 / (high + top + below)
+    if report.truth:
+        banner = {"facecolor": _WARN, "edgecolor": _WARN, "pad": 6}
+        figure.text(0.5, 1 - 0.2 * inch, WARNING, color="w", weight="bold", ha="center", va="center", bbox=banner)
+    figure.text(0.02, 1 - (top - 0.38) * inch, report.title, color=_TEXT, size=13, weight="bold", parse_math=False)
+    promise = summary(report.guarantee, report.certificate)
+    figure.text(0.02, 1 - (top - 0.14) * inch, promise, color=_QUIET, size=9, parse_math=False)
+    handles = [handle for shapes in sheet.shapes for handle in _handles(shapes)]
+    legend = figure.legend(
+        handles=handles, loc="lower left", bbox_to_anchor=(0.01, 0.0), frameon=False, fontsize=8.5, borderpad=0.2
+    )
+    for text in legend.get_texts():
+        text.set_parse_math(False)
+    source = "Land: Natural Earth, public domain"
+    figure.text(0.98, 0.1 * inch, source, color=_QUIET, size=7, ha="right")
+    # No date: the same report is the same file.
+    metadata: dict[str, Any] = {"Title": (f"{WARNING} " if report.truth else "") + report.title}
+    if path.suffix.lower() == ".pdf":
+        metadata["CreationDate"] = None
+    figure.savefig(path, dpi=150, metadata=metadata)
+
+
+def _map(axes: Any, sheet: Sheet, ratio: float) -> None:
+    from matplotlib.collections import PolyCollection
+
+    x, y = sheet.view.middle
+    high = max(sheet.view.height, sheet.view.width / ratio)
+    wide = high * ratio
+    axes.set(xlim=(x - wide / 2, x + wide / 2), ylim=(y - high / 2, y + high / 2), xticks=[], yticks=[])
+    axes.set_facecolor(look.SEA[0])
+    for spine in axes.spines.values():
+        spine.set_color("#c4ccd2")
+    axes.add_patch(_patch(sheet.land, facecolor=look.LAND[0], edgecolor=look.LAND[0], linewidth=0.7))
+    for shapes in sheet.shapes:
+        hue, layer = look.colour(shapes.layer.role, shapes.colour), shapes.layer
+        for i, _, _, cells in shapes.shades:
+            axes.add_patch(_patch(cells, facecolor=hue, linewidth=0, alpha=look.opacity(i)))
+        if layer.kind == "area":
+            axes.add_collection(PolyCollection(shapes.rings, facecolor=(hue, 0.13), edgecolor=hue, linewidth=1.5))
+        else:
+            for ring in shapes.rings:
+                axes.plot(*ring.T, color=hue, linewidth=1.2, alpha=0.85)
+        for ring in shapes.edges:
+            axes.plot(*ring.T, color=hue, linewidth=0.9, linestyle=(0, (5, 4)))
+        _circles(axes, shapes, hue)
+        small, shape = (7.0, "D" if layer.role == "public" else "o") if shapes.marked else (3.0, "o")
+        edge = "w" if shapes.marked else "none"
+        axes.plot(*shapes.dots.T, shape, color=hue, markersize=small, markeredgecolor=edge, alpha=0.8)
+        for place, text in zip(shapes.dots, shapes.texts, strict=True) if shapes.marked else ():
+            axes.annotate(
+                text,
+                place,
+                (7, -3),
+                textcoords="offset points",
+                color=_TEXT,
+                size=8.5,
+                annotation_clip=True,
+                parse_math=False,
+            )
+    _scale_bar(axes, sheet)
+
+
+def _patch(polygons: Any, **look_of: Any) -> Any:
+    """Polygons with holes, as one patch."""
+    import shapely
+    from matplotlib.patches import PathPatch
+    from matplotlib.path import Path as Outline
+
+    rings = [shapely.get_coordinates(ring) for ring in shapely.get_rings(shapely.get_parts(polygons))]
+    if not rings:
+        return PathPatch(Outline(np.empty((0, 2))), **look_of)
+    return PathPatch(Outline.make_compound_path(*(Outline(ring, closed=True) for ring in rings)), **look_of)
+
+
+def _circles(axes: Any, shapes: Shapes, hue: str) -> None:
+    from matplotlib.patches import Circle
+
+    for x, y, radius in shapes.circles:
+        axes.add_patch(Circle((x, y), radius, facecolor=(hue, 0.07), edgecolor=hue, linewidth=1.1))
+
+
+def _scale_bar(axes: Any, sheet: Sheet) -> None:
+    (west, east), (south, north) = axes.get_xlim(), axes.get_ylim()
+    long = round_below((east - west) / 5)
+    x, y, tick = west + 0.02 * (east - west), south + 0.03 * (north - south), 0.008 * (north - south)
+    axes.plot([x, x, x + long, x + long], [y + tick, y, y, y + tick], color=_TEXT, linewidth=1.5)
+    axes.text(x, y + 1.6 * tick, length(long), color=_TEXT, size=8.5, weight="bold")
+
+
+def _handles(shapes: Shapes) -> list[Any]:
+    """The entries of the legend."""
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+    layer, hue = shapes.layer, look.colour(shapes.layer.role, shapes.colour)
+    label = layer.name + (f" · {shapes.meaning}" if shapes.radius else "")
+    if layer.kind == "grid":
+        named = [Line2D([], [], linestyle="", label=label)]
+        return named + [
+            Patch(facecolor=(hue, look.opacity(i)), label=f"{number(low)} to {number(high)}")
+            for i, low, high, _ in shapes.shades
+        ]
+    if layer.kind == "area":
+        return [Patch(facecolor=(hue, 0.13), edgecolor=hue, label=label)]
+    shape = "" if layer.kind == "lines" else "D" if (layer.kind, layer.role) == ("marks", "public") else "o"
+    return [Line2D([], [], color=hue, marker=shape, linestyle="-" if shape == "" else "", markersize=5, label=label)]

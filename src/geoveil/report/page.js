@@ -1,0 +1,134 @@
+"use strict";
+// The map can be moved and zoomed: by dragging, pinching, wheel, double click, buttons and keys. A unit of it is a metre.
+(() => {
+  const frame = document.querySelector(".frame");
+  if (!frame) return;
+  const svg = frame.querySelector("svg");
+  const marks = [...svg.querySelectorAll(".mark")];
+  const bar = frame.querySelector(".scale");
+  const first = svg.viewBox.baseVal;
+  const home = { x: first.x + first.width / 2, y: first.y + first.height / 2, width: first.width, height: first.height };
+  const widest = 3e7, finest = 0.02;
+  // The middle of what is shown, and metres in a pixel.
+  let view = null, touched = false, waiting = false;
+
+  const fitted = () => ({
+    x: home.x, y: home.y,
+    metres: Math.max(home.width / frame.clientWidth, home.height / frame.clientHeight),
+  });
+
+  function roundBelow(limit) {
+    const power = 10 ** Math.floor(Math.log10(limit) + 1e-12);
+    return [5, 2, 1].map((step) => step * power).find((length) => length <= limit * (1 + 1e-12));
+  }
+
+  function draw() {
+    waiting = false;
+    const width = frame.clientWidth * view.metres, height = frame.clientHeight * view.metres;
+    svg.setAttribute("viewBox", `${view.x - width / 2} ${view.y - height / 2} ${width} ${height}`);
+    for (const mark of marks) {
+      mark.setAttribute("transform", `translate(${mark.dataset.x} ${mark.dataset.y}) scale(${view.metres})`);
+    }
+    const length = roundBelow(Math.min(140, frame.clientWidth / 3) * view.metres);
+    bar.querySelector("i").style.width = `${length / view.metres}px`;
+    const digits = { maximumSignificantDigits: 1, useGrouping: false };
+    bar.querySelector("span").textContent =
+      length >= 1000 ? `${(length / 1000).toLocaleString("en", digits)} km` : `${length.toLocaleString("en", digits)} m`;
+    bar.dataset.metres = length;
+    bar.style.visibility = "visible";
+  }
+
+  function show(next) {
+    const metres = Math.min(Math.max(next.metres, finest), widest / frame.clientWidth);
+    const inside = (place) => Math.min(Math.max(place, -widest / 2), widest / 2);
+    view = { x: inside(next.x), y: inside(next.y), metres };
+    if (!waiting) {
+      waiting = true;
+      requestAnimationFrame(draw);
+    }
+  }
+
+  // What is under a pixel of the frame, counted from its middle, stays there.
+  function zoom(factor, px = 0, py = 0) {
+    touched = true;
+    const metres = Math.min(Math.max(view.metres * factor, finest), widest / frame.clientWidth);
+    show({ x: view.x + px * (view.metres - metres), y: view.y + py * (view.metres - metres), metres });
+  }
+
+  function move(px, py) {
+    touched = true;
+    show({ ...view, x: view.x + px * view.metres, y: view.y + py * view.metres });
+  }
+
+  function reset() {
+    touched = false;
+    show(fitted());
+  }
+
+  const fromMiddle = (event) => {
+    const box = frame.getBoundingClientRect();
+    return [event.clientX - box.left - box.width / 2, event.clientY - box.top - box.height / 2];
+  };
+
+  // Fingers, or the mouse, that hold the map.
+  const held = new Map();
+  const grip = () => {
+    const places = [...held.values()];
+    const x = places.reduce((sum, place) => sum + place[0], 0) / places.length;
+    const y = places.reduce((sum, place) => sum + place[1], 0) / places.length;
+    const apart = places.length < 2 ? 0 : Math.hypot(places[0][0] - places[1][0], places[0][1] - places[1][1]);
+    return { x, y, apart };
+  };
+  frame.addEventListener("pointerdown", (event) => {
+    if (event.button || event.target.closest("button")) return;
+    held.set(event.pointerId, fromMiddle(event));
+    frame.setPointerCapture(event.pointerId);
+  });
+  frame.addEventListener("pointermove", (event) => {
+    if (!held.has(event.pointerId)) return;
+    const before = grip();
+    held.set(event.pointerId, fromMiddle(event));
+    const after = grip();
+    move(before.x - after.x, before.y - after.y);
+    if (before.apart && after.apart) zoom(before.apart / after.apart, after.x, after.y);
+  });
+  for (const end of ["pointerup", "pointercancel"]) {
+    frame.addEventListener(end, (event) => held.delete(event.pointerId));
+  }
+  frame.addEventListener("wheel", (event) => {
+    event.preventDefault();
+    const pixels = event.deltaY * [1, 16, 300][event.deltaMode];
+    zoom(Math.exp(Math.min(Math.max(pixels, -300), 300) * 0.002), ...fromMiddle(event));
+  }, { passive: false });
+  frame.addEventListener("dblclick", (event) => {
+    if (!event.target.closest("button")) zoom(event.shiftKey ? 2 : 0.5, ...fromMiddle(event));
+  });
+
+  const step = 60;
+  const keys = {
+    "+": () => zoom(1 / 1.5), "=": () => zoom(1 / 1.5), "-": () => zoom(1.5), "_": () => zoom(1.5), "0": reset,
+    ArrowLeft: () => move(-step, 0), ArrowRight: () => move(step, 0),
+    ArrowUp: () => move(0, -step), ArrowDown: () => move(0, step),
+  };
+  frame.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || !keys[event.key]) return;
+    event.preventDefault();
+    keys[event.key]();
+  });
+  const buttons = { in: () => zoom(1 / 1.5), out: () => zoom(1.5), reset };
+  for (const button of frame.querySelectorAll("button")) {
+    button.addEventListener("click", buttons[button.dataset.does]);
+  }
+
+  for (const box of document.querySelectorAll(".legend input")) {
+    const layer = svg.querySelector(`[data-layer="${box.dataset.layer}"]`);
+    box.addEventListener("change", () => {
+      if (box.dataset.circles === undefined) layer.classList.toggle("off", !box.checked);
+      else layer.querySelector(".more").classList.toggle("on", box.checked);
+    });
+  }
+
+  new ResizeObserver(() => show(touched && view ? view : fitted())).observe(frame);
+  view = fitted();
+  draw();
+})();

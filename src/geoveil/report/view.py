@@ -1,0 +1,129 @@
+"""The plane of a map and the part of it that is shown first, from what is released and what is public."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from geoveil.report.content import Floats, Layer
+
+__all__ = ["Box", "Projection", "view_of"]
+
+#: Layers of so many places are shown without the outermost hundredth: noise has tails.
+_MANY = 100
+_TAIL = 0.005
+#: Half the side of the smallest first view, in metres, and the share of it that is margin.
+_LEAST, _MARGIN = 150.0, 0.08
+
+
+class Projection:
+    """The azimuthal equidistant plane around a place: true to scale there, and to 1% up to 1500 km away.
+
+    Parameters
+    ----------
+    lon, lat : float
+        The place, in degrees; (0, 0) on the map.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> fiji = Projection(179.9, -17.0)
+    >>> fiji.to_map(np.array([[179.9, -17.0], [-179.9, -17.0]])).round().tolist()
+    [[0.0, 0.0], [21297.0, -11.0]]
+    """
+
+    def __init__(self, lon: float, lat: float) -> None:
+        import pyproj
+
+        self.lon, self.lat = lon, lat
+        plane = f"+proj=aeqd +lat_0={lat!r} +lon_0={lon!r} +datum=WGS84 +units=m +type=crs"
+        self._transformer = pyproj.Transformer.from_crs("EPSG:4326", plane, always_xy=True)
+
+    def to_map(self, degrees: Floats) -> Floats:
+        """Longitudes and latitudes as metres east and north of the middle; what has no place becomes NaN."""
+        east, north = self._transformer.transform(degrees[:, 0], degrees[:, 1])
+        flat = np.column_stack([east, north])
+        flat[~np.isfinite(flat).all(axis=1)] = np.nan
+        return flat
+
+    def to_degrees(self, east: float, north: float) -> tuple[float, float]:
+        """Of a place of the map."""
+        lon, lat = self._transformer.transform(east, north, direction="INVERSE")
+        return float(lon), float(lat)
+
+
+@dataclass(frozen=True)
+class Box:
+    """A box of the map, in metres east and north of its middle."""
+
+    west: float
+    south: float
+    east: float
+    north: float
+
+    @property
+    def middle(self) -> tuple[float, float]:
+        """Its centre."""
+        return (self.west + self.east) / 2, (self.south + self.north) / 2
+
+    @property
+    def width(self) -> float:
+        """From west to east."""
+        return self.east - self.west
+
+    @property
+    def height(self) -> float:
+        """From south to north."""
+        return self.north - self.south
+
+
+def middle_of(places: Floats) -> tuple[float, float]:
+    """A place amid others, wherever the antimeridian and the poles are: the median of directions from the core."""
+    lon, lat = np.radians(places).T
+    directions = np.column_stack([np.cos(lat) * np.cos(lon), np.cos(lat) * np.sin(lon), np.sin(lat)])
+    x, y, z = np.median(directions, axis=0)
+    if math.hypot(x, y, z) < 1e-6:  # spread all over the Earth
+        x, y, z = directions[0]
+    return math.degrees(math.atan2(y, x)), math.degrees(math.atan2(z, math.hypot(x, y)))
+
+
+def view_of(layers: Sequence[Layer]) -> tuple[Projection, Box]:
+    """The plane of a map and the box that shows most of what is released and public; the truth has no say in it.
+
+    Where there is nothing but truth, that is shown.
+    """
+    told = [layer for layer in layers if layer.role != "truth"] or list(layers)
+    known = [layer.places[np.isfinite(layer.places).all(axis=1)] for layer in told]
+    # Each layer has the same say, however many places it has.
+    middles = [middle_of(places) for places in known if len(places)]
+    projection = Projection(*middle_of(np.array(middles)))
+    # The plane is truest at its middle, so that becomes the middle of what is shown.
+    projection = Projection(*projection.to_degrees(*_around(projection, told, known).middle))
+    return projection, _around(projection, told, known)
+
+
+def _around(projection: Projection, layers: Sequence[Layer], known: Sequence[Floats]) -> Box:
+    boxes = [
+        _box(projection.to_map(places), layer.radius)
+        for layer, places in zip(layers, known, strict=True)
+        if len(places)
+    ]
+    (west, south), (east, north) = np.min(boxes, axis=0)[:2], np.max(boxes, axis=0)[2:]
+    wide, high = (east - west) / 2, (north - south) / 2
+    least = max(wide, high, _LEAST) / 2
+    x, y = (west + east) / 2, (south + north) / 2
+    wide, high = (max(extent, least) * (1 + 2 * _MARGIN) for extent in (wide, high))
+    return Box(*(float(end) for end in (x - wide, y - high, x + wide, y + high)))
+
+
+def _box(flat: Floats, radius: Any) -> Floats:
+    """West, south, east, north of most places, with room for the middle one of their circles."""
+    flat = flat[np.isfinite(flat).all(axis=1)]
+    tail = _TAIL if len(flat) >= _MANY else 0.0
+    low, high = np.quantile(flat, [tail, 1 - tail], axis=0)
+    room = 0.0 if radius is None else float(np.median(radius))
+    return np.concatenate([low - room, high + room])

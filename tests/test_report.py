@@ -1,0 +1,582 @@
+"""Reports: what is on the map and where, what the page says, and what is never in it."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from decimal import Decimal
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import geopandas
+import numpy as np
+import pytest
+import shapely
+
+import geoveil as gv
+from geoveil.errors import InvalidData, InvalidFile, InvalidParameter
+from geoveil.geo.areas import earth
+from geoveil.report import Balance, Layer, Report, layers_of, write
+from geoveil.report import page as page_module
+from geoveil.report.charts import attacker_curve, gauges
+from geoveil.report.land import land_around
+from geoveil.report.page import page
+from geoveil.report.sheet import MOST, lay_out
+from geoveil.report.texts import WARNING
+from geoveil.report.view import Projection, view_of
+
+BAY = gv.local(lat=37.77, lon=-122.42, radius=50_000)
+FERRY = (-122.3937, 37.7955)
+ODD = "</script><b onclick='x'>&amp;\"ann"
+
+
+def trips(count: int = 30, spread: float = 3000.0, by: Any = None) -> geopandas.GeoDataFrame:
+    """Made-up points around San Francisco, in degrees."""
+    flat = np.random.default_rng(7).normal(scale=spread, size=(count, 2))
+    geometry = geopandas.points_from_xy(*flat.T, crs=BAY.crs)
+    labels = np.arange(count) if by is None else by
+    return geopandas.GeoDataFrame({"user": labels}, geometry=geometry).to_crs(4326)
+
+
+def ask(question: Any, *args: Any, x: Any = None, **how: Any) -> gv.Release:
+    """A release of made-up trips."""
+    rng = np.random.default_rng(1)
+    given = trips() if x is None else x
+    return question(given, *args, **{"rho": 1e-4, "crs": BAY, "rng": rng, **how})  # type: ignore[no-any-return]
+
+
+def report_of(release: gv.Release, *more: Layer, **said: Any) -> Report:
+    """The report of a release."""
+    return Report("Trips", (*layers_of(release), *more), release.guarantee, release.certificate(), **said)  # type: ignore[arg-type]
+
+
+def truth_of(frame: geopandas.GeoDataFrame) -> Layer:
+    """The truth as a layer."""
+    return Layer("true places", shapely.get_coordinates(frame.geometry.array), "points", "truth")
+
+
+class Outline(HTMLParser):
+    """The tags of a page with their attributes, in their order; and whether each is closed."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.open: list[str] = []
+        self.text: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        if tag not in ("meta", "input"):
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.text.append(data)
+
+
+def test_the_page_is_whole_and_in_order() -> None:
+    """Tags nest, and the parts follow one another: heading, map, legend, words, curve, budget, details."""
+    release = ask(gv.points, by="user")
+    text = page(report_of(release, remarks=("Made up.",)))
+    outline = Outline(text)
+    assert not outline.open
+    order = [
+        "<h1>",
+        'class="frame"',
+        'class="legend"',
+        "Made up.",
+        'id="words"',
+        'id="curve"',
+        'id="budget"',
+        "<table>",
+    ]
+    places = [text.index(part) for part in (*order, "<details>")]
+    assert places == sorted(places)
+    assert "Nothing was charged to a ledger." in text
+    words = release.certificate()["words"]
+    assert (
+        " ".join("".join(outline.text).replace("\N{NO-BREAK SPACE}", " ").split()).count(words) == 2
+    )  # in the certificate, too
+    assert json.loads("".join(outline.text).split("The whole certificate")[1].split("Made by")[0]) == json.loads(
+        json.dumps(release.certificate())
+    )
+    for told in ("Gaussian of scale", "50 km around 37.77, -122.42", release.id, "95% radius", "dist_inf"):
+        assert told in text
+
+
+def test_the_page_loads_nothing() -> None:
+    """No tag or style of it names a file, an address or an image."""
+    text = page(report_of(ask(gv.points, by="user")))
+    for tag, attributes in Outline(text).tags:
+        assert tag not in ("link", "img", "iframe", "image", "use", "a", "base", "object", "embed")
+        assert not {"src", "href", "xlink:href", "srcset", "action"} & set(attributes)
+    assert not re.search(r"@import|url\(|https?:|fetch\(|XMLHttp|WebSocket|import\(", text)
+    assert "default-src 'none'" in text
+
+
+def test_data_is_text_wherever_it_stands() -> None:
+    """Titles, names, labels, remarks, subjects and certificates that look like markup are shown, not obeyed."""
+    release = ask(gv.center)
+    places = np.array([FERRY])
+    layers = (Layer(ODD, places, "marks", "public", texts=(ODD,)), Layer(ODD, places, "points", "released", radius=9))
+    balance = Balance(ODD, "rho", Decimal(1), Decimal("0.5"), Decimal("0.5"))
+    certificate = {**release.certificate(), "words": ODD, "query": ODD, "id": ODD}
+    text = page(Report(ODD, layers, gv.CGP(rho=1), certificate, (balance,), (ODD,)))
+    outline = Outline(text)
+    assert not outline.open
+    assert text.count("</script>") == 1
+    assert not any("onclick" in attributes for _, attributes in outline.tags)
+    assert "".join(outline.text).count(ODD) >= 8
+    assert sum(tag == "b" for tag, _ in outline.tags) == 1  # of the curve
+
+
+@pytest.mark.parametrize("truth", [False, True])
+def test_truth_is_announced(truth: bool) -> None:
+    """With a layer of truth, and only then, the page begins with a warning and its title does."""
+    frame = trips()
+    release = ask(gv.points, by="user", x=frame)
+    text = page(report_of(release, *([truth_of(frame)] if truth else [])))
+    outline = Outline(text)
+    assert (text.count(WARNING) == 2) == truth
+    assert WARNING in text or not truth
+    assert any(attributes.get("class") == "banner" for _, attributes in outline.tags) == truth
+    assert (text.split("<title>")[1].startswith(WARNING)) == truth
+
+
+def dots(text: str) -> np.ndarray[Any, Any]:
+    """All points that a page draws, in metres east and north of the middle of its map."""
+    paths = re.findall(r'class="dots[^"]*" d="([^"]*)"', text)
+    steps = [np.array(re.findall(r"m(-?[\d.]+) (-?[\d.]+)h0", path), dtype=float) for path in paths]
+    return np.concatenate([step.cumsum(axis=0) for step in steps]) * [1, -1]
+
+
+def test_without_truth_nothing_of_it_is_there() -> None:
+    """True places are not on the page, neither on the map nor in degrees; with a layer of truth they are."""
+    frame = trips(5)
+    release = ask(gv.points, by="user", x=frame)
+    sheet = lay_out(layers_of(release))
+    assert sheet is not None
+    true = shapely.get_coordinates(frame.geometry.array)
+    flat = sheet.projection.to_map(true)
+    text, told = page(report_of(release)), page(report_of(release, truth_of(frame)))
+    for at, (lon, lat) in zip(flat, true, strict=True):
+        assert np.hypot(*(dots(text) - at).T).min() > 1
+        assert np.hypot(*(dots(told) - at).T).min() < 0.1
+        assert f"{lon:.4f}" not in text
+        assert f"{lat:.4f}" not in text
+    released = sheet.projection.to_map(shapely.get_coordinates(release.value.geometry.array))
+    assert dots(text) == pytest.approx(released, abs=0.06)
+
+
+def test_the_truth_has_no_say_in_the_view() -> None:
+    """The map of a release is the same with a layer of truth and without, wherever the truth is."""
+    layers = layers_of(ask(gv.points, by="user"))
+    far = Layer("true places", np.array([[10.0, 50.0]]), "points", "truth")
+    (here, view), (there, other) = view_of(layers), view_of((far, *layers))
+    assert (here.lon, here.lat, view) == (there.lon, there.lat, other)
+    alone, _ = view_of((far,))
+    assert (round(alone.lon), round(alone.lat)) == (10, 50)
+
+
+def test_tails_do_not_shrink_the_map() -> None:
+    """Points far out are drawn, and the first view is that of most others."""
+    places = np.random.default_rng(3).normal([-122.4, 37.8], 0.01, size=(1000, 2))
+    _, plain = view_of((Layer("a", places, "points", "released"),))
+    places[:3] = [[-60.0, 10.0], [100.0, -20.0], [-122.4, 80.0]]
+    layer = Layer("a", places, "points", "released")
+    _, view = view_of((layer,))
+    assert 0.8 < view.width / plain.width < 1.2
+    sheet = lay_out((layer,))
+    assert sheet is not None
+    assert len(sheet.shapes[0].dots) == 1000
+
+
+@pytest.mark.parametrize(
+    ("lon", "lat"),
+    [(-122.42, 37.77), (0.0, 0.0), (179.99, -17.0), (-180.0, 66.0), (15.6, 78.2), (40.0, 85.0), (0, -90)],
+)
+def test_metres_are_metres_everywhere(lon: float, lat: float) -> None:
+    """Ways on the ground have their lengths on the map, also across the antimeridian and beside the poles."""
+    azimuth = np.arange(0.0, 360.0, 15.0)
+    start = np.full_like(azimuth, lon), np.full_like(azimuth, lat)
+    ring = np.column_stack(earth().fwd(*start, azimuth, np.full_like(azimuth, 2000.0))[:2])
+    projection, view = view_of((Layer("ring", ring, "points", "released"),))
+    flat = projection.to_map(ring)
+    centre = projection.to_map(np.array([[lon, lat]]))
+    assert np.hypot(*(flat - centre).T) == pytest.approx(2000, rel=1e-5)
+    assert 4000 < view.width < 6000
+    assert 4000 < view.height < 6000
+
+
+def on_land(lon: float, lat: float, reach: float = 20_000.0, middle: tuple[float, float] | None = None) -> bool:
+    """Whether the map around a middle, by default this very place, has land at a place."""
+    at = middle or (lon, lat)
+    land = land_around(Projection(*at).to_map, *at, reach)
+    return bool(shapely.intersects(land, shapely.Point(*Projection(*at).to_map(np.array([[lon, lat]]))[0])).any())
+
+
+@pytest.mark.parametrize(
+    ("lon", "lat", "land"),
+    [
+        (-122.45, 37.75, True),  # San Francisco
+        (-122.65, 37.75, False),
+        (-122.33, 37.72, False),  # the bay
+        (179.2, -16.5, True),  # Vanua Levu, Fiji
+        (-179.97, -16.85, True),  # Taveuni, on the other side of the antimeridian
+        (179.5, -18.5, False),
+        (179.9, 68.0, True),  # Chukotka
+        (-179.9, 68.0, True),
+        (16.0, 78.5, True),  # Svalbard
+        (10.0, 80.5, False),
+        (-150.0, 0.0, False),  # mid-Pacific
+        (0.0, 89.9, False),
+        (0.0, -90.0, True),
+        (50.0, 42.0, False),  # the Caspian Sea, a hole
+        (10.0, 50.0, True),
+        (-98.0, 39.0, True),
+    ],
+)
+def test_land_is_where_it_is(lon: float, lat: float, land: bool) -> None:
+    """Land and sea of known places, on a map of their own and on one of another place, 300 km away."""
+    assert on_land(lon, lat) == land
+    away, north, _ = earth().fwd(lon, lat, 200.0, 3e5)
+    assert on_land(lon, lat, middle=(float(away), float(north))) == land
+
+
+@pytest.mark.parametrize("place", [(-122.42, 37.77), (180.0, -17.0), (16.0, 78.0), (-150.0, 0.0), (0.0, 90.0)])
+def test_land_is_little(place: tuple[float, float]) -> None:
+    """All land that a map shows, near and far, is some ten thousand corners of valid polygons."""
+    land = land_around(Projection(*place).to_map, *place, 20_000.0)
+    assert shapely.is_valid(land).all()
+    assert shapely.get_num_coordinates(land).sum() < 25_000
+
+
+def test_the_middle_of_an_ocean_is_plain() -> None:
+    """Where no land is near, the map has none near."""
+    land = land_around(Projection(-150.0, 0.0).to_map, -150.0, 0.0, 20_000.0)
+    assert not shapely.intersects(land, shapely.box(-1e5, -1e5, 1e5, 1e5)).any()
+
+
+def test_points_have_their_places_and_radii() -> None:
+    """Released points are on the map where they were released, each with its own radius."""
+    frame = trips(4, by=["ann", "ann", "ann", "bob"])
+    release = ask(gv.points, by="user", x=frame)
+    [layer] = layers_of(release, name="trips")
+    assert (layer.name, layer.kind, layer.role) == ("trips", "points", "released")
+    assert layer.places == pytest.approx(shapely.get_coordinates(release.value.geometry.array), abs=1e-9)
+    ann, bob = release.error(0.05, each=True)
+    assert np.asarray(layer.radius) == pytest.approx([ann, ann, ann, bob])
+
+
+def test_labels_given_beside_the_data_leave_the_largest_radius() -> None:
+    """Where whose point is whose is not known, every point has the largest radius."""
+    release = ask(gv.points, x=trips(4).geometry, by=["ann", "ann", "ann", "bob"])
+    [layer] = layers_of(release)
+    assert layer.radius == pytest.approx(release.error(0.05, each=True).max())
+
+
+def test_a_loaded_file_can_be_shown(tmp_path: Path) -> None:
+    """What `load` gives has its layers; what `points_file` gives has its points elsewhere, and says so."""
+    trips(6).to_file(tmp_path / "trips.geojson")
+    out = tmp_path / "out.geojson"
+    release = gv.points_file(tmp_path / "trips.geojson", out, by="user", rho=1e-4, crs=BAY)
+    [layer] = layers_of(gv.load(out))
+    assert layer.places.shape == (6, 2)
+    with pytest.raises(InvalidData, match=r"gv\.load"):
+        layers_of(release)
+
+
+def test_a_projected_system_is_taken_back_to_degrees() -> None:
+    """Of data in UTM the layer is in degrees; points that noise threw off the Earth have no place."""
+    x = trips(50).to_crs(32610)
+    [layer] = layers_of(ask(gv.points, x=x, by="user", crs=None))
+    assert np.abs(layer.places - [-122.4, 37.8]).max() < 1
+    [lost] = layers_of(ask(gv.points, x=x, by="user", crs=None, rho=1e-15))
+    assert np.isnan(lost.places).any()
+    sheet = lay_out((layer, lost))
+    assert sheet is not None
+    assert any("beyond the map" in remark for remark in sheet.remarks)
+
+
+def test_a_release_in_plain_metres_has_no_map() -> None:
+    """An array without a coordinate system is refused with a remedy."""
+    with pytest.raises(InvalidData, match=r"place on Earth.*crs"):
+        layers_of(gv.mean([[0.0, 0.0]], rho=1e-4))
+
+
+@pytest.mark.parametrize("question", [gv.center, gv.mean, gv.median])
+def test_a_place_is_a_mark(question: Any) -> None:
+    """A released place is a mark with its radius; of several persons each has their name."""
+    release = ask(question)
+    [layer] = layers_of(release)
+    assert (layer.kind, layer.texts) == ("marks", (release.query,))
+    assert layer.places[0] == pytest.approx([release.value.x, release.value.y])
+    assert layer.radius == pytest.approx(release.error(0.05))
+    [people] = layers_of(ask(question, x=trips(4, by=["ann", "ann", "bob", "bob"]), by="user"))
+    assert people.texts == ("ann", "bob")
+
+
+def test_a_hull_is_an_area_with_a_band() -> None:
+    """A hull is drawn where it is; between the dashed lines are the hulls that it may be wrong by."""
+    release = ask(gv.hull, x=trips(400), rho=1e-2)
+    [layer] = layers_of(release)
+    sheet = lay_out((layer,))
+    assert sheet is not None
+    [shapes] = sheet.shapes
+    shown = shapely.Polygon(shapes.rings[0])
+    flat = shapely.transform(release.value, sheet.projection.to_map)
+    assert shapely.hausdorff_distance(shown, flat) < 20
+    inner, outer = sorted((shapely.Polygon(edge) for edge in shapes.edges), key=lambda body: body.area)
+    off = release.error(0.05)
+    assert outer.buffer(1).covers(shown.buffer(0.999 * off))
+    assert shown.covers(inner)
+    assert inner.exterior.distance(shown.exterior) == pytest.approx(off, rel=0.01)
+
+
+def test_hulls_of_persons_are_one_layer() -> None:
+    """Each person's hull is a part; many have no bands."""
+    frame = trips(300, by=np.repeat(np.arange(30), 10))
+    [layer] = layers_of(ask(gv.hull, x=frame, by="user", rho=1e-2))
+    assert layer.parts is not None
+    assert np.unique(layer.parts).tolist() == list(range(30))
+    sheet = lay_out((layer,))
+    assert sheet is not None
+    assert len(sheet.shapes[0].rings) == 30
+    assert not sheet.shapes[0].edges
+
+
+def test_bounds_are_a_box_whose_band_has_corners() -> None:
+    """The box of a release is drawn, and the band around it holds every box within the error."""
+    release = ask(gv.bounds)
+    [layer] = layers_of(release)
+    sheet = lay_out((layer,))
+    assert sheet is not None
+    [shapes] = sheet.shapes
+    outer = max((shapely.Polygon(edge) for edge in shapes.edges), key=lambda body: body.area)
+    assert release.coords is not None
+    (west, south), (east, north) = release.coords
+    off = release.error(0.05)
+    assert outer.area == pytest.approx((east - west + 2 * off) * (north - south + 2 * off), rel=1e-3)
+
+
+def test_neighbours_are_numbered_and_the_place_is_public() -> None:
+    """Released places of neighbours are marks 1 to k, with the radius of their own noise; the place is public."""
+    release = ask(gv.nearest, FERRY, k=3, locations=0.5, x=trips(50), rho=1e-3)
+    marks, place = layers_of(release)
+    assert (marks.texts, marks.role) == (("1", "2", "3"), "released")
+    assert (place.kind, place.role) == ("marks", "public")
+    assert place.places[0] == pytest.approx(FERRY, abs=1e-6)
+    assert release.coords is not None
+    assert 0 < float(np.max(marks.radius)) < 1000  # type: ignore[arg-type]
+    [alone] = layers_of(ask(gv.nearest, FERRY, k=3, x=trips(50)))
+    assert alone.role == "public"
+    several = trips(60, by=np.repeat(["ann", "bob"], 30))
+    marks, place = layers_of(ask(gv.nearest, FERRY, k=3, locations=0.5, x=several, by="user"))
+    assert marks.texts == ("1", "2", "3", "1", "2", "3")
+
+
+@pytest.mark.parametrize("question", [gv.radius, gv.diameter, gv.radius_of_gyration])
+def test_a_length_has_no_place(question: Any, tmp_path: Path) -> None:
+    """A length has no layers: its page has no map and says so, and there is no figure of it."""
+    release = ask(question)
+    assert layers_of(release) == ()
+    write(tmp_path / "out.html", report_of(release))
+    text = (tmp_path / "out.html").read_text()
+    assert "no place on a map" in text
+    assert "<polyline" in text
+    assert 'class="frame"' not in text
+    with pytest.raises(InvalidData, match=r"\.html"):
+        write(tmp_path / "out.png", report_of(release))
+
+
+@pytest.mark.parametrize("question", [gv.distance, lambda x, p, **how: gv.first_within(x, p, radius=500, **how)])
+def test_a_question_about_a_place_shows_the_place(question: Any) -> None:
+    """Of a distance, or a first visit, the public place is on the map, and nothing else."""
+    [place] = layers_of(ask(question, FERRY))
+    assert (place.role, place.kind) == ("public", "marks")
+    assert place.places[0] == pytest.approx(FERRY, abs=1e-6)
+
+
+def test_smoothed_and_line_shaped_releases() -> None:
+    """Smoothed points have no radius, as no theorem gives one; rows that are lines are drawn as lines."""
+    frame = trips(40, by=["ann"] * 40)
+    smoothed = gv.smooth(ask(gv.points, by="user", x=frame), times=np.arange(40.0) * 60, motion="taxi")
+    [layer] = layers_of(smoothed)
+    assert (layer.kind, layer.radius) == ("points", None)
+    coords = shapely.get_coordinates(frame.geometry.array)
+    lines = geopandas.GeoSeries([shapely.LineString(coords[:25]), shapely.LineString(coords[25:])], crs=4326)
+    [layer] = layers_of(ask(gv.points, x=lines, by=["ann", "bob"]))
+    assert layer.kind == "lines"
+    sheet = lay_out((layer,))
+    assert sheet is not None
+    assert [len(ring) for ring in sheet.shapes[0].rings] == [25, 15]
+
+
+def test_a_heat_map_is_a_grid() -> None:
+    """Cells are drawn where they are, shaded by their numbers; of very many, several are joined."""
+    release = ask(gv.points, x=trips(5000), by="user", rho=1e-5)
+    heat = gv.density(release, gv.Grid((-10_000, -10_000, 10_000, 10_000), cell=500))
+    [layer] = layers_of(heat)
+    assert layer.values is not None
+    assert layer.values.sum() == pytest.approx(heat.value.sum())
+    sheet = lay_out((layer,))
+    assert sheet is not None
+    shades = sheet.shapes[0].shades
+    _, low, high, cells = shades[-1]
+    row, column = np.unravel_index(heat.value.argmax(), heat.value.shape)
+    where = geopandas.GeoSeries.from_xy(*heat.grid.centers[row, column][:, None], crs=BAY.crs).to_crs(4326)
+    assert cells.covers(shapely.Point(*sheet.projection.to_map(np.array([[where.x[0], where.y[0]]]))[0]))
+    assert low < heat.value.max() <= high * (1 + 1e-9)
+    [coarse] = layers_of(gv.density(release, gv.Grid((-10_000, -10_000, 10_000, 10_000), cell=50)))
+    assert coarse.values is not None
+    assert len(coarse.values) <= 40_000
+    assert "cells of 100 m" in coarse.name
+
+
+def test_many_points_are_thinned_evenly_and_it_is_said() -> None:
+    """Of more points than can be told apart every k-th is drawn, in one path, and the page says so."""
+    places = np.random.default_rng(5).normal([-122.4, 37.8], 0.05, size=(50_001, 2))
+    layer = Layer("visits", places, "points", "released", radius=100.0)
+    sheet = lay_out((layer,))
+    assert sheet is not None
+    [shapes] = sheet.shapes
+    assert len(shapes.dots) == 16_667 <= MOST
+    assert len(shapes.circles) == 1
+    assert not len(shapes.more)
+    text = page(Report("Visits", (layer,), gv.CGP(rho=1), {}))
+    assert "16 667 of 50 001 places are drawn" in text
+    assert text.count('class="dots fine"') == 1
+    assert len(text) < 600_000
+
+
+def test_circles_are_as_many_as_can_be_read() -> None:
+    """Few places have all their circles; of more, one stands for all, and all can be asked for; of many, one."""
+    places = np.random.default_rng(5).normal([-122.4, 37.8], 0.05, size=(3000, 2))
+    drawn = []
+    for count in (5, 300, 3000):
+        sheet = lay_out((Layer("a", places[:count], "points", "released", radius=100.0),))
+        assert sheet is not None
+        drawn.append((len(sheet.shapes[0].circles), len(sheet.shapes[0].more)))
+    assert drawn == [(5, 0), (1, 300), (1, 0)]
+
+
+def test_the_curve_is_the_guarantee() -> None:
+    """Its points are what `attacker` says, its mark is at 75%."""
+    guarantee = gv.CGP.hiding(distance=200, chance=0.75)
+    text = attacker_curve(guarantee)
+    most = float(re.findall(r'data-most="([\d.]+)"', text)[0])
+    points = np.array(
+        [pair.split(",") for pair in re.findall(r'<polyline class="curve" points="([^"]+)"', text)[0].split()], float
+    )
+    for x, y in points[1:]:
+        chance = 0.5 + 0.5 * (1 - y / 500)
+        assert chance == pytest.approx(guarantee.attacker(distance=x / 1000 * most), abs=2e-3)
+    assert "75% at 2" in text
+    assert "stated" in attacker_curve(gv.GP(epsilon=1, delta=1e-9))
+
+
+def test_gauges_show_those_with_least_left() -> None:
+    """At most ten subjects, the neediest first, with widths that are shares of the total."""
+    balances = [Balance(f"p{i}", "rho", Decimal(10), Decimal(i % 10 + 1), Decimal(1)) for i in range(25)]
+    text = gauges(balances)
+    assert re.findall(r'class="subject">(\w+)<', text)[:2] == ["p9", "p19"]
+    assert text.count('class="gauge"') == 10
+    assert "15 more subjects" in text
+    widths = re.findall(r'class="(before|cost|left)" style="width: ([\d.]+)%', text)
+    assert widths[:3] == [("before", "90.000"), ("cost", "10.000"), ("left", "0.000")]
+
+
+@pytest.mark.parametrize("ending", ["png", "pdf"])
+@pytest.mark.parametrize("truth", [False, True])
+def test_figures_are_drawn(ending: str, truth: bool, tmp_path: Path) -> None:
+    """PNG and PDF are what their endings say, show something, and warn of truth in red."""
+    from matplotlib.image import imread
+
+    frame = trips()
+    layers = layers_of(ask(gv.nearest, FERRY, k=3, locations=0.5, x=frame))
+    release = ask(gv.points, by="user", x=frame)
+    more = [truth_of(frame)] if truth else []
+    path = tmp_path / f"out.{ending}"
+    write(path, report_of(release, *layers, *layers_of(ask(gv.hull, x=frame)), *more))
+    data = path.read_bytes()
+    if ending == "pdf":
+        assert data.startswith(b"%PDF-")
+        assert b"%%EOF" in data[-10:]
+        return
+    assert data.startswith(b"\x89PNG")
+    picture = imread(path)[..., :3]
+    assert len(np.unique((picture * 255).astype(int).reshape(-1, 3), axis=0)) > 100
+    red = (np.abs(picture - [185 / 255, 28 / 255, 28 / 255]) < 0.01).all(axis=2).mean()
+    assert (red > 0.005) == truth
+
+
+def test_without_matplotlib_there_is_a_remedy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A figure without matplotlib is refused with what to install; nothing is left behind."""
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    with pytest.raises(InvalidParameter, match=re.escape("pip install 'geoveil[plot]'")):
+        write(tmp_path / "out.png", report_of(ask(gv.center)))
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("name", ["out.svg", "out", "out.htm"])
+def test_other_endings_are_refused(name: str, tmp_path: Path) -> None:
+    """Only the three endings are known, and the error names them."""
+    with pytest.raises(InvalidParameter, match=r"\.html, \.png or \.pdf"):
+        write(tmp_path / name, report_of(ask(gv.center)))
+
+
+def test_no_half_file_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """If drawing fails, an older report stays as it was; if the folder is missing, the error says so."""
+    report = report_of(ask(gv.center))
+    path = tmp_path / "out.html"
+    write(path, report)
+    before = path.read_bytes()
+
+    def fail(*_: Any) -> str:
+        raise OSError("no space left")
+
+    monkeypatch.setattr(page_module, "attacker_curve", fail)
+    with pytest.raises(InvalidFile, match="no space left"):
+        write(path, report)
+    assert path.read_bytes() == before
+    assert [each.name for each in tmp_path.iterdir()] == ["out.html"]
+    with pytest.raises(InvalidFile, match="Make the folder first"):
+        write(tmp_path / "missing" / "out.html", report)
+
+
+@pytest.mark.parametrize(
+    ("change", "wrong"),
+    [
+        ({"kind": "dots"}, "kind"),
+        ({"role": "secret"}, "role"),
+        ({"places": np.zeros((3, 3))}, "places"),
+        ({"places": "here"}, "places"),
+        ({"places": np.array([[551_000.0, 4_180_000.0]])}, "places"),
+        ({"parts": np.arange(5)}, "parts"),
+        ({"radius": -1.0}, "radius"),
+        ({"radius": np.ones(3)}, "radius"),
+        ({"texts": ("a",)}, "texts"),
+        ({"values": np.ones(2)}, "values"),
+        ({"kind": "grid"}, "values"),
+    ],
+)
+def test_layers_are_checked(change: dict[str, Any], wrong: str) -> None:
+    """What a layer cannot be is refused by the name of the argument."""
+    given = {"name": "a", "places": np.zeros((2, 2)), "kind": "points", "role": "released", **change}
+    with pytest.raises((InvalidParameter, InvalidData), match=wrong):
+        Layer(**given)
+
+
+def test_balances_are_checked() -> None:
+    """What was spent holds what this release cost, and is no more than all."""
+    with pytest.raises(InvalidParameter, match="cost"):
+        Balance("ann", "rho", Decimal(1), Decimal("0.1"), Decimal("0.2"))
+    assert Balance("ann", "rho", Decimal(1), Decimal("0.3"), Decimal("0.2")).left == Decimal("0.7")
