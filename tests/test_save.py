@@ -39,9 +39,9 @@ def test_a_smoothed_file_keeps_its_format(form: str, tmp_path: Path) -> None:
     source, how = make(form, tmp_path)
     target = tmp_path / f"out{''.join(source.suffixes)}"
     gv.points_file(source, target, rho=1e-3, **how)
-    loaded = gv.load(target)
+    loaded: Any = gv.load(target)
     account = saved(smoothed(loaded), tmp_path / f"smooth{''.join(source.suffixes)}")
-    again = gv.load(tmp_path / f"smooth{''.join(source.suffixes)}")
+    again: Any = gv.load(tmp_path / f"smooth{''.join(source.suffixes)}")
     assert again.processed == smoothed(loaded).processed
     assert again.n == loaded.n
     assert again.expected_error() == pytest.approx(account["expected_error"])
@@ -56,9 +56,9 @@ def test_a_smoothed_file_keeps_its_format(form: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("ending", [".csv", ".tsv", ".geojson", ".gpkg", ".shp", ".parquet"])
 def test_points_in_memory_can_be_saved_and_loaded(ending: str, tmp_path: Path) -> None:
     """A released frame goes into any of the usual formats, with its persons, and comes back as it was."""
-    release = gv.points(people(), by="user", rho=1e-3, crs=BAY)
+    release: Any = gv.points(people(), by="user", rho=1e-3, crs=BAY)
     account = saved(release, tmp_path / f"out{ending}")
-    again = gv.load(tmp_path / f"out{ending}")
+    again: Any = gv.load(tmp_path / f"out{ending}")
     assert account["by"] == "user"
     assert again.guarantee == release.guarantee
     assert again.error(0.05).to_dict() == pytest.approx(release.error(0.05).to_dict())
@@ -88,7 +88,7 @@ def test_answers_can_be_saved(question: str, by: str | None, tmp_path: Path) -> 
 
 def test_neighbours_with_their_places_are_saved_with_them(tmp_path: Path) -> None:
     """Places that were released stand beside the rows that were found."""
-    release = gv.nearest(people(), STATION, k=3, locations=0.5, rho=1e-2, crs=BAY)
+    release: Any = gv.nearest(people(), STATION, k=3, locations=0.5, rho=1e-2, crs=BAY)
     frame = table(release)
     assert frame["rank"].tolist() == [1, 2, 3]
     np.testing.assert_allclose(frame.geometry.x, release.plane.out(release.coords)[:, 0])

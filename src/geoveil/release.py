@@ -223,7 +223,7 @@ class Release:
             "persons": 1 if self.by is None else len(self.by),
             "missing": self.missing,
             "outside": "clamp" if self.clamped else "refuse",
-            "crs": None if self.crs is None else self.crs.to_string(),
+            "crs": self._system(),
             "area": None if self.plane is None else self.plane.area.certificate(),
             "beyond_the_map": self.beyond,
             "exact": self.exact,
@@ -250,6 +250,14 @@ class Release:
             bounds = None if radius is None else {"smallest": float(radius.min()), "largest": float(radius.max())}
             account["radius_95"] = bounds
         return account
+
+    def _system(self) -> str | None:
+        """The system of the value, for certificates."""
+        if self.plane is None:
+            return None
+        if self.crs is self.plane.area.crs and self.plane.area.disc is not None:
+            return str(self.plane.area.certificate()["plane"])
+        return str(self.crs.to_string())
 
     def _entry_account(self) -> dict[str, Any] | None:
         """The last of the ledger's entries, which are adjacent, and how many there are."""

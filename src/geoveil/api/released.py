@@ -25,11 +25,11 @@ from geoveil.privacy import certified
 from geoveil.queries import Points
 from geoveil.release import Release
 
-__all__ = ["load", "save", "table"]
+__all__ = ["endings", "load", "save", "table"]
 
 #: What geopandas writes, by the endings of files.
 _DRIVERS = {".geojson": "GeoJSON", ".json": "GeoJSON", ".gpkg": "GPKG", ".shp": "ESRI Shapefile"}
-_WRITTEN = (*_DRIVERS, ".parquet", ".geoparquet", ".csv", ".tsv")
+_TABLES = (".csv", ".tsv", ".parquet")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -126,6 +126,11 @@ def load(path: Any) -> Release:
     )
 
 
+def endings(*, placed: bool = True) -> tuple[str, ...]:
+    """What files may end in that releases are saved to; those without places, only tables."""
+    return (*_DRIVERS, ".geoparquet", *_TABLES) if placed else _TABLES
+
+
 def save(release: Release, path: str | os.PathLike[str]) -> Path:
     r"""Write a release and its certificate into files, whole or not at all.
 
@@ -164,8 +169,8 @@ def save(release: Release, path: str | os.PathLike[str]) -> Path:
         remedy = "Release a GeoDataFrame by one of its columns."
         raise InvalidData("release", repr(release), "of points that say whose they are, in a column", remedy)
     own = isinstance(release, Loaded) and ending(path) == ending(release.file.path)
-    if not own and ending(path) not in _WRITTEN:
-        raise InvalidParameter("path", str(path), f"a file that ends in one of {', '.join(_WRITTEN)}", "Choose one.")
+    if not own and ending(path) not in endings():
+        raise InvalidParameter("path", str(path), f"a file that ends in one of {', '.join(endings())}", "Choose one.")
     with aside(path) as folder:
         written = folder / path.name
         if own:
@@ -296,7 +301,7 @@ def _write(frame: Any, path: Path) -> dict[str, Any]:
         frame.to_csv(path, index=False, sep=reading["delimiter"])
         return reading
     if not shaped:
-        if kind != ".parquet":
+        if kind not in _TABLES:
             raise InvalidParameter("path", path.name, "a .csv, .tsv or .parquet file", "The answer has no places.")
         frame.to_parquet(path, index=False)
     elif kind in _DRIVERS:

@@ -1,0 +1,229 @@
+"""`geoveil hull`, `nearest`, `within` and `summary`: answers about the places of a file."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import click
+
+from geoveil.cli import terminal
+from geoveil.cli.asking import Asking, question
+from geoveil.cli.command import Command, Option
+from geoveil.cli.files import Target, target
+from geoveil.cli.kinds import CHANCE, LENGTH, PLACE
+from geoveil.cli.showing import lines_of, public_place, table, value_of
+from geoveil.words import metres
+
+_LOCAL = "--local 37.77,-122.42,50km"
+_METHOD = click.option(
+    "--method",
+    type=click.Choice(["best", "paper"]),
+    default="best",
+    show_default=True,
+    cls=Option,
+    help="The algorithm: ours, or the paper's.",
+)
+_AT = click.option("--at", type=PLACE, required=True, cls=Option, help="The public place, such as 37.795,-122.394.")
+
+
+@click.command(
+    cls=Command,
+    examples=(
+        (
+            "The area that all places of a file lie in:",
+            f"geoveil hull trips.csv -o hull.geojson {_LOCAL} --rho 1e-4",
+        ),
+        (
+            "For each user, with a map:",
+            f"geoveil hull trips.csv -o hulls.gpkg --by user {_LOCAL} --rho 1e-3 --report hulls.html",
+        ),
+    ),
+)
+@target
+@_METHOD
+@question
+def hull(target: Target, method: str, **asked: Any) -> None:
+    """Release the convex hull of a file's places: a polygon.
+
+    The output's ending tells its format: .geojson, .gpkg, .shp, .parquet or .csv.
+    """
+    asking = Asking(**asked)
+    with asking.opened(target) as opened:
+        if asking.output.dry_run:
+            opened.foresee("hull", method=method)
+            return
+        (release,) = opened.ask(lambda session: session.hull(**asking.budget.keywords, method=method))
+        more = opened.put(release, target)
+        more += opened.report([release], f"Hull of {asking.title}")
+        opened.show(release, more, *([] if target.path else [_wkt(release)]))
+
+
+def _wkt(release: Any) -> str:
+    """Shapes as people paste them into other programs."""
+    import shapely
+
+    # Edges follow the ground, in many short steps.
+    shapes = shapely.simplify(table(release).to_crs(4326).geometry.array, 1e-5)
+    return "\n".join(shapely.to_wkt(shape, rounding_precision=5) for shape in shapes)
+
+
+@click.command(
+    cls=Command,
+    examples=(
+        (
+            "Which rows are nearest to a station?",
+            f"geoveil nearest trips.csv --at 37.795,-122.394 -k 5 {_LOCAL} --rho 1e-2",
+        ),
+        (
+            "And where are they? Half of the budget for the places:",
+            f"geoveil nearest trips.csv --at 37.795,-122.394 -k 5 --locations 50% {_LOCAL} --rho 1e-2 -o near.csv",
+        ),
+    ),
+)
+@_AT
+@click.option("-k", type=click.IntRange(min=1), required=True, cls=Option, help="How many.")
+@click.option("--locations", type=CHANCE, cls=Option, help="The share of the budget that releases their places too.")
+@target
+@_METHOD
+@question
+def nearest(
+    at: tuple[float, float],
+    k: int,
+    locations: float | None,
+    target: Target,
+    method: str,
+    **asked: Any,
+) -> None:
+    """Find the k rows nearest to a public place.
+
+    Rows are counted from 1. Looking their places up in the data and publishing them would be a leak: --locations
+    releases them too.
+    """
+    asking = Asking(**asked)
+    if asking.output.report and locations is None:
+        raise click.UsageError("--report draws places: with nearest it needs --locations, which releases them.")
+    with asking.opened(target, placed=locations is not None) as opened:
+        if asking.output.dry_run:
+            opened.foresee("nearest", k=k, locations=locations, method=method)
+            return
+        (release,) = opened.ask(
+            lambda session: session.nearest(
+                public_place(at), k=k, locations=locations, **asking.budget.keywords, method=method
+            )
+        )
+        more = opened.put(release, target)
+        more += opened.report([release], f"Nearest of {asking.title}")
+        opened.show(release, more, _rows(release, opened.frame, asking.by))
+
+
+def _rows(release: Any, frame: Any, by: str | None) -> Any:
+    """The rows that were found, with what of them is public: their times, and their places if these were released."""
+    from geoveil.geo.columns import is_time
+
+    found = table(release)
+    name = release.query
+    times = [column for column in frame if is_time(column, frame[column].dtype)]
+    columns = [*([by] if by else []), *(["rank"] if "rank" in found else []), "row", *times]
+    rows = []
+    for line in found.to_dict("records"):
+        row = line[name]
+        cells = [str(line[by])] if by else []
+        cells += [str(line["rank"])] if "rank" in line else []
+        cells += ["none" if row is None else str(row)]
+        cells += ["" if row is None else str(frame.at[row, column]) for column in times]
+        rows.append(cells)
+    if "geometry" in found:
+        columns += ["latitude", "longitude"]
+        places = found.to_crs(4326).geometry
+        rows = [[*cells, f"{p.y:.5f}", f"{p.x:.5f}"] for cells, p in zip(rows, places, strict=True)]
+    return terminal.table(columns, rows)
+
+
+@click.command(
+    cls=Command,
+    examples=(
+        (
+            "When was each user first within 500 m of a station?",
+            f"geoveil within trips.csv --at 37.795,-122.394 --radius 500m --by user {_LOCAL} --rho 1e-3",
+        ),
+    ),
+)
+@_AT
+@click.option("--radius", type=LENGTH, required=True, cls=Option, help="How near, such as 500m.")
+@target
+@_METHOD
+@question
+def within(at: tuple[float, float], radius: float, target: Target, method: str, **asked: Any) -> None:
+    """Find the first row within a distance of a public place, if there is one."""
+    asking = Asking(**asked)
+    if asking.output.report:
+        raise click.UsageError("--report draws places, and within gives a row: leave it out.")
+    with asking.opened(target, placed=False) as opened:
+        if asking.output.dry_run:
+            opened.foresee("first_within", method=method)
+            return
+        (release,) = opened.ask(
+            lambda session: session.first_within(
+                public_place(at), radius=radius, **asking.budget.keywords, method=method
+            )
+        )
+        more = opened.put(release, target)
+        opened.show(release, more, _rows(release, opened.frame, asking.by))
+
+
+_SUMMARY = ("center", "radius", "bounds")
+
+
+@click.command(
+    cls=Command,
+    examples=(
+        ("Where is it, and how far does it extend?", f"geoveil summary trips.csv --by user {_LOCAL} --rho 1e-4"),
+    ),
+)
+@question
+def summary(**asked: Any) -> None:
+    """Release the center of a file's places, the radius of the smallest circle around them, and their bounds.
+
+    A third of the budget goes to each.
+    """
+    asking = Asking(**asked)
+    shares = asking.budget.guarantee.split(3)
+    symbol = asking.budget.guarantee.symbol
+    with asking.opened() as opened:
+        if asking.output.dry_run:
+            opened.foresee(*_SUMMARY)
+            return
+        releases = opened.ask(
+            *(
+                lambda session, name=name, share=share: getattr(session, name)(**{symbol: share})
+                for name, share in zip(_SUMMARY, shares, strict=True)
+            )
+        )
+        whole = replace(releases[0], promised=asking.budget.guarantee)
+        drawn = [release for release in releases if release.query != "radius"]
+        more = opened.report(drawn, f"Summary of {asking.title}", certificate=whole.certificate())
+        if asking.output.json:
+            answers = {release.query: value_of(release) for release in releases}
+            terminal.json({"answers": answers, "certificates": [release.certificate() for release in releases]})
+        else:
+            terminal.answer(_summary(releases, asking.by))
+            terminal.say(terminal.grid([("guarantee", lines_of(whole)[0][1]), *more]))
+
+
+def _summary(releases: list[Any], by: str | None) -> Any:
+    """Center, radius and bounds of everyone, and how wrong they can be."""
+    center, radius, bounds = (table(release) for release in releases)
+    places, boxes = center.to_crs(4326).geometry, bounds.to_crs(4326).geometry.bounds
+    rows = []
+    for at in range(len(center)):
+        box, place, off = boxes.iloc[at], places.iloc[at], metres(bounds["radius_95"].iloc[at])
+        rows.append(
+            [
+                *([str(center[by].iloc[at])] if by else []),
+                f"{place.y:.5f}, {place.x:.5f} ±{metres(center['radius_95'].iloc[at])}",
+                f"{metres(radius['radius'].iloc[at])} ±{metres(radius['radius_95'].iloc[at])}",
+                f"{box.miny:.5f} to {box.maxy:.5f}, {box.minx:.5f} to {box.maxx:.5f} ±{off}",
+            ]
+        )
+    return terminal.table([*([by] if by else []), "center", "radius", "bounds"], rows)

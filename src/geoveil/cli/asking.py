@@ -1,0 +1,158 @@
+"""A file that is asked about, and how: what commands that spend a budget share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from geoveil.cli import terminal
+from geoveil.cli.files import SOURCE, Target, incoming
+from geoveil.cli.options import Account, Budget, Output, account, area, budget, output, persons, reading
+from geoveil.cli.showing import balances_of, describe, drawable, foreseen, report, table, value_of
+
+__all__ = ["Asking", "Opened", "question"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def question(command: F) -> F:
+    """What all commands take that ask about a file."""
+    for decorate in (reading, account, output, area, budget, persons, SOURCE):
+        command = decorate(command)
+    return command
+
+
+@dataclass(frozen=True)
+class Asking:
+    """A file that questions are asked about, and how."""
+
+    source: str
+    by: str | None
+    budget: Budget
+    area: dict[str, Any]
+    reading: dict[str, Any]
+    account: Account
+    output: Output
+
+    @property
+    def title(self) -> str:
+        """What the data is called."""
+        return "stdin" if self.source == "-" else Path(self.source).name
+
+    @property
+    def how(self) -> dict[str, Any]:
+        """With what the file is read."""
+        return {name: value for name, value in self.reading.items() if name != "format"}
+
+    @contextmanager
+    def arrived(self) -> Iterator[tuple[Path, Any]]:
+        """The path of the file, and the ledger if there is one."""
+        with incoming(self.source, self.reading["format"]) as path, self.account.opened() as ledger:
+            yield path, ledger
+
+    def check(self, target: Target, endings: Sequence[str]) -> None:
+        """Refuse what could not be shown or written, before anything is charged for it."""
+        if target.path == "-" and self.output.json:
+            raise click.UsageError("-o - and --json both write to stdout: name a file with -o.")
+        target.check(endings)
+        drawable(self.output)
+
+    @contextmanager
+    def opened(self, target: Target | None = None, *, placed: bool = True) -> Iterator[Opened]:
+        """The file's places, and the ledger if there is one; nothing is asked yet."""
+        from geoveil import read
+        from geoveil.api.released import endings
+
+        self.check(target or Target(None, None), endings(placed=placed))
+        with self.arrived() as (path, ledger):
+            with terminal.waiting(f"Reading {path.name}"):
+                frame = read(path, **self.how)
+            # People count rows from one.
+            frame.index = (frame.index + 1).rename("row")
+            yield Opened(self, path, frame, ledger)
+
+    def report(
+        self, path: Path, ledger: Any, releases: Sequence[Any], title: str, certificate: Any = None
+    ) -> list[tuple[str, str]]:
+        """Draw releases, if that was asked for; the line that says so."""
+        if self.output.report is None:
+            return []
+        balances = balances_of(ledger, self.account)
+        truth = (path, {**self.how, "missing": "drop"})
+        report(self.output, title, releases, truth=truth, balances=balances, certificate=certificate)
+        return [("report", self.output.report)]
+
+
+@dataclass(frozen=True)
+class Opened:
+    """The places, read."""
+
+    asking: Asking
+    path: Path
+    frame: Any
+    ledger: Any
+
+    def foresee(self, *names: str, **how: Any) -> None:
+        """Say what questions that share the budget would cost and how wrong they would be."""
+        shares = self.asking.budget.guarantee.split(len(names))
+        told = [self._foreseen(name, share, **how) for name, share in zip(names, shares, strict=True)]
+        if self.asking.output.json:
+            terminal.json(told[0][0] if len(told) == 1 else [machine for machine, _ in told])
+            return
+        for name, (_, lines) in zip(names, told, strict=True):
+            terminal.answer(f"{name} of {self.asking.title}", terminal.grid(lines))
+        terminal.answer("Nothing was released or charged.")
+
+    def _foreseen(self, name: str, guarantee: Any, **how: Any) -> Any:
+        import pandas as pd
+        import shapely
+
+        points = shapely.get_num_coordinates(self.frame.geometry.array)
+        by = self.asking.by
+        if by is not None and by not in self.frame:
+            raise click.UsageError(f"--by {by}: there is no such column; there are {', '.join(map(str, self.frame))}.")
+        whose = [0] * len(points) if by is None else self.frame[by].to_numpy()
+        sizes = pd.Series(points).groupby(whose).sum().tolist()
+        asking = self.asking
+        return foreseen(name, sizes, guarantee, asking.area, self.ledger, asking.account, **how)
+
+    def ask(self, *questions: Callable[[Any], Any]) -> list[Any]:
+        """Ask within one budget, charged before the data is looked at."""
+        from geoveil import Session
+
+        asking = self.asking
+        kept = {} if self.ledger is None else {"ledger": self.ledger, "subject": asking.account.subject}
+        if self.ledger is not None:
+            kept |= {"label": asking.account.label, "short": asking.account.short}
+        with (
+            terminal.waiting(f"Asking about {asking.title}"),
+            Session(self.frame, **asking.budget.keywords, by=asking.by, **asking.area, **kept) as session,
+        ):
+            return [question(session) for question in questions]
+
+    def report(self, releases: list[Any], title: str, certificate: Any = None) -> list[tuple[str, str]]:
+        """Draw releases, if that was asked for; the line that says so."""
+        return self.asking.report(self.path, self.ledger, releases, title, certificate)
+
+    def show(self, release: Any, more: list[tuple[str, str]], *parts: Any) -> None:
+        """The answer, for people or for machines."""
+        if self.asking.output.json:
+            terminal.json({"answer": value_of(release), "certificate": release.certificate()})
+        else:
+            terminal.answer(*parts)
+            describe(release, more=more)
+
+    def put(self, release: Any, target: Target) -> list[tuple[str, str]]:
+        """Write it to a file, if that was asked for; the lines that say so."""
+        from geoveil import save
+        from geoveil.api.released import endings
+
+        if target.path is not None:
+            with target.opened(endings(placed=hasattr(table(release), "geometry"))[0]) as path:
+                save(release, path)
+        return target.lines

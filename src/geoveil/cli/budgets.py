@@ -1,0 +1,182 @@
+"""`geoveil budget`: the accounts of a ledger."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+
+from geoveil.cli import terminal
+from geoveil.cli.command import Program
+from geoveil.cli.explain import as_json
+from geoveil.cli.options import Budget
+from geoveil.cli.options import budget as budget_options
+from geoveil.words import metres
+
+LEDGER = click.argument("ledger", metavar="LEDGER")
+SUBJECT = click.argument("subject")
+
+
+@click.group(cls=Program, examples=(("An account for ann:", "geoveil budget create budget.db ann --rho 1e-3"),))
+def budget() -> None:
+    """Keep account of what has been released about whom.
+
+    LEDGER is a file, or the URL of a PostgreSQL database. 'geoveil points --ledger LEDGER ...' charges it.
+    """
+
+
+def _opened(ledger: str, *, new: bool = False) -> Any:
+    from geoveil import Ledger
+    from geoveil.errors import LedgerUnavailable
+
+    if not new and "://" not in ledger and not Path(ledger).exists():
+        raise LedgerUnavailable(f"{ledger}: there is no such ledger. 'geoveil budget create' makes one.")
+    return Ledger(ledger)
+
+
+@budget.command(
+    examples=(
+        ("A thousandth per square metre for ann:", "geoveil budget create budget.db ann --rho 1e-3"),
+        ("By meaning, for two:", "geoveil budget create budget.db bob eve --hide 100m --chance 75%"),
+    )
+)
+@LEDGER
+@click.argument("subjects", nargs=-1, required=True)
+@budget_options
+@as_json
+def create(ledger: str, subjects: tuple[str, ...], budget: Budget, as_json: bool) -> None:
+    """Open accounts, each with this total for ever. The ledger is made if it is not there."""
+    with _opened(ledger, new=True) as opened:
+        entries = [opened.create(subject, **budget.keywords) for subject in subjects]
+    if as_json:
+        terminal.json(
+            [{"subject": entry.subject, "total": str(entry.amount), **entry.certificate()} for entry in entries]
+        )
+    else:
+        for entry in entries:
+            terminal.say(f"{entry.subject}: {budget.guarantee} in all.")
+
+
+@budget.command(
+    examples=(("All accounts:", "geoveil budget show budget.db"), ("One:", "geoveil budget show budget.db ann"))
+)
+@LEDGER
+@click.argument("subjects", nargs=-1)
+@as_json
+def show(ledger: str, subjects: tuple[str, ...], as_json: bool) -> None:
+    """Show what accounts have, spent, and have left."""
+    from geoveil.privacy import exact
+
+    with _opened(ledger) as opened:
+        names = [*subjects] or opened.subjects()
+        left = opened.balances(names)
+        totals = {name: opened.total(name) for name in names}
+    told = [
+        {
+            "subject": name,
+            "notion": type(of).__name__,
+            "metric": of.metric.name,
+            "total": str(of.budget),
+            "spent": exact.written(exact.subtract(of.budget, left[name])),
+            "remaining": str(left[name]),
+        }
+        for name, of in totals.items()
+    ]
+    if as_json:
+        terminal.json(told)
+        return
+    columns = ["subject", "notion", "total", "spent", "remaining"]
+    rows = [(*(line[name] for name in columns), _gauge(line)) for line in told]
+    terminal.answer(terminal.table([*columns, ""], rows))
+
+
+def _gauge(line: dict[str, str], width: int = 10) -> str:
+    filled = min(round(width * float(line["spent"]) / float(line["total"])), width)
+    return "█" * filled + "░" * (width - filled)
+
+
+@budget.command(examples=(("What was asked about ann?", "geoveil budget statement budget.db ann"),))
+@LEDGER
+@SUBJECT
+@as_json
+def statement(ledger: str, subject: str, as_json: bool) -> None:
+    """Show the history of an account: when what was asked, and what it cost."""
+    with _opened(ledger) as opened:
+        lines = opened.statement(subject)
+        left, total = opened.remaining(subject), opened.total(subject)
+    if as_json:
+        terminal.json(lines)
+        return
+    columns = ["time", "event", "query", "amount"]
+    shown = terminal.table(columns, [[str(line[name] or "") for name in columns] for line in lines])
+    shown.columns[1].justify = shown.columns[2].justify = "left"
+    terminal.answer(shown, f"Left of {total}: {left}.")
+    if left > 0:
+        away = total.with_budget(left).hidden(chance=0.75)
+        terminal.say(f"All of it at once would leave {metres(away)} hidden from three guesses of four.")
+
+
+@budget.command(
+    examples=(
+        ("Is the history whole?", "geoveil budget verify budget.db"),
+        ("And is what was released in it?", "geoveil budget verify budget.db charged.csv.certificate.json"),
+    )
+)
+@LEDGER
+@click.argument("certificates", nargs=-1, type=click.Path(exists=True, dir_okay=False))
+@as_json
+def verify(ledger: str, certificates: tuple[str, ...], as_json: bool) -> None:
+    """Compute the history's chain again, and compare it with the accounts and with certificates."""
+    from geoveil.errors import InvalidFile
+
+    accounts = []
+    for path in certificates:
+        try:
+            accounts.append(json.loads(Path(path).read_text()))
+        except ValueError as problem:
+            raise InvalidFile(path, str(problem), "a certificate", "Give what is beside a released file.") from None
+    with _opened(ledger) as opened, terminal.waiting("Verifying"):
+        entries = opened.verify(accounts)
+    if as_json:
+        terminal.json({"entries": entries, "certificates": len(accounts)})
+        return
+    known = sum(account.get("entry") is not None for account in accounts)
+    terminal.say(
+        f"Whole: {entries} entries" + (f", and those of {known} certificates are among them." if accounts else ".")
+    )
+    if known < len(accounts):
+        terminal.say(f"{len(accounts) - known} certificates refer to no ledger.")
+
+
+@budget.command(examples=(("Less from now on:", "geoveil budget lower budget.db ann --rho 5e-4"),))
+@LEDGER
+@SUBJECT
+@budget_options
+def lower(ledger: str, subject: str, budget: Budget) -> None:
+    """Set a smaller total. What has been spent stays spent."""
+    with _opened(ledger) as opened:
+        opened.lower(subject, **budget.keywords)
+        left = opened.remaining(subject)
+    terminal.say(f"{subject}: {budget.guarantee} in all, {left} left.")
+
+
+@budget.command(
+    examples=(
+        (
+            "More than was promised, on record:",
+            "geoveil budget override budget.db ann --rho 2e-3 --reason 'ann agreed'",
+        ),
+    )
+)
+@LEDGER
+@SUBJECT
+@budget_options
+@click.option("--reason", required=True, help="Who decided it, and why: the history keeps it for ever.")
+def override(ledger: str, subject: str, budget: Budget, reason: str) -> None:
+    """Set a larger total, against what was promised."""
+    with _opened(ledger) as opened:
+        opened.override(subject, **budget.keywords, reason=reason)
+        left = opened.remaining(subject)
+    terminal.say(f"{subject}: {budget.guarantee} in all, {left} left. The history says why.")

@@ -1,0 +1,246 @@
+"""`geoveil check`: whether a file is ready, for its owner's eyes and without spending anything."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import click
+
+from geoveil.cli import terminal
+from geoveil.cli.command import Command
+from geoveil.cli.explain import as_json
+from geoveil.cli.files import SOURCE, incoming
+from geoveil.cli.options import area, persons, reading
+
+#: Names of columns that tell places, or lead to them.
+_TELLING = re.compile(
+    r"addr|street|road|house|zip|post_?(al|code)|city|town|village|district|county|region|state|country|nation|parish"
+    r"|venue|place|poi\b|site|home|work_?place|school|station|stop|geo_?hash|plus_?code|quad_?key|s2_?cell|h3|tile|grid"
+    r"|cell|tower|antenna|bssid|ssid|wifi|beacon|ip_?(addr|v\d)?$|^ip\b|lat|lon|lng|coord|north|east|elev|altitude|^alt$"
+    r"|^ele$|height|time_?zone|^tz|bearing|heading|speed|dist|odometer|route|trip_?name|what3words|w3w",
+    re.IGNORECASE,
+)
+#: Names of columns that may say whose place it is.
+_PERSONS = re.compile(r"user|person|id$|uid|device|taxi|cab|driver|subject|vehicle", re.IGNORECASE)
+#: Of the variance of a place's coordinate, what a column must explain to be named.
+_EXPLAINED = 0.5
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something about a file that its owner should know."""
+
+    kind: Literal["good", "note", "stop"]
+    what: str
+    remedy: str = ""
+
+
+_SIGNS = {"good": "[green]ok[/]", "note": "[yellow]note[/]", "stop": "[red]stop[/]"}
+
+
+@click.command(
+    cls=Command,
+    examples=(
+        ("Is it ready?", "geoveil check trips.csv"),
+        ("For users in an area:", "geoveil check trips.csv --by user --local 37.77,-122.42,50km"),
+    ),
+)
+@SOURCE
+@persons
+@area
+@reading
+@as_json
+def check(source: str, by: str | None, area: dict[str, Any], reading: dict[str, Any], as_json: bool) -> None:
+    """Look whether a file is ready to be released. Nothing is spent, released or charged.
+
+    What is printed is about the true data: it is for its owner's eyes only. Exits with 3 if something must be mended.
+    """
+    reading["missing"] = "drop"
+    with incoming(source, reading.pop("format")) as path, terminal.waiting(f"Looking at {path.name}"):
+        from geoveil.geo.files import open_locations
+
+        missing = reading.pop("missing")
+        file = open_locations(path, **reading)
+        found = [*_found(path, file, by, area, {**reading, "missing": missing})]
+    stop = any(finding.kind == "stop" for finding in found)
+    if as_json:
+        terminal.json({"ready": not stop, "findings": [vars(finding) for finding in found]})
+    else:
+        lines = [(_SIGNS[finding.kind], f"{finding.what} {finding.remedy}".rstrip()) for finding in found]
+        terminal.answer(terminal.grid(lines), "", "[red]Not ready yet.[/]" if stop else "Ready.")
+    if stop:
+        click.get_current_context().exit(3)
+
+
+def _found(path: Any, file: Any, by: str | None, area: dict[str, Any], reading: dict[str, Any]) -> Iterator[Finding]:
+    from geoveil import read
+    from geoveil.errors import GeoveilError
+
+    frame = read(path, **reading)
+    yield from _system(file, frame, area)
+    yield from _places(file, frame, area)
+    try:
+        yield from _people(frame, by)
+    except GeoveilError as problem:
+        yield Finding("stop", str(problem))
+    yield from _columns(file, frame, by)
+
+
+def _system(file: Any, frame: Any, area: dict[str, Any]) -> Iterator[Finding]:
+    """The coordinate system, and whether it is one to draw noise in."""
+    from geoveil.cli.problems import message_of
+    from geoveil.errors import GeoveilError
+    from geoveil.geo.planes import plane_of
+
+    units = "degrees" if file.crs.is_geographic else str(file.crs.axis_info[0].unit_name)
+    try:
+        plane = plane_of(file.crs, area["crs"])
+    except GeoveilError as problem:
+        if area["crs"] is None and file.crs.is_geographic:
+            yield Finding(
+                "note",
+                f"Its coordinates are degrees ({file.crs.name}), in which noise cannot be drawn.",
+                "Say where the data is with --local LAT,LON,RADIUS or --crs NAME, from public knowledge.",
+            )
+        else:
+            yield Finding("stop", message_of(problem))
+        return
+    more = f", drawn in {plane.area.name}, which stretches by at most {plane.area.stretch - 1:.3%}"
+    yield Finding("good", f"Its coordinates are {units} ({file.crs.name}){more}.")
+
+
+def _places(file: Any, frame: Any, area: dict[str, Any]) -> Iterator[Finding]:
+    """Rows without a place, far outliers, and places that occur again and again."""
+    import numpy as np
+    import shapely
+
+    from geoveil.cli.problems import message_of
+    from geoveil.errors import GeoveilError
+    from geoveil.geo.planes import plane_of
+
+    coords = shapely.get_coordinates(frame.geometry.array)
+    last = int(frame.index[-1]) + 1
+    yield Finding("good", f"{len(frame)} rows with a place, {len(coords)} points.")
+    if last > len(frame):
+        yield Finding("note", f"{last - len(frame)} rows have no place.", "--missing drop leaves them out.")
+    zero = int((coords == 0).all(axis=1).sum())
+    if zero:
+        yield Finding("note", f"{zero} points are at 0, 0, where devices without a fix put them.", "Remove them.")
+    if file.crs.is_geographic and (np.abs(coords) > [180, 90]).any():
+        swapped = not (np.abs(coords[:, ::-1]) > [180, 90]).any()
+        remedy = "Longitude is x, latitude is y: they seem to be swapped." if swapped else "Give --source-crs."
+        yield Finding("stop", "Some coordinates are no degrees.", remedy)
+    elif area["crs"] is not None:
+        try:
+            plane_of(file.crs, area["crs"]).check(coords, area["outside"], lambda row: f"point {row + 1}")
+        except GeoveilError as problem:
+            yield Finding("stop", message_of(problem))
+    unique = len(np.unique(coords, axis=0))
+    if unique < len(coords):
+        share = 1 - unique / len(coords)
+        yield Finding(
+            "note",
+            f"{len(coords) - unique} points ({share:.0%}) stand where another one does.",
+            "If rows occur twice, remove them: each copy makes the noise of its person larger.",
+        )
+    decimals = _decimals(coords)
+    if file.crs.is_geographic and decimals is not None and decimals <= 3:
+        yield Finding("note", f"Coordinates are rounded to {decimals} decimals.", "That is fine, and hides nothing.")
+
+
+def _decimals(coords: Any) -> int | None:
+    """To how many decimals all coordinates are rounded, if to few."""
+    import numpy as np
+
+    for digits in range(4):
+        if np.allclose(coords, np.round(coords, digits), rtol=0, atol=1e-9):
+            return digits
+    return None
+
+
+def _people(frame: Any, by: str | None) -> Iterator[Finding]:
+    """Whose places they are, and how unevenly they are spread."""
+    if by is None:
+        likely = [name for name in frame if _PERSONS.search(str(name))]
+        named = f" Columns that may tell: {', '.join(map(str, likely))}." if likely else ""
+        yield Finding(
+            "note",
+            f"Without --by all {len(frame)} rows are one person's and share the budget.{named}",
+            "Give --by COLUMN.",
+        )
+        return
+    if by not in frame:
+        yield Finding("stop", f"There is no column {by!r}.", f"There are {', '.join(map(str, frame))}.")
+        return
+    if frame[by].isna().any():
+        yield Finding("stop", f"{int(frame[by].isna().sum())} rows have no {by}.", "Everyone needs a label.")
+    sizes = frame[by].value_counts()
+    if not len(sizes):
+        return
+    yield Finding(
+        "good", f"{len(sizes)} persons with {sizes.min()} to {sizes.max()} rows, {sizes.median():g} in the middle."
+    )
+    if sizes.max() > 20 * sizes.median():
+        yield Finding(
+            "note",
+            f"{sizes.index[0]!r} has {sizes.max()} rows, far more than others.",
+            "Noise grows with their number: thin them?",
+        )
+
+
+def _columns(file: Any, frame: Any, by: str | None) -> Iterator[Finding]:
+    """Which columns go out, and which would give places away if they did."""
+    import shapely
+
+    from geoveil.geo.columns import is_time
+
+    geometry = frame.geometry
+    first = shapely.get_coordinates(shapely.centroid(geometry.array))
+    names = [name for name in frame if name != geometry.name]
+    times = [name for name in names if name in file.times or is_time(name, file.columns.get(name, ""))]
+    if times or by is not None:
+        going = [*([by] if by is not None else []), *times]
+        yield Finding("good", f"These columns go out as they are: {', '.join(map(str, going))}.")
+    left = [name for name in names if name not in times and name != by]
+    telling = {}
+    for name in left:
+        if _TELLING.search(str(name)):
+            telling[name] = "its name says so"
+        else:
+            share = _explained(frame[name], first)
+            if share >= _EXPLAINED:
+                telling[name] = f"it tells {share:.0%} of where a place is"
+    for name, why in telling.items():
+        yield Finding(
+            "note", f"The column {name!r} may give places away: {why}.", "It stays behind unless --keep names it."
+        )
+    safe = [name for name in left if name not in telling]
+    if safe:
+        yield Finding("good", f"These columns stay behind unless --keep names them: {', '.join(map(str, safe))}.")
+    for name in sorted(file.unsafe):
+        yield Finding("note", f"The column {name!r} may hold places itself.", "It never goes out.")
+
+
+def _explained(column: Any, coords: Any) -> float:
+    """How much of the variance of places, in ranks, the values of a column explain, at most of either coordinate."""
+    import numpy as np
+    import pandas as pd
+
+    known = column.notna().to_numpy()
+    if known.sum() < 20:
+        return 0.0
+    # Ranks, as a few places far away would hide all others.
+    places = pd.DataFrame(coords[known]).rank()
+    numbers = pd.to_numeric(column[known], errors="coerce")
+    found = [0.0]
+    if numbers.notna().all() and numbers.nunique() > 1:
+        found += [float(places[axis].corr(numbers.rank().reset_index(drop=True)) ** 2) for axis in places]
+    codes, labels = pd.factorize(column[known])
+    # A column in which nearly every value is another one explains all by chance.
+    if 1 < len(labels) <= known.sum() / 5:
+        within = places.groupby(codes).transform("mean")
+        found += [float(within[axis].var(ddof=0) / places[axis].var(ddof=0)) for axis in places]
+    return float(np.nanmax(found))

@@ -1,0 +1,117 @@
+"""Commands whose options come in groups, and whose help ends with examples."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import re
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+__all__ = ["Command", "Option", "Program", "gathered"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+WIDEST = 100
+
+
+class Option(click.Option):
+    """An option that knows under which heading it stands."""
+
+    def __init__(self, *args: Any, heading: str = "Options", **more: Any) -> None:
+        super().__init__(*args, **more)
+        self.heading = heading
+
+
+class Command(click.Command):
+    """A command with examples, each of which runs.
+
+    Parameters
+    ----------
+    examples : sequence of (str, str)
+        What one would like, and the line that does it.
+    """
+
+    def __init__(self, *args: Any, examples: tuple[tuple[str, str], ...] = (), **more: Any) -> None:
+        super().__init__(*args, **more)
+        self.examples = examples
+
+    def make_context(self, *args: Any, **more: Any) -> click.Context:
+        more.setdefault("max_content_width", WIDEST)
+        return super().make_context(*args, **more)
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        groups: dict[str, list[tuple[str, str]]] = {}
+        for param in self.get_params(ctx):
+            record = param.get_help_record(ctx) if isinstance(param, click.Option) else None
+            if record is not None:
+                groups.setdefault(getattr(param, "heading", "Options"), []).append(record)
+        for heading in sorted(groups, key=lambda name: name == "Options"):
+            with formatter.section(heading):
+                formatter.write_dl(groups[heading], col_max=26)
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        _write_examples(self.examples, formatter)
+
+
+class Program(click.Group):
+    """The commands in the order in which they were added, which is that of a new user."""
+
+    command_class = Command
+
+    def __init__(self, *args: Any, examples: tuple[tuple[str, str], ...] = (), **more: Any) -> None:
+        super().__init__(*args, **more)
+        self.examples = examples
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return [*self.commands]
+
+    def make_context(self, *args: Any, **more: Any) -> click.Context:
+        more.setdefault("max_content_width", WIDEST)
+        return super().make_context(*args, **more)
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        super().format_epilog(ctx, formatter)
+        _write_examples(self.examples, formatter)
+
+
+def _write_examples(examples: tuple[tuple[str, str], ...], formatter: click.HelpFormatter) -> None:
+    if not examples:
+        return
+    with formatter.section("Examples"):
+        for number, (wish, line) in enumerate(examples):
+            formatter.write("\n" if number else "")
+            formatter.write_text(wish)
+            for part in _broken(line, formatter.width - 6):
+                formatter.write(f"{'':>{formatter.current_indent}}{part}\n")
+
+
+def _broken(line: str, width: int) -> list[str]:
+    """A line of a shell in parts that fit, each but the last of which the shell takes to go on."""
+    parts = ["$"]
+    for word in re.split(r" (?=-|[^-]\S* -o|\S+$)", line):
+        if len(parts[-1]) + len(word) + 3 > width:
+            parts[-1] += " \\"
+            parts.append("   ")
+        parts[-1] += f" {word}"
+    return parts
+
+
+def gathered(
+    name: str, heading: str, build: Callable[..., Any], *options: tuple[tuple[str, ...], dict[str, Any]]
+) -> Callable[[F], F]:
+    """Options of one idea that reach a command as one argument, made of them by `build`."""
+    own = [*inspect.signature(build).parameters]
+
+    def decorate(command: F) -> F:
+        @functools.wraps(command)
+        def run(*args: Any, **given: Any) -> Any:
+            taken = {option: given.pop(option) for option in own}
+            return command(*args, **{name: build(**taken)}, **given)
+
+        for names, more in reversed(options):
+            run = click.option(*names, cls=Option, heading=heading, **more)(run)
+        return run  # type: ignore[return-value]
+
+    return decorate

@@ -1,0 +1,101 @@
+"""`geoveil demo`: all of it, on a made-up city."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import click
+
+from geoveil.cli import terminal
+from geoveil.cli.command import Command
+from geoveil.cli.showing import describe, public_place
+from geoveil.words import counted
+
+
+@click.command(
+    cls=Command,
+    examples=(("Into a folder of your own:", "geoveil demo --out my-demo"),),
+)
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    default="geoveil-demo",
+    show_default=True,
+    help="The folder of what it makes.",
+)
+def demo(out: Path) -> None:
+    """Make up a city with taxis, release their ways, and draw the map.
+
+    Nobody's real places are in it. Takes some seconds.
+    """
+    from geoveil.cli.city import AREA, STATION, write_taxis
+
+    out.mkdir(parents=True, exist_ok=True)
+    source, target = out / "taxis.csv", out / "released.csv"
+    lat, lon, radius = AREA
+    with terminal.waiting("Making up a city"):
+        count = write_taxis(source)
+    where = f"--by taxi --local {lat:g},{lon:g},{radius / 1000:g}km"
+    terminal.say(
+        f"[bold]A made-up city[/]: {counted(count, 'point')} of four taxis in {source}. Released as with",
+        f"  geoveil points {source} -o {target} {where} --rho 5e-4 --smooth taxi",
+        "",
+    )
+    release, near, hull = _released(source, target, AREA, STATION)
+    describe(release, f"{target}: {counted(release.n, 'point')} of {len(release.by)} taxis, smoothed")
+    terminal.say("")
+    describe(hull, "hull.geojson: the area of all taxis, as one person's")
+    terminal.say("")
+    describe(near, "The three points nearest to the station, with their places")
+    terminal.say("", "[bold]The certificate, in words[/]", release.certificate()["words"], "")
+    terminal.say("Map and certificate: " + ", ".join(_drawn(out, source, release, near, hull)))
+
+
+def _released(source: Path, target: Path, area: Any, station: tuple[float, float]) -> tuple[Any, Any, Any]:
+    import geoveil as gv
+    from geoveil.cli.smooth import smoothed
+
+    bay = gv.local(lat=area[0], lon=area[1], radius=area[2])
+    with terminal.progress("Releasing") as tell:
+        gv.points_file(source, target, by="taxi", rho=5e-4, crs=bay, progress=tell)
+    with terminal.waiting("Smoothing"):
+        release = smoothed(gv.load(target), "taxi", None)
+        gv.save(release, target)
+    with terminal.waiting("Asking"), gv.Session(gv.read(source), rho=1e-3, crs=bay) as session:
+        near = session.nearest(public_place(station), k=3, locations=0.5, rho=6e-4)
+        hull = session.hull(rho=4e-4)
+        gv.save(hull, target.with_name("hull.geojson"))
+    return release, near, hull
+
+
+def _drawn(out: Path, source: Path, release: Any, near: Any, hull: Any) -> list[str]:
+    """The map, as a page and as a picture; the truth is made up, and may be shown."""
+    from geoveil import read, total
+    from geoveil.report import Layer, Report, layers_of, write
+
+    true = read(source)
+    layers = (
+        *layers_of(hull, name="released hull"),
+        Layer("made-up ways", true.get_coordinates().to_numpy(), "lines", "public", parts=_whose(true)),
+        *(
+            replace(layer, kind="lines", parts=_whose(release.value))
+            for layer in layers_of(release, name="released ways")
+        ),
+        *layers_of(near, name="released neighbours"),
+    )
+    whole = replace(release, promised=total([release.guarantee, near.guarantee, hull.guarantee]))
+    page = Report("A made-up city, released", layers, whole.guarantee, whole.certificate())
+    with terminal.waiting("Drawing"):
+        write(out / "map.html", page)
+        if find_spec("matplotlib") is None:
+            return [f"{out / 'map.html'} (open it in a browser)"]
+        write(out / "map.png", page)
+    return [f"{out / 'map.html'} (open it in a browser)", str(out / "map.png")]
+
+
+def _whose(frame: Any) -> Any:
+    """Which taxi each row is of, as a number."""
+    return frame["taxi"].factorize()[0]

@@ -1,0 +1,77 @@
+"""`geoveil density`: a heat map of released files, for free."""
+
+from __future__ import annotations
+
+import click
+
+from geoveil.cli import terminal
+from geoveil.cli.command import Command
+from geoveil.cli.files import Target, target
+from geoveil.cli.kinds import AREA, LENGTH
+from geoveil.cli.options import Output
+from geoveil.cli.showing import describe, drawable, public_place, report
+from geoveil.cli.smooth import RELEASED, free
+
+
+@click.command(
+    cls=Command,
+    examples=(
+        (
+            "Where are how many?",
+            "geoveil density released.csv -o heat.geojson --cell 500m --around 37.77,-122.42,8km --report heat.html",
+        ),
+    ),
+)
+@click.argument("released", nargs=-1, required=True, type=RELEASED)
+@target
+@click.option("--cell", type=LENGTH, required=True, help="The side of a cell, such as 500m.")
+@click.option(
+    "--around",
+    type=AREA,
+    help="The square that is drawn: its middle and half its side. [default: all that was released]",
+)
+@free
+def density(
+    released: tuple[str, ...],
+    target: Target,
+    cell: float,
+    around: tuple[float, float, float] | None,
+    output: Output,
+) -> None:
+    """A heat map of the true points, from released ones: the known noise is taken off again.
+
+    RELEASED are files that 'geoveil points' wrote in one coordinate system, with their certificates beside them.
+    """
+    import numpy as np
+
+    from geoveil import Grid, load, save
+    from geoveil import density as heat_map
+    from geoveil.api.released import endings
+    from geoveil.geo import form_of
+
+    target.check(endings())
+    drawable(output)
+    with terminal.waiting("Counting"):
+        releases = [load(path) for path in released]
+        plane = releases[0].plane
+        assert plane is not None
+        _, unit = plane.drawn_in
+        if around is None:
+            coords = np.concatenate([release.coords for release in releases if release.coords is not None])
+            low, high = coords.min(axis=0), coords.max(axis=0)
+        else:
+            lat, lon, half = around
+            middle = form_of(releases[0].value, plane).public_place("around", public_place((lat, lon)))
+            low, high = middle - half, middle + half
+        bounds = tuple(float(end) / unit for end in (*low, *high))
+        heat = heat_map(releases, Grid(bounds, cell / unit))  # type: ignore[arg-type]
+    if target.path is not None:
+        with target.opened(".geojson") as path:
+            save(heat, path)
+    report(output, "Heat map", [heat])
+    more = [*target.lines, *([("report", output.report)] if output.report else [])]
+    if output.json:
+        terminal.json({"counts": heat.value.tolist(), "certificate": heat.certificate()})
+    else:
+        rows, columns = heat.grid.shape
+        describe(heat, f"{heat.value.sum():.0f} of {heat.n} points in {rows} by {columns} cells", more)

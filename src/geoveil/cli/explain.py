@@ -1,0 +1,128 @@
+"""`geoveil explain`: what a budget means, in distances, chances and errors."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from geoveil.cli import terminal
+from geoveil.cli.command import Command, gathered
+from geoveil.cli.options import JSON, LEVELS, Budget, budget
+from geoveil.words import metres
+
+if TYPE_CHECKING:
+    from geoveil.privacy import Guarantee
+
+__all__ = ["explain", "meaning"]
+
+#: Questions whose error is told, and with what they are asked.
+_QUESTIONS: dict[str, dict[str, Any]] = {
+    "points": {},
+    "nearest": {"k": 1},
+    "first_within": {},
+    "hull": {},
+    "center": {},
+    "mean": {},
+    "bounds": {},
+    "radius": {},
+    "distance": {},
+}
+_TIMES = (1, 10, 100)
+_BAR = 24
+
+
+def _json(json: bool) -> bool:
+    return json
+
+
+as_json = gathered("as_json", "Options", _json, JSON)
+
+
+@click.command(
+    cls=Command,
+    examples=(
+        ("What does ρ = 5e-5 mean, for a person with 1000 points?", "geoveil explain --rho 5e-5 --n 1000"),
+        ("And a level?", "geoveil explain --privacy medium"),
+    ),
+)
+@budget
+@click.option("--n", type=click.IntRange(min=1), default=1, show_default=True, help="How many points a person has.")
+@as_json
+def explain(budget: Budget, n: int, as_json: bool) -> None:
+    """Say what a budget means: what a guess can tell, how wrong answers are, what more releases change."""
+    told = meaning(budget.guarantee, n)
+    if as_json:
+        terminal.json(told)
+        return
+    terminal.answer(*_shown(budget.guarantee, n, told))
+
+
+def meaning(guarantee: Guarantee, n: int) -> dict[str, Any]:
+    """What a budget means, for machines."""
+    from geoveil import plan
+    from geoveil.errors import GeoveilError
+
+    errors = {}
+    how: dict[str, Any] = {guarantee.symbol: guarantee}
+    for name, options in _QUESTIONS.items():
+        if n >= options.get("k", 1):
+            try:
+                errors[name] = plan(name, n=n, **how, **options).error
+            except GeoveilError:
+                # Some questions have no mechanism under some metrics.
+                continue
+    return {
+        guarantee.symbol: str(guarantee.budget),
+        "metric": guarantee.metric.name,
+        "attacker": {f"{away:g}": guarantee.attacker(distance=away) for away in _distances(guarantee)},
+        "hidden_75": guarantee.hidden(chance=0.75),
+        "error_95": errors,
+        "n": n,
+        "releases": {
+            str(k): {guarantee.symbol: str((guarantee * k).budget), "hidden_75": (guarantee * k).hidden(chance=0.75)}
+            for k in _TIMES
+        },
+    }
+
+
+def _distances(guarantee: Guarantee) -> Iterator[float]:
+    """Round distances, from those that nobody can tell apart to those that everyone can."""
+    low, high = (guarantee.hidden(chance=chance) for chance in (0.52, 0.99))
+    power = math.floor(math.log10(low))
+    while True:
+        for digit in (1.0, 2.0, 5.0):
+            away = digit * 10.0**power
+            if away > 2 * high:
+                return
+            if away >= low / 2:
+                yield away
+        power += 1
+
+
+def _shown(guarantee: Guarantee, n: int, told: dict[str, Any]) -> Iterator[Any]:
+    from geoveil.queries import EXTENT
+
+    away = metres(told["hidden_75"])
+    yield f"{guarantee}: whoever has to choose between two places {away} apart is right at most three times of four."
+    level = min(LEVELS, key=lambda name: abs(math.log(LEVELS[name] / told["hidden_75"])))
+    yield f"The nearest level is --privacy {level} ({LEVELS[level]:g} m)."
+    rows = []
+    for text, chance in told["attacker"].items():
+        filled = round(_BAR * max(chance - 0.5, 0) / 0.5)
+        rows.append((metres(float(text)), f"{100 * chance:.1f}%", "█" * filled + "░" * (_BAR - filled)))
+    yield "\n[bold]What a guess can tell, at most[/]"
+    shown = terminal.table(["two places apart", "right", "from a coin's 50% to 100%"], rows)
+    shown.columns[2].justify = "left"
+    yield shown
+    whose = "one point" if n == 1 else f"{n} points"
+    yield f"[bold]How wrong answers about a person with {whose} are, at most, 95 times of 100[/]"
+    yield terminal.table(["question", "error"], [(name, metres(error)) for name, error in told["error_95"].items()])
+    yield f"Of a hull, for places that extend over {EXTENT / 1000:g} km. Many points of one person share the budget."
+    yield "\n[bold]After so many releases about the same person[/]"
+    yield terminal.table(
+        ["releases", guarantee.symbol, "hidden at 75%"],
+        [(k, f"{float(of[guarantee.symbol]):.3g}", metres(of["hidden_75"])) for k, of in told["releases"].items()],
+    )

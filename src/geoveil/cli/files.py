@@ -1,0 +1,134 @@
+"""Files that come and go, also through pipes: `-` is stdin or stdout."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from geoveil.cli.command import gathered
+from geoveil.cli.terminal import say, state
+from geoveil.errors import InvalidFile, InvalidParameter
+
+__all__ = ["SOURCE", "Target", "incoming", "target", "writable"]
+
+#: The argument of commands that read a file.
+SOURCE = click.argument("source", metavar="FILE", type=click.Path(allow_dash=True))
+
+
+@contextmanager
+def incoming(source: str, form: str | None) -> Iterator[Path]:
+    """The path of a file; what comes through a pipe is put aside, for its owner alone to read, while it is needed."""
+    if source != "-":
+        if form is not None:
+            raise click.UsageError("--format is for what comes through a pipe; a file's ending tells its own.")
+        yield Path(source)
+        return
+    with tempfile.TemporaryDirectory(prefix="geoveil-") as folder:
+        path = Path(folder) / f"stdin.{form or 'csv'}"
+        with path.open("wb") as held:
+            shutil.copyfileobj(sys.stdin.buffer, held)
+        yield path
+
+
+def writable(path: str) -> None:
+    """Refuse a file that could not be written, before anything is charged for it."""
+    folder = Path(path).absolute().parent
+    if not folder.is_dir():
+        raise InvalidFile(path, str(folder), "in a folder that is there", "Make the folder first.")
+    if not os.access(folder, os.W_OK):
+        raise InvalidFile(path, str(folder), "in a folder that can be written to", "Choose another.")
+
+
+@dataclass(frozen=True)
+class Target:
+    """Where a release goes, and its certificate.
+
+    Parameters
+    ----------
+    path : str, optional
+        A file; - is stdout.
+    certificate : str, optional
+        Beside the file by default.
+    """
+
+    path: str | None
+    certificate: str | None
+
+    @property
+    def name(self) -> str:
+        """As people call it."""
+        return "stdout" if self.path == "-" else str(self.path)
+
+    def check(self, endings: Sequence[str]) -> None:
+        """Refuse what could not be written. What goes through a pipe is of the first of the formats."""
+        if self.certificate is not None:
+            if self.path is None:
+                raise click.UsageError("--certificate goes with -o.")
+            writable(self.certificate)
+        if self.path == "-":
+            if endings[0] in (".shp", ""):
+                raise click.UsageError("Several files do not go through a pipe: name one with -o.")
+        elif self.path is not None:
+            from geoveil.geo.files import ending
+
+            if ending(Path(self.path)) not in endings:
+                allowed = f"a file that ends in {', '.join(endings)}" if any(endings) else "a new folder"
+                raise InvalidParameter("-o", self.path, allowed, "Choose another name.")
+            writable(self.path)
+
+    @contextmanager
+    def opened(self, ending: str) -> Iterator[Path]:
+        """The path to write a release to; at the end it goes through the pipe, and its certificate to its place."""
+        from geoveil.geo.files.aside import certificate_of
+
+        assert self.path is not None
+        with tempfile.TemporaryDirectory(prefix="geoveil-") as folder:
+            path = Path(folder) / f"stdout{ending}" if self.path == "-" else Path(self.path)
+            yield path
+            if self.certificate is not None:
+                shutil.move(certificate_of(path), self.certificate)
+            if self.path == "-":
+                with path.open("rb") as held:
+                    shutil.copyfileobj(held, sys.stdout.buffer)
+                sys.stdout.buffer.flush()
+        state().released = self.name
+        if self.path == "-" and self.certificate is None:
+            say("The certificate was not kept: --certificate FILE says where it goes.")
+
+    @property
+    def lines(self) -> list[tuple[str, str]]:
+        """Where people find it."""
+        from geoveil.geo.files.aside import certificate_of
+
+        if self.path is None or self.path == "-":
+            return [] if self.certificate is None else [("certificate", self.certificate)]
+        return [("file", self.path), ("certificate", self.certificate or str(certificate_of(Path(self.path))))]
+
+
+def _target(target: str | None, certificate: str | None) -> Target:
+    # Words must not go where released data goes.
+    state().piped = target == "-"
+    return Target(target, certificate)
+
+
+target = gathered(
+    "target",
+    "Options",
+    _target,
+    (
+        ("--output", "-o", "target"),
+        {"metavar": "FILE", "type": click.Path(allow_dash=True), "help": "Where it goes; - is stdout."},
+    ),
+    (
+        ("--certificate",),
+        {"metavar": "FILE", "help": "Where the certificate goes. [default: beside the output]"},
+    ),
+)

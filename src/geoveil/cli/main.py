@@ -1,0 +1,82 @@
+"""The program: its commands, and what becomes of errors and interruptions."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+import click
+
+from geoveil._version import __version__
+from geoveil.cli.answers import hull, nearest, summary, within
+from geoveil.cli.budgets import budget
+from geoveil.cli.check import check
+from geoveil.cli.command import Program
+from geoveil.cli.completion import completion
+from geoveil.cli.demo import demo
+from geoveil.cli.density import density
+from geoveil.cli.explain import explain
+from geoveil.cli.plan import plan
+from geoveil.cli.points import points
+from geoveil.cli.problems import CODES, code_of, message_of, usage
+from geoveil.cli.settings import convert_setting
+from geoveil.cli.smooth import smooth
+from geoveil.cli.terminal import State, broken_pipe
+
+__all__ = ["main", "program"]
+
+_CODES = "\n".join(f"  {code:<4}{meaning}" for code, meaning in CODES.items())
+
+
+@click.group(
+    cls=Program,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog=f"Exit codes:\n\n\b\n{_CODES}",
+    examples=(("See it work on a made-up city.", "geoveil demo"),),
+)
+@click.version_option(__version__, message="geoveil %(version)s")
+@click.option("--debug", is_flag=True, help="Show where in the program an error arose.")
+@click.pass_obj
+def program(state: State, debug: bool) -> None:
+    """Release locations, and answers about them, under a mathematical guarantee.
+
+    A file of locations goes in; a file that is safe to share comes out, with a certificate and a map. Each command
+    has a help page with examples: geoveil points --help.
+    """
+    state.debug = debug
+
+
+for command in (
+    *(demo, points, hull, nearest, within, summary, smooth, density),
+    *(explain, plan, check, convert_setting, budget, completion),
+):
+    program.add_command(command)
+
+
+def main(args: Sequence[str] | None = None) -> None:
+    """Run the command line, and leave with its exit code."""
+    state = State()
+    try:
+        code = program.main(args, prog_name="geoveil", standalone_mode=False, obj=state) or 0
+    except click.Abort:
+        charged = state.account.words() if state.account is not None else ""
+        released = f"{state.released} was released" if state.released else "Nothing was released"
+        _complain(f"Stopped. {released}, and no half file is left. {charged}".rstrip())
+        code = 130
+    except click.ClickException as problem:
+        _complain(usage(problem))
+        code = problem.exit_code
+    except BrokenPipeError:
+        broken_pipe()
+        code = 0
+    except Exception as problem:
+        if state.debug:
+            raise
+        code = code_of(problem)
+        unexpected = f"{type(problem).__name__}: {problem}. This should not happen: 'geoveil --debug ...' shows where."
+        _complain(message_of(problem) if code != 1 else unexpected)
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _complain(message: str) -> None:
+    click.echo(f"geoveil: {message}", err=True)

@@ -1,0 +1,328 @@
+"""The options that commands share: the budget, the place, the file, the persons, the ledger, and what is shown."""
+
+from __future__ import annotations
+
+import math
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from geoveil.cli.command import gathered
+from geoveil.cli.kinds import AREA, CHANCE, LENGTH
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from geoveil import Ledger
+    from geoveil.budget import Charge
+    from geoveil.privacy import Guarantee
+
+__all__ = ["LEVELS", "Account", "Budget", "account", "area", "budget", "output", "persons", "reading"]
+
+#: Levels of privacy: how far apart two places are between which a guess is right at most three times of four.
+LEVELS = {"low": 100.0, "medium": 500.0, "high": 2000.0}
+_CHANCE = 0.75
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What may be told, as it was written."""
+
+    guarantee: Guarantee
+
+    @property
+    def keywords(self) -> dict[str, Any]:
+        """The budget as questions take it."""
+        return {self.guarantee.symbol: self.guarantee}
+
+
+def _levels() -> str:
+    # A guess between places d apart is right three times of four at ρ·d² = ln(3)/2; `CGP.hiding` rounds it down.
+    return "; ".join(f"{name}: {away:g} m, ρ = {math.log(3) / 2 / away**2:.3g}" for name, away in LEVELS.items())
+
+
+def _budget(
+    rho: str | None,
+    epsilon: str | None,
+    hide: float | None,
+    chance: float | None,
+    privacy: str | None,
+    notion: str | None,
+    metric: str | None,
+) -> Budget:
+    from geoveil.privacy import CGP, GP, promise
+
+    ways = [name for name, given in (("--rho", rho), ("--epsilon", epsilon), ("--hide", hide)) if given is not None]
+    ways += ["--privacy"] if privacy is not None else []
+    if len(ways) != 1:
+        said = f"{' and '.join(ways)} together say it twice" if ways else "no budget was given"
+        raise click.UsageError(
+            f"{said}. Give one of --privacy low|medium|high, --hide 200m --chance 75%, --rho or --epsilon; "
+            "'geoveil explain' shows what each means."
+        )
+    if (hide is None) != (chance is None):
+        raise click.UsageError("--hide and --chance go together, as in --hide 200m --chance 75%.")
+    if privacy is not None:
+        hide, chance = LEVELS[privacy], _CHANCE
+    if hide is None:
+        if notion is not None:
+            raise click.UsageError("--notion goes with --hide or --privacy; --rho and --epsilon say it already.")
+        return Budget(promise(rho, epsilon, metric))
+    assert chance is not None
+    kind = GP if notion == "GP" else CGP
+    return Budget(kind.hiding(distance=hide, chance=chance, metric=metric or "inf"))
+
+
+budget = gathered(
+    "budget",
+    "Budget (one of these)",
+    _budget,
+    (
+        ("--privacy",),
+        {
+            "type": click.Choice([*LEVELS]),
+            "help": "A level: how far apart two places are between which a guess is right at most 75% of the time. "
+            + _levels()
+            + ".",
+        },
+    ),
+    (("--hide",), {"type": LENGTH, "help": "By meaning: a guess between two places so far apart is right ..."}),
+    (("--chance",), {"type": CHANCE, "help": "... at most so often, such as 75%."}),
+    (("--rho",), {"metavar": "NUMBER", "help": "Concentrated geo-privacy, per square metre."}),
+    (("--epsilon",), {"metavar": "NUMBER", "help": "Geo-privacy (geo-indistinguishability), per metre."}),
+    (
+        ("--notion",),
+        {"type": click.Choice(["CGP", "GP"]), "help": "What --hide and --privacy are to be. [default: CGP]"},
+    ),
+    (
+        ("--metric",),
+        {
+            "type": click.Choice(["inf", "2", "1"]),
+            "help": "The distance between two versions of a person's points: the largest movement of any point "
+            "(inf), root sum of squares (2), or sum (1). [default: inf]",
+        },
+    ),
+)
+
+
+def _area(crs: str | None, local: tuple[float, float, float] | None, outside: str) -> dict[str, Any]:
+    if crs is not None and local is not None:
+        raise click.UsageError("--crs and --local both say where the data is: give one.")
+    if local is not None:
+        from geoveil.geo import local as around
+
+        lat, lon, radius = local
+        return {"crs": around(lat=lat, lon=lon, radius=radius), "outside": outside}
+    return {"crs": crs, "outside": outside}
+
+
+area = gathered(
+    "area",
+    "Where the data is, from public knowledge",
+    _area,
+    (
+        ("--local",),
+        {"type": AREA, "help": "Around a place: latitude, longitude, radius, such as 37.77,-122.42,50km."},
+    ),
+    (
+        ("--crs",),
+        {
+            "metavar": "NAME",
+            "help": "Or a region's name ('Germany') or a system in metres (32610). Not needed if the "
+            "file itself is in such a system.",
+        },
+    ),
+    (
+        ("--outside",),
+        {
+            "type": click.Choice(["refuse", "clamp"]),
+            "default": "refuse",
+            "show_default": True,
+            "help": "What becomes of places outside of it: clamp moves them to its edge.",
+        },
+    ),
+)
+
+
+def _reading(
+    format_: str | None,
+    missing: str,
+    source_crs: str | None,
+    x: str | None,
+    y: str | None,
+    delimiter: str | None,
+    decimal: str | None,
+    encoding: str | None,
+    layer: str | None,
+) -> dict[str, Any]:
+    given = {"source_crs": source_crs, "x": x, "y": y, "delimiter": delimiter, "decimal": decimal}
+    given |= {"encoding": encoding, "layer": layer}
+    return {"format": format_, "missing": missing, **{name: text for name, text in given.items() if text is not None}}
+
+
+#: What stdin may hold.
+FORMATS = ["csv", "tsv", "geojson", "gpx", "parquet", "gpkg"]
+
+reading = gathered(
+    "reading",
+    "Reading the file",
+    _reading,
+    (("--format", "format_"), {"type": click.Choice(FORMATS), "help": "What comes through a pipe. [default: csv]"}),
+    (
+        ("--missing",),
+        {
+            "type": click.Choice(["refuse", "drop"]),
+            "default": "refuse",
+            "show_default": True,
+            "help": "What becomes of rows without a place.",
+        },
+    ),
+    (("--source-crs",), {"metavar": "CODE", "help": "The system of its coordinates, where it does not say."}),
+    (("--x",), {"metavar": "COLUMN", "help": "Longitude or easting, where the name does not tell."}),
+    (("--y",), {"metavar": "COLUMN", "help": "Latitude or northing, likewise."}),
+    (("--delimiter",), {"metavar": "TEXT", "help": "Between the fields of a CSV file."}),
+    (("--decimal",), {"metavar": "TEXT", "help": "Before decimals in a CSV file, such as ','."}),
+    (("--encoding",), {"metavar": "NAME", "help": "Of a CSV file. [default: utf-8]"}),
+    (("--layer",), {"metavar": "NAME", "help": "Of a GeoPackage with several."}),
+)
+
+
+#: The option that says whose points they are.
+persons = click.option(
+    "--by",
+    metavar="COLUMN",
+    help="The column that says whose point each is. Without it all points are one person's, and share the budget.",
+)
+
+
+@dataclass
+class Account:
+    """Where releases are charged, and what was charged so far."""
+
+    place: str | None
+    subject: str | None
+    short: str
+    label: str | None
+    charges: list[Charge] = field(default_factory=list)
+    #: Whether a charge has begun of which it is not known how it ended.
+    asking: bool = False
+
+    @contextmanager
+    def opened(self) -> Iterator[Ledger | None]:
+        """The ledger, if there is one; it remembers for this account what it charged."""
+        if self.place is None:
+            yield None
+            return
+        from geoveil import Ledger
+
+        account = self
+
+        class Recording(Ledger):
+            def charge(self, *args: Any, **more: Any) -> Charge:
+                account.asking = True
+                charge = super().charge(*args, **more)
+                account.charges.append(charge)
+                account.asking = False
+                return charge
+
+        with Recording(self.place) as ledger:
+            yield ledger
+
+    @property
+    def entries(self) -> list[Any]:
+        """What was charged; an answer that was stored before costs nothing."""
+        return [entry for charge in self.charges if charge.content is None for entry in charge.entries]
+
+    def words(self) -> str:
+        """What was charged, for one who stopped a command."""
+        entries = self.entries
+        if entries:
+            each = f"{entries[0].amount} of {entries[0].subject}"
+            return f"Charged already, and not given back: {each}" + (
+                f", and so for {len(entries)} subjects." if len(entries) > 1 else "."
+            )
+        if self.asking:
+            return "Whether it was charged 'geoveil budget statement' tells."
+        return "Nothing was charged." if self.place else ""
+
+
+def _account(ledger: str | None, subject: str | None, short: str, label: str | None) -> Account:
+    for name, given, default in (("--subject", subject, None), ("--short", short, "refuse"), ("--label", label, None)):
+        if ledger is None and given != default:
+            raise click.UsageError(f"{name} goes with --ledger, which says where budgets are kept.")
+    found = Account(ledger, subject, short, label)
+    click.get_current_context().obj.account = found
+    return found
+
+
+account = gathered(
+    "account",
+    "Ledger",
+    _account,
+    (
+        ("--ledger",),
+        {"metavar": "FILE_OR_URL", "help": "Charge it to the accounts in this file, or PostgreSQL database."},
+    ),
+    (
+        ("--subject",),
+        {"metavar": "NAME", "help": "Whose account it is; with --by, what stands before the labels."},
+    ),
+    (
+        ("--short",),
+        {
+            "type": click.Choice(["refuse", "skip"]),
+            "default": "refuse",
+            "show_default": True,
+            "help": "With --by: what becomes of people without enough budget.",
+        },
+    ),
+    (
+        ("--label",),
+        {"metavar": "NAME", "help": "A name of the data: the same question about it is answered the same, for free."},
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Output:
+    """What is shown of an answer, and where."""
+
+    report: str | None = None
+    with_truth: bool = False
+    dry_run: bool = False
+    json: bool = False
+    quiet: bool = False
+
+
+def _output(report: str | None, with_truth: bool, dry_run: bool, json: bool, quiet: bool) -> Output:
+    if with_truth and report is None:
+        raise click.UsageError("--with-truth goes with --report, the page that shows it.")
+    click.get_current_context().obj.quiet = quiet or json
+    return Output(report, with_truth, dry_run, json, quiet)
+
+
+JSON = (("--json",), {"is_flag": True, "help": "For machines."})
+QUIET = (("--quiet", "-q"), {"is_flag": True, "help": "Say nothing but errors."})
+
+output = gathered(
+    "output",
+    "Options",
+    _output,
+    (
+        ("--report",),
+        {
+            "metavar": "FILE",
+            "type": click.Path(dir_okay=False),
+            "help": "A map with the certificate: .html, .png or .pdf.",
+        },
+    ),
+    (
+        ("--with-truth",),
+        {"is_flag": True, "help": "For your eyes only: the report also shows the true places."},
+    ),
+    (("--dry-run",), {"is_flag": True, "help": "Only say what it would cost and how wrong it would be."}),
+    JSON,
+    QUIET,
+)

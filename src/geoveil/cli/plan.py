@@ -1,0 +1,62 @@
+"""`geoveil plan`: which budget an error takes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from geoveil.cli import terminal
+from geoveil.cli.command import Command
+from geoveil.cli.explain import as_json
+from geoveil.cli.kinds import CHANCE, LENGTH
+from geoveil.cli.options import area
+from geoveil.words import metres
+
+_QUESTIONS = {"within": "first_within", "gyration": "radius_of_gyration"}
+_NAMES = ["points", "nearest", "hull", "within", "center", "mean", "median", "bounds", "radius", "gyration"]
+_NAMES += ["diameter", "distance"]
+
+
+@click.command(
+    cls=Command,
+    examples=(
+        ("Points of 100 each, at most 500 m off:", "geoveil plan points --n 100 --error 500m"),
+        ("The 10 nearest of 20 000, at most 300 m too far:", "geoveil plan nearest --n 20000 -k 10 --error 300m"),
+    ),
+)
+@click.argument("question", type=click.Choice(_NAMES))
+@click.option("--error", type=LENGTH, required=True, help="How wrong the answer may be, such as 500m.")
+@click.option("--n", type=click.IntRange(min=1), required=True, help="How many points a person has.")
+@click.option("-k", type=click.IntRange(min=1), help="Of nearest: how many.")
+@click.option("--extent", type=LENGTH, help="Of hull: how far the places extend.")
+@click.option("--each", is_flag=True, help="The error of any one point, rather than of the worst.")
+@click.option("--beta", type=CHANCE, default="5%", show_default=True, help="How often it may be worse.")
+@click.option("--notion", type=click.Choice(["CGP", "GP"]), default="CGP", show_default=True, help="What to plan for.")
+@click.option("--metric", type=click.Choice(["inf", "2", "1"]), default="inf", show_default=True, help="The metric.")
+@click.option(
+    "--method", type=click.Choice(["best", "paper"]), default="best", show_default=True, help="The algorithm."
+)
+@area
+@as_json
+def plan(question: str, error: float, area: dict[str, Any], as_json: bool, **how: Any) -> None:
+    """Say which budget an error takes, before any data is touched."""
+    from geoveil import plan as foresee
+
+    options = {name: how.pop(name) for name in ("k", "extent")}
+    options = {name: given for name, given in options.items() if given is not None}
+    found = foresee(_QUESTIONS.get(question, question), error=error, crs=area["crs"], **how, **options)
+    guarantee = found.guarantee
+    away = guarantee.hidden(chance=0.75)
+    if as_json:
+        told = {guarantee.symbol: str(guarantee.budget), "metric": guarantee.metric.name, "hidden_75": away}
+        terminal.json({"question": question, **told, "error": found.error, "beta": found.beta})
+        return
+    lines = [
+        ("budget", f"--{guarantee.symbol} {guarantee.budget}"),
+        ("error", f"at most {metres(found.error)} with probability {100 * (1 - found.beta):g}%"),
+        ("means", f"a guess between two places {metres(away)} apart is right at most 75% of the time"),
+    ]
+    terminal.say(f"{question}, {how['n']} points of a person", terminal.grid(lines))
+    if found.assumes:
+        terminal.say(f"The error is {found.assumes}.")

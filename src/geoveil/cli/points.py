@@ -1,0 +1,164 @@
+"""`geoveil points`: every point of a file, released."""
+
+from __future__ import annotations
+
+import tempfile
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import click
+
+from geoveil.cli import terminal
+from geoveil.cli.asking import Asking, question
+from geoveil.cli.command import Command
+from geoveil.cli.files import Target, target
+from geoveil.cli.showing import describe, foreseen
+from geoveil.cli.smooth import MOTIONS, smoothed, times_of
+from geoveil.words import counted
+
+_LOCAL = "--local 37.77,-122.42,50km"
+
+
+@click.command(
+    cls=Command,
+    examples=(
+        (
+            "Trips of many users, each hidden among places within 500 m:",
+            f"geoveil points trips.csv -o released.csv --by user {_LOCAL} --privacy medium",
+        ),
+        (
+            "By meaning, smoothed as taxis move, with a map:",
+            f"geoveil points trips.csv -o smooth.csv --by user {_LOCAL} --hide 200m --chance 75% --smooth taxi "
+            "--report map.html",
+        ),
+        (
+            "What would it cost, and how wrong would it be?",
+            f"geoveil points trips.csv --by user {_LOCAL} --rho 5e-5 --dry-run",
+        ),
+        (
+            "One's own trips, charged to one's account:",
+            f"geoveil points trips.csv -o charged.csv {_LOCAL} --rho 1e-4 --ledger budget.db --subject ann",
+        ),
+        ("Through a pipe:", f"cat trips.csv | geoveil points - -o - --by user {_LOCAL} --rho 5e-5 | head -3"),
+    ),
+)
+@target
+@click.option(
+    "--keep",
+    multiple=True,
+    metavar="COLUMN",
+    help="A column that goes out as it is; 'all' for all. May be repeated.",
+)
+@click.option(
+    "--smooth",
+    "motion",
+    type=click.Choice(MOTIONS),
+    help="Denoise trajectories afterwards, for free: how people move.",
+)
+@click.option("--time", metavar="COLUMN", help="With --smooth: the column of times, where the name does not tell.")
+@click.option(
+    "--method",
+    type=click.Choice(["best", "paper", "both"]),
+    default="best",
+    show_default=True,
+    help="How noise is chosen; 'both' promises CGP and GP at once.",
+)
+@question
+def points(
+    target: Target,
+    keep: tuple[str, ...],
+    motion: str | None,
+    time: str | None,
+    method: str,
+    **asked: Any,
+) -> None:
+    """Release every point of a file, into a file of the same format.
+
+    CSV, GPX, GeoJSON, GeoParquet, GeoPackage, Shapefile, or a folder of the cabspotting data. Places get noise; times
+    and the --by column go out as they are; other columns stay behind unless --keep names them.
+    """
+    asking = Asking(**asked)
+    if asking.account.label is not None:
+        raise click.UsageError("--label is for questions; a file of points is charged each time it is released.")
+    if time is not None and motion is None:
+        raise click.UsageError("--time goes with --smooth.")
+    if motion is not None and asking.budget.guarantee.symbol != "rho":
+        raise click.UsageError("--smooth needs the noise of concentrated geo-privacy: give --rho, or leave it out.")
+    with asking.arrived() as (path, ledger):
+        if asking.output.dry_run:
+            _foresee(asking, path, ledger, method)
+            return
+        if target.path is None:
+            raise click.UsageError("-o says where the released file goes; - is stdout.")
+        kind = ending_of(path)
+        asking.check(target, [kind])
+        if motion is not None:
+            times_of(path, asking.how, time)
+        # Times are public: one that is named goes out.
+        kept = "all" if "all" in keep else [*keep, *([time] if time else [])] or None
+        with target.opened(kind) as released:
+            more = {} if ledger is None else {"ledger": ledger, "subject": asking.account.subject}
+            if ledger is not None:
+                more["short"] = asking.account.short
+            how = {**asking.budget.keywords, **asking.area, **asking.how, **more, "by": asking.by, "method": method}
+            release = _released(path, released, motion, time, {**how, "keep": kept})
+            drawn = [] if asking.output.report is None else [release if motion else _loaded(released)]
+            lines = asking.report(path, ledger, drawn, f"{asking.title}, released", release.certificate())
+        if asking.output.json:
+            terminal.json({"output": target.path, "certificate": release.certificate()})
+        else:
+            head = f"{target.name}: {counted(release.n, 'point')}, {_whose(release.by)}"
+            describe(release, head, [*target.lines[-1:], *lines])
+
+
+def _released(path: Path, target: Path, motion: str | None, time: str | None, how: dict[str, Any]) -> Any:
+    """Release a file, and smooth what was released if that is asked for: then nothing else of it gets out."""
+    from geoveil import points_file, save
+
+    with ExitStack() as stack:
+        first = target
+        if motion is not None:
+            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix=".geoveil-", dir=target.absolute().parent))
+            first = Path(folder) / target.name
+        with terminal.progress(f"Releasing {path.name}") as tell:
+            release = points_file(path, first, progress=tell, **how)
+        if motion is None:
+            return release
+        with terminal.waiting("Smoothing"):
+            result = smoothed(_loaded(first), motion, time)
+            save(result, target)
+        return result
+
+
+def _loaded(path: Path) -> Any:
+    from geoveil import load
+
+    return load(path)
+
+
+def ending_of(path: Path) -> str:
+    """What tells the format of a file."""
+    from geoveil.geo.files import ending
+
+    return ending(path)
+
+
+def _foresee(asking: Asking, path: Path, ledger: Any, method: str) -> None:
+    from geoveil.api.files import sizes_of
+
+    with terminal.waiting("Counting"):
+        sizes = sizes_of(path, asking.by, **asking.how)
+    guarantee = asking.budget.guarantee
+    told, lines = foreseen("points", sizes, guarantee, asking.area, ledger, asking.account, method=method)
+    if asking.output.json:
+        terminal.json({**told, "points": sum(sizes), "persons": len(sizes)})
+    else:
+        each = "" if asking.by is None else f", {min(sizes)} to {max(sizes)} each"
+        whose = _whose(None if asking.by is None else sizes)
+        terminal.answer(f"{counted(sum(sizes), 'point')}, {whose}{each}. Nothing was released or charged.")
+        terminal.answer(terminal.grid(lines))
+
+
+def _whose(persons: Any) -> str:
+    return "one person's" if persons is None else f"of {counted(len(persons), 'person')}"

@@ -1,0 +1,116 @@
+"""`geoveil convert-setting`: what the settings of other tools mean here."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import click
+
+from geoveil.cli import terminal
+from geoveil.cli.command import Command
+from geoveil.cli.explain import as_json
+from geoveil.cli.kinds import LENGTH
+from geoveil.words import metres
+
+#: Location Guard's levels: the radius r of ε = 2/r, in metres.
+_LOCATION_GUARD = {"low": 200.0, "medium": 500.0, "high": 2000.0}
+#: Metres in a degree of latitude, about.
+_DEGREE = 111_195.0
+#: Degrees of a plus code's cell, by its number of digits; each further digit divides it by 5 and 4.
+_SETTINGS = {"decimals": "0 to 10", "geohash": "1 to 12", "plus-code": "2, 4, 6, 8, 10 to 15", "meshtastic": "1 to 32"}
+_PLUS_CODES = {2: 20.0, 4: 1.0, 6: 0.05, 8: 0.0025, 10: 0.000125}
+
+
+@click.command(
+    "convert-setting",
+    cls=Command,
+    examples=(
+        ("Location Guard's medium:", "geoveil convert-setting location-guard medium"),
+        ("Coordinates rounded to three decimals, in Oslo:", "geoveil convert-setting decimals 3 --lat 59.9"),
+        ("Six characters of a geohash:", "geoveil convert-setting geohash 6"),
+        ("A plus code of eight digits:", "geoveil convert-setting plus-code 8"),
+        ("Meshtastic's 13 bits:", "geoveil convert-setting meshtastic 13"),
+    ),
+)
+@click.argument("tool", type=click.Choice(["location-guard", "decimals", "geohash", "plus-code", "meshtastic"]))
+@click.argument("setting")
+@click.option(
+    "--lat",
+    type=click.FloatRange(-89, 89),
+    default=0.0,
+    show_default=True,
+    help="Where: cells are narrower away from the equator.",
+)
+@as_json
+def convert_setting(tool: str, setting: str, lat: float, as_json: bool) -> None:
+    """Say what a setting of another tool means here.
+
+    Location Guard adds noise that has a guarantee. What rounds places, or cuts codes short, has none: two places on
+    either side of a cell's edge are told apart however near they are, and all else is told exactly. The budget named
+    for it is the one that hides two places as far apart as a cell is wide from three guesses of four.
+    """
+    told = _location_guard(setting) if tool == "location-guard" else _cells(tool, setting, lat)
+    if as_json:
+        terminal.json(told)
+        return
+    lines = [(name.replace("_", " "), text if isinstance(text, str) else metres(text)) for name, text in told.items()]
+    terminal.say(terminal.grid(lines))
+
+
+def _location_guard(setting: str) -> dict[str, Any]:
+    from geoveil import GP, plan
+
+    radius = _LOCATION_GUARD.get(setting) or LENGTH.read(setting)
+    if radius is None:
+        raise click.UsageError(f"location-guard {setting!r}: give low, medium, high, or its radius, such as 500m.")
+    guarantee = GP(epsilon=f"{2 / radius:.6g}")
+    weaker = guarantee.as_cgp()
+    return {
+        "guarantee": f"{guarantee} for each place that is told, which add up",
+        "hidden_75": guarantee.hidden(chance=0.75),
+        "error_95": plan("points", n=1, epsilon=guarantee).error,
+        "here": f"--epsilon {guarantee.budget}",
+        "or_concentrated": f"--rho {weaker.budget}: implied by it, so that many releases add up to less",
+    }
+
+
+def _cells(tool: str, setting: str, lat: float) -> dict[str, Any]:
+    from geoveil import CGP, plan
+
+    try:
+        high, wide = _degrees(tool, int(setting))
+    except ValueError:
+        wanted = {
+            "decimals": "0 to 10",
+            "geohash": "1 to 12",
+            "plus-code": "2, 4, 6, 8, 10 to 15",
+            "meshtastic": "1 to 32",
+        }
+        raise click.UsageError(f"{tool} {setting!r}: give a number, {wanted[tool]}.") from None
+    north, east = high * _DEGREE, wide * _DEGREE * math.cos(math.radians(lat))
+    nearest = CGP.hiding(distance=max(north, east), chance=0.75)
+    return {
+        "guarantee": "none: places on two sides of an edge are told apart, however near",
+        "cell": f"{metres(north)} by {metres(east)}",
+        "rms_error": math.hypot(north, east) / math.sqrt(12),
+        "nearest": f"--rho {nearest.budget}, which hides {metres(max(north, east))} at 75%",
+        "error_95": plan("points", n=1, rho=nearest).error,
+    }
+
+
+def _degrees(tool: str, setting: int) -> tuple[float, float]:
+    """The height and the width of a cell, in degrees."""
+    if tool == "decimals" and 0 <= setting <= 10:
+        return 10.0**-setting, 10.0**-setting
+    if tool == "geohash" and 1 <= setting <= 12:
+        # Bits alternate, longitude first.
+        return 180.0 / 2 ** (5 * setting // 2), 360.0 / 2 ** (5 * setting - 5 * setting // 2)
+    if tool == "plus-code" and setting in _PLUS_CODES:
+        return _PLUS_CODES[setting], _PLUS_CODES[setting]
+    if tool == "plus-code" and 11 <= setting <= 15:
+        return _PLUS_CODES[10] / 5.0 ** (setting - 10), _PLUS_CODES[10] / 4.0 ** (setting - 10)
+    if tool == "meshtastic" and 1 <= setting <= 32:
+        # Degrees are whole numbers of 1e-7 in 32 bits, of which the last ones are cut.
+        return 2.0 ** (32 - setting) * 1e-7, 2.0 ** (32 - setting) * 1e-7
+    raise ValueError(setting)

@@ -1,0 +1,174 @@
+"""How releases are shown: on the terminal, as JSON, and as a report."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from geoveil.cli.files import writable
+from geoveil.cli.options import Account, Output
+from geoveil.cli.terminal import grid, say, waiting
+from geoveil.errors import InvalidParameter
+from geoveil.words import metres
+
+if TYPE_CHECKING:
+    from geoveil import Ledger, Release
+    from geoveil.report import Balance, Layer
+
+__all__ = [
+    "balances_of",
+    "describe",
+    "drawable",
+    "foreseen",
+    "lines_of",
+    "public_place",
+    "report",
+    "table",
+    "truth_of",
+    "value_of",
+]
+
+
+def lines_of(release: Release) -> list[tuple[str, str]]:
+    """What a release says of itself, line by line, in the words of the command line."""
+    _, *lines = repr(release).splitlines()
+    pairs = [re.split(r"\s{2,}", line.strip(), maxsplit=1) for line in lines]
+    return [(name, text.replace("(keep= lets", "(--keep lets")) for name, text in pairs]
+
+
+def describe(release: Release, head: str | None = None, more: Sequence[tuple[str, str]] = ()) -> None:
+    """Show a release."""
+    from rich.text import Text
+
+    say(Text(head or repr(release).splitlines()[0], style="bold"), grid([*lines_of(release), *more]))
+
+
+def table(release: Release) -> Any:
+    """A release as a frame."""
+    from geoveil.api.released import table as rows
+
+    return rows(release)
+
+
+def value_of(release: Release) -> Any:
+    """The value as JSON: GeoJSON where it has places, rows where not."""
+    import json
+
+    found = table(release)
+    if hasattr(found, "geometry"):
+        return json.loads(found.to_crs(4326).to_json(drop_id=True))
+    return json.loads(found.to_json(orient="records"))
+
+
+def public_place(at: tuple[float, float]) -> Any:
+    """A place in degrees as questions take it."""
+    import geopandas
+
+    return geopandas.GeoSeries.from_xy([at[1]], [at[0]], crs=4326)
+
+
+def foreseen(
+    name: str,
+    sizes: Sequence[int],
+    guarantee: Any,
+    area: dict[str, Any],
+    ledger: Ledger | None,
+    account: Account,
+    **how: Any,
+) -> tuple[dict[str, Any], list[tuple[str, str]]]:
+    """What a question would cost and how wrong it would be, for machines and for people; nothing is charged."""
+    from geoveil import plan
+
+    ends = sorted({min(sizes), max(sizes)})
+    plans = [plan(name, n=n, **{guarantee.symbol: guarantee}, crs=area["crs"], **how) for n in ends]
+    errors = [found.error for found in plans]
+    shown = " to ".join(dict.fromkeys(metres(error) for error in errors))
+    lines = [("cost", f"{guarantee}" + (" for each person" if len(sizes) > 1 else ""))]
+    lines.append(
+        ("error", f"at most {shown} with probability 95%" + (f", {plans[0].assumes}" if plans[0].assumes else ""))
+    )
+    if name == "points":
+        each = plan(name, n=ends[-1], **{guarantee.symbol: guarantee}, crs=area["crs"], each=True, **how).error
+        lines.append(("", f"any one point of the person with most points: {metres(each)}"))
+    told = {
+        "question": name,
+        guarantee.symbol: str(guarantee.budget),
+        "error_95": {"smallest": errors[0], "largest": errors[-1]},
+    }
+    if ledger is not None and account.subject is not None:
+        left = ledger.remaining(account.subject)
+        lines.append(("ledger", f"{account.subject} has {left} left"))
+        told["remaining"] = str(left)
+    return told, lines
+
+
+def balances_of(ledger: Ledger | None, account: Account) -> tuple[Balance, ...]:
+    """The accounts that were charged, those with the least left first."""
+    from geoveil.privacy import exact
+    from geoveil.report import Balance
+
+    if ledger is None or not account.entries:
+        return ()
+    cost: dict[str, Any] = {}
+    for entry in account.entries:
+        cost[entry.subject] = cost.get(entry.subject, 0) + entry.amount
+    left = ledger.balances([*cost])
+    least = sorted(cost, key=lambda name: left[name])[:10]
+    found = []
+    for name in least:
+        total = ledger.total(name)
+        found.append(Balance(name, total.symbol, total.budget, exact.subtract(total.budget, left[name]), cost[name]))
+    return tuple(found)
+
+
+def truth_of(path: Path, reading: dict[str, Any]) -> tuple[Layer, ...]:
+    """The true places of a file, for its owner's eyes."""
+    import shapely
+
+    from geoveil import read
+    from geoveil.report import Layer
+
+    frame = read(path, **reading).to_crs(4326)
+    places = shapely.get_coordinates(frame.geometry.array)
+    return (Layer("true places", places, kind="points", role="truth"),)
+
+
+def drawable(output: Output) -> None:
+    """Refuse a report that could not be drawn, before anything is charged for it."""
+    if output.report is None:
+        return
+    from importlib.util import find_spec
+
+    ending = Path(output.report).suffix.lower()
+    if ending not in (".html", ".png", ".pdf"):
+        raise InvalidParameter("--report", output.report, "a file that ends in .html, .png or .pdf", "Rename it.")
+    if ending != ".html" and find_spec("matplotlib") is None:
+        remedy = "Use .html, or: pip install 'geoveil[plot]'."
+        raise InvalidParameter("--report", output.report, "an .html file, as matplotlib is not there", remedy)
+    writable(output.report)
+
+
+def report(
+    output: Output,
+    title: str,
+    releases: Sequence[Release],
+    *,
+    truth: tuple[Path, dict[str, Any]] | None = None,
+    balances: Sequence[Balance] = (),
+    certificate: dict[str, Any] | None = None,
+) -> None:
+    """Draw releases, if that was asked for."""
+    if output.report is None:
+        return
+    from geoveil import total
+    from geoveil.report import Report, layers_of, write
+
+    with waiting("Drawing the map"):
+        drawn = [layer for release in releases for layer in layers_of(release)]
+        if output.with_truth and truth is not None:
+            drawn += truth_of(*truth)
+        guarantee = total([release.guarantee for release in releases])
+        account = certificate or releases[0].certificate()
+        write(output.report, Report(title, tuple(drawn), guarantee, account, tuple(balances)))

@@ -1,0 +1,103 @@
+"""`geoveil smooth`: released trajectories, denoised for free."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from geoveil.cli import terminal
+from geoveil.cli.command import Command, gathered
+from geoveil.cli.files import Target, target
+from geoveil.cli.options import JSON, QUIET, Output
+from geoveil.cli.showing import describe, drawable, report
+from geoveil.errors import InvalidParameter
+from geoveil.words import counted
+
+__all__ = ["MOTIONS", "RELEASED", "free", "smooth", "smoothed", "times_of"]
+
+MOTIONS = ["walking", "cycling", "car", "taxi"]
+RELEASED = click.Path()
+
+
+def _free(report: str | None, json: bool, quiet: bool) -> Output:
+    click.get_current_context().obj.quiet = quiet or json
+    return Output(report, json=json, quiet=quiet)
+
+
+#: What is shown of what is made of released files; there is no truth in it to be shown.
+free = gathered(
+    "output",
+    "Options",
+    _free,
+    (("--report",), {"metavar": "FILE", "help": "A map: .html, .png or .pdf."}),
+    JSON,
+    QUIET,
+)
+
+
+@click.command(
+    cls=Command,
+    examples=(("Taxis, after the fact:", "geoveil smooth released.csv -o smoother.csv --motion taxi"),),
+)
+@click.argument("released", type=RELEASED)
+@target
+@click.option("--motion", type=click.Choice(MOTIONS), required=True, help="How people move, as is publicly known.")
+@click.option("--time", metavar="COLUMN", help="The column of times, where the name does not tell.")
+@free
+def smooth(released: str, target: Target, motion: str, time: str | None, output: Output) -> None:
+    """Denoise released trajectories: people move continuously. Free, as nothing private is looked at again.
+
+    RELEASED is a file that 'geoveil points' wrote, with its certificate beside it.
+    """
+    from geoveil import load, save
+    from geoveil.api.released import endings
+    from geoveil.geo.files import ending
+
+    if target.path is None:
+        raise click.UsageError("-o says where the smoothed file goes; - is stdout.")
+    kind = ending(Path(released))
+    target.check([kind, *endings()])
+    drawable(output)
+    with terminal.waiting("Smoothing"):
+        release = smoothed(load(released), motion, time)
+    with target.opened(kind) as path:
+        save(release, path)
+        report(output, f"{Path(released).name}, smoothed", [release])
+    if output.json:
+        terminal.json({"output": target.path, "certificate": release.certificate()})
+    else:
+        describe(release, f"{target.name}: {counted(release.n, 'point')}, smoothed", target.lines[-1:])
+
+
+def times_of(path: Path, how: dict[str, Any], column: str | None) -> str:
+    """The column of times of a file that has not been released yet, or that was."""
+    from geoveil.geo.columns import is_time
+    from geoveil.geo.files import open_locations
+
+    file = open_locations(path, **{name: value for name, value in how.items() if name != "missing"})
+    known = [name for name, kind in file.columns.items() if name in file.times or is_time(name, kind)]
+    chosen = column if column is not None else next(iter(known), None)
+    if chosen is None or chosen not in file.columns:
+        allowed = f"a column of times, one of {list(file.columns)}"
+        raise InvalidParameter("--time", chosen, allowed, "Smoothing needs to know when each point was.")
+    return chosen
+
+
+def smoothed(release: Any, motion: str, column: str | None) -> Any:
+    """A release that was loaded, smoothed by the times it has."""
+    import pandas as pd
+
+    from geoveil import smooth as denoise
+
+    chosen = times_of(release.file.path, release.file.reading, column)
+    times = release.value[chosen]
+    if pd.api.types.is_string_dtype(times.dtype) or times.dtype == object:
+        seconds = pd.to_numeric(times, errors="coerce")
+        try:
+            times = seconds if seconds.notna().all() else pd.to_datetime(times, format="ISO8601", utc=True)
+        except ValueError as problem:
+            remedy = "Write times as 2026-05-01T08:30:00Z or as seconds."
+            raise InvalidParameter("--time", chosen, f"a column of times: {problem}", remedy) from None
+    return denoise(release, times=times, motion=motion)

@@ -1,0 +1,113 @@
+"""What people see while and after something is done: progress, answers as tables, and JSON for machines."""
+
+from __future__ import annotations
+
+import json as texts
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import click
+
+__all__ = ["State", "answer", "console", "grid", "json", "progress", "say", "table", "waiting"]
+
+
+class State:
+    """What holds for all of a command."""
+
+    def __init__(self) -> None:
+        self.debug = False
+        self.quiet = False
+        #: Whether released data goes through stdout, so that words must not.
+        self.piped = False
+        self.account: Any = None
+        #: What was released already.
+        self.released = ""
+
+
+def state() -> State:
+    """That of the command that runs."""
+    return click.get_current_context().find_object(State) or State()
+
+
+def console(*, err: bool = False) -> Any:
+    """Where words go: to stdout, but for a pipe's sake."""
+    from rich.console import Console
+
+    return Console(stderr=err or state().piped, highlight=False, soft_wrap=False)
+
+
+def say(*parts: Any) -> None:
+    """Show something, unless nothing is to be said."""
+    if not state().quiet:
+        for part in parts:
+            console().print(part)
+
+
+def answer(*parts: Any) -> None:
+    """Show what was asked for, also where nothing else is to be said."""
+    for part in parts:
+        console().print(part)
+
+
+def json(account: Any) -> None:
+    """Show something to a machine."""
+    click.echo(texts.dumps(account, indent=2, ensure_ascii=False, default=str))
+
+
+def grid(lines: Iterable[tuple[str, str]]) -> Any:
+    """Names and what there is to say of them, as two columns whose second one wraps."""
+    from rich.table import Table
+    from rich.text import Text
+
+    shown = Table.grid(padding=(0, 2, 0, 0))
+    shown.add_column(no_wrap=True, style="dim")
+    shown.add_column(overflow="fold")
+    for name, text in lines:
+        shown.add_row(f"  {name}", Text(text))
+    return shown
+
+
+def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Any:
+    """A table; columns but the first are numbers."""
+    from rich import box
+    from rich.table import Table
+
+    shown = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for number, column in enumerate(columns):
+        shown.add_column(column, justify="right" if number else "left", overflow="fold")
+    for row in rows:
+        shown.add_row(*row)
+    return shown
+
+
+@contextmanager
+def progress(what: str) -> Iterator[Callable[[float], None]]:
+    """A bar that is told now and then how much has been done, from 0 to 1."""
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    shown = console(err=True)
+    columns = (TextColumn("{task.description}"), BarColumn(bar_width=None), TimeRemainingColumn(compact=True))
+    hidden = state().quiet or not shown.is_terminal
+    with Progress(*columns, console=shown, transient=True, disable=hidden) as bar:
+        task = bar.add_task(what, total=1.0)
+        yield lambda share: bar.update(task, completed=share)
+
+
+@contextmanager
+def waiting(what: str) -> Iterator[None]:
+    """A sign that something is being done of which nobody knows how long it takes."""
+    shown = console(err=True)
+    if state().quiet or not shown.is_terminal:
+        yield
+    else:
+        with shown.status(what):
+            yield
+
+
+def broken_pipe() -> None:
+    """Nobody reads on: leave without a word, also when Python flushes at its end."""
+    import os
+
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
