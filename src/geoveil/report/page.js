@@ -5,7 +5,7 @@
   if (!frame) return;
   const svg = frame.querySelector("svg");
   const marks = [...svg.querySelectorAll(".mark")];
-  const bar = frame.querySelector(".scale");
+  const bar = svg.querySelector(".scale");
   const first = svg.viewBox.baseVal;
   const home = { x: first.x + first.width / 2, y: first.y + first.height / 2, width: first.width, height: first.height };
   const widest = 3e7, finest = 0.02;
@@ -29,13 +29,16 @@
     for (const mark of marks) {
       mark.setAttribute("transform", `translate(${mark.dataset.x} ${mark.dataset.y}) scale(${view.metres})`);
     }
+    // The bar is part of the map, so that it stays true wherever the map is made smaller, as in print.
     const length = roundBelow(Math.min(140, frame.clientWidth / 3) * view.metres);
-    bar.querySelector("i").style.width = `${length / view.metres}px`;
+    const left = view.x - width / 2 + 14 * view.metres;
+    const low = view.y + height / 2 - (frame.clientWidth < 480 ? 36 : 14) * view.metres;
+    bar.querySelector("path").setAttribute("d", `M${left} ${low - 6 * view.metres}V${low}h${length}v${-6 * view.metres}`);
+    bar.querySelector("g").setAttribute("transform", `translate(${left} ${low - 9 * view.metres}) scale(${view.metres})`);
     const digits = { maximumSignificantDigits: 1, useGrouping: false };
-    bar.querySelector("span").textContent =
+    bar.querySelector("text").textContent =
       length >= 1000 ? `${(length / 1000).toLocaleString("en", digits)} km` : `${length.toLocaleString("en", digits)} m`;
     bar.dataset.metres = length;
-    bar.style.visibility = "visible";
   }
 
   function show(next) {

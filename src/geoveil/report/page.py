@@ -80,7 +80,6 @@ def _map(report: Report) -> str:
         '<div class="buttons"><button type="button" data-does="in" aria-label="Zoom in">+</button>'
         '<button type="button" data-does="out" aria-label="Zoom out">−</button>'
         '<button type="button" data-does="reset" aria-label="Show all">⤢</button></div>\n'
-        '<div class="scale"><span></span><i></i></div>\n'
         '<div class="source">Land: Natural Earth, public domain</div>\n</div>\n'
         f'<ul class="legend">\n{_legend(sheet)}\n</ul>\n{below}</section>'
     )

@@ -1,8 +1,12 @@
-"""The map as SVG: a unit is a metre, x goes east and y goes south; a path for each layer, however many points."""
+"""The map as SVG: a unit is a metre, x goes east and y goes south; few paths, however many points there are.
+
+A browser draws a map in tiles, and looks for each tile at every path that may reach into it, all of it. So what is far
+apart is in different paths.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from html import escape
 from typing import Any
 
@@ -11,11 +15,15 @@ import numpy as np
 from geoveil.report import look
 from geoveil.report.content import Floats
 from geoveil.report.sheet import FEW, SOME, Shapes, Sheet
+from geoveil.report.texts import length, round_below
+from geoveil.report.view import Box
 
 __all__ = ["map_svg"]
 
 #: How many pixels wide the map is taken to be where no script tells.
 _WIDE = 900.0
+#: Points in a path, about; and at most so many times so many paths.
+_TOGETHER, _STRIPS = 300, 8
 #: Marks, and where their labels begin.
 _DIAMOND = '<path d="M0-6.5 6.5 0 0 6.5-6.5 0z"/>', 'x="-10" text-anchor="end"'
 _DISC = '<circle r="5"/>', 'x="10"'
@@ -28,12 +36,26 @@ def map_svg(sheet: Sheet, label: str) -> str:
     view = sheet.view
     # A tenth of a metre is less than anyone zooms to, a metre less than can be seen on maps of a country.
     digits = 1 if max(view.width, view.height) < 1e5 else 0
-    land = _outlines((shapely.get_coordinates(ring) for ring in shapely.get_rings(sheet.land)), 0, closed=True)
+    middles = shapely.get_coordinates(shapely.centroid(sheet.land))
+    land = "".join(
+        f'<path class="land" d="{_outlines(_rings(sheet.land[some]), 0, closed=True)}"/>' for some in _patches(middles)
+    )
     layers = [_layer(shapes, i, digits, view.width / _WIDE) for i, shapes in enumerate(sheet.shapes)]
     box = f"{view.west:.1f} {-view.north:.1f} {view.width:.1f} {view.height:.1f}"
     return (
         f'<svg viewBox="{box}" role="img" aria-label="{escape(label)}">\n'
-        f'<path class="land" d="{land}"/>\n' + "\n".join(layers) + "\n</svg>"
+        f"{land}\n" + "\n".join(layers) + f"\n{_scale_bar(view)}\n</svg>"
+    )
+
+
+def _scale_bar(view: Box) -> str:
+    """A bar of a round length, for the first view."""
+    long, pixel = round_below(view.width / 6), view.width / _WIDE
+    left, low = view.west + 14 * pixel, -view.south - 14 * pixel
+    return (
+        f'<g class="scale" data-metres="{long:.15g}"><path d="M{left:.2f} {low - 6 * pixel:.2f}V{low:.2f}h{long:.15g}'
+        f'v{-6 * pixel:.2f}"/><g transform="translate({left:.2f} {low - 9 * pixel:.2f}) scale({pixel:.4g})">'
+        f"<text>{length(long)}</text></g></g>"
     )
 
 
@@ -41,9 +63,8 @@ def _layer(shapes: Shapes, number: int, digits: int, pixel: float) -> str:
     layer = shapes.layer
     inside: list[str] = []
     for i, _, _, cells in shapes.shades:
-        rings = (ring for part in _parts(cells) for ring in part)
         shade = f'fill-opacity="{look.opacity(i):.2f}"'
-        inside.append(f'<path class="cell" {shade} d="{_outlines(rings, digits, closed=True)}"/>')
+        inside.append(f'<path class="cell" {shade} d="{_outlines(_rings(cells), digits, closed=True)}"/>')
     if shapes.rings:
         drawn, fine = _outlines(shapes.rings, digits, closed=layer.kind == "area"), _fine(len(shapes.rings), FEW)
         inside.append(f'<path class="{layer.kind}{fine}" d="{drawn}"/>')
@@ -63,7 +84,10 @@ def _layer(shapes: Shapes, number: int, digits: int, pixel: float) -> str:
             shape, at = _DIAMOND if layer.role == "public" else _DISC
             inside.append(f'<g class="mark" {place} {move}>{shape}<text {at} y="4.5">{escape(text)}</text></g>')
     elif len(shapes.dots):
-        inside.append(f'<path class="dots{_fine(len(shapes.dots), SOME)}" d="{_dots(shapes.dots, digits)}"/>')
+        fine = _fine(len(shapes.dots), SOME)
+        inside += [
+            f'<path class="dots{fine}" d="{_dots(shapes.dots[some], digits)}"/>' for some in _patches(shapes.dots)
+        ]
     hue = f"color: var({look.name(layer.role, shapes.colour)})"
     return f'<g class="layer" data-layer="{number}" style="{hue}">' + "\n".join(inside) + "</g>"
 
@@ -73,10 +97,18 @@ def _fine(count: int, many: int) -> str:
     return " fine" if count > many else ""
 
 
-def _parts(cells: Any) -> list[list[Floats]]:
+def _patches(places: Floats) -> Iterator[Any]:
+    """Which places are drawn together: those near each other, some hundreds at a time."""
+    strips = max(1, min(_STRIPS, round(float(np.sqrt(len(places) / _TOGETHER)))))
+    for strip in np.array_split(np.argsort(places[:, 0], kind="stable"), strips):
+        by_north = strip[np.argsort(places[strip, 1], kind="stable")]
+        yield from (np.sort(some) for some in np.array_split(by_north, strips) if len(some))
+
+
+def _rings(polygons: Any) -> list[Floats]:
     import shapely
 
-    return [[shapely.get_coordinates(ring) for ring in shapely.get_rings(part)] for part in shapely.get_parts(cells)]
+    return [shapely.get_coordinates(ring) for ring in shapely.get_rings(shapely.get_parts(polygons))]
 
 
 def _whole(coords: Floats, digits: int) -> Any:
