@@ -199,7 +199,7 @@ def test_pipes(form: str, tmp_path: Path) -> None:
 def test_names_with_spaces_and_letters_of_all_kinds(tmp_path: Path) -> None:
     """Files, columns and persons may be called as people call them."""
     frame = people().rename(columns={"user": "Größe und 名前"})
-    frame["Größe und 名前"] = "Zoë 🚕"
+    frame["Größe und 名前"] = "Zoë [red] 🚕"
     frame.to_file(tmp_path / "mes trajets été 2026.geojson", driver="GeoJSON")
     done = shell(
         f"geoveil points 'mes trajets été 2026.geojson' -o 'veröffentlicht 1.geojson' --by 'Größe und 名前' "
@@ -207,8 +207,12 @@ def test_names_with_spaces_and_letters_of_all_kinds(tmp_path: Path) -> None:
         tmp_path,
     )
     assert done.code == 0, done.err
-    assert gv.load(tmp_path / "veröffentlicht 1.geojson").by.tolist() == ["Zoë 🚕"]
+    assert gv.load(tmp_path / "veröffentlicht 1.geojson").by.tolist() == ["Zoë [red] 🚕"]
     assert "mes trajets été 2026.geojson" in (tmp_path / "carte été.html").read_text()
+    done = shell(
+        f"geoveil summary 'mes trajets été 2026.geojson' --by 'Größe und 名前' {' '.join(LOCAL)} --rho 1", tmp_path
+    )
+    assert "Zoë [red]" in done.out
 
 
 def test_smoothing_on_the_way(run: Any, tmp_path: Path) -> None:

@@ -202,7 +202,7 @@ def summary(**asked: Any) -> None:
         )
         whole = replace(releases[0], promised=asking.budget.guarantee)
         drawn = [release for release in releases if release.query != "radius"]
-        more = opened.report(drawn, f"Summary of {asking.title}", certificate=whole.certificate())
+        more = opened.report(drawn, f"Summary of {asking.title}", whole)
         if asking.output.json:
             answers = {release.query: value_of(release) for release in releases}
             terminal.json({"answers": answers, "certificates": [release.certificate() for release in releases]})

@@ -77,14 +77,14 @@ class Asking:
             yield Opened(self, path, frame, ledger)
 
     def report(
-        self, path: Path, ledger: Any, releases: Sequence[Any], title: str, certificate: Any = None
+        self, path: Path, ledger: Any, releases: Sequence[Any], title: str, whole: Any = None
     ) -> list[tuple[str, str]]:
         """Draw releases, if that was asked for; the line that says so."""
         if self.output.report is None:
             return []
         balances = balances_of(ledger, self.account)
         truth = (path, {**self.how, "missing": "drop"})
-        report(self.output, title, releases, truth=truth, balances=balances, certificate=certificate)
+        report(self.output, title, releases, truth=truth, balances=balances, whole=whole)
         return [("report", self.output.report)]
 
 
@@ -135,9 +135,9 @@ class Opened:
         ):
             return [question(session) for question in questions]
 
-    def report(self, releases: list[Any], title: str, certificate: Any = None) -> list[tuple[str, str]]:
+    def report(self, releases: list[Any], title: str, whole: Any = None) -> list[tuple[str, str]]:
         """Draw releases, if that was asked for; the line that says so."""
-        return self.asking.report(self.path, self.ledger, releases, title, certificate)
+        return self.asking.report(self.path, self.ledger, releases, title, whole)
 
     def show(self, release: Any, more: list[tuple[str, str]], *parts: Any) -> None:
         """The answer, for people or for machines."""

@@ -70,7 +70,7 @@ def check(source: str, by: str | None, area: dict[str, Any], reading: dict[str, 
         terminal.json({"ready": not stop, "findings": [vars(finding) for finding in found]})
     else:
         lines = [(_SIGNS[finding.kind], f"{finding.what} {finding.remedy}".rstrip()) for finding in found]
-        terminal.answer(terminal.grid(lines), "", "[red]Not ready yet.[/]" if stop else "Ready.")
+        terminal.answer(terminal.grid(lines), "", terminal.bold("Not ready yet." if stop else "Ready."))
     if stop:
         click.get_current_context().exit(3)
 

@@ -40,7 +40,7 @@ def demo(out: Path) -> None:
         count = write_taxis(source)
     where = f"--by taxi --local {lat:g},{lon:g},{radius / 1000:g}km"
     terminal.say(
-        f"[bold]A made-up city[/]: {counted(count, 'point')} of four taxis in {source}. Released as with",
+        f"A made-up city: {counted(count, 'point')} of four taxis in {source}. Released as with",
         f"  geoveil points {source} -o {target} {where} --rho 5e-4 --smooth taxi",
         "",
     )
@@ -50,7 +50,7 @@ def demo(out: Path) -> None:
     describe(hull, "hull.geojson: the area of all taxis, as one person's")
     terminal.say("")
     describe(near, "The three points nearest to the station, with their places")
-    terminal.say("", "[bold]The certificate, in words[/]", release.certificate()["words"], "")
+    terminal.say("", terminal.bold("The certificate, in words"), release.certificate()["words"], "")
     terminal.say("Map and certificate: " + ", ".join(_drawn(out, source, release, near, hull)))
 
 

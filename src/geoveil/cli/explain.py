@@ -113,15 +113,15 @@ def _shown(guarantee: Guarantee, n: int, told: dict[str, Any]) -> Iterator[Any]:
     for text, chance in told["attacker"].items():
         filled = round(_BAR * max(chance - 0.5, 0) / 0.5)
         rows.append((metres(float(text)), f"{100 * chance:.1f}%", "█" * filled + "░" * (_BAR - filled)))
-    yield "\n[bold]What a guess can tell, at most[/]"
+    yield terminal.bold("\nWhat a guess can tell, at most")
     shown = terminal.table(["two places apart", "right", "from a coin's 50% to 100%"], rows)
     shown.columns[2].justify = "left"
     yield shown
     whose = "one point" if n == 1 else f"{n} points"
-    yield f"[bold]How wrong answers about a person with {whose} are, at most, 95 times of 100[/]"
+    yield terminal.bold(f"How wrong answers about a person with {whose} are, at most, 95 times of 100")
     yield terminal.table(["question", "error"], [(name, metres(error)) for name, error in told["error_95"].items()])
     yield f"Of a hull, for places that extend over {EXTENT / 1000:g} km. Many points of one person share the budget."
-    yield "\n[bold]After so many releases about the same person[/]"
+    yield terminal.bold("\nAfter so many releases about the same person")
     yield terminal.table(
         ["releases", guarantee.symbol, "hidden at 75%"],
         [(k, f"{float(of[guarantee.symbol]):.3g}", metres(of["hidden_75"])) for k, of in told["releases"].items()],

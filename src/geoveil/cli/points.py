@@ -104,7 +104,7 @@ def points(
             how = {**asking.budget.keywords, **asking.area, **asking.how, **more, "by": asking.by, "method": method}
             release = _released(path, released, motion, time, {**how, "keep": kept})
             drawn = [] if asking.output.report is None else [release if motion else _loaded(released)]
-            lines = asking.report(path, ledger, drawn, f"{asking.title}, released", release.certificate())
+            lines = asking.report(path, ledger, drawn, f"{asking.title}, released", release)
         if asking.output.json:
             terminal.json({"output": target.path, "certificate": release.certificate()})
         else:

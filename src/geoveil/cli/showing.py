@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from geoveil.cli.files import writable
 from geoveil.cli.options import Account, Output
-from geoveil.cli.terminal import grid, say, waiting
+from geoveil.cli.terminal import bold, grid, say, waiting
 from geoveil.errors import InvalidParameter
 from geoveil.words import metres
 
@@ -40,9 +40,7 @@ def lines_of(release: Release) -> list[tuple[str, str]]:
 
 def describe(release: Release, head: str | None = None, more: Sequence[tuple[str, str]] = ()) -> None:
     """Show a release."""
-    from rich.text import Text
-
-    say(Text(head or repr(release).splitlines()[0], style="bold"), grid([*lines_of(release), *more]))
+    say(bold(head or repr(release).splitlines()[0]), grid([*lines_of(release), *more]))
 
 
 def table(release: Release) -> Any:
@@ -157,18 +155,17 @@ def report(
     *,
     truth: tuple[Path, dict[str, Any]] | None = None,
     balances: Sequence[Balance] = (),
-    certificate: dict[str, Any] | None = None,
+    whole: Release | None = None,
 ) -> None:
-    """Draw releases, if that was asked for."""
+    """Draw releases, if that was asked for; the first of them speaks for all, or the one that is given as whole."""
     if output.report is None:
         return
-    from geoveil import total
     from geoveil.report import Report, layers_of, write
 
     with waiting("Drawing the map"):
         drawn = [layer for release in releases for layer in layers_of(release)]
         if output.with_truth and truth is not None:
             drawn += truth_of(*truth)
-        guarantee = total([release.guarantee for release in releases])
-        account = certificate or releases[0].certificate()
-        write(output.report, Report(title, tuple(drawn), guarantee, account, tuple(balances)))
+        told = whole or releases[0]
+        page = Report(title, tuple(drawn), told.guarantee, told.certificate(), tuple(balances))
+        write(output.report, page)

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-__all__ = ["State", "answer", "console", "grid", "json", "progress", "say", "table", "waiting"]
+__all__ = ["State", "answer", "bold", "console", "grid", "json", "progress", "say", "table", "waiting"]
 
 
 class State:
@@ -41,14 +41,21 @@ def console(*, err: bool = False) -> Any:
 def say(*parts: Any) -> None:
     """Show something, unless nothing is to be said."""
     if not state().quiet:
-        for part in parts:
-            console().print(part)
+        answer(*parts)
 
 
 def answer(*parts: Any) -> None:
     """Show what was asked for, also where nothing else is to be said."""
     for part in parts:
-        console().print(part)
+        # Names of files and people may look like markup.
+        console().print(part, markup=False)
+
+
+def bold(text: str) -> Any:
+    """A heading."""
+    from rich.text import Text
+
+    return Text(text, style="bold")
 
 
 def json(account: Any) -> None:
@@ -73,12 +80,13 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Any:
     """A table; columns but the first are numbers."""
     from rich import box
     from rich.table import Table
+    from rich.text import Text
 
     shown = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for number, column in enumerate(columns):
-        shown.add_column(column, justify="right" if number else "left", overflow="fold")
+        shown.add_column(Text(column), justify="right" if number else "left", overflow="fold")
     for row in rows:
-        shown.add_row(*row)
+        shown.add_row(*map(Text, row))
     return shown
 
 
