@@ -88,16 +88,11 @@ def _map(axes: Any, sheet: Sheet, ratio: float) -> None:
         edge = "w" if shapes.marked else "none"
         axes.plot(*shapes.dots.T, _marker(shapes), color=hue, markersize=small, markeredgecolor=edge, alpha=0.8)
         for place, text in zip(shapes.dots, shapes.texts, strict=True) if shapes.marked else ():
-            axes.annotate(
-                text,
-                place,
-                (7, -3),
-                textcoords="offset points",
-                color=_TEXT,
-                size=8.5,
-                annotation_clip=True,
-                parse_math=False,
-            )
+            # As on the page, labels of public places are at the left.
+            left = layer.role == "public"
+            side: dict[str, Any] = {"xytext": (-7 if left else 7, -3), "ha": "right" if left else "left"}
+            how: dict[str, Any] = {"textcoords": "offset points", "color": _TEXT, "size": 8.5, "annotation_clip": True}
+            axes.annotate(text, place, **side, **how, parse_math=False)
     _scale_bar(axes, sheet)
 
 
