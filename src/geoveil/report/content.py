@@ -38,7 +38,7 @@ class Layer:
         Of lines, areas and grids: which line, ring or cell each place belongs to. One by default.
     radius : float or array, optional
         In metres on the ground, within which the true place is with probability 95%: one for all, or one for each
-        place; of areas and lines, how far their edge can be off.
+        place; of areas, how far their edge can be off.
     texts : tuple of str
         The labels of marks, one for each.
     values : array, optional

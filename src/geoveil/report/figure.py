@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,8 @@ from geoveil.report.texts import WARNING, length, number, round_below
 
 __all__ = ["draw"]
 
+#: Letters of a title that fit on a line.
+_LONGEST = 80
 _TEXT, _QUIET, _WARN = "#1b2227", "#566069", "#b91c1c"
 
 
@@ -39,15 +42,16 @@ def draw(path: Path, report: Report) -> None:
     if report.truth:
         banner = {"facecolor": _WARN, "edgecolor": _WARN, "pad": 6}
         figure.text(0.5, 1 - 0.2 * inch, WARNING, color="w", weight="bold", ha="center", va="center", bbox=banner)
-    figure.text(0.02, 1 - (top - 0.38) * inch, report.title, color=_TEXT, size=13, weight="bold", parse_math=False)
+    title = textwrap.shorten(report.title, _LONGEST, placeholder=" …")
+    figure.text(0.02, 1 - (top - 0.38) * inch, title, color=_TEXT, size=13, weight="bold", parse_math=False)
     promise = summary(report.guarantee, report.certificate)
     figure.text(0.02, 1 - (top - 0.14) * inch, promise, color=_QUIET, size=9, parse_math=False)
     handles = [handle for shapes in sheet.shapes for handle in _handles(shapes)]
-    legend = figure.legend(
-        handles=handles, loc="lower left", bbox_to_anchor=(0.01, 0.0), frameon=False, fontsize=8.5, borderpad=0.2
-    )
-    for text in legend.get_texts():
-        text.set_parse_math(False)
+    place: dict[str, Any] = {"loc": "lower left", "bbox_to_anchor": (0.01, 0.0), "borderpad": 0.2}
+    legend = figure.legend(handles, ["name"] * len(handles), frameon=False, fontsize=8.5, **place)
+    # Names are text, also where they begin with an underscore or hold dollars.
+    for text, handle in zip(legend.get_texts(), handles, strict=True):
+        text.set(text=handle.get_label(), parse_math=False)
     source = "Land: Natural Earth, public domain"
     figure.text(0.98, 0.1 * inch, source, color=_QUIET, size=7, ha="right")
     # No date: the same report is the same file.
@@ -80,20 +84,15 @@ def _map(axes: Any, sheet: Sheet, ratio: float) -> None:
         for ring in shapes.edges:
             axes.plot(*ring.T, color=hue, linewidth=0.9, linestyle=(0, (5, 4)))
         _circles(axes, shapes, hue)
-        small, shape = (7.0, "D" if layer.role == "public" else "o") if shapes.marked else (3.0, "o")
+        small = 7.0 if shapes.marked else 3.0
         edge = "w" if shapes.marked else "none"
-        axes.plot(*shapes.dots.T, shape, color=hue, markersize=small, markeredgecolor=edge, alpha=0.8)
+        axes.plot(*shapes.dots.T, _marker(shapes), color=hue, markersize=small, markeredgecolor=edge, alpha=0.8)
         for place, text in zip(shapes.dots, shapes.texts, strict=True) if shapes.marked else ():
-            axes.annotate(
-                text,
-                place,
-                (7, -3),
-                textcoords="offset points",
-                color=_TEXT,
-                size=8.5,
-                annotation_clip=True,
-                parse_math=False,
-            )
+            # As on the page, labels of public places are at the left.
+            left = layer.role == "public"
+            side: dict[str, Any] = {"xytext": (-7 if left else 7, -3), "ha": "right" if left else "left"}
+            how: dict[str, Any] = {"textcoords": "offset points", "color": _TEXT, "size": 8.5, "annotation_clip": True}
+            axes.annotate(text, place, **side, **how, parse_math=False)
     _scale_bar(axes, sheet)
 
 
@@ -139,5 +138,11 @@ def _handles(shapes: Shapes) -> list[Any]:
         ]
     if layer.kind == "area":
         return [Patch(facecolor=(hue, 0.13), edgecolor=hue, label=label)]
-    shape = "" if layer.kind == "lines" else "D" if (layer.kind, layer.role) == ("marks", "public") else "o"
-    return [Line2D([], [], color=hue, marker=shape, linestyle="-" if shape == "" else "", markersize=5, label=label)]
+    if layer.kind == "lines":
+        return [Line2D([], [], color=hue, label=label)]
+    return [Line2D([], [], color=hue, marker=_marker(shapes), linestyle="", markersize=5, label=label)]
+
+
+def _marker(shapes: Shapes) -> str:
+    """Told apart also by those who do not see colours."""
+    return {"truth": "s", "public": "D" if shapes.marked else "o", "released": "o"}[shapes.layer.role]

@@ -121,4 +121,6 @@ def _glyph(shapes: Shapes) -> str:
     ring = '<circle cx="13" cy="9" r="8" stroke-width="1.3"/>' if shapes.radius else ""
     if layer.kind == "marks" and layer.role == "public":
         return ring + '<path class="mark" d="M13 3.5 18.5 9 13 14.5 7.5 9z"/>'
+    if layer.role == "truth":  # told apart also by those who do not see colours
+        return ring + '<rect class="mark" x="10.5" y="6.5" width="5" height="5"/>'
     return ring + f'<circle class="mark" cx="13" cy="9" r="{4 if layer.kind == "marks" else 2.5}"/>'

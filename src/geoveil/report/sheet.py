@@ -44,7 +44,7 @@ class Shapes:
     rings : tuple of array
         Lines, or the outlines of areas.
     edges : tuple of array
-        Between these rings the edges of areas and lines are with probability 95%.
+        Between these rings the edges of areas are with probability 95%.
     circles, more : array
         (m, 3): centre and radius of 95% circles; those always shown, and those shown on demand.
     shades : tuple of (int, float, float, geometry)
@@ -72,7 +72,7 @@ class Shapes:
     @property
     def meaning(self) -> str:
         """What its circles or dashed lines mean."""
-        if self.layer.kind in ("area", "lines"):
+        if self.layer.kind == "area":
             return f"edge within {self.radius}, 95%" + (" (dashed)" if self.edges else "")
         return f"95% radius {self.radius}"
 
@@ -137,17 +137,18 @@ def _shapes(layer: Layer, colour: int, projection: Projection, view: Box, remark
     if len(rows) > MOST:
         rows = rows[:: -(-len(rows) // MOST)]
         remarks.append(f"{layer.name}: {counted(len(rows))} of {counted(len(known))} places are drawn.")
-    if layer.kind == "lines":
-        return Shapes(layer, colour, radius=said, rings=tuple(_split(flat[rows], parts[rows])))
     circles, more = np.empty((0, 3)), np.empty((0, 3))
     if radius is not None and len(rows):
         every = np.column_stack([flat[rows], radius[rows]])
-        if len(rows) <= FEW:
+        if len(rows) <= FEW and layer.kind != "lines":
             circles = every
         else:
             # The one nearest to the middle of the view stands for all.
             circles = every[[np.hypot(*(flat[rows] - view.middle).T).argmin()]]
             more = every if len(rows) <= SOME else more
+    if layer.kind == "lines":
+        rings = tuple(_split(flat[rows], parts[rows]))
+        return Shapes(layer, colour, rings=rings, circles=circles, more=more, radius=said)
     if layer.kind == "marks" and len(rows) > LABELS:
         remarks.append(f"{layer.name}: {counted(len(rows))} labels are too many to be drawn.")
     texts = tuple(layer.texts[i] for i in rows) if layer.texts else ("",) * len(rows)
@@ -187,9 +188,10 @@ def _shades(layer: Layer, flat: Floats, parts: NDArray[np.int64]) -> Iterator[tu
 
     assert layer.values is not None
     order, (_, cell) = np.argsort(parts, kind="stable"), np.unique(np.sort(parts), return_inverse=True)
-    cells = shapely.linearrings(flat[order], indices=cell)
+    whole = np.bincount(cell, ~np.isfinite(flat[order]).all(axis=1)) == 0
+    cells = shapely.linearrings(np.nan_to_num(flat[order]), indices=cell)
     most = float(layer.values.max(initial=0.0))
-    shade = np.rint(np.sqrt(layer.values / most) * SHADES) if most > 0 else np.zeros(len(layer.values))
+    shade = np.rint(np.sqrt(layer.values / most) * SHADES) * whole if most > 0 else np.zeros(len(layer.values))
     for i in range(1, SHADES + 1):
         chosen = shade == i
         if chosen.any():

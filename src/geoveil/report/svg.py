@@ -89,7 +89,7 @@ def _layer(shapes: Shapes, number: int, digits: int, pixel: float) -> str:
             f'<path class="dots{fine}" d="{_dots(shapes.dots[some], digits)}"/>' for some in _patches(shapes.dots)
         ]
     hue = f"color: var({look.name(layer.role, shapes.colour)})"
-    return f'<g class="layer" data-layer="{number}" style="{hue}">' + "\n".join(inside) + "</g>"
+    return f'<g class="layer {layer.role}" data-layer="{number}" style="{hue}">' + "\n".join(inside) + "</g>"
 
 
 def _fine(count: int, many: int) -> str:
