@@ -49,7 +49,7 @@ def ask(question: Any, *args: Any, x: Any = None, **how: Any) -> gv.Release:
 
 def report_of(release: gv.Release, *more: Layer, **said: Any) -> Report:
     """The report of a release."""
-    return Report("Trips", (*layers_of(release), *more), release.guarantee, release.certificate(), **said)  # type: ignore[arg-type]
+    return Report("Trips", (*layers_of(release), *more), release.guarantee, release.certificate(), **said)
 
 
 def truth_of(frame: geopandas.GeoDataFrame) -> Layer:

@@ -17,7 +17,7 @@
             ├── LedgerUnavailable     it cannot be opened, read or written
             └── LedgerTampered        its history is not what it was
 
-Parameters and data are refused before anything random is drawn.
+Warnings are GeoveilWarning. Parameters and data are refused before anything random is drawn.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ __all__ = [
     "BudgetError",
     "BudgetExceeded",
     "GeoveilError",
+    "GeoveilWarning",
     "IncompatibleGuarantees",
     "InvalidCoordinateSystem",
     "InvalidData",
@@ -44,6 +45,10 @@ __all__ = [
 
 class GeoveilError(Exception):
     """The root of all errors raised by geoveil."""
+
+
+class GeoveilWarning(UserWarning):
+    """What is done differently from what the data may have been meant for."""
 
 
 class InvalidInput(GeoveilError, ValueError):

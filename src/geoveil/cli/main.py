@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Sequence
 
 import click
@@ -22,6 +23,7 @@ from geoveil.cli.problems import CODES, code_of, message_of, usage
 from geoveil.cli.settings import convert_setting
 from geoveil.cli.smooth import smooth
 from geoveil.cli.terminal import State, broken_pipe
+from geoveil.errors import GeoveilWarning
 
 __all__ = ["main", "program"]
 
@@ -57,7 +59,9 @@ def main(args: Sequence[str] | None = None) -> None:
     """Run the command line, and leave with its exit code."""
     state = State()
     try:
-        code = program.main(args, prog_name="geoveil", standalone_mode=False, obj=state) or 0
+        with warnings.catch_warnings():
+            warnings.showwarning = _note
+            code = program.main(args, prog_name="geoveil", standalone_mode=False, obj=state) or 0
     except click.Abort:
         charged = state.account.words() if state.account is not None else ""
         released = f"{state.released} was released" if state.released else "Nothing was released"
@@ -76,6 +80,12 @@ def main(args: Sequence[str] | None = None) -> None:
         unexpected = f"{type(problem).__name__}: {problem}. This should not happen: 'geoveil --debug ...' shows where."
         _complain(message_of(problem) if code != 1 else unexpected)
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _note(message: Warning | str, category: type[Warning], *_: object, **__: object) -> None:
+    """Warnings of ours are for people; what libraries say to programmers is not."""
+    if issubclass(category, GeoveilWarning):
+        click.echo(f"geoveil: note: {message}", err=True)
 
 
 def _complain(message: str) -> None:

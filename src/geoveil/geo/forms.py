@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from geoveil.checks import FARTHEST
-from geoveil.errors import InvalidData, InvalidParameter
+from geoveil.errors import GeoveilWarning, InvalidData, InvalidParameter
 from geoveil.geo.columns import choose, is_time
 from geoveil.geo.planes import Plane, plane_of
 from geoveil.geo.shapes import Index, dropped, has_more, present, vertices
@@ -347,5 +347,6 @@ def _vertices(geometries: Any) -> tuple[Floats, Index]:
     """The points of geometries; the caller is told of what else they hold and is dropped."""
     found = vertices(geometries)
     for more in has_more(geometries):
-        warnings.warn(f"{more[0].upper()}{more[1:]} are dropped: only the plane is released.", stacklevel=5)
+        message = f"{more[0].upper()}{more[1:]} are dropped: only the plane is released."
+        warnings.warn(message, GeoveilWarning, stacklevel=5)
     return found

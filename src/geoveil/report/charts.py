@@ -7,9 +7,10 @@ from html import escape
 
 import numpy as np
 
-from geoveil.privacy import CGP, GP, exact
+from geoveil.privacy import GP, Guarantee, exact
 from geoveil.report.content import Balance
-from geoveil.report.texts import length, round_below
+from geoveil.report.texts import round_below
+from geoveil.words import metres
 
 __all__ = ["attacker_curve", "gauges"]
 
@@ -19,7 +20,7 @@ _SUBJECTS = 10
 _SURE, _MARKED = 0.99, 0.75
 
 
-def attacker_curve(guarantee: CGP | GP) -> str:
+def attacker_curve(guarantee: Guarantee) -> str:
     """How often an attacker choosing between two places is right, by how far they are apart; labels are plain text."""
     if isinstance(guarantee, GP) and not guarantee.pure:
         return "<p>No chance can be stated for every distance under this guarantee.</p>"
@@ -41,13 +42,13 @@ def attacker_curve(guarantee: CGP | GP) -> str:
     ticks = np.arange(0, float(most) + step / 2, step)
     rows = [0.5, 0.75, 1.0]
     grid = "".join(f'<line x1="0" x2="1000" y1="{down(c):.1f}" y2="{down(c):.1f}"/>' for c in rows)
-    said = f"75% at {length(marked)}"
+    said = f"75% at {metres(marked)}"
     label = (
         f"How often an attacker choosing between two places is right, at most: 50% at 0 m, {said}, "
-        f"{100 * guarantee.attacker(distance=float(most)):.1f}% at {length(float(most))}."
+        f"{100 * guarantee.attacker(distance=float(most)):.1f}% at {metres(float(most))}."
     )
     across_text = "".join(
-        f'<span class="x" style="left: {across(t) / 10:.2f}%">{length(t) if t else "0"}</span>' for t in ticks
+        f'<span class="x" style="left: {across(t) / 10:.2f}%">{metres(t) if t else "0"}</span>' for t in ticks
     )
     up_text = "".join(f'<span class="y" style="top: {down(c) / 5:.2f}%">{100 * c:.0f}%</span>' for c in rows)
     return (

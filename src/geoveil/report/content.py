@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from geoveil.errors import InvalidData, InvalidParameter
-from geoveil.privacy import CGP, GP
+from geoveil.privacy import Guarantee
 
 __all__ = ["Balance", "Floats", "Kind", "Layer", "Report", "Role"]
 
@@ -160,7 +160,7 @@ class Report:
 
     title: str
     layers: tuple[Layer, ...]
-    guarantee: CGP | GP
+    guarantee: Guarantee
     certificate: dict[str, Any]
     balances: tuple[Balance, ...] = field(default=())
     remarks: tuple[str, ...] = field(default=())

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from geoveil.privacy import CGP, GP
-from geoveil.report.texts import counted, length, lengths
+from geoveil.privacy import Guarantee
+from geoveil.report.texts import lengths
+from geoveil.words import counted, metres
 
 __all__ = ["details", "summary"]
 
@@ -17,19 +18,19 @@ _METRICS = {
 }
 
 
-def summary(guarantee: CGP | GP, certificate: Mapping[str, Any]) -> str:
+def summary(guarantee: Guarantee, certificate: Mapping[str, Any]) -> str:
     """What was released of how many, and under what."""
     told = []
     if "query" in certificate:
         told.append(f"Release of {str(certificate['query']).replace('_', ' ')}")
     if "n" in certificate:
-        told.append(_counted(certificate["n"], "point"))
+        told.append(counted(certificate["n"], "point"))
     if "persons" in certificate:
-        told.append(_counted(certificate["persons"], "person"))
+        told.append(counted(certificate["persons"], "person"))
     return " · ".join([*told, str(guarantee)])
 
 
-def details(guarantee: CGP | GP, certificate: Mapping[str, Any]) -> list[tuple[str, str]]:
+def details(guarantee: Guarantee, certificate: Mapping[str, Any]) -> list[tuple[str, str]]:
     """What a certificate says, a name and a text each; what it does not say is left out."""
     area, entry, also = (certificate.get(name) or {} for name in ("area", "entry", "also"))
     rows: list[tuple[str, Any]] = [
@@ -56,10 +57,6 @@ def details(guarantee: CGP | GP, certificate: Mapping[str, Any]) -> list[tuple[s
     return [(name, str(text)) for name, text in rows if text]
 
 
-def _counted(count: int, noun: str) -> str:
-    return f"{counted(count)} {noun}" + ("" if count == 1 else "s")
-
-
 def _mechanism(step: Mapping[str, Any]) -> str:
     scale = step["scale"]
     ends = (scale["smallest"], scale["largest"]) if isinstance(scale, Mapping) else (scale,)
@@ -71,7 +68,7 @@ def _radius(certificate: Mapping[str, Any]) -> str | None:
     radius = certificate.get("radius_95")
     if radius is None:
         return "not bounded by a theorem" if "radius_95" in certificate else None
-    return lengths((radius["smallest"], radius["largest"])) if isinstance(radius, Mapping) else length(radius)
+    return lengths((radius["smallest"], radius["largest"])) if isinstance(radius, Mapping) else metres(radius)
 
 
 def _exact(certificate: Mapping[str, Any]) -> str:

@@ -13,7 +13,8 @@ from geoveil.report import look
 from geoveil.report.content import Report
 from geoveil.report.details import summary
 from geoveil.report.sheet import Shapes, Sheet, lay_out
-from geoveil.report.texts import WARNING, length, number, round_below
+from geoveil.report.texts import WARNING, number, round_below
+from geoveil.words import metres
 
 __all__ = ["draw"]
 
@@ -120,7 +121,7 @@ def _scale_bar(axes: Any, sheet: Sheet) -> None:
     long = round_below((east - west) / 5)
     x, y, tick = west + 0.02 * (east - west), south + 0.03 * (north - south), 0.008 * (north - south)
     axes.plot([x, x, x + long, x + long], [y + tick, y, y, y + tick], color=_TEXT, linewidth=1.5)
-    axes.text(x, y + 1.6 * tick, length(long), color=_TEXT, size=8.5, weight="bold")
+    axes.text(x, y + 1.6 * tick, metres(long), color=_TEXT, size=8.5, weight="bold")
 
 
 def _handles(shapes: Shapes) -> list[Any]:

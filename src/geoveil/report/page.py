@@ -15,7 +15,8 @@ from geoveil.report.content import Report
 from geoveil.report.details import details, summary
 from geoveil.report.sheet import Shapes, Sheet, lay_out
 from geoveil.report.svg import map_svg
-from geoveil.report.texts import WARNING, counted, number
+from geoveil.report.texts import WARNING, number
+from geoveil.words import counted
 
 __all__ = ["page"]
 

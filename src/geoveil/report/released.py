@@ -13,7 +13,7 @@ from geoveil.geo import Plane
 from geoveil.geo.areas import GEOGRAPHIC, horizontal
 from geoveil.release import Release
 from geoveil.report.content import Floats, Layer
-from geoveil.report.texts import length
+from geoveil.words import metres
 
 __all__ = ["layers_of"]
 
@@ -184,7 +184,7 @@ def _heat_map(release: HeatMap, plane: Plane, name: str) -> Layer:
     corners = [(west + (column + i) * side, south + (row + j) * side) for i, j in ((0, 0), (1, 0), (1, 1), (0, 1))]
     cells = np.stack([np.column_stack(corner) for corner in corners], axis=1)
     return Layer(
-        f"{name}, points in cells of {length(side)}",
+        f"{name}, points in cells of {metres(side)}",
         degrees(plane, cells.reshape(-1, 2)),
         "grid",
         "released",

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from geoveil.report.content import Floats, Layer
 from geoveil.report.land import land_around
 from geoveil.report.look import SHADES
-from geoveil.report.texts import counted, lengths, place
+from geoveil.report.texts import lengths, place
 from geoveil.report.view import Box, Projection, view_of
+from geoveil.words import counted
 
 __all__ = ["FEW", "SOME", "Shapes", "Sheet", "lay_out"]
 

@@ -15,8 +15,9 @@ import numpy as np
 from geoveil.report import look
 from geoveil.report.content import Floats
 from geoveil.report.sheet import FEW, SOME, Shapes, Sheet
-from geoveil.report.texts import length, round_below
+from geoveil.report.texts import round_below
 from geoveil.report.view import Box
+from geoveil.words import metres
 
 __all__ = ["map_svg"]
 
@@ -55,7 +56,7 @@ def _scale_bar(view: Box) -> str:
     return (
         f'<g class="scale" data-metres="{long:.15g}"><path d="M{left:.2f} {low - 6 * pixel:.2f}V{low:.2f}h{long:.15g}'
         f'v{-6 * pixel:.2f}"/><g transform="translate({left:.2f} {low - 9 * pixel:.2f}) scale({pixel:.4g})">'
-        f"<text>{length(long)}</text></g></g>"
+        f"<text>{metres(long)}</text></g></g>"
     )
 
 

@@ -5,41 +5,16 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from geoveil.privacy import exact
+from geoveil.words import metres
 
-__all__ = ["WARNING", "counted", "length", "lengths", "number", "place", "round_below"]
+__all__ = ["WARNING", "lengths", "number", "place", "round_below"]
 
 WARNING = "This file shows true locations. It must not be shared."
 
 
-def length(metres: float) -> str:
-    """A length to read, rounded up to three digits.
-
-    Examples
-    --------
-    >>> length(244.7), length(1345), length(100_000), length(0.0)
-    ('245 m', '1.35 km', '100 km', '0 m')
-    """
-    if metres == 0:
-        return "0 m"
-    far = metres >= 999.5
-    return f"{float(exact.rounded_up(metres / 1000 if far else metres, 3)):.6g} {'km' if far else 'm'}"
-
-
-def lengths(metres: Any) -> str:
+def lengths(found: Any) -> str:
     """Several lengths, by the smallest and the largest of them."""
-    return " to ".join(dict.fromkeys((length(float(min(metres))), length(float(max(metres))))))
-
-
-def counted(count: int) -> str:
-    """A number with its thousands apart.
-
-    Examples
-    --------
-    >>> counted(1234567)
-    '1 234 567'
-    """
-    return f"{count:_}".replace("_", " ")
+    return " to ".join(dict.fromkeys((metres(float(min(found))), metres(float(max(found))))))
 
 
 def number(value: float) -> str:
