@@ -26,6 +26,7 @@ from geoveil.cli.kinds import AREA, CHANCE, LENGTH, PLACE
 from geoveil.cli.main import program
 from geoveil.cli.options import LEVELS
 from geoveil.cli.problems import CODES
+from geoveil.words import metres
 from tests.formats import BAY, FORMATS, SECRET, make, people
 
 ROOT = Path(__file__).parent.parent
@@ -235,6 +236,25 @@ def test_what_a_dry_run_says_is_what_the_release_says(run: Any, tmp_path: Path) 
     assert (foreseen["points"], foreseen["persons"]) == (60, 3)
 
 
+def test_another_format_comes_out_if_one_names_it(run: Any, tmp_path: Path) -> None:
+    """CSV goes in, GeoPackage or GeoJSON comes out; the released CSV is not left."""
+    for name in ("out.gpkg", "out.geojson"):
+        done = run("points", "trips.csv", "-o", name, "--by", "user", *LOCAL, "--rho", "1e-3")
+        assert done.code == 0, done.err
+        assert "address (--keep" in done.out
+        assert gv.load(tmp_path / name).by.tolist() == people()["user"].unique().tolist()
+    assert {path.suffix for path in tmp_path.iterdir()} == {".csv", ".gpkg", ".geojson", ".json"}
+
+
+def test_a_dry_run_knows_the_files_own_system(run: Any, tmp_path: Path) -> None:
+    """What a system stretches is paid for, also if nobody names it."""
+    people().to_crs(32610).to_file(tmp_path / "utm.gpkg")
+    foreseen = json.loads(run("points", "utm.gpkg", "--rho", "1e-4", "--dry-run", "--json").out)
+    assert run("points", "utm.gpkg", "-o", "out.gpkg", "--rho", "1e-4").code == 0
+    assert foreseen["error_95"]["largest"] == pytest.approx(gv.load(tmp_path / "out.gpkg").error(0.05))
+    assert run("points", "trips.csv", "--rho", "1e-4", "--dry-run").code == 3
+
+
 def test_columns_stay_behind_unless_kept(run: Any, tmp_path: Path) -> None:
     """What may give places away is named, and goes out only if one says so."""
     done = run("points", "trips.csv", "-o", "out.csv", "--by", "user", *LOCAL, "--rho", "1e-3")
@@ -258,6 +278,7 @@ def test_nearest_names_rows_from_one(run: Any, tmp_path: Path) -> None:
     assert told["answer"][0]["nearest"] == true + 1
     assert "latitude" not in done.out
     placed = run(*asked, "--locations", "50%")
+    assert "each released place" in placed.out
     assert f"{frame.geometry.iloc[true].y:.3f}" in placed.out
 
 
@@ -339,12 +360,20 @@ BAD = {
     "no such command": (2, "pints trips.csv"),
     "no such file": (3, "points nothing.csv -o o.csv --rho 1"),
     "degrees": (3, "points trips.csv -o o.csv --rho 1"),
-    "Mercator": (3, "points trips.csv -o o.csv --rho 1 --crs 3857"),
-    "no such region": (3, "points trips.csv -o o.csv --rho 1 --crs Atlantis"),
+    "Mercator": (2, "points trips.csv -o o.csv --rho 1 --crs 3857"),
+    "no such region": (2, "points trips.csv -o o.csv --rho 1 --crs Atlantis"),
     "another place": (3, "points trips.csv -o o.csv --rho 1 --local 52.5,13.4,50km"),
     "no folder": (3, "points trips.csv -o nowhere/o.csv --rho 1 --local 37.77,-122.42,50km"),
     "no ledger": (5, "budget show nothing.db"),
-    "no account": (2, "hull trips.csv --local 37.77,-122.42,50km --rho 1 --ledger l.db --subject nobody"),
+    "no such ledger": (5, "hull trips.csv --local 37.77,-122.42,50km --rho 1 --ledger l.db --subject nobody"),
+    "a place in China": (2, "nearest trips.csv --at 37.77,122.42 -k 1 --local 37.77,-122.42,50km --rho 1"),
+    "an answer over the data": (2, "hull trips.csv -o trips.csv --local 37.77,-122.42,50km --rho 1"),
+    "a certificate over the data": (
+        2,
+        "points trips.csv -o o.csv --certificate trips.csv --local 37.77,-122.42,50km --rho 1",
+    ),
+    "neighbours of no number": (2, "plan nearest --n 10 --error 300m"),
+    "too large an area": (2, "points trips.csv -o o.csv --local 37.77,-122.42,6000km --rho 1"),
     "no geohash": (2, "convert-setting geohash 13"),
     "no setting": (2, "convert-setting location-guard huge"),
 }
@@ -360,7 +389,7 @@ def test_errors_are_one_message_in_the_words_of_the_command_line(case: str, run:
     assert done.err.count("\n") == 1
     assert done.err.startswith("geoveil: ")
     assert not re.search(r"\bgv\.|\w=[\"'\w.]*[,)]|crs=|by=|None", done.err), done.err
-    assert not [path for path in tmp_path.iterdir() if path.name not in ("trips.csv", "l.db")]
+    assert not [path for path in tmp_path.iterdir() if path.name != "trips.csv"]
 
 
 def test_debug_shows_where(tmp_path: Path) -> None:
@@ -501,6 +530,70 @@ def test_a_real_interruption(tmp_path: Path) -> None:
     assert not [*tmp_path.iterdir()]
 
 
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_what_came_through_a_pipe_does_not_stay_when_the_command_is_ended(
+    number: signal.Signals, tmp_path: Path
+) -> None:
+    """A closed terminal or a scheduler's patience leaves nothing true behind, aside or here."""
+    aside = tmp_path / "aside"
+    aside.mkdir()
+    line = [str(BIN / "geoveil"), "points", "-", "-o", "out.csv", *LOCAL, "--rho", "1"]
+    environment = {**os.environ, "TMPDIR": str(aside)}
+    with subprocess.Popen(
+        line, cwd=tmp_path, env=environment, stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as running:
+        assert running.stdin is not None
+        assert running.stderr is not None
+        running.stdin.write("lat,lon\n" * 20_000)
+        running.stdin.flush()
+        (held,) = aside.rglob("stdin.csv")
+        assert held.stat().st_mode & 0o077 == 0
+        running.send_signal(number)
+        assert "Stopped." in running.stderr.read()
+        assert running.wait(timeout=60) == 128 + number
+    assert [*tmp_path.rglob("*")] == [aside]
+
+
+def test_what_was_charged_is_said_when_something_fails_afterwards(
+    run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An error after the charge names it, and what was released already."""
+    assert run("budget", "create", "b.db", "ann", "--rho", "1e-3").code == 0
+
+    def full(*_: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    asked = ["points", "trips.csv", "-o", "out.csv", *LOCAL, "--ledger", "b.db", "--subject", "ann", "--rho", "4e-4"]
+    with monkeypatch.context() as patched:
+        patched.setattr(streaming.Work, "write", full)
+        done = run(*asked)
+    assert (done.code, done.err.count("\n")) == (3, 1)
+    assert "0.0004 of ann" in done.err
+    assert "Nothing was" not in done.err
+    with monkeypatch.context() as patched:
+        patched.setattr("geoveil.report.write", full)
+        done = run(*asked, "--report", "map.html")
+    assert done.code == 3
+    assert "0.0004 of ann" in done.err
+    assert "out.csv was released" in done.err
+    assert (tmp_path / "out.csv").exists()
+
+
+def test_a_summary_is_charged_as_a_whole_or_not_at_all(run: Any) -> None:
+    """Three questions, of which the first two would be paid for, cost nothing if the third would not be."""
+    assert run("budget", "create", "b.db", "ann", "--rho", "5e-5").code == 0
+    asked = ["summary", "trips.csv", *LOCAL, "--ledger", "b.db", "--subject", "ann"]
+    assert run(*asked, "--rho", "9e-5").code == 4
+    (line,) = json.loads(run("budget", "show", "b.db", "--json").out)
+    assert line["spent"] == "0"
+    assert run(*asked, "--rho", "3e-5", "--report", "map.html").code == 0
+    (line,) = json.loads(run("budget", "show", "b.db", "--json").out)
+    assert line["spent"] == "0.00003"
+    page = Path("map.html").read_text()
+    assert "3e-05-CGP" in page
+    assert "2e-05-CGP" not in page
+
+
 # ----------------------------------------------------------------------------------------------------------- reports
 
 
@@ -597,8 +690,8 @@ def test_check_finds_what_gives_places_away(run: Any, tmp_path: Path) -> None:
     table.to_csv(tmp_path / "odd.csv", index=False)
     told = json.loads(run("check", "odd.csv", "--by", "user", "--json").out)
     words = "\n".join(finding["what"] for finding in told["findings"])
-    assert told["ready"]
-    for expected in ("'address' may give", "'reading' may give", "1 rows have no place", "at 0, 0", "degrees"):
+    assert not told["ready"]
+    for expected in ("'address' may give", "'reading' may give", "1 of 60 rows have no place", "at 0, 0", "degrees"):
         assert expected in words
     assert "'battery'" not in words
     assert "'zone' may give" in json.dumps(json.loads(run("check", "odd.csv", "--json").out))
@@ -612,24 +705,26 @@ def test_settings_of_other_tools(run: Any) -> None:
     """Location Guard has ε = 2/r; what rounds has no guarantee, and cells as their makers document them."""
     told = json.loads(run("convert-setting", "location-guard", "medium", "--json").out)
     assert told["here"] == "--epsilon 0.004"
+    # Degrees of a cell's height and width, as the makers of these codes document them.
     cells = {
-        ("decimals", "3"): ("112 m", "112 m"),
-        ("geohash", "6"): ("611 m", "1.23 km"),
-        ("plus-code", "8"): ("278 m", "278 m"),
-        ("plus-code", "10"): ("13.9 m", "13.9 m"),
-        ("meshtastic", "13"): ("5.83 km", "5.83 km"),
-        ("meshtastic", "16"): ("729 m", "729 m"),
+        ("decimals", "3"): (0.001, 0.001),
+        ("geohash", "6"): (0.0054931640625, 0.010986328125),
+        ("plus-code", "8"): (0.0025, 0.0025),
+        ("plus-code", "11"): (0.000025, 0.00003125),
+        ("meshtastic", "13"): (0.0524288, 0.0524288),
+        ("meshtastic", "16"): (0.0065536, 0.0065536),
     }
-    for setting, (north, east) in cells.items():
+    for setting, (high, wide) in cells.items():
         told = json.loads(run("convert-setting", *setting, "--json").out)
-        assert told["cell"] == f"{north} by {east}"
+        # A degree at the equator of WGS 84.
+        north, east = high * 110_574.3, wide * 111_319.5
+        assert told["cell"] == f"{metres(north)} by {metres(east)}"
         assert told["guarantee"].startswith("none")
         rho = re.match(r"--rho (\S+),", told["nearest"])
         assert rho is not None
-        wide = max(float(text.split()[0]) * (1000 if "km" in text else 1) for text in (north, east))
-        assert gv.CGP(rho=rho[1]).hidden(chance=0.75) == pytest.approx(wide, rel=0.01)
+        assert gv.CGP(rho=rho[1]).hidden(chance=0.75) == pytest.approx(max(north, east), rel=1e-4)
     narrower = json.loads(run("convert-setting", "decimals", "3", "--lat", "60", "--json").out)
-    assert narrower["cell"] == "112 m by 55.6 m"
+    assert narrower["cell"] == "112 m by 55.9 m"
 
 
 @pytest.mark.parametrize(

@@ -66,6 +66,14 @@ def test_points_in_memory_can_be_saved_and_loaded(ending: str, tmp_path: Path) -
     assert "address" not in again.value
 
 
+@pytest.mark.parametrize("ending", [".csv", ".gpkg", ".parquet"])
+def test_points_in_metres_can_be_saved_and_loaded(ending: str, tmp_path: Path) -> None:
+    """Also where nothing in the file's columns says what they are."""
+    release: Any = gv.points(people().to_crs(32610), by="user", rho=1e-3)
+    saved(release, tmp_path / f"out{ending}")
+    np.testing.assert_allclose(gv.load(tmp_path / f"out{ending}").coords, release.coords, atol=1e-3)  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize("by", [None, "user"])
 @pytest.mark.parametrize("question", ["hull", "center", "bounds", "mean", "radius", "nearest", "first_within"])
 def test_answers_can_be_saved(question: str, by: str | None, tmp_path: Path) -> None:
@@ -77,7 +85,7 @@ def test_answers_can_be_saved(question: str, by: str | None, tmp_path: Path) -> 
     frame = table(release)
     assert len(frame) == (1 if by is None else 3) * (2 if question == "nearest" else 1)
     assert (frame["rho"] == 1e-2).all()
-    assert (frame["radius_95"] > 0).all()
+    assert (frame["excess_95" if question == "nearest" else "radius_95"] > 0).all()
     with pytest.raises(InvalidFile, match="a file of released points"):
         gv.load(tmp_path / "answer.csv")
     if "geometry" in frame:
@@ -92,6 +100,18 @@ def test_neighbours_with_their_places_are_saved_with_them(tmp_path: Path) -> Non
     frame = table(release)
     assert frame["rank"].tolist() == [1, 2, 3]
     np.testing.assert_allclose(frame.geometry.x, release.plane.out(release.coords)[:, 0])
+
+
+def test_shapes_across_the_date_line_are_cut_there(tmp_path: Path) -> None:
+    """GeoJSON has longitudes from -180 to 180; a hull in Fiji is two polygons in it."""
+    fiji = geopandas.GeoSeries.from_xy([179.5, -179.6, 179.9], [-17.0, -17.2, -16.5], crs=4326)
+    release = gv.hull(fiji, rho=1, crs=gv.local(lat=-17, lon=180, radius=300_000))
+    saved(release, tmp_path / "fiji.geojson")
+    shape = geopandas.read_file(tmp_path / "fiji.geojson").geometry.iloc[0]
+    assert shape.geom_type == "MultiPolygon"
+    west, _, east, _ = shape.bounds
+    assert (west, east) == (-180, 180)
+    assert shape.area == pytest.approx(release.value.area, rel=1e-9)
 
 
 def test_a_heat_map_is_saved_as_cells(tmp_path: Path) -> None:
@@ -113,6 +133,9 @@ def test_what_cannot_be_saved_is_refused(tmp_path: Path) -> None:
     frame = people()
     with pytest.raises(InvalidData, match="in a column"):
         gv.save(gv.points(frame.geometry, by=frame["user"], rho=1e-3, crs=BAY), tmp_path / "out.csv")
+    labelled = frame.assign(person="ann")
+    with pytest.raises(InvalidData, match="the labels that the release was made with"):
+        gv.save(gv.points(labelled, by=np.arange(60), rho=1e-3, crs=BAY, keep="all"), tmp_path / "out.csv")
     with pytest.raises(InvalidParameter, match="ends in one of"):
         gv.save(gv.hull(frame, rho=1e-3, crs=BAY), tmp_path / "out.gpx")
     with pytest.raises(InvalidParameter, match="no places"):

@@ -17,7 +17,7 @@ from geoveil.errors import NoErrorBound
 from geoveil.geo import Plane
 from geoveil.privacy import Guarantee
 from geoveil.queries import Answer
-from geoveil.words import counted, metres
+from geoveil.words import counted, hidden, metres
 
 __all__ = ["Release"]
 
@@ -265,7 +265,7 @@ class Release:
 
     def _words(self) -> str:
         """What it means, for people."""
-        away = metres(self.guarantee.hidden(chance=0.75))
+        away = hidden(self.guarantee.hidden(chance=0.75))
         kind = {"inf": "no point", "2": "the points together, by root sum of squares,", "1": "the points together,"}
         whose = "one person's points" if self.by is None else "each person's points"
         moved = f"differ by less than {away}: {kind[self.guarantee.metric.name]} moved farther"
@@ -275,13 +275,12 @@ class Release:
             "How many points there are, their order, their times and whose they are is not hidden.",
         ]
         if self.bounded:
-            bound = self._error_line().removesuffix(" (first person)")
-            sentences.append(f"The answer is wrong by {bound}.")
+            sentences.append(f"The answer is wrong by {self._error_line(quickly=False)}.")
         if self.clamped:
             sentences.append("Points outside of the area were moved to its edge first; the error is from there.")
         if not self.exact:
             sentences.append(f"The noise is not exact: {self.inexact}.")
-        if self.entries:
+        if self._entry_account():
             sentences.append("It was charged to a ledger, where budgets about the same person add up.")
         else:
             sentences.append("Other releases about the same person add to what it tells.")
@@ -326,20 +325,39 @@ class Release:
             lines.append(f"{times}{step['name']} of scale {metres(step['scale'], digits=4)}")
         return lines if self.by is None else [line + " (first person)" for line in lines]
 
-    def _error_line(self) -> str:
+    def place_error(self, beta: float) -> float | None:
+        """With probability 1-β any one released place of a neighbour is at most so far off, in metres; None without.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import geoveil as gv
+        >>> x = np.column_stack([np.arange(100) * 1000.0, np.zeros(100)])
+        >>> round(gv.nearest(x, (0, 0), k=3, locations=0.5, rho=1e-2).place_error(0.05))
+        42
+        """
+        query: Any = self.answers[0].query
+        placing = getattr(query, "placing", None)
+        return None if placing is None else float(placing.error(beta, blocks=query.k, each=True)) / self._shrink
+
+    def _error_line(self, *, quickly: bool = True) -> str:
         if not self.bounded:
             return "no bound" if self.expected is None else f"no bound; {metres(self.expected_error())} to be expected"
-        if self.by is not None and not self.answers[0].same_error:
+        if quickly and self.by is not None and not self.answers[0].same_error:
             # Each person has a bound of their own, that may take a while.
             return f"at most {metres(self.answers[0].error(0.05) / self._shrink)} with probability 95% (first person)"
         bound = self.error(0.05)
         if self.by is not None:
             ends = list(dict.fromkeys((metres(bound.min()), metres(bound.max()))))
-            return f"at most {' to '.join(ends)} for each person with probability 95%"
+            return f"at most {' to '.join(ends)} for each person with probability 95%{self._placed_line()}"
         line = f"at most {metres(bound)} with probability 95%"
         if self.query == "points" and self.n > 1:
             line += f"; any one point {metres(self.error(0.05, each=True))}"
-        return line
+        return line + self._placed_line()
+
+    def _placed_line(self) -> str:
+        off = self.place_error(0.05)
+        return "" if off is None else f"; each released place {metres(off)}"
 
 
 def _described(answer: Answer) -> list[dict[str, Any]]:

@@ -2,25 +2,73 @@
 
 from __future__ import annotations
 
-__all__ = ["counted", "metres"]
+import math
+from collections.abc import Callable
+
+__all__ = ["apart", "chance", "counted", "hidden", "metres"]
+
+#: Two inputs between which someone has to choose, by the metric that says how far apart they are.
+_APART = {
+    "inf": "two places {} apart",
+    "2": "two versions of all points that differ by {} in all (root sum of squares)",
+    "1": "two versions of all points that differ by {} in all (sum)",
+}
+
+
+def apart(length: str, metric: str) -> str:
+    """Two inputs that are so far apart under a metric.
+
+    Examples
+    --------
+    >>> apart("200 m", "inf")
+    'two places 200 m apart'
+    """
+    return _APART[metric].format(length)
 
 
 def metres(length: float, digits: int = 3) -> str:
-    """A length, rounded up.
+    """A length, rounded up: errors are at most so long.
 
     Examples
     --------
     >>> metres(244.7), metres(1345), metres(100_000), metres(0.0)
     ('245 m', '1.35 km', '100 km', '0 m')
     """
-    # What the command line needs for its help pages must be imported fast.
-    from geoveil.privacy import exact
+    return _rounded(length, digits, math.ceil)
 
+
+def hidden(length: float, digits: int = 3) -> str:
+    """A length, rounded down: what is hidden is at least so long.
+
+    Examples
+    --------
+    >>> hidden(104.81), hidden(1345.6)
+    ('104 m', '1.34 km')
+    """
+    return _rounded(length, digits, math.floor)
+
+
+def _rounded(length: float, digits: int, to: Callable[[float], int]) -> str:
     if length == 0:
         return "0 m"
     kilometres = length > 999
-    rounded = float(exact.rounded_up(length / 1000 if kilometres else length, digits))
-    return f"{rounded:,.6g} {'km' if kilometres else 'm'}".replace(",", " ")
+    shown = length / 1000 if kilometres else length
+    unit = 10.0 ** (math.floor(math.log10(shown)) + 1 - digits)
+    # A length that has no more digits stays what it is, whatever the last bit of its quotient is.
+    units = shown / unit
+    whole = round(units) if math.isclose(units, round(units), rel_tol=1e-12) else to(units)
+    return f"{whole * unit:,.6g} {'km' if kilometres else 'm'}".replace(",", " ")
+
+
+def chance(share: float) -> str:
+    """A chance in per cent, rounded up: a guess is right at most so often.
+
+    Examples
+    --------
+    >>> chance(0.51201), chance(0.75), chance(1.0)
+    ('51.3%', '75.0%', '100.0%')
+    """
+    return f"{math.ceil(share * 1000 - 1e-9) / 10:.1f}%"
 
 
 def counted(count: int, noun: str = "") -> str:

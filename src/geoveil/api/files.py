@@ -259,15 +259,15 @@ def frame_of(file: Locations, plane: Plane | None = None, outside: str = "refuse
     return geopandas.GeoDataFrame(columns.assign(**{name: places}), geometry=name, crs=system)
 
 
-def sizes_of(path: Any, by: str | None, *, missing: str = "refuse", **reading: Any) -> list[int]:
-    """How many points each person of a file has: what noise depends on, and public."""
+def sizes_of(path: Any, by: str | None, *, missing: str = "refuse", **reading: Any) -> tuple[Any, list[int]]:
+    """The system of a file, and how many points each person has: what noise depends on, and public."""
     file = open_locations(path, **reading)
     _columns(file, by, None, "")
     crowd = Crowd(by)
     for batch in file.batches([] if by is None else [by]):
         there = batch.present
         crowd.count(batch.chosen(there) if dropped(there, missing, batch.name) else batch)
-    return [int(size) for size in crowd.sizes]
+    return file.crs, [int(size) for size in crowd.sizes]
 
 
 def _datetimes(texts: Any) -> Any:

@@ -14,6 +14,7 @@ import numpy as np
 from geoveil.api.ask import answers_of, by_size, in_the_plane
 from geoveil.api.files import frame_of
 from geoveil.api.mapping import HeatMap
+from geoveil.api.processing import persons
 from geoveil.errors import InvalidData, InvalidFile, InvalidParameter
 from geoveil.geo import Plane
 from geoveil.geo.areas import Area
@@ -47,8 +48,8 @@ class Loaded(Release):
     file: Locations = field(kw_only=True)
     entry: dict[str, Any] | None = field(kw_only=True)
 
-    def certificate(self) -> dict[str, Any]:
-        return {**super().certificate(), "entry": self.entry}
+    def _entry_account(self) -> dict[str, Any] | None:
+        return self.entry
 
 
 def load(path: Any) -> Release:
@@ -97,7 +98,7 @@ def load(path: Any) -> Release:
     except (KeyError, TypeError, AttributeError, ValueError) as problem:
         raise InvalidFile(str(beside), repr(problem), "the certificate of a released file", changed) from None
     if kind != "points":
-        raise InvalidFile(str(path), kind, "a file of released points", "Read it with geopandas or pandas: it is one.")
+        raise InvalidFile(str(path), account["query"], "a file of released points", "Read answers with geopandas.")
     opened = open_locations(path, **reading)
     if digest(path) != sha256 or (by is not None and by not in opened.columns):
         raise InvalidFile(str(path), "another digest", "the file that its certificate is about", changed)
@@ -165,9 +166,11 @@ def save(release: Release, path: str | os.PathLike[str]) -> Path:
         raise InvalidData("release", repr(release), allowed, "Save it with geopandas.")
     kind = "cells" if isinstance(release, HeatMap) else release.answers[0].query.kind
     column = None if release.by is None else str(release.by.name)
-    if kind == "points" and column is not None and column not in getattr(release.value, "columns", ()):
+    if kind == "points" and column is not None:
         remedy = "Release a GeoDataFrame by one of its columns."
-        raise InvalidData("release", repr(release), "of points that say whose they are, in a column", remedy)
+        if column not in getattr(release.value, "columns", ()):
+            raise InvalidData("release", repr(release), "of points that say whose they are, in a column", remedy)
+        persons(release, column)
     own = isinstance(release, Loaded) and ending(path) == ending(release.file.path)
     if not own and ending(path) not in endings():
         raise InvalidParameter("path", str(path), f"a file that ends in one of {', '.join(endings())}", "Choose one.")
@@ -218,10 +221,14 @@ def table(release: Release) -> Any:
     stated: dict[str, Any] = {}
     if release.bounded:
         radius = release.error(0.05, each=kind == "points")
+        # Of neighbours, how much farther they are than the true ones; where they are has an error of its own.
+        name = "excess_95" if kind == "positions" else "radius_95"
         if release.by is None:
-            stated["radius_95"] = radius
+            stated[name] = radius
         elif release.by.name in frame:
-            stated["radius_95"] = radius.reindex(frame[release.by.name]).to_numpy()
+            stated[name] = radius.reindex(frame[release.by.name]).to_numpy()
+        if (off := release.place_error(0.05)) is not None:
+            stated["radius_95"] = off
     stated[release.guarantee.symbol] = float(release.guarantee.budget)
     return frame.assign(**{name: number for name, number in stated.items() if name not in frame})
 
@@ -241,7 +248,9 @@ def _found(release: Release) -> Any:
         frame = release.value.reset_index()
     else:
         labels = np.atleast_1d(np.array(release.value, dtype=object))
-        frame = pd.DataFrame({"rank": np.arange(1, len(labels) + 1), release.query: labels})
+        frame = pd.DataFrame({release.query: labels})
+        if release.answers[0].query.kind == "positions":
+            frame.insert(0, "rank", np.arange(1, len(labels) + 1))
     if release.coords is None or release.plane is None:
         return frame
     places = release.plane.out(release.coords)
@@ -281,6 +290,20 @@ def _rewrite(release: Loaded, path: Path) -> None:
     file.write(path, batches(), pa.schema([(name, file.columns[name]) for name in columns]))
 
 
+def _cut(shape: Any) -> Any:
+    """A shape that goes on beyond 180 degrees, in parts, as GeoJSON asks for (RFC 7946, 3.1.9)."""
+    import shapely
+
+    west, _, east, _ = shape.bounds
+    if west >= -180 and east <= 180:
+        return shape
+    parts = [
+        shapely.transform(shape & shapely.box(low, -90, low + 360, 90), lambda at, low=low: at - [low + 180, 0])
+        for low in (-540.0, -180.0, 180.0)
+    ]
+    return shapely.union_all([part for part in parts if not part.is_empty])
+
+
 def _write(frame: Any, path: Path) -> dict[str, Any]:
     """Write a frame; with what it can be read again."""
     import shapely
@@ -294,7 +317,7 @@ def _write(frame: Any, path: Path) -> dict[str, Any]:
             if (shapely.get_type_id(places) == shapely.GeometryType.POINT).all():
                 x, y = ("longitude", "latitude") if frame.crs.is_geographic else ("x", "y")
                 rest = rest.assign(**{x: shapely.get_x(places), y: shapely.get_y(places)})
-                reading["source_crs"] = frame.crs.to_string()
+                reading |= {"source_crs": frame.crs.to_string(), "x": x, "y": y}
             else:
                 rest = rest.assign(wkt=shapely.to_wkt(places, rounding_precision=-1))
             frame = rest
@@ -305,7 +328,14 @@ def _write(frame: Any, path: Path) -> dict[str, Any]:
             raise InvalidParameter("path", path.name, "a .csv, .tsv or .parquet file", "The answer has no places.")
         frame.to_parquet(path, index=False)
     elif kind in _DRIVERS:
-        frame.to_file(path, driver=_DRIVERS[kind], engine="pyogrio")
+        import pyogrio
+
+        if _DRIVERS[kind] == "GeoJSON" and frame.crs.is_geographic:
+            frame = frame.set_geometry([_cut(shape) for shape in frame.geometry], crs=frame.crs)
+        try:
+            frame.to_file(path, driver=_DRIVERS[kind], engine="pyogrio")
+        except (pyogrio.errors.DataSourceError, pyogrio.errors.FeatureError) as problem:
+            raise InvalidFile(str(path), str(problem), "a file that can be written", "Is there room?") from None
     else:
         frame.to_parquet(path, index=False)
     return {}

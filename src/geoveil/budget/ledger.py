@@ -463,15 +463,20 @@ class Ledger:
         """The total of an account."""
         return self._account(subject)[0]
 
-    def balances(self, subjects: Sequence[str]) -> dict[str, Decimal]:
-        """What is left of many accounts, in one go."""
+    def accounts(self, subjects: Sequence[str]) -> dict[str, tuple[Guarantee, Decimal]]:
+        """The totals of many accounts and what was spent of them, in one go."""
         names = [_name(subject) for subject in subjects]
         with self._store.transaction() as transaction:
             accounts = self._state(transaction, names, charging=False).accounts
         for name in names:
             if name not in accounts:
                 raise _unknown(name)
-        return {name: exact.subtract(accounts[name][0].budget, accounts[name][1]) for name in names}
+        return {name: accounts[name] for name in names}
+
+    def balances(self, subjects: Sequence[str]) -> dict[str, Decimal]:
+        """What is left of many accounts, in one go."""
+        found = self.accounts(subjects)
+        return {name: exact.subtract(total.budget, spent) for name, (total, spent) in found.items()}
 
     def spent(self, subject: str) -> Decimal:
         """What has been charged to an account."""

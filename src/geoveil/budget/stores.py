@@ -296,8 +296,13 @@ class Postgres(Store):
         return LedgerUnavailable(f"The database: {str(problem).strip()}. Nothing was released; is it there?")
 
 
+def is_database(place: Any) -> bool:
+    """Whether a place is a connection string of PostgreSQL, rather than a file."""
+    return bool(re.match(r"postgres(ql)?://|.*\bdbname=", str(place)))
+
+
 def open_store(place: str | os.PathLike[str], timeout: float) -> Store:
     """The store at a path or a connection string."""
-    if re.match(r"postgres(ql)?://|.*\bdbname=", str(place)):
+    if is_database(place):
         return Postgres(str(place), timeout)
     return SQLite(Path(place), timeout)

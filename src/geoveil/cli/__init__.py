@@ -1,5 +1,15 @@
 """geoveil on the command line: one module for each command."""
 
-from geoveil.cli.main import main
+import sys
+from collections.abc import Sequence
 
 __all__ = ["main"]
+
+
+def main(args: Sequence[str] | None = None) -> None:
+    """Run the command line, and leave with its exit code."""
+    try:
+        from geoveil.cli.main import main as run
+    except KeyboardInterrupt:
+        sys.exit(130)
+    run(args)

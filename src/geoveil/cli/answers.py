@@ -16,6 +16,8 @@ from geoveil.cli.showing import lines_of, public_place, table, value_of
 from geoveil.words import metres
 
 _LOCAL = "--local 37.77,-122.42,50km"
+#: So many rows are shown of an answer; files and JSON have all.
+_ROWS = 40
 _METHOD = click.option(
     "--method",
     type=click.Choice(["best", "paper"]),
@@ -56,7 +58,7 @@ def hull(target: Target, method: str, **asked: Any) -> None:
         (release,) = opened.ask(lambda session: session.hull(**asking.budget.keywords, method=method))
         more = opened.put(release, target)
         more += opened.report([release], f"Hull of {asking.title}")
-        opened.show(release, more, *([] if target.path else [_wkt(release)]))
+        opened.show(release, more, *([] if target.path else [terminal.unbroken(_wkt(release))]))
 
 
 def _wkt(release: Any) -> str:
@@ -104,6 +106,7 @@ def nearest(
     if asking.output.report and locations is None:
         raise click.UsageError("--report draws places: with nearest it needs --locations, which releases them.")
     with asking.opened(target, placed=locations is not None) as opened:
+        asking.near(opened.frame.crs, at)
         if asking.output.dry_run:
             opened.foresee("nearest", k=k, locations=locations, method=method)
             return
@@ -137,7 +140,7 @@ def _rows(release: Any, frame: Any, by: str | None) -> Any:
         columns += ["latitude", "longitude"]
         places = found.to_crs(4326).geometry
         rows = [[*cells, f"{p.y:.5f}", f"{p.x:.5f}"] for cells, p in zip(rows, places, strict=True)]
-    return terminal.table(columns, rows)
+    return terminal.table(columns, rows, most=_ROWS)
 
 
 @click.command(
@@ -160,6 +163,7 @@ def within(at: tuple[float, float], radius: float, target: Target, method: str, 
     if asking.output.report:
         raise click.UsageError("--report draws places, and within gives a row: leave it out.")
     with asking.opened(target, placed=False) as opened:
+        asking.near(opened.frame.crs, at)
         if asking.output.dry_run:
             opened.foresee("first_within", method=method)
             return
@@ -188,6 +192,8 @@ def summary(**asked: Any) -> None:
     A third of the budget goes to each.
     """
     asking = Asking(**asked)
+    if asking.account.short == "skip":
+        raise click.UsageError("--short skip is for one question, and a summary asks three: leave it out.")
     shares = asking.budget.guarantee.split(3)
     symbol = asking.budget.guarantee.symbol
     with asking.opened() as opened:
@@ -200,12 +206,20 @@ def summary(**asked: Any) -> None:
                 for name, share in zip(_SUMMARY, shares, strict=True)
             )
         )
-        whole = replace(releases[0], promised=asking.budget.guarantee)
-        drawn = [release for release in releases if release.query != "radius"]
-        more = opened.report(drawn, f"Summary of {asking.title}", whole)
+        # No bound of one of them is that of all.
+        whole = replace(releases[0], promised=asking.budget.guarantee, bounded=False)
+        told = [release.certificate() for release in releases]
+        mechanisms = [step for account in told for step in account["mechanism"]]
+        more = opened.report(
+            releases,
+            f"Summary of {asking.title}",
+            whole=whole,
+            more={"query": "center, radius and bounds", "mechanism": mechanisms},
+            remarks=[f"{of.query}: wrong by {dict(lines_of(of))['error']}." for of in releases],
+        )
         if asking.output.json:
             answers = {release.query: value_of(release) for release in releases}
-            terminal.json({"answers": answers, "certificates": [release.certificate() for release in releases]})
+            terminal.json({"answers": answers, "certificates": told})
         else:
             terminal.answer(_summary(releases, asking.by))
             terminal.say(terminal.grid([("guarantee", lines_of(whole)[0][1]), *more]))
@@ -226,4 +240,4 @@ def _summary(releases: list[Any], by: str | None) -> Any:
                 f"{box.miny:.5f} to {box.maxy:.5f}, {box.minx:.5f} to {box.maxx:.5f} ±{off}",
             ]
         )
-    return terminal.table([*([by] if by else []), "center", "radius", "bounds"], rows)
+    return terminal.table([*([by] if by else []), "center", "radius", "bounds"], rows, most=_ROWS)

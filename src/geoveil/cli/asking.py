@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 import click
 
 from geoveil.cli import terminal
-from geoveil.cli.files import SOURCE, Target, incoming
-from geoveil.cli.options import Account, Budget, Output, account, area, budget, output, persons, reading
+from geoveil.cli.files import SOURCE, Target, distinct, incoming
+from geoveil.cli.options import Account, Budget, Output, account, area, budget, output, persons, reading, unlabelled
 from geoveil.cli.showing import balances_of, describe, drawable, foreseen, report, table, value_of
 
 __all__ = ["Asking", "Opened", "question"]
@@ -20,9 +20,9 @@ __all__ = ["Asking", "Opened", "question"]
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def question(command: F) -> F:
-    """What all commands take that ask about a file."""
-    for decorate in (reading, account, output, area, budget, persons, SOURCE):
+def question(command: F, *, labelled: bool = True) -> F:
+    """What all commands take that ask about a file; of some the same question is answered the same."""
+    for decorate in (reading, account if labelled else unlabelled, output, area, budget, persons, SOURCE):
         command = decorate(command)
     return command
 
@@ -55,12 +55,34 @@ class Asking:
         with incoming(self.source, self.reading["format"]) as path, self.account.opened() as ledger:
             yield path, ledger
 
+    def area_of(self, crs: Any) -> Any:
+        """Where noise is drawn, for data in a system."""
+        from geoveil.geo.planes import plane_of
+
+        return plane_of(crs, self.area["crs"]).area
+
+    def near(self, crs: Any, at: tuple[float, float]) -> None:
+        """Refuse a public place far from the area, which a forgotten sign may have put there."""
+        import numpy as np
+        import pyproj
+
+        from geoveil.geo.areas import GEOGRAPHIC
+        from geoveil.geo.planes import plane_of
+
+        plane = plane_of(pyproj.CRS(GEOGRAPHIC), self.area_of(crs))
+        if plane.area.outside(plane.into(np.array([[at[1], at[0]]])), times=3.0).any():
+            raise click.UsageError(
+                f"--at {at[0]:g},{at[1]:g} is far from the area, {plane.area.name}: check its signs."
+            )
+
     def check(self, target: Target, endings: Sequence[str]) -> None:
         """Refuse what could not be shown or written, before anything is charged for it."""
         if target.path == "-" and self.output.json:
             raise click.UsageError("-o - and --json both write to stdout: name a file with -o.")
         target.check(endings)
         drawable(self.output)
+        named = {"FILE": self.source, "-o": target.path, "--certificate": target.certificate}
+        distinct({**named, "--report": self.output.report, "--ledger": self.account.place})
 
     @contextmanager
     def opened(self, target: Target | None = None, *, placed: bool = True) -> Iterator[Opened]:
@@ -77,14 +99,14 @@ class Asking:
             yield Opened(self, path, frame, ledger)
 
     def report(
-        self, path: Path, ledger: Any, releases: Sequence[Any], title: str, whole: Any = None
+        self, path: Path, ledger: Any, releases: Sequence[Any], title: str, **more: Any
     ) -> list[tuple[str, str]]:
         """Draw releases, if that was asked for; the line that says so."""
         if self.output.report is None:
             return []
         balances = balances_of(ledger, self.account)
         truth = (path, {**self.how, "missing": "drop"})
-        report(self.output, title, releases, truth=truth, balances=balances, whole=whole)
+        report(self.output, title, releases, truth=truth, balances=balances, **more)
         return [("report", self.output.report)]
 
 
@@ -118,8 +140,8 @@ class Opened:
             raise click.UsageError(f"--by {by}: there is no such column; there are {', '.join(map(str, self.frame))}.")
         whose = [0] * len(points) if by is None else self.frame[by].to_numpy()
         sizes = pd.Series(points).groupby(whose).sum().tolist()
-        asking = self.asking
-        return foreseen(name, sizes, guarantee, asking.area, self.ledger, asking.account, **how)
+        area = self.asking.area_of(self.frame.crs)
+        return foreseen(name, sizes, guarantee, area, self.ledger, self.asking.account, **how)
 
     def ask(self, *questions: Callable[[Any], Any]) -> list[Any]:
         """Ask within one budget, charged before the data is looked at."""
@@ -133,11 +155,14 @@ class Opened:
             terminal.waiting(f"Asking about {asking.title}"),
             Session(self.frame, **asking.budget.keywords, by=asking.by, **asking.area, **kept) as session,
         ):
+            if len(questions) > 1 and asking.account.label is None:
+                # Either all of them are charged, or none.
+                session.cost(**asking.budget.keywords)
             return [question(session) for question in questions]
 
-    def report(self, releases: list[Any], title: str, whole: Any = None) -> list[tuple[str, str]]:
+    def report(self, releases: list[Any], title: str, **more: Any) -> list[tuple[str, str]]:
         """Draw releases, if that was asked for; the line that says so."""
-        return self.asking.report(self.path, self.ledger, releases, title, whole)
+        return self.asking.report(self.path, self.ledger, releases, title, **more)
 
     def show(self, release: Any, more: list[tuple[str, str]], *parts: Any) -> None:
         """The answer, for people or for machines."""

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import click
 
 from geoveil.cli import terminal
 from geoveil.cli.command import Program
 from geoveil.cli.explain import as_json
-from geoveil.cli.options import Budget
+from geoveil.cli.options import Budget, existing
 from geoveil.cli.options import budget as budget_options
-from geoveil.words import metres
+from geoveil.words import hidden
 
 LEDGER = click.argument("ledger", metavar="LEDGER")
 SUBJECT = click.argument("subject")
@@ -25,15 +24,6 @@ def budget() -> None:
 
     LEDGER is a file, or the URL of a PostgreSQL database. 'geoveil points --ledger LEDGER ...' charges it.
     """
-
-
-def _opened(ledger: str, *, new: bool = False) -> Any:
-    from geoveil import Ledger
-    from geoveil.errors import LedgerUnavailable
-
-    if not new and "://" not in ledger and not Path(ledger).exists():
-        raise LedgerUnavailable(f"{ledger}: there is no such ledger. 'geoveil budget create' makes one.")
-    return Ledger(ledger)
 
 
 @budget.command(
@@ -48,7 +38,9 @@ def _opened(ledger: str, *, new: bool = False) -> Any:
 @as_json
 def create(ledger: str, subjects: tuple[str, ...], budget: Budget, as_json: bool) -> None:
     """Open accounts, each with this total for ever. The ledger is made if it is not there."""
-    with _opened(ledger, new=True) as opened:
+    from geoveil import Ledger
+
+    with Ledger(ledger) as opened:
         entries = [opened.create(subject, **budget.keywords) for subject in subjects]
     if as_json:
         terminal.json(
@@ -67,22 +59,22 @@ def create(ledger: str, subjects: tuple[str, ...], budget: Budget, as_json: bool
 @as_json
 def show(ledger: str, subjects: tuple[str, ...], as_json: bool) -> None:
     """Show what accounts have, spent, and have left."""
+    from geoveil import Ledger
     from geoveil.privacy import exact
 
-    with _opened(ledger) as opened:
+    with Ledger(existing(ledger)) as opened:
         names = [*subjects] or opened.subjects()
-        left = opened.balances(names)
-        totals = {name: opened.total(name) for name in names}
+        accounts = opened.accounts(names)
     told = [
         {
             "subject": name,
             "notion": type(of).__name__,
             "metric": of.metric.name,
             "total": str(of.budget),
-            "spent": exact.written(exact.subtract(of.budget, left[name])),
-            "remaining": str(left[name]),
+            "spent": exact.written(spent),
+            "remaining": exact.written(exact.subtract(of.budget, spent)),
         }
-        for name, of in totals.items()
+        for name, (of, spent) in accounts.items()
     ]
     if as_json:
         terminal.json(told)
@@ -103,7 +95,9 @@ def _gauge(line: dict[str, str], width: int = 10) -> str:
 @as_json
 def statement(ledger: str, subject: str, as_json: bool) -> None:
     """Show the history of an account: when what was asked, and what it cost."""
-    with _opened(ledger) as opened:
+    from geoveil import Ledger
+
+    with Ledger(existing(ledger)) as opened:
         lines = opened.statement(subject)
         left, total = opened.remaining(subject), opened.total(subject)
     if as_json:
@@ -115,7 +109,7 @@ def statement(ledger: str, subject: str, as_json: bool) -> None:
     terminal.answer(shown, f"Left of {total}: {left}.")
     if left > 0:
         away = total.with_budget(left).hidden(chance=0.75)
-        terminal.say(f"All of it at once would leave {metres(away)} hidden from three guesses of four.")
+        terminal.say(f"All of it at once would leave {hidden(away)} hidden from three guesses of four.")
 
 
 @budget.command(
@@ -137,7 +131,9 @@ def verify(ledger: str, certificates: tuple[str, ...], as_json: bool) -> None:
             accounts.append(json.loads(Path(path).read_text()))
         except ValueError as problem:
             raise InvalidFile(path, str(problem), "a certificate", "Give what is beside a released file.") from None
-    with _opened(ledger) as opened, terminal.waiting("Verifying"):
+    from geoveil import Ledger
+
+    with Ledger(existing(ledger)) as opened, terminal.waiting("Verifying"):
         entries = opened.verify(accounts)
     if as_json:
         terminal.json({"entries": entries, "certificates": len(accounts)})
@@ -156,7 +152,9 @@ def verify(ledger: str, certificates: tuple[str, ...], as_json: bool) -> None:
 @budget_options
 def lower(ledger: str, subject: str, budget: Budget) -> None:
     """Set a smaller total. What has been spent stays spent."""
-    with _opened(ledger) as opened:
+    from geoveil import Ledger
+
+    with Ledger(existing(ledger)) as opened:
         opened.lower(subject, **budget.keywords)
         left = opened.remaining(subject)
     terminal.say(f"{subject}: {budget.guarantee} in all, {left} left.")
@@ -176,7 +174,9 @@ def lower(ledger: str, subject: str, budget: Budget) -> None:
 @click.option("--reason", required=True, help="Who decided it, and why: the history keeps it for ever.")
 def override(ledger: str, subject: str, budget: Budget, reason: str) -> None:
     """Set a larger total, against what was promised."""
-    with _opened(ledger) as opened:
+    from geoveil import Ledger
+
+    with Ledger(existing(ledger)) as opened:
         opened.override(subject, **budget.keywords, reason=reason)
         left = opened.remaining(subject)
     terminal.say(f"{subject}: {budget.guarantee} in all, {left} left. The history says why.")

@@ -24,7 +24,7 @@ _TELLING = re.compile(
     re.IGNORECASE,
 )
 #: Names of columns that may say whose place it is.
-_PERSONS = re.compile(r"user|person|id$|uid|device|taxi|cab|driver|subject|vehicle", re.IGNORECASE)
+_PERSONS = re.compile(r"user|person|id$|uid|device|track|taxi|cab|driver|subject|vehicle", re.IGNORECASE)
 #: Of the variance of a place's coordinate, what a column must explain to be named.
 _EXPLAINED = 0.5
 
@@ -43,10 +43,7 @@ _SIGNS = {"good": "[green]ok[/]", "note": "[yellow]note[/]", "stop": "[red]stop[
 
 @click.command(
     cls=Command,
-    examples=(
-        ("Is it ready?", "geoveil check trips.csv"),
-        ("For users in an area:", "geoveil check trips.csv --by user --local 37.77,-122.42,50km"),
-    ),
+    examples=(("Is it ready?", "geoveil check trips.csv --by user --local 37.77,-122.42,50km"),),
 )
 @SOURCE
 @persons
@@ -58,13 +55,12 @@ def check(source: str, by: str | None, area: dict[str, Any], reading: dict[str, 
 
     What is printed is about the true data: it is for its owner's eyes only. Exits with 3 if something must be mended.
     """
-    reading["missing"] = "drop"
     with incoming(source, reading.pop("format")) as path, terminal.waiting(f"Looking at {path.name}"):
         from geoveil.geo.files import open_locations
 
         missing = reading.pop("missing")
         file = open_locations(path, **reading)
-        found = [*_found(path, file, by, area, {**reading, "missing": missing})]
+        found = [*_found(file, by, area, missing, reading)]
     stop = any(finding.kind == "stop" for finding in found)
     if as_json:
         terminal.json({"ready": not stop, "findings": [vars(finding) for finding in found]})
@@ -75,11 +71,22 @@ def check(source: str, by: str | None, area: dict[str, Any], reading: dict[str, 
         click.get_current_context().exit(3)
 
 
-def _found(path: Any, file: Any, by: str | None, area: dict[str, Any], reading: dict[str, Any]) -> Iterator[Finding]:
+def _found(
+    file: Any, by: str | None, area: dict[str, Any], missing: str, reading: dict[str, Any]
+) -> Iterator[Finding]:
     from geoveil import read
     from geoveil.errors import GeoveilError
 
-    frame = read(path, **reading)
+    rows, there = (
+        sum(counts) for counts in zip(*((len(b), int(b.present.sum())) for b in file.batches([])), strict=True)
+    )
+    if there < rows:
+        kind: Any = "note" if missing == "drop" else "stop"
+        yield Finding(kind, f"{rows - there} of {rows} rows have no place.", "--missing drop leaves them out.")
+    if not there:
+        yield Finding("stop", "There are no places.")
+        return
+    frame = read(file.path, **reading, missing="drop")
     yield from _system(file, frame, area)
     yield from _places(file, frame, area)
     try:
@@ -101,7 +108,7 @@ def _system(file: Any, frame: Any, area: dict[str, Any]) -> Iterator[Finding]:
     except GeoveilError as problem:
         if area["crs"] is None and file.crs.is_geographic:
             yield Finding(
-                "note",
+                "stop",
                 f"Its coordinates are degrees ({file.crs.name}), in which noise cannot be drawn.",
                 "Say where the data is with --local LAT,LON,RADIUS or --crs NAME, from public knowledge.",
             )
@@ -122,16 +129,14 @@ def _places(file: Any, frame: Any, area: dict[str, Any]) -> Iterator[Finding]:
     from geoveil.geo.planes import plane_of
 
     coords = shapely.get_coordinates(frame.geometry.array)
-    last = int(frame.index[-1]) + 1
     yield Finding("good", f"{len(frame)} rows with a place, {len(coords)} points.")
-    if last > len(frame):
-        yield Finding("note", f"{last - len(frame)} rows have no place.", "--missing drop leaves them out.")
     zero = int((coords == 0).all(axis=1).sum())
     if zero:
         yield Finding("note", f"{zero} points are at 0, 0, where devices without a fix put them.", "Remove them.")
     if file.crs.is_geographic and (np.abs(coords) > [180, 90]).any():
         swapped = not (np.abs(coords[:, ::-1]) > [180, 90]).any()
-        remedy = "Longitude is x, latitude is y: they seem to be swapped." if swapped else "Give --source-crs."
+        metres = "Give --source-crs: 3857 if they are Web Mercator metres, as web maps have them."
+        remedy = "Longitude is x, latitude is y: they seem to be swapped." if swapped else metres
         yield Finding("stop", "Some coordinates are no degrees.", remedy)
     elif area["crs"] is not None:
         try:
@@ -169,7 +174,7 @@ def _people(frame: Any, by: str | None) -> Iterator[Finding]:
         yield Finding(
             "note",
             f"Without --by all {len(frame)} rows are one person's and share the budget.{named}",
-            "Give --by COLUMN.",
+            "If they are several people's, say whose with --by COLUMN.",
         )
         return
     if by not in frame:

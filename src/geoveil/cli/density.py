@@ -6,11 +6,11 @@ import click
 
 from geoveil.cli import terminal
 from geoveil.cli.command import Command
-from geoveil.cli.files import Target, target
+from geoveil.cli.files import Target, distinct, target
 from geoveil.cli.kinds import AREA, LENGTH
 from geoveil.cli.options import Output
 from geoveil.cli.showing import describe, drawable, public_place, report
-from geoveil.cli.smooth import RELEASED, free
+from geoveil.cli.smooth import RELEASED, as_released, free
 
 
 @click.command(
@@ -44,15 +44,18 @@ def density(
     """
     import numpy as np
 
-    from geoveil import Grid, load, save
+    from geoveil import Grid, save
     from geoveil import density as heat_map
     from geoveil.api.released import endings
     from geoveil.geo import form_of
 
+    if target.path is None and output.report is None and not output.json:
+        raise click.UsageError("-o, --report or --json says where the heat map goes.")
     target.check(endings())
     drawable(output)
+    distinct({**{path: path for path in released}, "-o": target.path, "--report": output.report})
     with terminal.waiting("Counting"):
-        releases = [load(path) for path in released]
+        releases = [as_released(path) for path in released]
         plane = releases[0].plane
         assert plane is not None
         _, unit = plane.drawn_in
@@ -64,12 +67,14 @@ def density(
             middle = form_of(releases[0].value, plane).public_place("around", public_place((lat, lon)))
             low, high = middle - half, middle + half
         bounds = tuple(float(end) / unit for end in (*low, *high))
-        heat = heat_map(releases, Grid(bounds, cell / unit))  # type: ignore[arg-type]
+        heat = heat_map(releases, Grid(bounds, cell / unit))
     if target.path is not None:
         with target.opened(".geojson") as path:
             save(heat, path)
     report(output, "Heat map", [heat])
     more = [*target.lines, *([("report", output.report)] if output.report else [])]
+    if not heat.value.sum():
+        terminal.say("No released point is near: nothing is known of this place.")
     if output.json:
         terminal.json({"counts": heat.value.tolist(), "certificate": heat.certificate()})
     else:

@@ -11,7 +11,7 @@ import click
 from geoveil.cli import terminal
 from geoveil.cli.command import Command, gathered
 from geoveil.cli.options import JSON, LEVELS, Budget, budget
-from geoveil.words import metres
+from geoveil.words import apart, chance, hidden, metres
 
 if TYPE_CHECKING:
     from geoveil.privacy import Guarantee
@@ -105,16 +105,16 @@ def _distances(guarantee: Guarantee) -> Iterator[float]:
 def _shown(guarantee: Guarantee, n: int, told: dict[str, Any]) -> Iterator[Any]:
     from geoveil.queries import EXTENT
 
-    away = metres(told["hidden_75"])
-    yield f"{guarantee}: whoever has to choose between two places {away} apart is right at most three times of four."
+    between = apart(hidden(told["hidden_75"]), told["metric"])
+    yield f"{guarantee}: whoever has to choose between {between} is right at most three times of four."
     level = min(LEVELS, key=lambda name: abs(math.log(LEVELS[name] / told["hidden_75"])))
     yield f"The nearest level is --privacy {level} ({LEVELS[level]:g} m)."
     rows = []
-    for text, chance in told["attacker"].items():
-        filled = round(_BAR * max(chance - 0.5, 0) / 0.5)
-        rows.append((metres(float(text)), f"{100 * chance:.1f}%", "█" * filled + "░" * (_BAR - filled)))
+    for text, share in told["attacker"].items():
+        filled = round(_BAR * max(share - 0.5, 0) / 0.5)
+        rows.append((metres(float(text)), chance(share), "█" * filled + "░" * (_BAR - filled)))
     yield terminal.bold("\nWhat a guess can tell, at most")
-    shown = terminal.table(["two places apart", "right", "from a coin's 50% to 100%"], rows)
+    shown = terminal.table(["distance", "right", "from a coin's 50% to 100%"], rows)
     shown.columns[2].justify = "left"
     yield shown
     whose = "one point" if n == 1 else f"{n} points"
@@ -124,5 +124,5 @@ def _shown(guarantee: Guarantee, n: int, told: dict[str, Any]) -> Iterator[Any]:
     yield terminal.bold("\nAfter so many releases about the same person")
     yield terminal.table(
         ["releases", guarantee.symbol, "hidden at 75%"],
-        [(k, f"{float(of[guarantee.symbol]):.3g}", metres(of["hidden_75"])) for k, of in told["releases"].items()],
+        [(k, f"{float(of[guarantee.symbol]):.3g}", hidden(of["hidden_75"])) for k, of in told["releases"].items()],
     )

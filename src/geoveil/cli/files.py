@@ -6,7 +6,7 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +17,7 @@ from geoveil.cli.command import gathered
 from geoveil.cli.terminal import say, state
 from geoveil.errors import InvalidFile, InvalidParameter
 
-__all__ = ["SOURCE", "Target", "incoming", "target", "writable"]
+__all__ = ["SOURCE", "Target", "distinct", "incoming", "target", "writable"]
 
 #: The argument of commands that read a file.
 SOURCE = click.argument("source", metavar="FILE", type=click.Path(allow_dash=True))
@@ -34,8 +34,19 @@ def incoming(source: str, form: str | None) -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="geoveil-") as folder:
         path = Path(folder) / f"stdin.{form or 'csv'}"
         with path.open("wb") as held:
+            path.chmod(0o600)
             shutil.copyfileobj(sys.stdin.buffer, held)
         yield path
+
+
+def distinct(paths: Mapping[str, str | None]) -> None:
+    """Refuse one file in two places of a command line: what is written would replace what is read or written."""
+    known: dict[Path, str] = {}
+    for name, path in paths.items():
+        if path is not None and path != "-":
+            other = known.setdefault(Path(path).resolve(), name)
+            if other != name:
+                raise click.UsageError(f"{other} and {name} are both {path}: name another file.")
 
 
 def writable(path: str) -> None:
@@ -95,11 +106,11 @@ class Target:
             yield path
             if self.certificate is not None:
                 shutil.move(certificate_of(path), self.certificate)
+            state().released = self.name
             if self.path == "-":
                 with path.open("rb") as held:
                     shutil.copyfileobj(held, sys.stdout.buffer)
                 sys.stdout.buffer.flush()
-        state().released = self.name
         if self.path == "-" and self.certificate is None:
             say("The certificate was not kept: --certificate FILE says where it goes.")
 

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import re
+import signal
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from io import TextIOWrapper
+from typing import Any
 
 import click
 
@@ -55,18 +60,41 @@ for command in (
     program.add_command(command)
 
 
-def main(args: Sequence[str] | None = None) -> None:
-    """Run the command line, and leave with its exit code."""
-    state = State()
+class _Ended(BaseException):
+    """Someone ended the command: what it put aside is to be removed."""
+
+
+def _end(number: int, _: object) -> None:
+    raise _Ended(number)
+
+
+@contextmanager
+def _tidy() -> Iterator[None]:
+    """Have the end of the terminal or of the machine clean up as Ctrl-C does, and odd terminals show what they can."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")
+    before = {number: signal.signal(number, _end) for number in (signal.SIGTERM, signal.SIGHUP)}
     try:
         with warnings.catch_warnings():
             warnings.showwarning = _note
+            yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def main(args: Sequence[str] | None = None) -> None:
+    """Run the command line, and leave with its exit code."""
+    state = State()
+    code: Any
+    try:
+        with _tidy():
             code = program.main(args, prog_name="geoveil", standalone_mode=False, obj=state) or 0
-    except click.Abort:
-        charged = state.account.words() if state.account is not None else ""
+    except (click.Abort, _Ended) as stopped:
         released = f"{state.released} was released" if state.released else "Nothing was released"
-        _complain(f"Stopped. {released}, and no half file is left. {charged}".rstrip())
-        code = 130
+        _complain(f"Stopped. {released}, and no half file is left. {state.charged}".rstrip())
+        code = 128 + int(stopped.args[0]) if stopped.args else 130
     except click.ClickException as problem:
         _complain(usage(problem))
         code = problem.exit_code
@@ -78,7 +106,10 @@ def main(args: Sequence[str] | None = None) -> None:
             raise
         code = code_of(problem)
         unexpected = f"{type(problem).__name__}: {problem}. This should not happen: 'geoveil --debug ...' shows where."
-        _complain(message_of(problem) if code != 1 else unexpected)
+        said = message_of(problem) if code != 1 else unexpected
+        if "Charged already" in state.charged:
+            said = f"{re.sub('; nothing was charged| Nothing was (released|charged)[.]', '', said)} {state.charged}"
+        _complain(f"{said} {state.released} was released." if state.released else said)
     sys.exit(code if isinstance(code, int) else 0)
 
 

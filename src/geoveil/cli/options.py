@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from geoveil.cli.command import gathered
 from geoveil.cli.kinds import AREA, CHANCE, LENGTH
+from geoveil.errors import InvalidParameter
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -114,7 +116,10 @@ def _area(crs: str | None, local: tuple[float, float, float] | None, outside: st
         from geoveil.geo import local as around
 
         lat, lon, radius = local
-        return {"crs": around(lat=lat, lon=lon, radius=radius), "outside": outside}
+        try:
+            return {"crs": around(lat=lat, lon=lon, radius=radius), "outside": outside}
+        except InvalidParameter as problem:
+            raise click.UsageError(f"--local: the {problem.argument} must be {problem.allowed}.") from None
     return {"crs": crs, "outside": outside}
 
 
@@ -197,6 +202,16 @@ persons = click.option(
 )
 
 
+def existing(place: str) -> str:
+    """Where a ledger is, which must be there: a name that was misspelt makes no new one."""
+    from geoveil.budget.stores import is_database
+    from geoveil.errors import LedgerUnavailable
+
+    if not is_database(place) and not Path(place).exists():
+        raise LedgerUnavailable(f"{place}: there is no such ledger. 'geoveil budget create' makes one.")
+    return place
+
+
 @dataclass
 class Account:
     """Where releases are charged, and what was charged so far."""
@@ -227,25 +242,36 @@ class Account:
                 account.asking = False
                 return charge
 
-        with Recording(self.place) as ledger:
+        with Recording(existing(self.place)) as ledger:
             yield ledger
 
     @property
-    def entries(self) -> list[Any]:
-        """What was charged; an answer that was stored before costs nothing."""
-        return [entry for charge in self.charges if charge.content is None for entry in charge.entries]
+    def costs(self) -> dict[str, Any]:
+        """What each subject was charged; an answer that was stored before costs nothing."""
+        from decimal import Decimal
+
+        from geoveil.privacy import exact
+
+        found: dict[str, Any] = {}
+        for charge in self.charges:
+            for entry in charge.entries:
+                amount = entry.amount if charge.content is None else Decimal(0)
+                found[entry.subject] = exact.add(found.get(entry.subject, Decimal(0)), amount)
+        return found
 
     def words(self) -> str:
-        """What was charged, for one who stopped a command."""
-        entries = self.entries
-        if entries:
-            each = f"{entries[0].amount} of {entries[0].subject}"
-            return f"Charged already, and not given back: {each}" + (
-                f", and so for {len(entries)} subjects." if len(entries) > 1 else "."
-            )
+        """What was charged, for one who stopped a command, or whose command failed."""
+        charged = {subject: cost for subject, cost in self.costs.items() if cost}
+        said = []
+        if charged:
+            subject, cost = next(iter(charged.items()))
+            others = f", and {len(charged) - 1} other subjects" if len(charged) > 1 else ""
+            said.append(f"Charged already, and not given back: {cost} of {subject}{others}.")
         if self.asking:
-            return "Whether it was charged 'geoveil budget statement' tells."
-        return "Nothing was charged." if self.place else ""
+            said.append("Whether more was charged 'geoveil budget statement' tells.")
+        elif not charged and self.place is not None:
+            said.append("Nothing was charged.")
+        return " ".join(said)
 
 
 def _account(ledger: str | None, subject: str | None, short: str, label: str | None) -> Account:
@@ -257,10 +283,7 @@ def _account(ledger: str | None, subject: str | None, short: str, label: str | N
     return found
 
 
-account = gathered(
-    "account",
-    "Ledger",
-    _account,
+_LEDGER: tuple[Any, ...] = (
     (
         ("--ledger",),
         {"metavar": "FILE_OR_URL", "help": "Charge it to the accounts in this file, or PostgreSQL database."},
@@ -275,13 +298,19 @@ account = gathered(
             "type": click.Choice(["refuse", "skip"]),
             "default": "refuse",
             "show_default": True,
-            "help": "With --by: what becomes of people without enough budget.",
+            "help": "With --by: what becomes of people without enough left in their account.",
         },
     ),
-    (
-        ("--label",),
-        {"metavar": "NAME", "help": "A name of the data: the same question about it is answered the same, for free."},
-    ),
+)
+_LABEL: Any = (
+    ("--label",),
+    {"metavar": "NAME", "help": "A name of the data: the same question about it is answered the same, for free."},
+)
+
+account = gathered("account", "Ledger", _account, *_LEDGER, _LABEL)
+#: For what is charged each time.
+unlabelled = gathered(
+    "account", "Ledger", lambda ledger, subject, short: _account(ledger, subject, short, None), *_LEDGER
 )
 
 

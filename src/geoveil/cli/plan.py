@@ -11,7 +11,7 @@ from geoveil.cli.command import Command
 from geoveil.cli.explain import as_json
 from geoveil.cli.kinds import CHANCE, LENGTH
 from geoveil.cli.options import area
-from geoveil.words import metres
+from geoveil.words import apart, hidden, metres
 
 _QUESTIONS = {"within": "first_within", "gyration": "radius_of_gyration"}
 _NAMES = ["points", "nearest", "hull", "within", "center", "mean", "median", "bounds", "radius", "gyration"]
@@ -43,6 +43,9 @@ def plan(question: str, error: float, area: dict[str, Any], as_json: bool, **how
     """Say which budget an error takes, before any data is touched."""
     from geoveil import plan as foresee
 
+    if (question == "nearest") != (how["k"] is not None):
+        raise click.UsageError("nearest needs -k, how many; other questions do not take it.")
+
     options = {name: how.pop(name) for name in ("k", "extent")}
     options = {name: given for name, given in options.items() if given is not None}
     found = foresee(_QUESTIONS.get(question, question), error=error, crs=area["crs"], **how, **options)
@@ -55,7 +58,7 @@ def plan(question: str, error: float, area: dict[str, Any], as_json: bool, **how
     lines = [
         ("budget", f"--{guarantee.symbol} {guarantee.budget}"),
         ("error", f"at most {metres(found.error)} with probability {100 * (1 - found.beta):g}%"),
-        ("means", f"a guess between two places {metres(away)} apart is right at most 75% of the time"),
+        ("means", f"a guess between {apart(hidden(away), guarantee.metric.name)} is right at most 75% of the time"),
     ]
     terminal.say(f"{question}, {how['n']} points of a person", terminal.grid(lines))
     if found.assumes:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import tempfile
 from contextlib import ExitStack
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,7 @@ from geoveil.cli.asking import Asking, question
 from geoveil.cli.command import Command
 from geoveil.cli.files import Target, target
 from geoveil.cli.showing import describe, foreseen
-from geoveil.cli.smooth import MOTIONS, smoothed, times_of
+from geoveil.cli.smooth import MOTIONS, check_times, smoothed
 from geoveil.words import counted
 
 _LOCAL = "--local 37.77,-122.42,50km"
@@ -64,7 +66,7 @@ _LOCAL = "--local 37.77,-122.42,50km"
     show_default=True,
     help="How noise is chosen; 'both' promises CGP and GP at once.",
 )
-@question
+@partial(question, labelled=False)
 def points(
     target: Target,
     keep: tuple[str, ...],
@@ -73,14 +75,12 @@ def points(
     method: str,
     **asked: Any,
 ) -> None:
-    """Release every point of a file, into a file of the same format.
+    """Release every point of a file, into a file of the same format, or of another one.
 
     CSV, GPX, GeoJSON, GeoParquet, GeoPackage, Shapefile, or a folder of the cabspotting data. Places get noise; times
     and the --by column go out as they are; other columns stay behind unless --keep names them.
     """
     asking = Asking(**asked)
-    if asking.account.label is not None:
-        raise click.UsageError("--label is for questions; a file of points is charged each time it is released.")
     if time is not None and motion is None:
         raise click.UsageError("--time goes with --smooth.")
     if motion is not None and asking.budget.guarantee.symbol != "rho":
@@ -91,10 +91,12 @@ def points(
             return
         if target.path is None:
             raise click.UsageError("-o says where the released file goes; - is stdout.")
+        from geoveil.api.released import endings
+
         kind = ending_of(path)
-        asking.check(target, [kind])
+        asking.check(target, [kind, *(endings() if kind else ())])
         if motion is not None:
-            times_of(path, asking.how, time)
+            check_times(path, asking.how, time)
         # Times are public: one that is named goes out.
         kept = "all" if "all" in keep else [*keep, *([time] if time else [])] or None
         with target.opened(kind) as released:
@@ -103,8 +105,8 @@ def points(
                 more["short"] = asking.account.short
             how = {**asking.budget.keywords, **asking.area, **asking.how, **more, "by": asking.by, "method": method}
             release = _released(path, released, motion, time, {**how, "keep": kept})
-            drawn = [] if asking.output.report is None else [release if motion else _loaded(released)]
-            lines = asking.report(path, ledger, drawn, f"{asking.title}, released", release)
+            drawn = [] if asking.output.report is None else [_loaded(released)]
+        lines = asking.report(path, ledger, drawn, f"{asking.title}, released", whole=release)
         if asking.output.json:
             terminal.json({"output": target.path, "certificate": release.certificate()})
         else:
@@ -116,19 +118,20 @@ def _released(path: Path, target: Path, motion: str | None, time: str | None, ho
     """Release a file, and smooth what was released if that is asked for: then nothing else of it gets out."""
     from geoveil import points_file, save
 
+    same = ending_of(path) == ending_of(target)
     with ExitStack() as stack:
         first = target
-        if motion is not None:
+        if motion is not None or not same:
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix=".geoveil-", dir=target.absolute().parent))
-            first = Path(folder) / target.name
+            first = Path(folder) / (target.name if same else f"released{ending_of(path)}")
         with terminal.progress(f"Releasing {path.name}") as tell:
             release = points_file(path, first, progress=tell, **how)
-        if motion is None:
+        if first == target:
             return release
-        with terminal.waiting("Smoothing"):
-            result = smoothed(_loaded(first), motion, time)
+        with terminal.waiting("Smoothing" if motion else f"Writing {target.name}"):
+            result = _loaded(first) if motion is None else smoothed(_loaded(first), motion, time)
             save(result, target)
-        return result
+        return replace(result, left_out=release.left_out, skipped=release.skipped)
 
 
 def _loaded(path: Path) -> Any:
@@ -148,9 +151,9 @@ def _foresee(asking: Asking, path: Path, ledger: Any, method: str) -> None:
     from geoveil.api.files import sizes_of
 
     with terminal.waiting("Counting"):
-        sizes = sizes_of(path, asking.by, **asking.how)
-    guarantee = asking.budget.guarantee
-    told, lines = foreseen("points", sizes, guarantee, asking.area, ledger, asking.account, method=method)
+        crs, sizes = sizes_of(path, asking.by, **asking.how)
+    area = asking.area_of(crs)
+    told, lines = foreseen("points", sizes, asking.budget.guarantee, area, ledger, asking.account, method=method)
     if asking.output.json:
         terminal.json({**told, "points": sum(sizes), "persons": len(sizes)})
     else:

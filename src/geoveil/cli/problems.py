@@ -30,21 +30,23 @@ CODES = {
 
 #: Arguments of functions that are not called like their options.
 _NAMES = {"target": "-o", "path": "-o", "crs": "--crs", "p": "--at", "k": "-k", "x": "the data"}
-_NAMES |= {"x.crs": "the file's coordinate system"}
+_NAMES |= {"x.crs": "the file's coordinate system", "distance": "--hide", "cell": "--cell", "subject": "the subject"}
 _OPTIONS = (
     *("rho", "epsilon", "metric", "method", "by", "keep", "outside", "missing", "source_crs", "delimiter", "decimal"),
-    *("encoding", "layer", "subject", "short", "ledger", "radius", "locations", "chance", "error", "beta", "n"),
+    *("encoding", "layer", "short", "ledger", "radius", "locations", "chance", "error", "beta", "n"),
 )
 #: How functions are called, and how the same is said here.
 _SAYINGS = (
     (r"crs=gv\.local\((?:lat=[^)]*|\.\.\.)\)", "--local LAT,LON,RADIUS"),
     (r"gv\.local\((?:lat=[^)]*|\.\.\.)\)", "--local LAT,LON,RADIUS"),
     (r"gv\.local's", "--local's"),
-    (r"\bcrs=(?=\W)", "--crs"),
+    (r"\bcrs=(?=\W)", "--local or --crs"),
+    (r", never with estimate_utm_crs\(\) or the data's bounds, which look at the data", ""),
+    (r"distance=", "--hide "),
     (r"gv\.CGP\.hiding\(\)", "--hide 200m --chance 75%"),
-    (r"x=\"east\", y=\"north\", source_crs=27700", "--x east --y north --source-crs 27700"),
+    (r"x=\"east\", y=\"north\"", "--x east --y north"),
     (r"\bgv\.(points|nearest|hull)\b(?:\(x, rho=\.\.\.\))?", r"'geoveil \1'"),
-    (r"\boverride\(\)", "'geoveil budget override'"),
+    (r"\b(override|create)\(\)", r"'geoveil budget \1'"),
     (rf"\b({'|'.join(_OPTIONS)})=(?:\"([^\"]*)\"|'([^']*)'|(\d[\w.]*))?", None),
 )
 
@@ -55,6 +57,8 @@ def code_of(problem: BaseException) -> int:
         return 4
     if isinstance(problem, LedgerError):
         return 5
+    if isinstance(problem, InvalidCoordinateSystem) and problem.argument == "crs":
+        return 2
     if isinstance(problem, (InvalidData, InvalidCoordinateSystem, OSError)):
         return 3
     return 2 if isinstance(problem, GeoveilError) else 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from decimal import Decimal
 from typing import Any
 
 import click
@@ -11,12 +12,10 @@ from geoveil.cli import terminal
 from geoveil.cli.command import Command
 from geoveil.cli.explain import as_json
 from geoveil.cli.kinds import LENGTH
-from geoveil.words import metres
+from geoveil.words import hidden, metres
 
 #: Location Guard's levels: the radius r of ε = 2/r, in metres.
 _LOCATION_GUARD = {"low": 200.0, "medium": 500.0, "high": 2000.0}
-#: Metres in a degree of latitude, about.
-_DEGREE = 111_195.0
 #: Degrees of a plus code's cell, by its number of digits; each further digit divides it by 5 and 4.
 _SETTINGS = {"decimals": "0 to 10", "geohash": "1 to 12", "plus-code": "2, 4, 6, 8, 10 to 15", "meshtastic": "1 to 32"}
 _PLUS_CODES = {2: 20.0, 4: 1.0, 6: 0.05, 8: 0.0025, 10: 0.000125}
@@ -54,17 +53,21 @@ def convert_setting(tool: str, setting: str, lat: float, as_json: bool) -> None:
     if as_json:
         terminal.json(told)
         return
-    lines = [(name.replace("_", " "), text if isinstance(text, str) else metres(text)) for name, text in told.items()]
+    lines = []
+    for name, text in told.items():
+        length = hidden if name == "hidden_75" else metres
+        lines.append((name.replace("_", " "), text if isinstance(text, str) else length(text)))
     terminal.say(terminal.grid(lines))
 
 
 def _location_guard(setting: str) -> dict[str, Any]:
     from geoveil import GP, plan
+    from geoveil.privacy import exact
 
-    radius = _LOCATION_GUARD.get(setting) or LENGTH.read(setting)
+    radius = _LOCATION_GUARD.get(setting.lower()) or LENGTH.read(setting)
     if radius is None:
         raise click.UsageError(f"location-guard {setting!r}: give low, medium, high, or its radius, such as 500m.")
-    guarantee = GP(epsilon=f"{2 / radius:.6g}")
+    guarantee = GP(epsilon=exact.rounded_up(Decimal(2) / Decimal(repr(radius))))
     weaker = guarantee.as_cgp()
     return {
         "guarantee": f"{guarantee} for each place that is told, which add up",
@@ -77,6 +80,7 @@ def _location_guard(setting: str) -> dict[str, Any]:
 
 def _cells(tool: str, setting: str, lat: float) -> dict[str, Any]:
     from geoveil import CGP, plan
+    from geoveil.geo.areas import earth
 
     try:
         high, wide = _degrees(tool, int(setting))
@@ -88,13 +92,16 @@ def _cells(tool: str, setting: str, lat: float) -> dict[str, Any]:
             "meshtastic": "1 to 32",
         }
         raise click.UsageError(f"{tool} {setting!r}: give a number, {wanted[tool]}.") from None
-    north, east = high * _DEGREE, wide * _DEGREE * math.cos(math.radians(lat))
+    # A small part of a cell, as the Earth is round.
+    part = min(1.0, 0.01 / max(high, wide))
+    north = float(earth().inv(0, lat - high * part / 2, 0, lat + high * part / 2)[2]) / part
+    east = float(earth().inv(0, lat, wide * part, lat)[2]) / part
     nearest = CGP.hiding(distance=max(north, east), chance=0.75)
     return {
         "guarantee": "none: places on two sides of an edge are told apart, however near",
         "cell": f"{metres(north)} by {metres(east)}",
         "rms_error": math.hypot(north, east) / math.sqrt(12),
-        "nearest": f"--rho {nearest.budget}, which hides {metres(max(north, east))} at 75%",
+        "nearest": f"--rho {nearest.budget}, which hides {hidden(max(north, east))} at 75%",
         "error_95": plan("points", n=1, rho=nearest).error,
     }
 

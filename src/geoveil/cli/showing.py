@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from geoveil.cli.files import writable
 from geoveil.cli.options import Account, Output
-from geoveil.cli.terminal import bold, grid, say, waiting
+from geoveil.cli.terminal import bold, grid, say, state, waiting
 from geoveil.errors import InvalidParameter
 from geoveil.words import metres
 
 if TYPE_CHECKING:
     from geoveil import Ledger, Release
+    from geoveil.geo import Area
     from geoveil.report import Balance, Layer
 
 __all__ = [
@@ -29,6 +30,10 @@ __all__ = [
     "truth_of",
     "value_of",
 ]
+
+
+#: So many plans are made for a file, at most: a hull's takes a while.
+_NUMBERS = 32
 
 
 def lines_of(release: Release) -> list[tuple[str, str]]:
@@ -71,7 +76,7 @@ def foreseen(
     name: str,
     sizes: Sequence[int],
     guarantee: Any,
-    area: dict[str, Any],
+    area: Area,
     ledger: Ledger | None,
     account: Account,
     **how: Any,
@@ -79,21 +84,24 @@ def foreseen(
     """What a question would cost and how wrong it would be, for machines and for people; nothing is charged."""
     from geoveil import plan
 
-    ends = sorted({min(sizes), max(sizes)})
-    plans = [plan(name, n=n, **{guarantee.symbol: guarantee}, crs=area["crs"], **how) for n in ends]
+    def error(n: int, **more: Any) -> Any:
+        return plan(name, n=n, **{guarantee.symbol: guarantee}, crs=area, **how, **more)
+
+    # Errors need not grow with the number of points; of very many numbers, some that are spread among all.
+    numbers = sorted(set(sizes))
+    plans = [error(n) for n in numbers[:: -(-len(numbers) // _NUMBERS)] + numbers[-1:]]
     errors = [found.error for found in plans]
-    shown = " to ".join(dict.fromkeys(metres(error) for error in errors))
+    shown = " to ".join(dict.fromkeys(metres(end) for end in (min(errors), max(errors))))
+    assumed = f", {plans[0].assumes}" if plans[0].assumes else ""
     lines = [("cost", f"{guarantee}" + (" for each person" if len(sizes) > 1 else ""))]
-    lines.append(
-        ("error", f"at most {shown} with probability 95%" + (f", {plans[0].assumes}" if plans[0].assumes else ""))
-    )
+    lines.append(("error", f"at most {shown} with probability 95%{assumed}"))
     if name == "points":
-        each = plan(name, n=ends[-1], **{guarantee.symbol: guarantee}, crs=area["crs"], each=True, **how).error
+        each = error(numbers[-1], each=True).error
         lines.append(("", f"any one point of the person with most points: {metres(each)}"))
     told = {
         "question": name,
         guarantee.symbol: str(guarantee.budget),
-        "error_95": {"smallest": errors[0], "largest": errors[-1]},
+        "error_95": {"smallest": min(errors), "largest": max(errors)},
     }
     if ledger is not None and account.subject is not None:
         left = ledger.remaining(account.subject)
@@ -103,22 +111,16 @@ def foreseen(
 
 
 def balances_of(ledger: Ledger | None, account: Account) -> tuple[Balance, ...]:
-    """The accounts that were charged, those with the least left first."""
-    from geoveil.privacy import exact
+    """The accounts that were charged."""
     from geoveil.report import Balance
 
-    if ledger is None or not account.entries:
+    costs = account.costs
+    if ledger is None or not costs:
         return ()
-    cost: dict[str, Any] = {}
-    for entry in account.entries:
-        cost[entry.subject] = cost.get(entry.subject, 0) + entry.amount
-    left = ledger.balances([*cost])
-    least = sorted(cost, key=lambda name: left[name])[:10]
-    found = []
-    for name in least:
-        total = ledger.total(name)
-        found.append(Balance(name, total.symbol, total.budget, exact.subtract(total.budget, left[name]), cost[name]))
-    return tuple(found)
+    accounts = ledger.accounts([*costs])
+    return tuple(
+        Balance(name, total.symbol, total.budget, spent, costs[name]) for name, (total, spent) in accounts.items()
+    )
 
 
 def truth_of(path: Path, reading: dict[str, Any]) -> tuple[Layer, ...]:
@@ -156,8 +158,13 @@ def report(
     truth: tuple[Path, dict[str, Any]] | None = None,
     balances: Sequence[Balance] = (),
     whole: Release | None = None,
+    more: dict[str, Any] | None = None,
+    remarks: Sequence[str] = (),
 ) -> None:
-    """Draw releases, if that was asked for; the first of them speaks for all, or the one that is given as whole."""
+    """Draw releases, if that was asked for.
+
+    The first of them speaks for all, or the one that is given as whole, with more in its certificate.
+    """
     if output.report is None:
         return
     from geoveil.report import Report, layers_of, write
@@ -167,5 +174,6 @@ def report(
         if output.with_truth and truth is not None:
             drawn += truth_of(*truth)
         told = whole or releases[0]
-        page = Report(title, tuple(drawn), told.guarantee, told.certificate(), tuple(balances))
-        write(output.report, page)
+        account = {**told.certificate(), **(more or {})}
+        write(output.report, Report(title, tuple(drawn), told.guarantee, account, tuple(balances), tuple(remarks)))
+    state().released = ", ".join(filter(None, (state().released, output.report)))

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from geoveil.cli import terminal
 from geoveil.cli.command import Command, gathered
-from geoveil.cli.files import Target, target
+from geoveil.cli.files import Target, distinct, target
 from geoveil.cli.options import JSON, QUIET, Output
 from geoveil.cli.showing import describe, drawable, report
 from geoveil.errors import InvalidParameter
 from geoveil.words import counted
 
-__all__ = ["MOTIONS", "RELEASED", "free", "smooth", "smoothed", "times_of"]
+if TYPE_CHECKING:
+    from geoveil.geo.files import Locations
+
+__all__ = ["MOTIONS", "RELEASED", "check_times", "free", "smooth", "smoothed"]
 
 MOTIONS = ["walking", "cycling", "car", "taxi"]
 RELEASED = click.Path()
@@ -51,7 +54,7 @@ def smooth(released: str, target: Target, motion: str, time: str | None, output:
 
     RELEASED is a file that 'geoveil points' wrote, with its certificate beside it.
     """
-    from geoveil import load, save
+    from geoveil import save
     from geoveil.api.released import endings
     from geoveil.geo.files import ending
 
@@ -60,44 +63,76 @@ def smooth(released: str, target: Target, motion: str, time: str | None, output:
     kind = ending(Path(released))
     target.check([kind, *endings()])
     drawable(output)
+    distinct({"RELEASED": released, "-o": target.path, "--certificate": target.certificate, "--report": output.report})
     with terminal.waiting("Smoothing"):
-        release = smoothed(load(released), motion, time)
+        release = smoothed(as_released(released), motion, time)
     with target.opened(kind) as path:
         save(release, path)
-        report(output, f"{Path(released).name}, smoothed", [release])
+    report(output, f"{Path(released).name}, smoothed", [release])
     if output.json:
         terminal.json({"output": target.path, "certificate": release.certificate()})
     else:
         describe(release, f"{target.name}: {counted(release.n, 'point')}, smoothed", target.lines[-1:])
 
 
-def times_of(path: Path, how: dict[str, Any], column: str | None) -> str:
-    """The column of times of a file that has not been released yet, or that was."""
-    from geoveil.geo.columns import is_time
-    from geoveil.geo.files import open_locations
+def as_released(path: str) -> Any:
+    """A file of released points to which nothing was done yet."""
+    from geoveil import load
+    from geoveil.errors import InvalidFile
 
-    file = open_locations(path, **{name: value for name, value in how.items() if name != "missing"})
+    release = load(path)
+    if release.processed:
+        remedy = "Give the file that 'geoveil points' wrote, without --smooth."
+        raise InvalidFile(path, release.processed[0], "a file as it was released", remedy)
+    return release
+
+
+def _column(file: Locations, given: str | None) -> str:
+    """The column of times of a file."""
+    from geoveil.geo.columns import is_time
+
     known = [name for name, kind in file.columns.items() if name in file.times or is_time(name, kind)]
-    chosen = column if column is not None else next(iter(known), None)
+    chosen = given if given is not None else next(iter(known), None)
     if chosen is None or chosen not in file.columns:
         allowed = f"a column of times, one of {list(file.columns)}"
         raise InvalidParameter("--time", chosen, allowed, "Smoothing needs to know when each point was.")
     return chosen
 
 
-def smoothed(release: Any, motion: str, column: str | None) -> Any:
-    """A release that was loaded, smoothed by the times it has."""
+def check_times(path: Path, how: dict[str, Any], given: str | None) -> None:
+    """Refuse times that cannot be read, which are public, before anything is charged."""
+    import pyarrow as pa
+
+    from geoveil.geo.files import open_locations
+
+    file = open_locations(path, **{name: value for name, value in how.items() if name != "missing"})
+    chosen = _column(file, given)
+    _times(pa.concat_tables(batch.columns for batch in file.batches([chosen])).to_pandas()[chosen])
+
+
+def _times(column: Any) -> Any:
+    """Times as numbers or datetimes."""
     import pandas as pd
 
-    from geoveil import smooth as denoise
-
-    chosen = times_of(release.file.path, release.file.reading, column)
-    times = release.value[chosen]
+    times = column
+    missing = (times.isna() | (times.astype(str).str.strip() == "")).to_numpy()
+    if missing.any():
+        allowed = f"a column of times: {missing.sum()} rows have none, the first of them row {missing.argmax() + 1}"
+        raise InvalidParameter("--time", column.name, allowed, "Drop such rows.")
     if pd.api.types.is_string_dtype(times.dtype) or times.dtype == object:
         seconds = pd.to_numeric(times, errors="coerce")
         try:
             times = seconds if seconds.notna().all() else pd.to_datetime(times, format="ISO8601", utc=True)
-        except ValueError as problem:
+        except ValueError:
+            row = int(pd.to_datetime(times, format="ISO8601", utc=True, errors="coerce").isna().to_numpy().argmax())
             remedy = "Write times as 2026-05-01T08:30:00Z or as seconds."
-            raise InvalidParameter("--time", chosen, f"a column of times: {problem}", remedy) from None
-    return denoise(release, times=times, motion=motion)
+            allowed = f"a column of times; row {row + 1} has {times.iloc[row]!r}"
+            raise InvalidParameter("--time", column.name, allowed, remedy) from None
+    return times
+
+
+def smoothed(release: Any, motion: str, given: str | None) -> Any:
+    """A release that was loaded, smoothed by the times it has."""
+    from geoveil import smooth as denoise
+
+    return denoise(release, times=_times(release.value[_column(release.file, given)]), motion=motion)

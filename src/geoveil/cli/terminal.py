@@ -25,6 +25,11 @@ class State:
         #: What was released already.
         self.released = ""
 
+    @property
+    def charged(self) -> str:
+        """What was charged, in words; nothing without a ledger."""
+        return "" if self.account is None else str(self.account.words())
+
 
 def state() -> State:
     """That of the command that runs."""
@@ -76,8 +81,15 @@ def grid(lines: Iterable[tuple[str, str]]) -> Any:
     return shown
 
 
-def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Any:
-    """A table; columns but the first are numbers."""
+def unbroken(text: str) -> Any:
+    """A text whose lines go on beyond the end of the terminal: it is for other programs."""
+    from rich.text import Text
+
+    return Text(text, no_wrap=True, overflow="ignore")
+
+
+def table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, most: int | None = None) -> Any:
+    """A table, of which at most so many rows are shown; columns but the first are numbers."""
     from rich import box
     from rich.table import Table
     from rich.text import Text
@@ -85,8 +97,10 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Any:
     shown = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for number, column in enumerate(columns):
         shown.add_column(Text(column), justify="right" if number else "left", overflow="fold")
-    for row in rows:
+    for row in rows[:most]:
         shown.add_row(*map(Text, row))
+    if most is not None and len(rows) > most:
+        shown.caption = f"and {len(rows) - most} more: -o and --json have all"
     return shown
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from geoveil.privacy import GP, Guarantee, exact
 from geoveil.report.content import Balance
 from geoveil.report.texts import round_below
-from geoveil.words import metres
+from geoveil.words import apart, chance, hidden, metres
 
 __all__ = ["attacker_curve", "gauges"]
 
@@ -21,7 +21,7 @@ _SURE, _MARKED = 0.99, 0.75
 
 
 def attacker_curve(guarantee: Guarantee) -> str:
-    """How often an attacker choosing between two places is right, by how far they are apart; labels are plain text."""
+    """How often an attacker who has to choose is right, by how far apart the choices are; labels are plain text."""
     if isinstance(guarantee, GP) and not guarantee.pure:
         return "<p>No chance can be stated for every distance under this guarantee.</p>"
     marked = guarantee.hidden(chance=_MARKED)
@@ -42,16 +42,19 @@ def attacker_curve(guarantee: Guarantee) -> str:
     ticks = np.arange(0, float(most) + step / 2, step)
     rows = [0.5, 0.75, 1.0]
     grid = "".join(f'<line x1="0" x2="1000" y1="{down(c):.1f}" y2="{down(c):.1f}"/>' for c in rows)
-    said = f"75% at {metres(marked)}"
+    said = f"75% at {hidden(marked)}"
     label = (
-        f"How often an attacker choosing between two places is right, at most: 50% at 0 m, {said}, "
-        f"{100 * guarantee.attacker(distance=float(most)):.1f}% at {metres(float(most))}."
+        f"How often an attacker who has to choose is right, at most: 50% at 0 m, {said}, "
+        f"{chance(guarantee.attacker(distance=float(most)))} at {metres(float(most))}."
     )
     across_text = "".join(
         f'<span class="x" style="left: {across(t) / 10:.2f}%">{metres(t) if t else "0"}</span>' for t in ticks
     )
     up_text = "".join(f'<span class="y" style="top: {down(c) / 5:.2f}%">{100 * c:.0f}%</span>' for c in rows)
+    between = apart("so far", guarantee.metric.name)
     return (
+        f"<p>Someone who knows all but which of {between} is the true one, and has to choose, is right at most this "
+        "often, by that distance.</p>"
         f'<div class="chart" id="curve" data-most="{float(most):.6g}">'
         f'<svg viewBox="0 0 1000 500" preserveAspectRatio="none" role="img" aria-label="{escape(label)}">'
         f'<g class="grid">{grid}</g><polygon class="under" points="{points} 1000,500"/>'

@@ -49,6 +49,8 @@ def write(path: Any, report: Report) -> None:
                 (folder / path.name).write_text(page(report), encoding="utf-8")
             else:
                 draw(folder / path.name, report)
+            if report.truth:
+                (folder / path.name).chmod(0o600)
     except OSError as problem:
         remedy = "Is there room, and may one write there?"
         raise InvalidFile(str(path), str(problem), "a file that can be written", remedy) from None

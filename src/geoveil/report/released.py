@@ -167,7 +167,7 @@ def _asked_about(query: Any, plane: Plane) -> tuple[Layer, ...]:
     if not isinstance(p, list):
         return ()
     place = degrees(plane, np.array([p]))
-    return (Layer("place asked about", place, "marks", "public", texts=(query.name.replace("_", " "),)),)
+    return (Layer("place asked about", place, "marks", "public", texts=("asked about",)),)
 
 
 def _heat_map(release: HeatMap, plane: Plane, name: str) -> Layer:

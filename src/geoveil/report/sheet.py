@@ -75,7 +75,7 @@ class Shapes:
         """What its circles or dashed lines mean."""
         if self.layer.kind == "area":
             return f"edge within {self.radius}, 95%" + (" (dashed)" if self.edges else "")
-        return f"95% radius {self.radius}"
+        return f"each vertex within {self.radius}, 95%" if self.layer.kind == "lines" else f"95% radius {self.radius}"
 
 
 @dataclass(frozen=True, eq=False)

@@ -40,7 +40,7 @@ def coordinate_columns(
             str(path),
             list(names),
             "columns with coordinates, such as longitude and latitude",
-            'Say which they are: x="east", y="north", source_crs=27700; or longitude as x and latitude as y.',
+            'Say which they are: x="east", y="north", source_crs=27700; of degrees, longitude is x, source_crs=4326.',
         )
     if crs is None and not degrees:
         remedy = "Give its code: source_crs=4326 for longitude and latitude as GPS has them."
