@@ -171,10 +171,15 @@ class Release:
         if not self.bounded:
             see = "" if self.expected is None else "; see expected_error()"
             raise NoErrorBound(f"No theorem bounds the error of a release that was {self._steps()}{see}.")
-        # In the plane; on the ground what it shrinks is longer.
-        return self._each_person(
-            lambda a: a.error(beta, each=each) / self._shrink, by_query=self.answers[0].same_error
-        )
+        # A hull's bound takes milliseconds, and of many persons it is asked for again and again.
+        known = self.__dict__.setdefault("_errors", {})
+        if (beta, each) not in known:
+            # In the plane; on the ground what it shrinks is longer.
+            known[beta, each] = self._each_person(
+                lambda a: a.error(beta, each=each) / self._shrink, by_query=self.answers[0].same_error
+            )
+        found = known[beta, each]
+        return found if self.by is None else found.copy()
 
     def expected_error(self) -> float:
         """The root mean square error to expect, in metres, if the prior named in `processed` holds. Not a bound."""

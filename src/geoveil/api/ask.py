@@ -68,7 +68,7 @@ def ask(
         stored = receipt.stored
         if stored is None:
             try:
-                outcome = subject.draw(source)
+                outcome = subject.draw(source, opened.progress)
             except Exception:
                 receipt.failed()
                 raise
@@ -117,11 +117,14 @@ class Opened:
         Whose they are.
     charge : callable
         Is asked before a question looks at them.
+    progress : callable
+        Is told how many of the persons have been asked about, from 0 to 1, where that is done one by one.
     """
 
     form: Form
     by: Any
     charge: Callable[[Guarantee, Any, str | None], Receipt] = lambda guarantee, subject, key: Receipt()
+    progress: Callable[[float], None] = lambda share: None
 
 
 def in_the_plane(guarantee: Guarantee, area: Area | None) -> Guarantee:
@@ -203,7 +206,7 @@ class _One:
         """Nobody is left out of one."""
         return self
 
-    def draw(self, source: Source) -> Answer:
+    def draw(self, source: Source, progress: Callable[[float], None]) -> Answer:
         """The answer."""
         return self.query.ask(self.form.coords, source)
 
@@ -282,7 +285,7 @@ class _Crowd:
             self, persons=self.persons[kept], sizes=self.sizes[kept], rows=rows, which=self.which[kept], whole=False
         )
 
-    def draw(self, source: Source) -> Any:
+    def draw(self, source: Source, progress: Callable[[float], None]) -> Any:
         """Points or values of all, as an array; or an answer for each.
 
         Everyone's value is there before anyone's noise is drawn: a function that fails one person fails all.
@@ -299,9 +302,11 @@ class _Crowd:
             alone = np.ones(len(self.sizes), dtype=np.int64)
             return query.put_right(sample_people(self._mechanisms(), alone, values, source))
         groups = np.split(self.rows, np.cumsum(self.sizes)[:-1])
-        return [
-            _renamed(query.ask(coords[group], source), group) for query, group in zip(self.each, groups, strict=True)
-        ]
+        answers = []
+        for query, group in zip(self.each, groups, strict=True):
+            answers.append(_renamed(query.ask(coords[group], source), group))
+            progress(len(answers) / len(groups))
+        return answers
 
     def _mechanisms(self) -> list[Any]:
         return [query.mechanism for query in self.each]

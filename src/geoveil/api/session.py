@@ -77,6 +77,8 @@ class Session:
         listed as `skipped`.
     rng, crs, outside, missing : optional
         As for a question itself.
+    progress : callable, optional
+        Is told now and then how much of a question about many persons has been answered, from 0 to 1.
 
     Notes
     -----
@@ -116,6 +118,7 @@ or not at all; nothing was charged.
         crs: Any = None,
         outside: Literal["refuse", "clamp"] = "refuse",
         missing: Literal["refuse", "drop"] = "refuse",
+        progress: Callable[[float], None] | None = None,
     ) -> None:
         if ledger is None:
             for name, given in (("subject", subject), ("label", label)):
@@ -142,7 +145,7 @@ or not at all; nothing was charged.
             self._account = Account(total)
         self.total: Guarantee = total
         self._settled: How = {"metric": total.metric, "rng": rng}
-        self._opened = Opened(form, by, self._charge)
+        self._opened = Opened(form, by, self._charge, progress or (lambda share: None))
         self._by, self._short = by, short
         self._lock = threading.Lock()
         self._history: list[dict[str, Any]] = []

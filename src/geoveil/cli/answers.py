@@ -58,15 +58,20 @@ def hull(target: Target, method: str, **asked: Any) -> None:
         (release,) = opened.ask(lambda session: session.hull(**asking.budget.keywords, method=method))
         more = opened.put(release, target)
         more += opened.report([release], f"Hull of {asking.title}")
-        opened.show(release, more, *([] if target.path else [terminal.unbroken(_wkt(release))]))
+        if target.path is None and not asking.output.json:
+            # For other programs: lines are not broken.
+            click.echo(_wkt(release))
+        opened.show(release, more)
 
 
 def _wkt(release: Any) -> str:
     """Shapes as people paste them into other programs."""
+    import geopandas
     import shapely
 
+    found = release.value.geometry if release.by is not None else geopandas.GeoSeries([release.value], crs=release.crs)
     # Edges follow the ground, in many short steps.
-    shapes = shapely.simplify(table(release).to_crs(4326).geometry.array, 1e-5)
+    shapes = shapely.simplify(found.to_crs(4326).array, 1e-5)
     return "\n".join(shapely.to_wkt(shape, rounding_precision=5) for shape in shapes)
 
 
@@ -115,7 +120,7 @@ def nearest(
                 public_place(at), k=k, locations=locations, **asking.budget.keywords, method=method
             )
         )
-        more = opened.put(release, target)
+        more = opened.put(release, target, placed=locations is not None)
         more += opened.report([release], f"Nearest of {asking.title}")
         opened.show(release, more, _rows(release, opened.frame, asking.by))
 
@@ -172,7 +177,7 @@ def within(at: tuple[float, float], radius: float, target: Target, method: str, 
                 public_place(at), radius=radius, **asking.budget.keywords, method=method
             )
         )
-        more = opened.put(release, target)
+        more = opened.put(release, target, placed=False)
         opened.show(release, more, _rows(release, opened.frame, asking.by))
 
 

@@ -13,7 +13,7 @@ import click
 from geoveil.cli import terminal
 from geoveil.cli.files import SOURCE, Target, distinct, incoming
 from geoveil.cli.options import Account, Budget, Output, account, area, budget, output, persons, reading, unlabelled
-from geoveil.cli.showing import balances_of, describe, drawable, foreseen, report, table, value_of
+from geoveil.cli.showing import balances_of, describe, drawable, foreseen, report, value_of
 
 __all__ = ["Asking", "Opened", "question"]
 
@@ -151,9 +151,10 @@ class Opened:
         kept = {} if self.ledger is None else {"ledger": self.ledger, "subject": asking.account.subject}
         if self.ledger is not None:
             kept |= {"label": asking.account.label, "short": asking.account.short}
+        spent = asking.budget.keywords
         with (
-            terminal.waiting(f"Asking about {asking.title}"),
-            Session(self.frame, **asking.budget.keywords, by=asking.by, **asking.area, **kept) as session,
+            terminal.progress(f"Asking about {asking.title}") as tell,
+            Session(self.frame, **spent, by=asking.by, **asking.area, **kept, progress=tell) as session,
         ):
             if len(questions) > 1 and asking.account.label is None:
                 # Either all of them are charged, or none.
@@ -172,12 +173,12 @@ class Opened:
             terminal.answer(*parts)
             describe(release, more=more)
 
-    def put(self, release: Any, target: Target) -> list[tuple[str, str]]:
+    def put(self, release: Any, target: Target, *, placed: bool = True) -> list[tuple[str, str]]:
         """Write it to a file, if that was asked for; the lines that say so."""
         from geoveil import save
         from geoveil.api.released import endings
 
         if target.path is not None:
-            with target.opened(endings(placed=hasattr(table(release), "geometry"))[0]) as path:
+            with terminal.waiting(f"Writing {target.name}"), target.opened(endings(placed=placed)[0]) as path:
                 save(release, path)
         return target.lines

@@ -81,13 +81,6 @@ def grid(lines: Iterable[tuple[str, str]]) -> Any:
     return shown
 
 
-def unbroken(text: str) -> Any:
-    """A text whose lines go on beyond the end of the terminal: it is for other programs."""
-    from rich.text import Text
-
-    return Text(text, no_wrap=True, overflow="ignore")
-
-
 def table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, most: int | None = None) -> Any:
     """A table, of which at most so many rows are shown; columns but the first are numbers."""
     from rich import box
@@ -100,7 +93,7 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, most: int | 
     for row in rows[:most]:
         shown.add_row(*map(Text, row))
     if most is not None and len(rows) > most:
-        shown.caption = f"and {len(rows) - most} more: -o and --json have all"
+        shown.caption = f"and {len(rows) - most} more: --json has all"
     return shown
 
 
