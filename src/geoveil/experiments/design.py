@@ -40,7 +40,7 @@ class Grid:
     """
 
     rho: Sequence[float] = (5e-8, 9e-7, 5e-5, 2.5e-4, 5e-4)
-    low: Sequence[float] = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
+    low: Sequence[float] = (1e-4, 1e-2, 1e-1, 1.0)
     n: Sequence[int] = (5_000, 10_000, 20_000, 30_000)
 
 

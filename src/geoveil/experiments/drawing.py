@@ -9,7 +9,7 @@ from typing import Any
 from geoveil.errors import InvalidParameter
 from geoveil.experiments.design import Figure, Panel
 from geoveil.experiments.storing import written
-from geoveil.experiments.tables import Summaries, bounded, shown
+from geoveil.experiments.tables import Summaries, bounded, looseness, shown
 
 __all__ = ["draw", "draw_times", "require_matplotlib"]
 
@@ -82,10 +82,8 @@ def _bounds(ax: Any, panel: Panel, found: Summaries) -> None:
     """Each bound as a multiple of the measured quantile."""
     rows = [(cell, line) for cell in panel.cells for line in bounded(cell, found)]
     for measure, marker in (("our bound", "o"), ("theorem", "s")):
-        drawn = [(found.get((cell.name, line, measure)), found[cell.name, line, "error"]) for cell, line in rows]
-        at = [i for i, (bound, _) in enumerate(drawn) if bound is not None]
-        ratios = [bound.mean / error.quantile for bound, error in drawn if bound is not None]
-        ax.plot(ratios, at, marker, label=measure)
+        at = [i for i, (cell, line) in enumerate(rows) if (cell.name, line, measure) in found]
+        ax.plot([looseness(*rows[i], measure, found) for i in at], at, marker, label=measure)
     ax.axvline(1, color="black", linewidth=0.8)
     ax.set_yticks(range(len(rows)), [line for _, line in rows], fontsize=7)
     ax.set(xscale="log", xlabel="bound / measured 95% quantile")

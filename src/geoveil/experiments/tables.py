@@ -162,9 +162,15 @@ def _bounds(panel: Panel, found: Summaries) -> list[str]:
         row = [line, f"{cell.settings()['rho']:g}", f"{measured:.4g}"]
         for measure in ("our bound", "theorem"):
             bound = found.get((cell.name, line, measure))
-            row += ["", ""] if bound is None else [f"{bound.mean:.4g}", f"{bound.mean / measured:.2f}"]
+            row += ["", ""] if bound is None else [f"{bound.mean:.4g}", f"{looseness(cell, line, measure, found):.2f}"]
         text.append("| " + " | ".join(row) + " |")
     return [*text, ""]
+
+
+def looseness(cell: Cell, line: str, bound: str, found: Summaries) -> float:
+    """How many times the bound is the measured quantile that it stands for."""
+    quantile = found[cell.name, line, f"error / {bound}"].quantile
+    return 1 / quantile if quantile > 0 else math.inf
 
 
 def shown(panel: Panel, found: Summaries) -> list[str]:
