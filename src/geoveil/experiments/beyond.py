@@ -113,7 +113,7 @@ class NearestDimensionCell(DimensionCell):
 
 @dataclass(frozen=True)
 class CompositionCell(Cell):
-    """K questions under one budget, each about a place that the answer before it led to: the mean error of an answer.
+    """K distances under one budget, each to a place that the answer before it led to: the mean error of an answer.
 
     Parameters
     ----------
@@ -140,13 +140,13 @@ class CompositionCell(Cell):
         found = []
         for guarantee in budgets(self.rho, study.how):
             part = guarantee / self.k
-            place, errors = np.zeros(2), []
-            for j in range(self.k):
-                answer = Distance(self.n, 2, part, measure=partial(away, p=place)).ask(x, source_of(rng)).value
-                errors.append(abs(float(answer) - float(np.linalg.norm(x - place, axis=1).min())))
-                # On by what was answered, in a direction that turns; never so far that coordinates lose their metres.
-                step = min(abs(float(answer)), 1e4)
-                place = place / 2 + step * np.array([math.cos(2.4 * j), math.sin(2.4 * j)])
+            turn, errors = 0.0, []
+            for _ in range(self.k):
+                # So far away that no answer has to be cut off at zero.
+                place = 1e7 * np.array([math.cos(turn), math.sin(turn)])
+                answer = float(Distance(self.n, 2, part, measure=partial(away, p=place)).ask(x, source_of(rng)).value)
+                errors.append(abs(answer - float(np.linalg.norm(x - place, axis=1).min())))
+                turn += answer
             found.append(Measurement(guarantee.notion, "mean error", "made up", float(np.mean(errors))))
         return found
 

@@ -71,6 +71,10 @@ class Cell(ABC):
     #: A cell that tells enough in fewer repetitions than the paper's has a limit.
     most: ClassVar[int | None] = None
 
+    def repetitions(self, wanted: int) -> int:
+        """How often it is measured where others are so often."""
+        return wanted if self.most is None else min(self.most, wanted)
+
     @abstractmethod
     def settings(self) -> dict[str, Any]:
         """Of `n`, `rho`, `k` and `d` those that it has."""

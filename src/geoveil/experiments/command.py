@@ -60,7 +60,7 @@ def _run(names: tuple[str, ...], workers: int, progress: Any, *, out: Path, **op
 
     if not options["no_figures"]:
         drawing.require_matplotlib()
-    timed = bool({"time", "all"} & set(names))
+    timed = bool({"time", "beyond", "all"} & set(names))
     usual = Grid()
     grid = Grid(options["rho"] or usual.rho, options["low_rho"] or usual.low, options["sizes"] or usual.n)
     figures = asked([name for name in names if name != "time"], grid)
@@ -109,7 +109,14 @@ def _time(out: Path, seed: int, progress: Callable[[str, float], Any], *, draw: 
 def _progress() -> Iterator[Callable[[str, float], Callable[[float], Any]]]:
     """Bars with the time left, on standard error."""
     from rich.console import Console
-    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+    from rich.progress import (
+        BarColumn,
+        Progress,
+        TaskProgressColumn,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
 
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
     with Progress(*columns, TextColumn("left"), TimeRemainingColumn(), console=Console(stderr=True)) as bars:

@@ -55,7 +55,7 @@ class Panel:
     title : str
         What is held fixed.
     axis : str
-        The setting on the horizontal axis.
+        The setting on the horizontal axis; "" where cells stand one below the other.
     measure : str
         What the vertical axis shows.
     cells : tuple of Cell
@@ -136,7 +136,7 @@ def asked(names: Iterable[str], grid: Grid) -> list[Figure]:
 
 def _paper(regime: str, rhos: Sequence[float], rho: float, ns: Sequence[int], first: int) -> list[Figure]:
     """The paper's four figures of one regime, numbered from `first`."""
-    made = []
+    made: list[Figure] = []
 
     def add(title: str, panels: Sequence[tuple[str, str, str, tuple[Cell, ...], str]]) -> None:
         name = f"fig{first + len(made)}"
@@ -209,7 +209,9 @@ def _tightness() -> Figure:
         TightnessCell(N, LOW_RHO, "nearest"),
         TightnessCell(N, 1e-3, "hull"),
     )
-    return Figure("tightness", "Bounds against measured 95% quantiles", (Panel("tightness-bounds", "", "", "", cells, "x"),))
+    return Figure(
+        "tightness", "Bounds against measured 95% quantiles", (Panel("tightness-bounds", "", "", "", cells, "x"),)
+    )
 
 
 def _smoothing() -> Figure:

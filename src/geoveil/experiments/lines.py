@@ -67,7 +67,7 @@ class PointsCell(TaxiCell):
 
     @property
     def cost(self) -> float:
-        return self.n / 2500
+        return self.n / 3500
 
     def measure(self, x: Floats, study: Study, rng: np.random.Generator) -> Iterator[tuple[str, str, float]]:
         source = source_of(rng)
@@ -102,7 +102,7 @@ class NearestCell(TaxiCell):
 
     @property
     def cost(self) -> float:
-        return self.k * (0.2 + self.n / 2e5 + 0.1 * self.rho) + 6
+        return self.k * (0.3 + self.n / 3e5 + 0.1 * min(100 * self.rho, 1.5)) + 6
 
     def measure(self, x: Floats, study: Study, rng: np.random.Generator) -> Iterator[tuple[str, str, float]]:
         source = source_of(rng)
@@ -133,8 +133,8 @@ class HullCell(TaxiCell):
 
     @property
     def cost(self) -> float:
-        probes = min(max(16.0, 22 * (self.rho / 5e-5) ** 0.33), 128)
-        return (15 + 0.7 * probes) * self.n / 20_000
+        probes = min(max(16.0, 22 * float((self.rho / 5e-5) ** 0.33)), 128.0)
+        return (15 + probes) * (0.3 + 0.7 * min(self.n / 20_000, 1.1))
 
     def measure(self, x: Floats, study: Study, rng: np.random.Generator) -> Iterator[tuple[str, str, float]]:
         source = source_of(rng)

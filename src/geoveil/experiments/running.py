@@ -51,7 +51,9 @@ class Plan:
 
     def tasks(self) -> list[Task]:
         """All of them, in the order of the results."""
-        return [(cell, turn) for cell in self.cells for turn in range(min(cell.most or 10**9, self.record.repetitions))]
+        return [
+            (cell, turn) for cell in self.cells for turn in range(min(cell.most or 10**9, self.record.repetitions))
+        ]
 
     def part(self, task: Task) -> Path:
         """Where the measurements of a task are."""

@@ -157,7 +157,8 @@ def _cell(summary: Summary) -> str:
 def _bounds(panel: Panel, found: Summaries) -> list[str]:
     columns = ("question", "ρ", "measured 95% quantile, m", "our bound, m", "/ measured", "theorem, m", "/ measured")
     text = ["| " + " | ".join(columns) + " |", "|---" * len(columns) + "|"]
-    for cell, line in ((cell, line) for cell in panel.cells for line in bounded(cell, found)):
+    rows = [(cell, line) for cell in panel.cells for line in bounded(cell, found)]
+    for cell, line in rows:
         measured = found[cell.name, line, "error"].quantile
         row = [line, f"{cell.settings()['rho']:g}", f"{measured:.4g}"]
         for measure in ("our bound", "theorem"):

@@ -164,9 +164,7 @@ def _read(file: Path) -> tuple[Floats, Floats, Positions]:
             file,
             pc.ReadOptions(column_names=list(columns), use_threads=False),
             pc.ParseOptions(delimiter=" "),
-            pc.ConvertOptions(
-                column_types=columns, include_columns=["latitude", "longitude", "time"], null_values=[]
-            ),
+            pc.ConvertOptions(column_types=columns, include_columns=["latitude", "longitude", "time"], null_values=[]),
         )
     except (pa.ArrowException, OSError) as problem:
         remedy = "Its lines are: latitude longitude occupied time."
@@ -199,4 +197,4 @@ def _centres(squares: Positions) -> Floats:
 
 def _distinct(numbers: Positions) -> Positions:
     numbers = np.sort(numbers)
-    return numbers[np.concatenate([[True], numbers[1:] != numbers[:-1]])]
+    return np.asarray(numbers[np.concatenate([[True], numbers[1:] != numbers[:-1]])])
