@@ -205,7 +205,7 @@ def test_other_settings_are_refused(folder: Path, tmp_path: Path) -> None:
         with pytest.raises(InvalidParameter, match=f"{setting} = 9.*choose another --out"):
             planned(folder, tmp_path, **{setting: 9})
     known = json.loads((tmp_path / "run.json").read_text())
-    assert set(known["versions"]) == {"geoveil", "numpy", "python", "scipy", "shapely"}
+    assert set(known["versions"]) == {"geoveil", "numpy", "pyproj", "python", "scipy", "shapely"}
     known["versions"]["numpy"] = "1.0"
     (tmp_path / "run.json").write_text(json.dumps(known))
     with pytest.raises(InvalidParameter, match="versions"):
@@ -216,6 +216,7 @@ def test_cells_have_names_of_their_own() -> None:
     """No two cells of all figures share a name, of which seeds and files are made."""
     every = {cell for figure in asked(["all"], Grid()) for cell in figure.cells}
     assert len({cell.name for cell in every}) == len(every) > 80
+    assert PointsCell(300, 1.0000001e-3).name != PointsCell(300, 1e-3).name
 
 
 @pytest.mark.parametrize("name", ["fig1", "fig2e", "fig", ""])

@@ -54,15 +54,15 @@ def _known() -> list[Known]:
         for rho, means in points.items()
         for notion, mean in zip(("CGP", "GP"), means, strict=True)
     ]
-    lines = ("CGP PNN", "GP PNN", "CGP Basic", "GP Basic")
+    lines: tuple[str, ...] = ("CGP PNN", "GP PNN", "CGP Basic", "GP Basic")
     ratios = {
         5e-5: ((21.8, 1.5), (24.5, 1.6), (22.6, 1.6), (29.6, 1.9)),
         5e-4: ((14.3, 0.9), (16.5, 1.2), (15.3, 1.1), (28.3, 1.9)),
         1e-2: ((4.93, 0.21), (6.47, 0.28), (5.51, 0.25), (22.6, 1.5)),
     }
     for rho, stated in ratios.items():
-        cell = NearestCell(N, rho, 100)
-        found += [Known(cell, line, "distance ratio", *each) for line, each in zip(lines, stated, strict=True)]
+        asked = NearestCell(N, rho, 100)
+        found += [Known(asked, line, "distance ratio", *each) for line, each in zip(lines, stated, strict=True)]
     lines = ("CGP PCH", "GP PCH", "CGP Basic")
     hulls = {5e-8: (0.130, 0.012, 2.5e-4), 5e-5: (0.772, 0.760, 0.181), 5e-4: (0.942, 0.908, 0.562)}
     probes = {5e-8: (16, 16), 5e-5: (22, 16), 5e-4: (48, 16)}
@@ -74,6 +74,7 @@ def _known() -> list[Known]:
 
 
 KNOWN = _known()
+CELLS = list(dict.fromkeys(known.cell for known in KNOWN))
 
 
 @cache
@@ -107,51 +108,40 @@ def apart(known: Known, values: Floats, taxis: list[str]) -> float:
     allowed = stdtrit(own.taxis - 1, 1 - FALSE_ALARM / 2) * math.hypot(own.error, before)
     # What was written down was rounded to three digits, probes to whole numbers.
     rounding = 0.5 if known.measure == "probes" else 0.005 * abs(known.mean)
-    return abs(own.mean - known.mean) / (allowed + rounding)
+    return float(abs(own.mean - known.mean) / (allowed + rounding))
+
+
+def check_against_known(cell: Cell, found: Measured) -> None:
+    """All means of a cell agree with what is known of it."""
+    for known in KNOWN:
+        if known.cell == cell:
+            assert apart(known, *found[known.line, known.measure]) < 1, known
 
 
 @requires_cabspotting
-@pytest.mark.parametrize("known", KNOWN, ids=lambda known: f"{known.cell.name} {known.line} {known.measure}")
-def test_means_are_what_was_measured_before(known: Known) -> None:
-    """With the authors' conventions every mean falls within the joint sampling error."""
-    assert apart(known, *measured(known.cell)[known.line, known.measure]) < 1
-
-
-@requires_cabspotting
-@pytest.mark.parametrize("known", KNOWN[:6], ids=lambda known: f"{known.cell.name} {known.line}")
-def test_other_noise_would_be_noticed(known: Known) -> None:
-    """Errors of points are proportional to the noise: a tenth more of CGP's, a quarter of GP's, is rejected."""
-    values, taxis = measured(known.cell)[known.line, known.measure]
-    assert apart(known, values * (1.1 if known.line == "CGP Basic" else 1.25), taxis) > 1
-
-
-@requires_cabspotting
-def test_other_budgets_would_be_noticed() -> None:
-    """Neighbours and hulls of another budget of the table are rejected."""
-    checked = 0
-    for known in KNOWN[6:]:
-        for other in {each.cell for each in KNOWN[6:]} - {known.cell}:
-            stronger = (known.line, known.measure) in (("CGP PNN", "distance ratio"), ("CGP PCH", "Jaccard index"))
-            if type(other) is type(known.cell) and stronger and _far(known.cell, other):
-                assert apart(known, *measured(other)[known.line, known.measure]) > 1
-                checked += 1
-    assert checked == 8
-
-
-def _far(cell: Cell, other: Cell) -> bool:
-    """Whether budgets differ by a factor of more than ten."""
-    return abs(math.log10(cell.settings()["rho"] / other.settings()["rho"])) > 1 - 1e-9 and {
-        cell.settings()["rho"],
-        other.settings()["rho"],
-    } != {5e-5, 5e-4}
+@pytest.mark.parametrize("cell", CELLS, ids=lambda cell: cell.name)
+def test_means_are_what_was_measured_before(cell: Cell) -> None:
+    """With the authors' conventions every mean falls within the joint sampling error, and other noise does not."""
+    found = measured(cell)
+    check_against_known(cell, found)
+    rho = cell.settings()["rho"]
+    for known in KNOWN:
+        values, taxis = found.get((known.line, known.measure), (np.empty(0), []))
+        if known.cell == cell and known.measure == "largest error":
+            # Errors of points are proportional to the noise: a tenth more of CGP's, a quarter of GP's.
+            assert apart(known, values * (1.1 if known.line == "CGP Basic" else 1.25), taxis) > 1
+        elif type(known.cell) is type(cell) and known.line in ("CGP PNN", "CGP PCH") and known.measure != "probes":
+            # Another budget, twenty times as large or as small.
+            other = known.cell.settings()["rho"]
+            assert apart(known, values, taxis) > 1 or max(rho / other, other / rho) < 20
 
 
 @pytest.mark.long
 @requires_cabspotting
-@pytest.mark.parametrize("known", KNOWN, ids=lambda known: f"{known.cell.name} {known.line} {known.measure}")
-def test_means_of_many_repetitions_are_what_was_measured_before(known: Known) -> None:
+@pytest.mark.parametrize("cell", CELLS, ids=lambda cell: cell.name)
+def test_means_of_many_repetitions_are_what_was_measured_before(cell: Cell) -> None:
     """The same with ten repetitions of fifty trajectories."""
-    assert apart(known, *measured(known.cell, 10, 50)[known.line, known.measure]) < 1
+    check_against_known(cell, measured(cell, 10, 50))
 
 
 def mean_of(cell: Cell, line: str, measure: str) -> float:
@@ -163,7 +153,7 @@ def significantly_less(cell: Cell, less: str, more: str, measure: str) -> bool:
     """Whether one line is below another on the same tuples, by more than chance allows."""
     (low, taxis), (high, _) = measured(cell)[less, measure], measured(cell)[more, measure]
     own = Summary.of(high - low, taxis)
-    return own.mean > own.error * stdtrit(own.taxis - 1, 1 - FALSE_ALARM)
+    return bool(own.mean > own.error * stdtrit(own.taxis - 1, 1 - FALSE_ALARM))
 
 
 def grows_with(exponent: float, settings: list[float], values: list[float], tolerance: float) -> bool:

@@ -91,4 +91,10 @@ class Cell(ABC):
     @property
     def name(self) -> str:
         """That tells it from all others; part of the seed."""
-        return "-".join([self.experiment, *(f"{key}{value:g}" for key, value in self.settings().items())])
+        return "-".join([self.experiment, *(key + _written(value) for key, value in self.settings().items())])
+
+
+def _written(value: float) -> str:
+    """A number in few digits, if they are all it has."""
+    short = f"{value:g}"
+    return short if float(short) == value else repr(value)

@@ -114,9 +114,9 @@ def asked(names: Iterable[str], grid: Grid) -> list[Figure]:
     [('fig3', 1), ('fig5', 2)]
     """
     every = figures(grid)
+    known = {*every, *(panel.name for figure in every.values() for panel in figure.panels)}
     wanted: set[str] = set()
     for name in names:
-        known = {*every, *(panel.name for figure in every.values() for panel in figure.panels)}
         if name == "all":
             wanted |= set(every)
         elif name in _GROUPS:

@@ -55,12 +55,14 @@ class Record:
 def versions() -> dict[str, Any]:
     """Of all that a result may depend on."""
     import numpy
+    import pyproj
     import scipy
     import shapely
 
     return {
         "geoveil": __version__,
         "numpy": numpy.__version__,
+        "pyproj": pyproj.__version__,
         "python": platform.python_version(),
         "scipy": scipy.__version__,
         "shapely": shapely.__version__,
