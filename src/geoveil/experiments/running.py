@@ -94,6 +94,8 @@ def run(plan: Plan, workers: int, done: Callable[[Task], Any] = lambda task: Non
             done(task)
         else:
             missing.append(task)
+    # Repetition by repetition: every one takes as long, so the time left is known, and all figures grow together.
+    missing.sort(key=lambda task: task[1])
     measured = map(_measurer(plan), missing) if workers == 1 else _in_processes(plan, missing, workers)
     for task, measurements in measured:
         _write(plan.part(task), task, measurements)

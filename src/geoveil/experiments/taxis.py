@@ -79,15 +79,14 @@ def load(folder: Path, how: Conventions, cache: Path, digest: str) -> Taxis:
             raise InvalidFile(str(folder), "a folder", allowed, "Give the folder of the cabspotting data.")
         of = np.repeat(np.arange(len(used), dtype=np.int32), [len(taxi.track) for taxi in used])
         x, y = np.concatenate([taxi.track for taxi in used]).T
-        columns = {"x": x, "y": y, "time": np.concatenate([taxi.seconds for taxi in used])}
-        whose = pa.DictionaryArray.from_arrays(of, [taxi.name for taxi in used])
-        _write(kept, pa.table({"taxi": whose, **columns}))
+        seconds = np.concatenate([taxi.seconds for taxi in used])
+        table = pa.table({"taxi": _column(of), "x": _column(x), "y": _column(y), "time": _column(seconds)})
+        _write(kept, table.replace_schema_metadata({"taxis": "\n".join(taxi.name for taxi in used)}))
         squares = _distinct(np.concatenate([taxi.visited for taxi in cleaned]))
-        _write(asked, pa.table({"square": squares}))
+        _write(asked, pa.table({"square": _column(squares)}))
     table = pq.ParquetFile(kept).read()
-    whose = table["taxi"].combine_chunks()
-    names = whose.dictionary.to_pylist()
-    ends = np.searchsorted(np.from_dlpack(whose.indices), np.arange(1, len(names)))
+    names = table.schema.metadata[b"taxis"].decode().split("\n")
+    ends = np.searchsorted(_array(table["taxi"]), np.arange(1, len(names)))
     places = np.column_stack([_array(table["x"]), _array(table["y"])])
     return Taxis(
         tracks=dict(zip(names, np.split(places, ends), strict=True)),
@@ -176,6 +175,14 @@ def _read(file: Path) -> tuple[Floats, Floats, Positions]:
 def _array(column: Any) -> Any:
     """A column without gaps as a numpy array; other ways would import pandas, which takes as long as the reading."""
     return np.from_dlpack(column.combine_chunks())
+
+
+def _column(values: NDArray[Any]) -> Any:
+    """The other way round."""
+    import pyarrow as pa
+
+    memory = pa.py_buffer(np.ascontiguousarray(values))
+    return pa.Array.from_buffers(pa.from_numpy_dtype(values.dtype), len(values), [None, memory])
 
 
 def _write(path: Path, table: Any) -> None:
