@@ -17,6 +17,7 @@ import pytest
 from click.testing import CliRunner
 
 from geoveil.errors import InvalidFile, InvalidParameter
+from geoveil.experiments import drawing, timing
 from geoveil.experiments.beyond import CompositionCell
 from geoveil.experiments.command import experiments
 from geoveil.experiments.conventions import AUTHORS, TEXT, Conventions
@@ -321,3 +322,15 @@ def test_the_standard_error_is_that_of_clusters() -> None:
     assert np.mean(errors) == pytest.approx(np.std(means), rel=0.2)
     naive = math.sqrt((1 + 0.25) / len(whose))
     assert np.mean(errors) > 3 * naive
+
+
+def test_every_question_is_timed(tmp_path: Path) -> None:
+    """Each takes some time for each number of points, and is drawn."""
+    sizes = (20, 1000)
+    times = timing.seconds(1, sizes)
+    assert {"points, GP", "nearest, k = 10, CGP", "paper's hull, CGP", "median, CGP", "first_within, CGP"} <= set(
+        times
+    )
+    assert all(tuple(spent) == sizes and min(spent.values()) >= 0 for spent in times.values())
+    drawing.draw_times(times, tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["time.png", "time.svg"]
