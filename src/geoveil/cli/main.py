@@ -21,6 +21,7 @@ from geoveil.cli.command import Program
 from geoveil.cli.completion import completion
 from geoveil.cli.demo import demo
 from geoveil.cli.density import density
+from geoveil.cli.experiments import experiments
 from geoveil.cli.explain import explain
 from geoveil.cli.plan import plan
 from geoveil.cli.points import points
@@ -55,7 +56,7 @@ def program(state: State, debug: bool) -> None:
 
 for command in (
     *(demo, points, hull, nearest, within, summary, smooth, density),
-    *(explain, plan, check, convert_setting, budget, completion),
+    *(explain, plan, check, convert_setting, budget, experiments, completion),
 ):
     program.add_command(command)
 

@@ -67,9 +67,11 @@ def code_of(problem: BaseException) -> int:
 def usage(problem: click.ClickException) -> str:
     """What is wrong with a command line, and where it is said how it should be."""
     said = problem.format_message()
-    ctx = getattr(problem, "ctx", None)
-    where = "geoveil" if ctx is None else ctx.command_path
-    return f"{said[:1].upper()}{said[1:].rstrip('.')}. See '{where} --help'."
+    said = f"{said[:1].upper()}{said[1:].rstrip('.')}."
+    if not isinstance(problem, click.UsageError):
+        return said
+    where = "geoveil" if problem.ctx is None else problem.ctx.command_path
+    return f"{said} See '{where} --help'."
 
 
 def message_of(problem: Exception) -> str:

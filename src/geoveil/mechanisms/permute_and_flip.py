@@ -20,6 +20,8 @@ __all__ = ["Draws", "PermuteAndFlip"]
 #: Numbers of fair coins; farther apart where it takes many positions for one of them to pass.
 _LEVELS = np.array([0, 1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 28, 32, 40, 48, 64])
 _BOUNDS = _LEVELS[1:] * math.log(2)
+#: Where at least this part of all coins shows heads, plain noise tosses so many at a time, in random order.
+_ALIKE, _AT_ONCE = 1 / 200, 256
 
 
 @dataclass(frozen=True)
@@ -115,9 +117,34 @@ class Draws:
         self._heights = (values[self._order] - values[self._order[0]]) / scale
         #: How wrong the difference of two heights, or of a height and a level, can be.
         self._bound = 2 * float(np.max(self._scores.error)) / scale + 2.0**-48 * (float(self._heights[-1]) + 1)
+        #: Taking scores out only makes the others' coins show heads more often.
+        self._alike = float(np.exp(-self._heights).mean()) > _ALIKE
 
     def choose(self, source: Source, *, remove: bool = False) -> int:
         """The position of one choice; it may be taken out for the next."""
+        place = self._tossed(source) if self._alike and not source.exact else self._passed(source)
+        found = int(self._order[place])
+        if remove:
+            # Most choices are near the front: what stands before them moves up by one.
+            for values in (self._order, self._heights):
+                values[1 : place + 1] = values[:place].copy()
+            self._order, self._heights = self._order[1:], self._heights[1:]
+        return found
+
+    def _tossed(self, source: Source) -> int:
+        """Coins are tossed one after another until one shows heads; one that showed tails is not tossed again."""
+        visited = np.empty(0, dtype=np.int64)
+        while True:
+            count = len(visited)
+            places = (source.uniform(_AT_ONCE).values * len(self._heights)).astype(np.int64)
+            visited = np.concatenate([visited, places])
+            heads = source.exponential(_AT_ONCE).values > self._heights[places] - self._heights[0]
+            for turn in np.flatnonzero(heads).tolist():
+                if places[turn] not in visited[: count + turn]:
+                    return int(places[turn])
+
+    def _passed(self, source: Source) -> int:
+        """Fair coins are tossed for all at once, and what passes is visited until one shows heads."""
         levels = np.empty(len(_LEVELS) + 1, dtype=np.int64)
         levels[0], levels[-1] = 0, len(self._heights)
         levels[1:-1] = self._heights.searchsorted(self._heights[0] + self._bound + _BOUNDS)
@@ -127,16 +154,9 @@ class Draws:
             visited, count = source.below(len(left)), len(left)
             place = int(left[visited])
             if self._heads(place, int(_LEVELS[levels.searchsorted(place, side="right") - 1]), source):
-                break
+                return place
             left[visited] = left[count - 1]
             left = left[: count - 1]
-        found = int(self._order[place])
-        if remove:
-            # Most choices are near the front: what stands before them moves up by one.
-            for values in (self._order, self._heights):
-                values[1 : place + 1] = values[:place].copy()
-            self._order, self._heights = self._order[1:], self._heights[1:]
-        return found
 
     def _heads(self, place: int, level: int, source: Source) -> bool:
         """A coin of probability 2^level·e^-h."""

@@ -170,7 +170,7 @@ class Walk:
     """
 
     #: Most walks halt early; later blocks are longer, for the few that go far.
-    _SHORTEST, _LONGEST = 1024, 2048
+    _SHORTEST, _LONGEST = 128, 2048
     #: So many powers give a hazard to 2^-54 of itself while p_j ≤ 2^-6.
     _POWERS, _SMALL = 9, 2.0**-6
 
@@ -230,8 +230,12 @@ class Walk:
         blur = self._blur(threshold, source)
         log_odds = float((t - self._base) / self._scale - math.log(2))
 
+        known: dict[int, Floats] = {}
+
         def hazards(i: int) -> Floats:
-            return self._hazards(i, t, log_odds)
+            if i not in known:
+                known[i] = self._hazards(i, t, log_odds)
+            return known[i]
 
         if first is None:
             # Every p_j is below 2^-53: the hazard is p_j itself and the truncated exponential is uniform.
@@ -245,11 +249,14 @@ class Walk:
         else:
             totals = np.zeros(len(self._starts))
             left = target
-            for i in range(len(self._starts)):
-                totals[i] = hazards(i).sum()
-                left -= totals[i]
-                if left < 0:
+            for i, start in enumerate(self._starts):
+                cumulated = hazards(i).cumsum()
+                totals[i] = cumulated[-1]
+                if left < totals[i]:
+                    if not source.exact:  # nothing is in doubt
+                        return start + int(cumulated.searchsorted(left, side="right"))
                     break
+                left -= totals[i]
         whole = float(totals.sum())
         loose = blur * whole + source.widened * first.error
         if loose != 0 and not abs(target - whole) >= loose:

@@ -164,7 +164,7 @@ class Hull(Query):
 
     def _directions(self, radius: float) -> Floats:
         if self.k == "optimal":
-            wanted = self._optimal(radius)
+            wanted = self.optimal(radius)
         elif self.k == "authors":
             wanted = self._authors(radius)
         else:
@@ -172,7 +172,7 @@ class Hull(Query):
         directions = probes(wanted, self.dimension)
         return directions[: self.n] if self.distinct else directions
 
-    def _optimal(self, radius: float) -> int:
+    def optimal(self, radius: float) -> int:
         """The k that minimises the paper's bound γ1 + γ2 + γ3 with its constants (Lemma 4.15 and Remark 2)."""
         from scipy.special import gammainccinv
 

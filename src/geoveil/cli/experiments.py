@@ -1,0 +1,136 @@
+"""`geoveil experiments`: the paper's figures, redrawn."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+
+from geoveil.cli.command import Program
+from geoveil.errors import InvalidParameter
+
+__all__ = ["experiments"]
+
+
+class Interrupted(click.ClickException):
+    """Someone pressed Ctrl-C, and nothing is lost."""
+
+    exit_code = 130
+
+
+_EXAMPLE = "geoveil experiments run composition --out results --repetitions 2 --no-figures"
+
+
+@click.group(cls=Program, examples=(("Noise against the number of queries:", _EXAMPLE),))
+def experiments() -> None:
+    """The paper's experiments, reproduced and extended."""
+
+
+@experiments.command(examples=(("Noise against the number of queries, which takes no data:", _EXAMPLE),))
+@click.argument("figures", nargs=-1, metavar="[FIGURE]...")
+@click.option("--data", type=click.Path(path_type=Path), help="The cabspotting folder, of new_*.txt files.")
+@click.option("--out", type=click.Path(path_type=Path), required=True, help="Folder of the results; resumed if there.")
+@click.option("--repetitions", type=click.IntRange(1, 999), default=25, show_default=True)
+@click.option("--trajectories", type=click.IntRange(1), default=50, show_default=True, help="For each repetition.")
+@click.option("--workers", type=click.IntRange(1), default=os.cpu_count(), show_default="all processors")
+@click.option("--faithful", is_flag=True, help="The conventions of the authors' programs instead of the paper's text.")
+@click.option("--seed", type=click.IntRange(0), default=2023, show_default=True)
+@click.option("--rho", type=float, multiple=True, help="Budgets of the main figures instead of the usual ones.")
+@click.option("--low-rho", type=float, multiple=True, help="The same for the low privacy regime.")
+@click.option("--n", "sizes", type=int, multiple=True, help="Sizes of tuples instead of the usual ones.")
+@click.option("--cache", type=click.Path(path_type=Path), help="Folder of the cleaned data.  [default: OUT]")
+@click.option("--no-figures", is_flag=True, help="Tables only.")
+def run(figures: tuple[str, ...], workers: int, **options: Any) -> None:
+    """Run experiments and draw figures.
+
+    FIGURE is a figure of the paper (fig2 to fig10), one of its panels (fig3a), a group (paper, low-privacy,
+    epsilon-delta, figures, beyond), one of ours (dimensions, composition, tightness, smoothing, time), or all.
+
+    An interrupted run goes on where it was when the same command is given again, with the same results.
+    """
+    try:
+        with _progress() as progress:
+            _run(figures or ("all",), workers, progress, **options)
+    except KeyboardInterrupt:
+        raise Interrupted("Interrupted: the same command goes on from here") from None
+
+
+def _run(names: tuple[str, ...], workers: int, progress: Any, *, out: Path, **options: Any) -> None:
+    from geoveil.experiments import drawing, tables
+    from geoveil.experiments.design import Grid, asked
+    from geoveil.experiments.record import Record
+    from geoveil.experiments.running import Plan, run
+    from geoveil.geo.files.aside import digest
+
+    if not options["no_figures"]:
+        drawing.require_matplotlib()
+    timed = bool({"time", "beyond", "all"} & set(names))
+    usual = Grid()
+    grid = Grid(options["rho"] or usual.rho, options["low_rho"] or usual.low, options["sizes"] or usual.n)
+    figures = asked([name for name in names if name != "time"], grid)
+    cells = list(dict.fromkeys(cell for figure in figures for cell in figure.cells))
+    data: Path | None = options["data"]
+    real = any(cell.real for cell in cells)
+    if real and (data is None or not data.is_dir()):
+        remedy = "Give the folder of new_*.txt files of the cabspotting data."
+        raise InvalidParameter("--data", None if data is None else str(data), "a folder that is there", remedy)
+    out.mkdir(parents=True, exist_ok=True)
+    cache: Path = options["cache"] or out
+    cache.mkdir(parents=True, exist_ok=True)
+    known = digest(data) if real and data is not None else None
+    settings = {name: options[name] for name in ("seed", "repetitions", "trajectories", "faithful")}
+    record = Record(data=known, **settings)
+    record.settle(out)
+    plan = Plan(record, cells, out, data, cache)
+    if real:
+        plan.study()  # read and clean once, before others read what was cleaned
+    if cells:
+        advance = progress("Measuring", sum(map(plan.weight, plan.tasks())))
+        run(plan, workers, lambda task: advance(plan.weight(task)))
+        found = tables.summaries(plan)
+        tables.write(plan, figures, found)
+        if not options["no_figures"]:
+            for figure in figures:
+                drawing.draw(figure, found, out / "figures")
+    if timed:
+        _time(out, record.seed, progress, draw=not options["no_figures"])
+
+
+def _time(out: Path, seed: int, progress: Callable[[str, float], Any], *, draw: bool) -> None:
+    """Times are not results: they differ from run to run, and have a table of their own."""
+    from geoveil.experiments import drawing, timing
+    from geoveil.experiments.storing import written
+
+    advance = progress("Timing", len(timing.SIZES) * len(timing.questions(1000)))
+    times = timing.seconds(seed, done=lambda: advance(1))
+    rows = [f"{name};{n};{spent:.6f}" for name, by_size in times.items() for n, spent in by_size.items()]
+    written(out / "times.csv", lambda aside: aside.write_text("\n".join(["question;n;seconds", *rows, ""])))
+    if draw:
+        drawing.draw_times(times, out / "figures")
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[str, float], Callable[[float], Any]]]:
+    """Bars with the time left, on standard error."""
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        Progress,
+        TaskProgressColumn,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
+    with Progress(*columns, TextColumn("left"), TimeRemainingColumn(), console=Console(stderr=True)) as bars:
+
+        def begin(description: str, total: float) -> Callable[[float], Any]:
+            bar = bars.add_task(description, total=total)
+            return lambda amount: bars.advance(bar, amount)
+
+        yield begin

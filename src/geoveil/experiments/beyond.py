@@ -1,0 +1,235 @@
+"""Beyond the paper's figures: dimensions, composition, how tight the theorems are, smoothing, and CGP as GP."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from geoveil.experiments.cells import Cell, Measurement, Study
+from geoveil.experiments.lines import budgets
+from geoveil.mechanisms import Gaussian
+from geoveil.mechanisms.mechanism import Floats
+from geoveil.noise import source_of
+from geoveil.postprocess.motion import TAXI
+from geoveil.postprocess.smoothing import smooth
+from geoveil.privacy import CGP
+from geoveil.queries import Distance, Nearest, Points
+from geoveil.queries.evaluation import away
+
+__all__ = ["CompositionCell", "NearestDimensionCell", "PointsDimensionCell", "RelationCell", "SmoothingCell"]
+
+#: Tuples of made-up data for each repetition.
+_TUPLES = 10
+
+
+@dataclass(frozen=True)
+class DimensionCell(Cell):
+    """A question about made-up points in d dimensions.
+
+    Parameters
+    ----------
+    d : int
+        Dimensions.
+    """
+
+    d: int
+
+    real = False
+    n, rho = 1000, 1e-2
+
+    def settings(self) -> dict[str, Any]:
+        return {"n": self.n, "rho": self.rho, "d": self.d}
+
+    def cloud(self, rng: np.random.Generator) -> Floats:
+        """Points whose distances to the origin have the same law in every dimension: uniform up to 10 km."""
+        directions = rng.standard_normal((self.n, self.d))
+        directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+        return np.asarray(directions * rng.uniform(0, 10_000, size=(self.n, 1)))
+
+
+@dataclass(frozen=True)
+class PointsDimensionCell(DimensionCell):
+    """Release every point: the mean error of a point, which grows with √d under CGP and with d under GP."""
+
+    experiment = "points by dimension"
+
+    @property
+    def cost(self) -> float:
+        return 20.0
+
+    def batch(self, study: Study, repetition: int) -> list[Measurement]:
+        rng = study.generator(self.name, repetition)
+        found = []
+        for which in range(_TUPLES):
+            x = self.cloud(rng)
+            for guarantee in budgets(self.rho, study.how):
+                for line, method in (("Basic", "paper"), ("best", "best")):
+                    if line == "best" and isinstance(guarantee, CGP):
+                        continue  # the same
+                    y = Points(self.n, self.d, guarantee, method).ask(x, source_of(rng)).value
+                    error = float(np.linalg.norm(y - x, axis=1).mean())
+                    found.append(Measurement(f"{guarantee.notion} {line}", "mean error", f"made up {which}", error))
+        return found
+
+
+@dataclass(frozen=True)
+class NearestDimensionCell(DimensionCell):
+    """The ten nearest of a cloud's middle: how much farther they are than the true ones, in the mean."""
+
+    experiment = "nearest by dimension"
+    k = 10
+
+    def settings(self) -> dict[str, Any]:
+        return {**super().settings(), "k": self.k}
+
+    @property
+    def cost(self) -> float:
+        return 60.0
+
+    def batch(self, study: Study, repetition: int) -> list[Measurement]:
+        rng = study.generator(self.name, repetition)
+        p = np.zeros(self.d)
+        found = []
+        for which in range(_TUPLES):
+            x = self.cloud(rng)
+            distances = np.linalg.norm(x, axis=1)
+            least = float(np.partition(distances, self.k - 1)[: self.k].mean())
+            for guarantee in budgets(self.rho, study.how):
+                chosen = {
+                    line: Nearest(self.n, self.d, guarantee, method, p=p, k=self.k).ask(x, source_of(rng)).value
+                    for line, method in (("PNN", "paper"), ("best", "best"))
+                }
+                noisy = np.linalg.norm(Points(self.n, self.d, guarantee, "paper").ask(x, source_of(rng)).value, axis=1)
+                chosen["Basic"] = np.argpartition(noisy, self.k - 1)[: self.k]
+                for line, positions in chosen.items():
+                    excess = float(distances[positions].mean()) - least
+                    found.append(Measurement(f"{guarantee.notion} {line}", "excess", f"made up {which}", excess))
+        return found
+
+
+@dataclass(frozen=True)
+class CompositionCell(Cell):
+    """K distances under one budget, each to a place that the answer before it led to: the mean error of an answer.
+
+    Parameters
+    ----------
+    k : int
+        How many questions.
+    """
+
+    k: int
+
+    experiment = "composition"
+    real = False
+    n, rho = 200, 1e-4
+
+    def settings(self) -> dict[str, Any]:
+        return {"n": self.n, "rho": self.rho, "k": self.k}
+
+    @property
+    def cost(self) -> float:
+        return 0.3 * self.k
+
+    def batch(self, study: Study, repetition: int) -> list[Measurement]:
+        rng = study.generator(self.name, repetition)
+        x = rng.normal(scale=5000, size=(self.n, 2))
+        found = []
+        for guarantee in budgets(self.rho, study.how):
+            part = guarantee / self.k
+            turn, errors = 0.0, []
+            for _ in range(self.k):
+                # So far away that no answer has to be cut off at zero.
+                place = 1e7 * np.array([math.cos(turn), math.sin(turn)])
+                answer = float(Distance(self.n, 2, part, measure=partial(away, p=place)).ask(x, source_of(rng)).value)
+                errors.append(abs(answer - float(np.linalg.norm(x - place, axis=1).min())))
+                turn += answer
+            found.append(Measurement(guarantee.notion, "mean error", "made up", float(np.mean(errors))))
+        return found
+
+
+@dataclass(frozen=True)
+class SmoothingCell(Cell):
+    """A released trajectory before and after smoothing: the root mean square error.
+
+    Parameters
+    ----------
+    n : int
+        How many points, from the first on; shorter trajectories are taken whole.
+    rho : float
+        ρ, per square metre.
+    """
+
+    n: int
+    rho: float
+
+    experiment = "smoothing"
+    most = 1
+
+    def settings(self) -> dict[str, Any]:
+        return {"n": self.n, "rho": self.rho}
+
+    @property
+    def cost(self) -> float:
+        return 500.0
+
+    def batch(self, study: Study, repetition: int) -> list[Measurement]:
+        found = []
+        for taxi in study.chosen(self.name, repetition):
+            rng = study.generator(self.name, repetition, taxi)
+            x = study.data.tracks[taxi][: self.n]
+            times = study.data.times[taxi][: self.n].astype(float)
+            mechanism = Points(len(x), 2, CGP(rho=self.rho)).mechanism
+            assert isinstance(mechanism, Gaussian)
+            y = mechanism.sample(x, source_of(rng))
+            estimates = {
+                "released": y,
+                "smoothed": smooth(y, times, mechanism.scale, TAXI),
+                "mean of released": np.broadcast_to(y.mean(axis=0), y.shape),
+            }
+            for line, estimate in estimates.items():
+                error = math.sqrt(np.square(estimate - x).sum(axis=1).mean())
+                found.append(Measurement(line, "rms error", taxi, error))
+        return found
+
+
+@dataclass(frozen=True)
+class RelationCell(Cell):
+    """The (ε, δ, Δ)-GP that ρ-CGP implies by the paper's Appendix C, and the least ε known for the same δ and Δ.
+
+    Parameters
+    ----------
+    s : float
+        The appendix's parameter: Δ = ε/(sρ).
+    """
+
+    s: float
+
+    experiment = "relation"
+    real = False
+    most = 1
+    rho = 5e-5
+
+    def settings(self) -> dict[str, Any]:
+        return {"rho": self.rho, "s": self.s}
+
+    @property
+    def cost(self) -> float:
+        return 1.0
+
+    def batch(self, study: Study, repetition: int) -> list[Measurement]:
+        found = []
+        for delta in (1e-6, 1e-8, 1e-10, 1e-12):
+            s, line = self.s, f"δ = {delta:g}"
+            epsilon = s / (s - 1) * 2 * math.sqrt(self.rho * math.log(2 / ((s + 1) * delta)))
+            within = epsilon / (s * self.rho)
+            tight = float(CGP(rho=self.rho).as_gp(delta=delta, within=within, form="tight").epsilon)
+            found += [
+                Measurement(line, "Δ", "", within),
+                Measurement(line, "ε", "", epsilon),
+                Measurement(f"{line}, tight", "ε", "", tight),
+            ]
+        return found

@@ -1,0 +1,220 @@
+"""The figures: which cells each panel shows, and how."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from geoveil.errors import InvalidParameter
+from geoveil.experiments.beyond import (
+    CompositionCell,
+    NearestDimensionCell,
+    PointsDimensionCell,
+    RelationCell,
+    SmoothingCell,
+)
+from geoveil.experiments.cells import Cell
+from geoveil.experiments.lines import HullCell, NearestCell, PointsCell
+from geoveil.experiments.tightness import TightnessCell
+
+__all__ = ["Figure", "Grid", "Panel", "asked", "figures"]
+
+#: The size, ρ and numbers of neighbours that a panel holds fixed.
+N, RHO, LOW_RHO = 20_000, 5e-5, 1e-2
+KS = (50, 75, 100, 125)
+
+
+@dataclass(frozen=True)
+class Grid:
+    """What the horizontal axes of the paper's figures run over.
+
+    Parameters
+    ----------
+    rho : sequence of float
+        The budgets of the main figures, per square metre.
+    low : sequence of float
+        Those of the appendix, where privacy is low.
+    n : sequence of int
+        Sizes of tuples.
+    """
+
+    rho: Sequence[float] = (5e-8, 9e-7, 5e-5, 2.5e-4, 5e-4)
+    low: Sequence[float] = (1e-4, 1e-2, 1e-1, 1.0)
+    n: Sequence[int] = (5_000, 10_000, 20_000, 30_000)
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One diagram.
+
+    Parameters
+    ----------
+    name : str
+        As in "fig3a".
+    title : str
+        What is held fixed.
+    axis : str
+        The setting on the horizontal axis; "" where cells stand one below the other.
+    measure : str
+        What the vertical axis shows.
+    cells : tuple of Cell
+        From left to right.
+    log : str
+        Which axes are logarithmic: "", "x", "y" or "xy".
+    """
+
+    name: str
+    title: str
+    axis: str
+    measure: str
+    cells: tuple[Cell, ...]
+    log: str
+
+
+@dataclass(frozen=True)
+class Figure:
+    """Panels that belong together, in rows of two."""
+
+    name: str
+    title: str
+    panels: tuple[Panel, ...]
+
+    @property
+    def cells(self) -> list[Cell]:
+        """All of them, each once."""
+        return list(dict.fromkeys(cell for panel in self.panels for cell in panel.cells))
+
+
+def figures(grid: Grid) -> dict[str, Figure]:
+    """Every figure by its name: the paper's with its numbers, and ours."""
+    made = [*_paper("", grid.rho, RHO, grid.n, 2), _relation()]
+    made += _paper(" in the low privacy regime", grid.low, LOW_RHO, grid.n, 7)
+    made += [_dimensions(), _composition(), _tightness(), _smoothing()]
+    return {figure.name: figure for figure in made}
+
+
+#: What names beside those of figures and panels stand for.
+_GROUPS: dict[str, tuple[str, ...]] = {
+    "paper": ("fig2", "fig3", "fig4", "fig5"),
+    "low-privacy": ("fig7", "fig8", "fig9", "fig10"),
+    "epsilon-delta": ("fig6",),
+    "figures": tuple(f"fig{number}" for number in range(2, 11)),
+    "beyond": ("dimensions", "composition", "tightness", "smoothing"),
+}
+
+
+def asked(names: Iterable[str], grid: Grid) -> list[Figure]:
+    """The figures, or the panels of them, that these names stand for, in their order.
+
+    Examples
+    --------
+    >>> from geoveil.experiments.design import Grid, asked
+    >>> [(figure.name, len(figure.panels)) for figure in asked(["fig5", "fig3b"], Grid())]
+    [('fig3', 1), ('fig5', 2)]
+    """
+    every = figures(grid)
+    known = {*every, *(panel.name for figure in every.values() for panel in figure.panels)}
+    wanted: set[str] = set()
+    for name in names:
+        if name == "all":
+            wanted |= set(every)
+        elif name in _GROUPS:
+            wanted |= set(_GROUPS[name])
+        elif name in known:
+            wanted.add(name)
+        else:
+            allowed = "all, " + ", ".join([*_GROUPS, *every]) + ", or a panel such as fig3a"
+            raise InvalidParameter("figure", name, allowed, "fig2 to fig10 have the paper's numbers.")
+    found = []
+    for figure in every.values():
+        panels = tuple(panel for panel in figure.panels if {panel.name, figure.name} & wanted)
+        if panels:
+            found.append(replace(figure, panels=panels))
+    return found
+
+
+def _paper(regime: str, rhos: Sequence[float], rho: float, ns: Sequence[int], first: int) -> list[Figure]:
+    """The paper's four figures of one regime, numbered from `first`."""
+    made: list[Figure] = []
+
+    def add(title: str, panels: Sequence[tuple[str, str, str, tuple[Cell, ...], str]]) -> None:
+        name = f"fig{first + len(made)}"
+        lettered = zip("abcd", panels, strict=False)
+        made.append(Figure(name, title + regime, tuple(Panel(name + letter, *rest) for letter, rest in lettered)))
+
+    def by_rho(cell: Callable[..., Cell], **more: Any) -> tuple[Cell, ...]:
+        return tuple(cell(n=N, rho=each, **more) for each in rhos)
+
+    def by_n(cell: Callable[..., Cell], **more: Any) -> tuple[Cell, ...]:
+        return tuple(cell(n=each, rho=rho, **more) for each in ns)
+
+    fixed_n, fixed_rho = f"n = {N}", f"ρ = {rho:g}"
+    add(
+        "Releasing a collection of points",
+        [
+            (fixed_n, "rho", "largest error", by_rho(PointsCell), "xy"),
+            (fixed_n, "rho", "l2 error", by_rho(PointsCell), "xy"),
+            (fixed_rho, "n", "largest error", by_n(PointsCell), "y"),
+            (fixed_rho, "n", "l2 error", by_n(PointsCell), "y"),
+        ],
+    )
+    add(
+        "Nearest neighbours: error with respect to the privacy level",
+        [(f"k = {k}", "rho", "distance ratio", by_rho(NearestCell, k=k), "xy") for k in KS],
+    )
+    add(
+        "Nearest neighbours: error with respect to the size of the tuple",
+        [(f"k = {k}", "n", "distance ratio", by_n(NearestCell, k=k), "y") for k in KS],
+    )
+    add(
+        "Convex hull",
+        [
+            (fixed_n, "rho", "Jaccard index", by_rho(HullCell), "x"),
+            (fixed_rho, "n", "Jaccard index", by_n(HullCell), ""),
+        ],
+    )
+    return made
+
+
+def _relation() -> Figure:
+    cells = tuple(RelationCell(s) for s in (1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 10.4, 13.0, 16.0, 20.0))
+    fixed = f"ρ = {RelationCell.rho:g}"
+    panels = (Panel("fig6a", fixed, "s", "Δ", cells, "y"), Panel("fig6b", fixed, "s", "ε", cells, "y"))
+    return Figure("fig6", "(ε, δ, Δ)-GP implied by CGP", panels)
+
+
+def _dimensions() -> Figure:
+    points = tuple(PointsDimensionCell(d) for d in (2, 3, 5, 10))
+    nearest = tuple(NearestDimensionCell(d) for d in (2, 3, 5, 10))
+    return Figure(
+        "dimensions",
+        "Made-up points in d dimensions",
+        (
+            Panel("dimensions-points", "points", "d", "mean error", points, "xy"),
+            Panel("dimensions-nearest", f"nearest, k = {NearestDimensionCell.k}", "d", "excess", nearest, "xy"),
+        ),
+    )
+
+
+def _composition() -> Figure:
+    cells = tuple(CompositionCell(k) for k in (1, 3, 10, 30, 100, 300, 1000))
+    panel = Panel("composition-noise", f"ρ = {CompositionCell.rho:g} for all", "k", "mean error", cells, "xy")
+    return Figure("composition", "k adaptive questions under one budget", (panel,))
+
+
+def _tightness() -> Figure:
+    cells = (
+        TightnessCell(N, RHO, "points"),
+        TightnessCell(N, LOW_RHO, "nearest"),
+        TightnessCell(N, 1e-3, "hull"),
+    )
+    return Figure(
+        "tightness", "Bounds against measured 95% quantiles", (Panel("tightness-bounds", "", "", "", cells, "x"),)
+    )
+
+
+def _smoothing() -> Figure:
+    cells = tuple(SmoothingCell(N, rho) for rho in (5e-7, 5e-5, 5e-3))
+    panel = Panel("smoothing-error", f"n = {N}", "rho", "rms error", cells, "xy")
+    return Figure("smoothing", "Released trajectories, smoothed", (panel,))

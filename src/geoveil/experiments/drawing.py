@@ -1,0 +1,114 @@
+"""The figures, in the paper's arrangement: mean lines with quartile bands."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+from geoveil.errors import InvalidParameter
+from geoveil.experiments.design import Figure, Panel
+from geoveil.experiments.storing import written
+from geoveil.experiments.tables import Summaries, bounded, looseness, shown
+
+__all__ = ["draw", "draw_times", "require_matplotlib"]
+
+_COLOURS = {"GP": "tab:red", "CGP": "tab:blue"}
+#: The paper's baseline, the paper's algorithm, and ours.
+_STYLES = {"Basic": ":", "PNN": "--", "PCH": "--", "best": "-"}
+_AXES = {"rho": "ρ (per m²)", "n": "n", "k": "k", "d": "d", "s": "s"}
+_UNITS = {
+    "largest error": "largest error (m)",
+    "l2 error": "Euclidean error of the tuple (m)",
+    "distance ratio": "sum of distances / true sum",
+    "mean error": "mean error (m)",
+    "excess": "mean excess distance (m)",
+    "rms error": "root mean square error (m)",
+    "Δ": "Δ (m)",
+    "ε": "ε (per m)",
+}
+
+
+def require_matplotlib() -> None:
+    """Refuse before anything is measured if nothing could be drawn."""
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError:
+        remedy = "Install geoveil with the extra plot, or leave figures out with --no-figures."
+        raise InvalidParameter("figures", "wanted", "drawn by matplotlib, which is not installed", remedy) from None
+
+
+def draw(figure: Figure, found: Summaries, folder: Path) -> None:
+    """Draw one figure as PNG and as SVG."""
+    columns = min(len(figure.panels), 2)
+    rows = math.ceil(len(figure.panels) / columns)
+    canvas, axes = _canvas(rows, columns, figure.title)
+    for panel, ax in zip(figure.panels, axes, strict=False):
+        if panel.axis:
+            _panel(ax, panel, found)
+        else:
+            _bounds(ax, panel, found)
+    _save(canvas, folder / figure.name)
+
+
+def draw_times(times: dict[str, dict[int, float]], folder: Path) -> None:
+    """Draw the time of every question against the number of points."""
+    canvas, (ax,) = _canvas(1, 1, "Time of one answer")
+    for number, (question, seconds) in enumerate(times.items()):
+        style = ("-", "--", ":")[number // 10 % 3]
+        ax.plot(list(seconds), list(seconds.values()), style, marker=".", linewidth=1, label=question)
+    ax.set(xscale="log", yscale="log", xlabel="n", ylabel="seconds")
+    ax.legend(fontsize=6, ncol=2)
+    _save(canvas, folder / "time")
+
+
+def _panel(ax: Any, panel: Panel, found: Summaries) -> None:
+    x = [cell.settings()[panel.axis] for cell in panel.cells]
+    for line in shown(panel, found):
+        there = [found[cell.name, line, panel.measure] for cell in panel.cells]
+        notion, _, method = line.partition(" ")
+        how = {"color": _COLOURS.get(notion), "linestyle": _STYLES.get(method, "-")}
+        (drawn,) = ax.plot(x, [each.mean for each in there], marker=".", label=line, **how)
+        low, high = [each.low for each in there], [each.high for each in there]
+        ax.fill_between(x, low, high, color=drawn.get_color(), alpha=0.12, linewidth=0)
+    ax.set(title=f"({panel.name}) {panel.title}", xlabel=_AXES[panel.axis])
+    ax.set_ylabel(_UNITS.get(panel.measure, panel.measure))
+    ax.set_xscale("log" if "x" in panel.log else "linear")
+    ax.set_yscale("log" if "y" in panel.log else "linear")
+    ax.legend(fontsize=6)
+
+
+def _bounds(ax: Any, panel: Panel, found: Summaries) -> None:
+    """Each bound as a multiple of the measured quantile."""
+    rows = [(cell, line) for cell in panel.cells for line in bounded(cell, found)]
+    for measure, marker in (("our bound", "o"), ("theorem", "s")):
+        at = [i for i, (cell, line) in enumerate(rows) if (cell.name, line, measure) in found]
+        ax.plot([looseness(*rows[i], measure, found) for i in at], at, marker, label=measure)
+    ax.axvline(1, color="black", linewidth=0.8)
+    ax.set_yticks(range(len(rows)), [line for _, line in rows], fontsize=7)
+    ax.set(xscale="log", xlabel="bound / measured 95% quantile")
+    ax.invert_yaxis()
+    ax.legend(fontsize=7)
+
+
+def _canvas(rows: int, columns: int, title: str) -> tuple[Any, Any]:
+    from matplotlib.figure import Figure as Canvas
+
+    canvas = Canvas(figsize=(4.2 * columns, 3.1 * rows + 0.3), layout="constrained")
+    canvas.suptitle(title, fontsize=10)
+    axes = canvas.subplots(rows, columns, squeeze=False).ravel()
+    for ax in axes:
+        ax.title.set_fontsize(9)
+        ax.grid(alpha=0.3)
+    return canvas, axes
+
+
+def _save(canvas: Any, path: Path) -> None:
+    import matplotlib
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    # Names within the file and its date are the same each time, so that equal results give equal files.
+    with matplotlib.rc_context({"svg.hashsalt": "geoveil"}):
+        png, svg = (path.with_name(f"{path.name}.{kind}") for kind in ("png", "svg"))
+        written(png, lambda aside: canvas.savefig(aside, format="png", dpi=130))
+        written(svg, lambda aside: canvas.savefig(aside, format="svg", metadata={"Date": None}))

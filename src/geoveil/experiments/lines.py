@@ -1,0 +1,175 @@
+"""The paper's three questions on taxi data, each answered by every method that the figures compare."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from geoveil.experiments.cells import Cell, Measurement, Study
+from geoveil.experiments.conventions import Conventions
+from geoveil.mechanisms.mechanism import Floats
+from geoveil.noise import Source, source_of
+from geoveil.privacy import CGP, GP
+from geoveil.queries import HullAnswer, Nearest, Points, best_hull
+
+__all__ = ["HullCell", "NearestCell", "PointsCell", "body", "budgets", "jaccard"]
+
+
+def budgets(rho: float, how: Conventions) -> list[CGP | GP]:
+    """What GP and what CGP are given, in this order."""
+    return [GP(epsilon=how.epsilon(rho)), CGP(rho=rho)]
+
+
+@dataclass(frozen=True)
+class TaxiCell(Cell):
+    """A question about n points of a taxi, under ρ-CGP and beside it under GP.
+
+    Parameters
+    ----------
+    n : int
+        Points that are drawn from a trajectory; shorter ones are taken as they are.
+    rho : float
+        ρ, per square metre.
+    """
+
+    n: int
+    rho: float
+
+    def settings(self) -> dict[str, Any]:
+        return {"n": self.n, "rho": self.rho}
+
+    def batch(self, study: Study, repetition: int) -> list[Measurement]:
+        found = []
+        for taxi in study.chosen(self.name, repetition):
+            rng = study.generator(self.name, repetition, taxi)
+            x = study.how.sample(study.data.tracks[taxi], self.n, rng)
+            found += [Measurement(line, measure, taxi, value) for line, measure, value in self.measure(x, study, rng)]
+        return found
+
+    @abstractmethod
+    def measure(self, x: Floats, study: Study, rng: np.random.Generator) -> Iterator[tuple[str, str, float]]:
+        """Line, measure and value of everything that is compared, on one tuple."""
+
+
+@dataclass(frozen=True)
+class PointsCell(TaxiCell):
+    """Release every point: the largest error, and the Euclidean error of the tuple.
+
+    Under CGP our best method is the paper's; under GP it is the K-norm mechanism.
+    """
+
+    experiment = "points"
+
+    @property
+    def cost(self) -> float:
+        return self.n / 3500
+
+    def measure(self, x: Floats, study: Study, rng: np.random.Generator) -> Iterator[tuple[str, str, float]]:
+        source = source_of(rng)
+        gp, cgp = budgets(self.rho, study.how)
+        for line, guarantee, method in (
+            ("GP Basic", gp, "paper"),
+            ("CGP Basic", cgp, "paper"),
+            ("GP best", gp, "best"),
+        ):
+            y = Points(len(x), 2, guarantee, method).ask(x, source).value
+            squares = np.square(y - x).sum(axis=1)
+            yield line, "largest error", math.sqrt(squares.max())
+            yield line, "l2 error", math.sqrt(squares.sum())
+
+
+@dataclass(frozen=True)
+class NearestCell(TaxiCell):
+    """The k nearest neighbours of a place that taxis visit: their distances' sum over the true one.
+
+    Parameters
+    ----------
+    k : int
+        How many neighbours.
+    """
+
+    k: int
+
+    experiment = "nearest"
+
+    def settings(self) -> dict[str, Any]:
+        return {**super().settings(), "k": self.k}
+
+    @property
+    def cost(self) -> float:
+        return self.k * (0.3 + self.n / 3e5 + 0.1 * min(100 * self.rho, 1.5)) + 6
+
+    def measure(self, x: Floats, study: Study, rng: np.random.Generator) -> Iterator[tuple[str, str, float]]:
+        source = source_of(rng)
+        squares = study.data.squares
+        p = squares[rng.integers(len(squares))]
+        away = _lengths(x - p)
+        least = float(np.partition(away, self.k - 1)[: self.k].sum())
+        for guarantee in budgets(self.rho, study.how):
+            notion = guarantee.notion
+            if isinstance(guarantee, CGP):
+                part = math.sqrt(2 * self.rho / self.k)
+            else:
+                part = float(guarantee.epsilon) / self.k
+            y = Points(len(x), 2, guarantee, "paper").ask(x, source).value
+            basic = np.argpartition(_lengths(y - p), self.k - 1)[: self.k]
+            yield f"{notion} Basic", "distance ratio", float(away[basic].sum()) / least
+            for line, method, gamma0 in (("PNN", "paper", study.how.gamma0(part)), ("best", "best", 0.0)):
+                query = Nearest(len(x), 2, guarantee, method, p=p, k=self.k, gamma0=gamma0)
+                found = query.ask(x, source).value
+                yield f"{notion} {line}", "distance ratio", float(away[found].sum()) / least
+
+
+@dataclass(frozen=True)
+class HullCell(TaxiCell):
+    """The convex hull: its Jaccard index with the true one, and how many probes the paper's algorithm chose."""
+
+    experiment = "hull"
+
+    @property
+    def cost(self) -> float:
+        probes = min(max(16.0, 22 * float((self.rho / 5e-5) ** 0.33)), 128.0)
+        return (15 + probes) * (0.3 + 0.7 * min(self.n / 20_000, 1.1))
+
+    def measure(self, x: Floats, study: Study, rng: np.random.Generator) -> Iterator[tuple[str, str, float]]:
+        source = source_of(rng)
+        true = body(x)
+        for guarantee in budgets(self.rho, study.how):
+            notion = guarantee.notion
+            basic = Points(len(x), 2, guarantee, "paper").ask(x, source).value
+            yield f"{notion} Basic", "Jaccard index", jaccard(body(basic), true)
+            searched = study.how.hull(len(x), guarantee).ask(x, source)
+            assert isinstance(searched, HullAnswer)
+            yield f"{notion} PCH", "Jaccard index", jaccard(body(searched.value), true)
+            yield f"{notion} PCH", "probes", float(len(searched.directions))
+            yield f"{notion} best", "Jaccard index", jaccard(best_body(x, guarantee, source), true)
+
+
+def best_body(x: Floats, guarantee: CGP | GP, source: Source) -> Any:
+    """Our hull of points of the plane."""
+    return body(best_hull(len(x), 2, guarantee).ask(x, source).value)
+
+
+def body(points: Floats) -> Any:
+    """The convex hull: of many points through Qhull, which is faster and knows no degenerate ones."""
+    import shapely
+    from scipy.spatial import ConvexHull
+
+    if len(points) > 500:
+        points = points[ConvexHull(points).vertices]
+    return shapely.MultiPoint(points).convex_hull
+
+
+def jaccard(a: Any, b: Any) -> float:
+    """Area of the intersection over that of the union."""
+    common = float(a.intersection(b).area)
+    return common / float(a.area + b.area - common)
+
+
+def _lengths(vectors: Floats) -> Floats:
+    return np.asarray(np.hypot(vectors[:, 0], vectors[:, 1]))

@@ -1,0 +1,69 @@
+"""What a run was made with: its settings, seed, data and versions, in `run.json` beside its results."""
+
+from __future__ import annotations
+
+import json
+import platform
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from geoveil._version import __version__
+from geoveil.errors import InvalidParameter
+from geoveil.experiments.storing import written
+
+__all__ = ["Record"]
+
+
+@dataclass(frozen=True)
+class Record:
+    """The settings that results depend on. A folder holds results of one record only.
+
+    Parameters
+    ----------
+    seed : int
+        From which all noise and all samples follow.
+    repetitions, trajectories : int
+        How often, and on how many trajectories each time.
+    faithful : bool
+        Whether as the paper's authors did it.
+    data : str, optional
+        The SHA-256 of the taxis' files; None while no experiment has needed them.
+    """
+
+    seed: int
+    repetitions: int
+    trajectories: int
+    faithful: bool
+    data: str | None
+
+    def settle(self, out: Path) -> None:
+        """Write the record, or check that the folder holds results of the same one."""
+        path = out / "run.json"
+        own = {**asdict(self), "versions": versions()}
+        if path.exists():
+            known = json.loads(path.read_text())
+            if own["data"] is None or known["data"] is None:
+                own["data"] = known["data"] = own["data"] or known["data"]
+            for key, value in own.items():
+                if known.get(key) != value:
+                    remedy = f"What {out} holds cannot be mixed with this: choose another --out."
+                    raise InvalidParameter(key, value, f"{known.get(key)!r}, as in {path.name}", remedy)
+        written(path, lambda aside: aside.write_text(json.dumps(own, indent=2, ensure_ascii=False) + "\n"))
+
+
+def versions() -> dict[str, Any]:
+    """Of all that a result may depend on."""
+    import numpy
+    import pyproj
+    import scipy
+    import shapely
+
+    return {
+        "geoveil": __version__,
+        "numpy": numpy.__version__,
+        "pyproj": pyproj.__version__,
+        "python": platform.python_version(),
+        "scipy": scipy.__version__,
+        "shapely": shapely.__version__,
+    }

@@ -1,0 +1,185 @@
+"""Results as tables: every measurement, and means with quartiles and standard errors."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from geoveil.experiments.cells import Cell
+from geoveil.experiments.design import Figure, Panel
+from geoveil.experiments.running import COLUMNS, Plan
+from geoveil.experiments.storing import written
+from geoveil.mechanisms.mechanism import Floats
+
+__all__ = ["Summary", "clustered_error", "collect", "markdown", "summaries", "write"]
+
+
+@dataclass(frozen=True)
+class Summary:
+    """The measurements of one line in one cell.
+
+    Parameters
+    ----------
+    mean, low, high : float
+        Mean and quartiles.
+    error : float
+        The standard error of the mean; measurements on one trajectory are not taken as independent.
+    quantile : float
+        95% of the measurements are at most this.
+    count, taxis : int
+        How many measurements, on how many trajectories.
+    """
+
+    mean: float
+    low: float
+    high: float
+    error: float
+    quantile: float
+    count: int
+    taxis: int
+
+    @classmethod
+    def of(cls, values: Floats, taxis: Any) -> Summary:
+        """Of values measured on these trajectories."""
+        _, whose = np.unique(taxis, return_inverse=True)
+        low, high, quantile = np.quantile(values, [0.25, 0.75, 0.95])
+        error = clustered_error(values, whose)
+        numbers = (float(values.mean()), float(low), float(high), error, float(quantile))
+        return cls(*numbers, len(values), int(whose.max()) + 1)
+
+
+def clustered_error(values: Floats, whose: Any) -> float:
+    """The standard error of a mean of values that come in clusters: whose[i] is the cluster of the i-th.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> round(clustered_error(np.array([1.0, 1.0, 3.0, 3.0]), np.array([0, 0, 1, 1])), 6)   # two values, in effect
+    1.0
+    """
+    off = np.bincount(whose, weights=values - values.mean())
+    clusters = len(off)
+    if clusters == 1:
+        return math.nan
+    return float(np.sqrt(np.square(off).sum() * clusters / (clusters - 1)) / len(values))
+
+
+def collect(plan: Plan) -> Any:
+    """All measurements of a plan as a table, in the order of its tasks."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    return pa.concat_tables([pq.ParquetFile(plan.part(task)).read() for task in plan.tasks()]).combine_chunks()
+
+
+#: Of a cell's name, a line and a measure.
+Summaries = dict[tuple[str, str, str], Summary]
+
+
+def summaries(plan: Plan) -> Summaries:
+    """What was measured in every cell, line by line."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    found: Summaries = {}
+    tasks = plan.tasks()
+    for cell in plan.cells:
+        parts = [pq.ParquetFile(plan.part(task)).read() for task in tasks if task[0] == cell]
+        table = pa.concat_tables(parts)
+        lines, measures, taxis = (np.array(table[name].to_pylist()) for name in ("line", "measure", "taxi"))
+        values = np.from_dlpack(table["value"].combine_chunks())
+        for line, measure in dict.fromkeys(zip(lines.tolist(), measures.tolist(), strict=True)):
+            here = (lines == line) & (measures == measure)
+            found[cell.name, line, measure] = Summary.of(values[here], taxis[here])
+    return found
+
+
+def write(plan: Plan, figures: Iterable[Figure], found: Summaries) -> None:
+    """Write all tables: results and their summary as Parquet and CSV, and the summary as Markdown."""
+    import pyarrow as pa
+
+    _both(plan.out / "results", collect(plan))
+    rows = []
+    cells = {cell.name: cell for cell in plan.cells}
+    for (name, line, measure), summary in found.items():
+        cell = cells[name]
+        settings = {column: cell.settings().get(column) for column in COLUMNS}
+        rows.append({"experiment": cell.experiment, **settings, "line": line, "measure": measure, **vars(summary)})
+    _both(plan.out / "summary", pa.Table.from_pylist(rows))
+    text = markdown(plan, figures, found)
+    written(plan.out / "summary.md", lambda aside: aside.write_text(text))
+
+
+def _both(path: Path, table: Any) -> None:
+    import pyarrow.csv as pc
+    import pyarrow.parquet as pq
+
+    written(path.with_suffix(".parquet"), lambda aside: pq.write_table(table, aside))
+    written(path.with_suffix(".csv"), lambda aside: pc.write_csv(table, aside))
+
+
+def markdown(plan: Plan, figures: Iterable[Figure], found: Summaries) -> str:
+    """A table for every panel: mean and quartiles."""
+    record = plan.record
+    how = "the authors' conventions" if record.faithful else "the paper's text"
+    text = [f"# Results by {how}", ""]
+    drawn = f"{record.repetitions} repetitions of {record.trajectories} trajectories, seed {record.seed}"
+    text += [f"{drawn}. Mean [25th, 75th percentile]; ± is the standard error, by trajectory.", ""]
+    for figure in figures:
+        text += [f"## {figure.name}: {figure.title}", ""]
+        for panel in figure.panels:
+            text += _bounds(panel, found) if panel.axis == "" else _table(panel, found)
+    return "\n".join(text)
+
+
+def _table(panel: Panel, found: Summaries) -> list[str]:
+    lines = shown(panel, found)
+    heading = f"{panel.name}, {panel.title}: {panel.measure}"
+    text = [f"| {heading}, by {panel.axis} | " + " | ".join(lines) + " |", "|---" * (len(lines) + 1) + "|"]
+    for cell in panel.cells:
+        values = [_cell(found[cell.name, line, panel.measure]) for line in lines]
+        text.append(f"| {cell.settings()[panel.axis]:g} | " + " | ".join(values) + " |")
+    return [*text, ""]
+
+
+def _cell(summary: Summary) -> str:
+    if summary.count == 1:
+        return f"{summary.mean:.4g}"
+    error = "" if math.isnan(summary.error) else f" ± {summary.error:.2g}"
+    return f"{summary.mean:.4g}{error} [{summary.low:.3g}, {summary.high:.3g}]"
+
+
+def _bounds(panel: Panel, found: Summaries) -> list[str]:
+    columns = ("question", "ρ", "measured 95% quantile, m", "our bound, m", "/ measured", "theorem, m", "/ measured")
+    text = ["| " + " | ".join(columns) + " |", "|---" * len(columns) + "|"]
+    rows = [(cell, line) for cell in panel.cells for line in bounded(cell, found)]
+    for cell, line in rows:
+        measured = found[cell.name, line, "error"].quantile
+        row = [line, f"{cell.settings()['rho']:g}", f"{measured:.4g}"]
+        for measure in ("our bound", "theorem"):
+            bound = found.get((cell.name, line, measure))
+            row += ["", ""] if bound is None else [f"{bound.mean:.4g}", f"{looseness(cell, line, measure, found):.2f}"]
+        text.append("| " + " | ".join(row) + " |")
+    return [*text, ""]
+
+
+def looseness(cell: Cell, line: str, bound: str, found: Summaries) -> float:
+    """How many times the bound is the measured quantile that it stands for."""
+    quantile = found[cell.name, line, f"error / {bound}"].quantile
+    return 1 / quantile if quantile > 0 else math.inf
+
+
+def shown(panel: Panel, found: Summaries) -> list[str]:
+    """The lines of a panel, in their order."""
+    first = panel.cells[0].name
+    return [line for name, line, measure in found if name == first and measure == panel.measure]
+
+
+def bounded(cell: Cell, found: Summaries) -> list[str]:
+    """The lines of a cell that measures errors and their bounds."""
+    return [line for name, line, measure in found if name == cell.name and measure == "error"]

@@ -1,0 +1,207 @@
+"""The taxis: the cabspotting folder, cleaned as the experiments need it, and kept as Parquet."""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from geoveil.errors import InvalidFile
+from geoveil.experiments.conventions import Conventions
+from geoveil.experiments.storing import written
+from geoveil.mechanisms.mechanism import Floats
+
+__all__ = ["Taxis", "load", "plausible"]
+
+Positions: TypeAlias = NDArray[np.int64]
+
+#: In metres a minute: no taxi is faster. The second is for the places that queries are asked about.
+FASTEST, FASTEST_ASKED = 3000.0, 1500.0
+#: Trajectories of fewer or more points are left out.
+SHORTEST, LONGEST = 5_000, 30_000
+
+
+@dataclass(frozen=True)
+class Taxis:
+    """Cleaned trajectories, and the places that queries are asked about.
+
+    Parameters
+    ----------
+    tracks : dict
+        By taxi, in the order of names: places in the order of time.
+    times : dict
+        When, in seconds.
+    squares : (m, 2) array
+        The centres of all squares of 1 m that a taxi was seen in.
+    """
+
+    tracks: dict[str, Floats]
+    times: dict[str, Positions]
+    squares: Floats
+
+    @property
+    def names(self) -> list[str]:
+        """Of the taxis, in order."""
+        return list(self.tracks)
+
+
+def load(folder: Path, how: Conventions, cache: Path, digest: str) -> Taxis:
+    """Read and clean the folder, or read what was cleaned before.
+
+    Parameters
+    ----------
+    folder : Path
+        Of `new_*.txt` files, each with lines of latitude, longitude, occupied and time, the newest first.
+    how : Conventions
+        The plane and how speeds are reckoned.
+    cache : Path
+        A folder for what was cleaned.
+    digest : str
+        Of the folder: what was cleaned from another one is not used.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    kept = cache / f"taxis-{how.name}-{digest[:16]}.parquet"
+    asked = cache / f"squares-{how.name}-{digest[:16]}.parquet"
+    if not (kept.exists() and asked.exists()):
+        with ThreadPoolExecutor(os.cpu_count()) as threads:
+            cleaned = list(threads.map(partial(_clean, how), _files(folder)))
+        used = [taxi for taxi in cleaned if SHORTEST <= len(taxi.track) <= LONGEST]
+        if not used:
+            allowed = f"one with trajectories of {SHORTEST} to {LONGEST} points"
+            raise InvalidFile(str(folder), "a folder", allowed, "Give the folder of the cabspotting data.")
+        of = np.repeat(np.arange(len(used), dtype=np.int32), [len(taxi.track) for taxi in used])
+        x, y = np.concatenate([taxi.track for taxi in used]).T
+        seconds = np.concatenate([taxi.seconds for taxi in used])
+        table = pa.table({"taxi": _column(of), "x": _column(x), "y": _column(y), "time": _column(seconds)})
+        _write(kept, table.replace_schema_metadata({"taxis": "\n".join(taxi.name for taxi in used)}))
+        squares = _distinct(np.concatenate([taxi.visited for taxi in cleaned]))
+        _write(asked, pa.table({"square": _column(squares)}))
+    table = pq.ParquetFile(kept).read()
+    names = table.schema.metadata[b"taxis"].decode().split("\n")
+    ends = np.searchsorted(_array(table["taxi"]), np.arange(1, len(names)))
+    places = np.column_stack([_array(table["x"]), _array(table["y"])])
+    return Taxis(
+        tracks=dict(zip(names, np.split(places, ends), strict=True)),
+        times=dict(zip(names, np.split(_array(table["time"]), ends), strict=True)),
+        squares=_centres(_array(pq.ParquetFile(asked).read()["square"])),
+    )
+
+
+def plausible(places: Floats, seconds: Positions, fastest: float, how: Conventions) -> Positions:
+    """The positions of the points that a taxi can have reached, no faster than so many metres a minute.
+
+    A point is dropped if it is too far from the last one that was kept, or not later. Nearly all points follow their
+    neighbour plausibly. From each that does not, all at once, the first is sought that follows the one before it; what
+    lies between is dropped, unless an earlier gap has gone beyond it.
+    """
+
+    def follow(here: Positions, last: Positions) -> NDArray[np.bool_]:
+        elapsed = how.elapsed(seconds[here] - seconds[last])
+        away = np.hypot(*(places[here] - places[last]).T)
+        return np.asarray((elapsed != 0) & (away <= fastest / 60 * elapsed))
+
+    every = np.arange(len(places))
+    doubtful = 1 + np.flatnonzero(~follow(every[1:], every[:-1]))
+    ends = doubtful.copy()
+    unsettled = np.arange(len(doubtful))
+    while len(unsettled):
+        ends[unsettled] += 1
+        unsettled = unsettled[ends[unsettled] < len(places)]
+        unsettled = unsettled[~follow(ends[unsettled], doubtful[unsettled] - 1)]
+    keep = np.ones(len(places), dtype=bool)
+    kept = -1
+    for first, end in zip(doubtful.tolist(), ends.tolist(), strict=True):
+        if first > kept:
+            keep[first:end] = False
+            kept = end
+    return np.flatnonzero(keep)
+
+
+class _Cleaned(NamedTuple):
+    """What is left of one taxi: its track, and the squares it was seen in, more strictly."""
+
+    name: str
+    track: Floats
+    seconds: Positions
+    visited: Positions
+
+
+def _clean(how: Conventions, file: Path) -> _Cleaned:
+    latitude, longitude, seconds = _read(file)
+    order = np.argsort(seconds, kind="stable")
+    order = order[how.stretch(seconds[order])]
+    places, seconds = how.plane(latitude[order], longitude[order]), seconds[order]
+    kept = plausible(places, seconds, FASTEST, how)
+    visited = _squares(places[plausible(places, seconds, FASTEST_ASKED, how)])
+    return _Cleaned(file.stem.removeprefix("new_"), places[kept], seconds[kept], visited)
+
+
+def _files(folder: Path) -> list[Path]:
+    """Those of taxis of which something is left."""
+    files = [file for file in sorted(folder.glob("new_*.txt")) if file.stat().st_size]
+    if not files:
+        raise InvalidFile(str(folder), "a folder", "one of new_*.txt files", "Give the cabspotting folder.")
+    return files
+
+
+def _read(file: Path) -> tuple[Floats, Floats, Positions]:
+    """Latitude, longitude and time, the newest last."""
+    import pyarrow as pa
+    import pyarrow.csv as pc
+
+    columns = {"latitude": pa.float64(), "longitude": pa.float64(), "occupied": pa.string(), "time": pa.int64()}
+    try:
+        table = pc.read_csv(
+            file,
+            pc.ReadOptions(column_names=list(columns), use_threads=False),
+            pc.ParseOptions(delimiter=" "),
+            pc.ConvertOptions(column_types=columns, include_columns=["latitude", "longitude", "time"], null_values=[]),
+        )
+    except (pa.ArrowException, OSError) as problem:
+        remedy = "Its lines are: latitude longitude occupied time."
+        raise InvalidFile(str(file), str(problem), "a file of the cabspotting data", remedy) from None
+    latitude, longitude, seconds = (_array(column)[::-1] for column in table.columns)
+    return latitude, longitude, seconds
+
+
+def _array(column: Any) -> Any:
+    """A column without gaps as a numpy array; other ways would import pandas, which takes as long as the reading."""
+    return np.from_dlpack(column.combine_chunks())
+
+
+def _column(values: NDArray[Any]) -> Any:
+    """The other way round."""
+    import pyarrow as pa
+
+    memory = pa.py_buffer(np.ascontiguousarray(values))
+    return pa.Array.from_buffers(pa.from_numpy_dtype(values.dtype), len(values), [None, memory])
+
+
+def _write(path: Path, table: Any) -> None:
+    import pyarrow.parquet as pq
+
+    written(path, lambda aside: pq.write_table(table, aside, compression="none", use_dictionary=["taxi"]))
+
+
+def _squares(places: Floats) -> Positions:
+    """The squares of 1 m that places lie in, each once, as one number each, which sorts much faster than two."""
+    column, row = np.floor(places).astype(np.int64).T
+    return _distinct((column << 32) + row)
+
+
+def _centres(squares: Positions) -> Floats:
+    column = (squares + 2**31) >> 32
+    return np.column_stack([column, squares - (column << 32)]) + 0.5
+
+
+def _distinct(numbers: Positions) -> Positions:
+    numbers = np.sort(numbers)
+    return np.asarray(numbers[np.concatenate([[True], numbers[1:] != numbers[:-1]])])
