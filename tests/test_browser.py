@@ -25,7 +25,10 @@ CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", 
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
 ARGUMENTS += ["--disable-sync", "--no-first-run"]
 
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium was found: apt-get install chromium")
+pytestmark = [
+    pytest.mark.once,
+    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium was found: apt-get install chromium"),
+]
 
 RADIUS = 468.0
 CITY, OCEAN = (-122.45, 37.75), (-122.56, 37.75)

@@ -514,10 +514,28 @@ def test_ctrl_c_leaves_no_half_file_and_says_what_was_charged(
         assert str(ledger.spent("ann")) == ("0.0004" if charged else "0")
 
 
+def begun(line: list[str], folder: Path, **environment: str) -> Any:
+    """A command that waits for its input. Signals end it, also where those of these tests are ignored, as by nohup."""
+
+    def mortal() -> None:
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, signal.SIG_DFL)
+
+    return subprocess.Popen(
+        line,
+        cwd=folder,
+        env={**os.environ, **environment},
+        stdin=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=mortal,
+    )
+
+
 def test_a_real_interruption(tmp_path: Path) -> None:
     """A signal while the command waits for its input."""
     line = [str(BIN / "geoveil"), "points", "-", "-o", "out.csv", *LOCAL, "--rho", "1"]
-    with subprocess.Popen(line, cwd=tmp_path, stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
+    with begun(line, tmp_path) as running:
         assert running.stdin is not None
         assert running.stderr is not None
         # It reads until the end, which does not come: once this is taken from the pipe it is at work.
@@ -538,10 +556,7 @@ def test_what_came_through_a_pipe_does_not_stay_when_the_command_is_ended(
     aside = tmp_path / "aside"
     aside.mkdir()
     line = [str(BIN / "geoveil"), "points", "-", "-o", "out.csv", *LOCAL, "--rho", "1"]
-    environment = {**os.environ, "TMPDIR": str(aside)}
-    with subprocess.Popen(
-        line, cwd=tmp_path, env=environment, stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as running:
+    with begun(line, tmp_path, TMPDIR=str(aside)) as running:
         assert running.stdin is not None
         assert running.stderr is not None
         running.stdin.write("lat,lon\n" * 20_000)

@@ -29,6 +29,8 @@ from geoveil.queries import evaluation
 from tests.oracle import Floats
 from tests.test_inputs import QUESTIONS, ask
 
+pytestmark = pytest.mark.once
+
 # ------------------------------------------------------------------------------------------ what numpy is trusted with
 
 RNG = np.random.default_rng(1)

@@ -31,6 +31,8 @@ from geoveil.geo.files.aside import digest
 from geoveil.privacy import CGP
 from tests.cabspotting import Floats
 
+pytestmark = pytest.mark.once
+
 DAY = 86_400
 
 
@@ -274,13 +276,22 @@ def command_of(folder: Path, out: Path, repetitions: int, workers: int) -> list[
     ]
 
 
+def begun(line: list[str]) -> subprocess.Popen[bytes]:
+    """A run that Ctrl-C ends, also where these tests ignore it, as those do that were started in the background."""
+
+    def interruptible() -> None:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+    return subprocess.Popen(line, stderr=subprocess.PIPE, preexec_fn=interruptible)
+
+
 def test_a_killed_run_goes_on(folder: Path, tmp_path: Path) -> None:
     """A run that is stopped with Ctrl-C, or killed, ends with the results of one that is not."""
     whole, stopped = tmp_path / "whole", tmp_path / "stopped"
     subprocess.run(command_of(folder, whole, 15, 1), check=True, capture_output=True)
     for how in (signal.SIGINT, signal.SIGKILL):
         before = parts(stopped)
-        running = subprocess.Popen(command_of(folder, stopped, 15, 2), stderr=subprocess.PIPE)
+        running = begun(command_of(folder, stopped, 15, 2))
         while parts(stopped) <= before + 1 and running.poll() is None:
             time.sleep(0.01)
         os.kill(running.pid, how)

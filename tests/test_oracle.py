@@ -23,7 +23,7 @@ from tests.oracle import (
     tightness,
 )
 
-pytestmark = pytest.mark.mathematics
+pytestmark = pytest.mark.once
 
 RHO, EPSILON = CGP(rho=1e-4), GP(epsilon=0.02)
 

@@ -32,7 +32,7 @@ from tests import test_oracle, test_samplers, test_support
 from tests.oracle import Floats
 from tests.test_oracle import EPSILON, RHO
 
-pytestmark = pytest.mark.mathematics
+pytestmark = pytest.mark.once
 
 
 def wrong_center(patch: pytest.MonkeyPatch) -> None:

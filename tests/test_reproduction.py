@@ -26,6 +26,8 @@ from geoveil.experiments.taxis import load
 from geoveil.geo.files.aside import digest
 from tests.cabspotting import Floats, folder, requires_cabspotting
 
+pytestmark = pytest.mark.once
+
 #: The probability with which one comparison fails by chance.
 FALSE_ALARM = 1e-6
 #: Runs behind each number that was measured before.

@@ -30,7 +30,7 @@ from geoveil.privacy import CGP, GP
 from geoveil.queries.points import Points
 from tests.oracle import Floats
 
-pytestmark = pytest.mark.mathematics
+pytestmark = pytest.mark.once
 
 RHO, EPSILON = CGP(rho=1e-4), GP(epsilon=0.02)
 #: With fixed seeds a test either always passes or never; this is how likely a right sampler was to get a bad seed.

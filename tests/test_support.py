@@ -25,7 +25,7 @@ from geoveil.queries.solid import cosine, intersection, tightened
 from geoveil.queries.support import HalfSpaces, SupportHull, best_hull, support_squared
 from tests.oracle import Floats
 
-pytestmark = pytest.mark.mathematics
+pytestmark = pytest.mark.once
 
 
 def support(x: Floats, k: int) -> Floats:

@@ -55,6 +55,7 @@ def run(figures: tuple[str, ...], workers: int, **options: Any) -> None:
     try:
         with _progress() as progress:
             _run(figures or ("all",), workers, progress, **options)
+        click.echo(f"Tables and figures are in {options['out']}.")
     except KeyboardInterrupt:
         raise Interrupted("Interrupted: the same command goes on from here") from None
 

@@ -75,7 +75,9 @@ def _tidy() -> Iterator[None]:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")
-    before = {number: signal.signal(number, _end) for number in (signal.SIGTERM, signal.SIGHUP)}
+    # Who ignores them, as nohup does, wants to.
+    ending = [n for n in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(n) is signal.SIG_DFL]
+    before = {number: signal.signal(number, _end) for number in ending}
     try:
         with warnings.catch_warnings():
             warnings.showwarning = _note
