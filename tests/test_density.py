@@ -19,6 +19,8 @@ from geoveil.postprocess.deconvolution import deconvolve
 from geoveil.postprocess.kernels import Noise, Noisy, cell_kernel
 from tests.test_forms import in_the_plane
 
+pytestmark = pytest.mark.once
+
 Floats = NDArray[np.float64]
 
 GRID = Grid((0, 0, 4000, 3000), cell=250)
