@@ -136,6 +136,18 @@ def added_exponential_noise(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Draws, "choose", choose)
 
 
+def coins_tossed_again(patch: pytest.MonkeyPatch) -> None:
+    """Plain noise that tosses a coin again that has shown tails."""
+
+    def tossed(draws: Any, source: Source) -> int:
+        while True:
+            place = int(source.uniform(1).values[0] * len(draws._heights))
+            if source.exponential(1).values[0] > draws._heights[place] - draws._heights[0]:
+                return place
+
+    patch.setattr(Draws, "_tossed", tossed)
+
+
 def one_spread_for_all_metrics(patch: pytest.MonkeyPatch) -> None:
     """The spread of dist_1 under dist_inf."""
     patch.setitem(test_oracle.SPREADS, "inf", 1.0)
@@ -202,6 +214,7 @@ BUGS: list[tuple[Callable[[pytest.MonkeyPatch], None], Callable[[], Any]]] = [
     (permute_and_flip_with_bounded_range, partial(test_oracle.check_selection, PermuteAndFlip, EPSILON)),
     (one_spread_for_all_metrics, partial(test_oracle.check_selection, Exponential, RHO)),
     (added_exponential_noise, test_samplers.check_permute_and_flip_sampler),
+    (coins_tossed_again, test_samplers.check_permute_and_flip_sampler),
     (split_tuple_noise, partial(test_oracle.check_tuple_noise, KNorm(EPSILON, 3, 2))),
     (short_tuple_noise, tuple_check),
     (support_without_root_k, test_support.check_noise_covers_the_movement),

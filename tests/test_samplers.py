@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
@@ -176,20 +176,20 @@ def fits_counts(counts: Floats, probabilities: Floats) -> bool:
     return bool(stats.chisquare(counts, probabilities / probabilities.sum() * counts.sum()).pvalue > FALSE_ALARM)
 
 
-def count(sample: Callable[[Source], int | None], outcomes: int, draws: int) -> Floats:
-    """How often each outcome comes; None is the last."""
-    source = Experiment(np.random.default_rng(8))
-    found = [sample(source) for _ in range(draws)]
-    return np.bincount([outcomes - 1 if j is None else j for j in found], minlength=outcomes).astype(float)
+def counts_of(sample: Callable[[Source], int | None], outcomes: int, draws: int) -> Iterator[Floats]:
+    """How often each outcome comes, by plain and by exact noise, which take other ways; None is the last."""
+    for source in (Experiment(np.random.default_rng(8)), Entropy(read=np.random.default_rng(18).bytes)):
+        found = [sample(source) for _ in range(draws)]
+        yield np.bincount([outcomes - 1 if j is None else j for j in found], minlength=outcomes).astype(float)
 
 
 def check_exponential_sampler() -> None:
     """Counts against probabilities, and against those of a scale some hundredths off."""
     mechanism = Exponential(RHO)
     scores = mechanism.scale * np.array([0.0, 1.0, 2.5, 4.0])
-    counts = count(lambda source: mechanism.sample(scores, source), 4, 40_000)
-    assert fits_counts(counts, mechanism.probabilities(scores))
-    assert not fits_counts(counts, mechanism.probabilities(1.05 * scores))
+    for counts in counts_of(lambda source: mechanism.sample(scores, source), 4, 40_000):
+        assert fits_counts(counts, mechanism.probabilities(scores))
+        assert not fits_counts(counts, mechanism.probabilities(1.05 * scores))
 
 
 def test_exponential_mechanism_follows_its_probabilities() -> None:
@@ -201,9 +201,9 @@ def check_sparse_vector_sampler(*, cyclic: bool) -> None:
     """Counts against probabilities, and against those of a scale some hundredths off."""
     mechanism = SparseVector(RHO, cyclic=cyclic)
     values = mechanism.scale * np.array([3.0, 4.0, 2.0, 6.0])
-    counts = count(lambda source: mechanism.sample(values, 0.0, source), 4 + (not cyclic), 25_000)
-    assert fits_counts(counts, mechanism.probabilities(values, 0.0))
-    assert not fits_counts(counts, mechanism.probabilities(1.1 * values, 0.0))
+    for counts in counts_of(lambda source: mechanism.sample(values, 0.0, source), 4 + (not cyclic), 25_000):
+        assert fits_counts(counts, mechanism.probabilities(values, 0.0))
+        assert not fits_counts(counts, mechanism.probabilities(1.1 * values, 0.0))
 
 
 @pytest.mark.parametrize("cyclic", [False, True], ids=["finite", "cyclic"])
@@ -217,9 +217,9 @@ def check_neighbour_sampler(gamma0: float) -> None:
     mechanism = NearestNeighbour(RHO, gamma0 * NearestNeighbour(RHO).scale)
     values = mechanism.scale * np.array([7.0, 0.0, 5.0, 9.0])
     walk = Walk(values, 2 * mechanism.scale)
-    counts = count(lambda source: mechanism.visit(walk, source), 4, 25_000)
-    assert fits_counts(counts, mechanism.probabilities(values))
-    assert not fits_counts(counts, mechanism.probabilities(1.1 * values))
+    for counts in counts_of(lambda source: mechanism.visit(walk, source), 4, 25_000):
+        assert fits_counts(counts, mechanism.probabilities(values))
+        assert not fits_counts(counts, mechanism.probabilities(1.1 * values))
 
 
 @pytest.mark.parametrize("gamma0", [0.0, -6.0, 3.0])
@@ -229,12 +229,11 @@ def test_nearest_neighbour_follows_its_probabilities(gamma0: float) -> None:
 
 
 class Given(Source):
-    """A source that gives chosen values."""
+    """A source that gives chosen values, as if they were plain numbers or exact ones: walks take other ways."""
 
-    inexact = "chosen"
-
-    def __init__(self, *, exponential: float = 0.0, uniform: float = 0.0) -> None:
+    def __init__(self, *, exponential: float = 0.0, uniform: float = 0.0, exact: bool = False) -> None:
         self._exponential, self._uniform = exponential, uniform
+        self.inexact = "" if exact else "chosen"
 
     def uniform(self, count: int) -> Reals:
         return as_reals(np.full(count, self._uniform))
@@ -248,8 +247,9 @@ class Given(Source):
     normal = octets = gumbel  # type: ignore[assignment]
 
 
+@pytest.mark.parametrize("exact", [False, True], ids=["plain", "exact"])
 @pytest.mark.parametrize("threshold", [-1e5, -60.0, -30.0, -9.0, -3.0, 0.0, 2.0, 30.0, 1e4])
-def test_a_walk_halts_where_the_cumulated_probability_says(threshold: float) -> None:
+def test_a_walk_halts_where_the_cumulated_probability_says(threshold: float, exact: bool) -> None:
     """For chosen random variables the walk gives the position that inverts its exact law, whatever the threshold."""
     values = np.random.default_rng(9).uniform(0, 20, size=5000)
     walk = Walk(values, 1.0)
@@ -260,11 +260,13 @@ def test_a_walk_halts_where_the_cumulated_probability_says(threshold: float) -> 
     law = halting_probabilities(values, np.array([threshold]), 1.0, cyclic=False)[0]
     cyclic_law = np.cumsum(law[:-1] / law[:-1].sum()) if law[:-1].sum() > 0 else None
     for u in np.linspace(0.001, 0.999, 41):
-        found = walk.halt(as_reals(np.array(threshold)), Given(exponential=-math.log1p(-u)), cyclic=False)
+        found = walk.halt(as_reals(np.array(threshold)), Given(exponential=-math.log1p(-u), exact=exact), cyclic=False)
         expected = int(np.searchsorted(np.cumsum(law), u, side="right"))
         assert found == (expected if expected < 5000 else None)
         if cyclic_law is not None:
-            found = walk.halt(as_reals(np.array(threshold)), Given(exponential=1e9, uniform=float(u)), cyclic=True)
+            found = walk.halt(
+                as_reals(np.array(threshold)), Given(exponential=1e9, uniform=float(u), exact=exact), cyclic=True
+            )
             expected = int(np.searchsorted(cyclic_law, u, side="right"))
             assert found == expected or threshold > 20  # a walk below the threshold cannot survive a pass
         assert found not in set(removed)
@@ -300,9 +302,9 @@ def check_permute_and_flip_sampler() -> None:
     """Counts against probabilities, and against those of a scale some hundredths off."""
     mechanism = PermuteAndFlip(EPSILON)
     scores = mechanism.scale * np.array([2.5, 0.0, 1.0, 4.0])
-    counts = count(lambda source: mechanism.sample(scores, source), 4, 25_000)
-    assert fits_counts(counts, mechanism.probabilities(scores))
-    assert not fits_counts(counts, mechanism.probabilities(1.1 * scores))
+    for counts in counts_of(lambda source: mechanism.sample(scores, source), 4, 25_000):
+        assert fits_counts(counts, mechanism.probabilities(scores))
+        assert not fits_counts(counts, mechanism.probabilities(1.1 * scores))
 
 
 def test_permute_and_flip_follows_its_probabilities() -> None:
@@ -310,11 +312,11 @@ def test_permute_and_flip_follows_its_probabilities() -> None:
     check_permute_and_flip_sampler()
 
 
+@pytest.mark.parametrize("source", sources(), ids=["numpy", "entropy"])
 @pytest.mark.parametrize("height", [0.0, 3.0, 7.0, 9.0])
-def test_permute_and_flip_finds_the_few_that_matter_among_many(height: float) -> None:
+def test_permute_and_flip_finds_the_few_that_matter_among_many(height: float, source: Source) -> None:
     """Most of 3000 scores are looked at only if they may win; each group wins as often as it should."""
     scores = np.concatenate([np.full(290, 6.0), [0.0], np.full(2709, height + 0.5)])
-    source = Experiment(np.random.default_rng(12))
     draws = Draws(scores, 1.0)
     found = np.array([draws.choose(source) for _ in range(10_000)])
     counts = np.bincount(np.digitize(found, [290, 291]), minlength=3).astype(float)
@@ -331,11 +333,11 @@ def test_permute_and_flip_finds_the_few_that_matter_among_many(height: float) ->
         assert fits((rest - 291 + 0.5) / 2709, stats.uniform().cdf)
 
 
-def test_draws_without_replacement_take_the_best_away() -> None:
+@pytest.mark.parametrize("source", sources(), ids=["numpy", "entropy"])
+def test_draws_without_replacement_take_the_best_away(source: Source) -> None:
     """Each choice is made among those that are left, as if the search had begun anew."""
     mechanism = PermuteAndFlip(EPSILON)
     scores = mechanism.scale * np.array([1.0, 0.0, 2.0])
-    source = Experiment(np.random.default_rng(13))
     pairs = np.zeros((3, 3))
     for _ in range(15_000):
         draws = Draws(scores, mechanism.scale)

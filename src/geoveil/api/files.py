@@ -16,9 +16,9 @@ from geoveil.api.streaming import Crowd, FileRelease, Work
 from geoveil.budget import Charge, Ledger
 from geoveil.errors import InvalidFile, InvalidParameter
 from geoveil.geo import Plane
-from geoveil.geo.columns import choose, is_time
+from geoveil.geo.columns import choose
 from geoveil.geo.files import Locations, ending, open_locations
-from geoveil.geo.files.aside import aside, certificate_of, digest
+from geoveil.geo.files.aside import aside, certificate_of, certify, digest
 from geoveil.geo.planes import plane_of
 from geoveil.geo.shapes import dropped
 from geoveil.noise import source_of
@@ -113,7 +113,7 @@ def points_file(
             charge, stated = (None, {}) if ledger is None else _charged(work, ledger, subject, short)
             work.write(folder / target.name, kept)
             release = work.release(target, left, digest(folder / target.name), **stated)
-            certificate_of(folder / target.name).write_text(json.dumps(release.certificate(), indent=2) + "\n")
+            certify(folder / target.name, release.certificate())
             if ledger is not None and charge is not None:
                 ledger.store(charge, json.dumps({"id": release.id, "sha256": release.digest}))
     except OSError as problem:
@@ -175,8 +175,7 @@ def _columns(file: Locations, by: Any, keep: Any, symbol: str) -> tuple[list[str
         numbers_too = (pa.types.is_boolean, pa.types.is_float32, pa.types.is_float64, pa.types.is_decimal)
         if not any(test(plain) for test in (*usable, *numbers_too, pa.types.is_temporal)):
             raise InvalidParameter("by", by, f"a column of texts or numbers; this one is {kind}", "Convert it first.")
-    times = [name for name, kind in file.columns.items() if name in file.times or is_time(name, kind)]
-    always = [*times, *(name for name in file.structure if name in file.columns)]
+    always = [*file.time_columns, *(name for name in file.structure if name in file.columns)]
     kept, left = choose([*file.columns], times=always, by=by, keep=keep, places=file.unsafe)
     for name in kept:
         if file.extensible and name.casefold() in ("radius_95", symbol):

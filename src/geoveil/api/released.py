@@ -19,7 +19,8 @@ from geoveil.errors import InvalidData, InvalidFile, InvalidParameter
 from geoveil.geo import Plane
 from geoveil.geo.areas import Area
 from geoveil.geo.files import Batch, Locations, ending, open_locations
-from geoveil.geo.files.aside import aside, certificate_of, digest
+from geoveil.geo.files.aside import aside, certificate_of, certify, digest
+from geoveil.geo.files.gdal import DRIVERS
 from geoveil.geo.files.texts import numbers
 from geoveil.geo.shapes import vertices
 from geoveil.privacy import certified
@@ -28,8 +29,6 @@ from geoveil.release import Release
 
 __all__ = ["endings", "load", "save", "table"]
 
-#: What geopandas writes, by the endings of files.
-_DRIVERS = {".geojson": "GeoJSON", ".json": "GeoJSON", ".gpkg": "GPKG", ".shp": "ESRI Shapefile"}
 _TABLES = (".csv", ".tsv", ".parquet")
 
 
@@ -129,7 +128,7 @@ def load(path: Any) -> Release:
 
 def endings(*, placed: bool = True) -> tuple[str, ...]:
     """What files may end in that releases are saved to; those without places, only tables."""
-    return (*_DRIVERS, ".geoparquet", *_TABLES) if placed else _TABLES
+    return (*DRIVERS, ".geoparquet", *_TABLES) if placed else _TABLES
 
 
 def save(release: Release, path: str | os.PathLike[str]) -> Path:
@@ -187,7 +186,7 @@ def save(release: Release, path: str | os.PathLike[str]) -> Path:
             "by": column if kind == "points" else None,
             "file": {"name": path.name, "sha256": digest(written), "reading": reading, "kind": kind},
         }
-        certificate_of(written).write_text(json.dumps(account, indent=2) + "\n")
+        certify(written, account)
     return path
 
 
@@ -323,19 +322,18 @@ def _write(frame: Any, path: Path) -> dict[str, Any]:
             frame = rest
         frame.to_csv(path, index=False, sep=reading["delimiter"])
         return reading
-    if not shaped:
-        if kind not in _TABLES:
-            raise InvalidParameter("path", path.name, "a .csv, .tsv or .parquet file", "The answer has no places.")
+    if not shaped and kind not in _TABLES:
+        raise InvalidParameter("path", path.name, "a .csv, .tsv or .parquet file", "The answer has no places.")
+    if kind not in DRIVERS:
         frame.to_parquet(path, index=False)
-    elif kind in _DRIVERS:
-        import pyogrio
+        return {}
+    import pyogrio
 
-        if _DRIVERS[kind] == "GeoJSON" and frame.crs.is_geographic:
-            frame = frame.set_geometry([_cut(shape) for shape in frame.geometry], crs=frame.crs)
-        try:
-            frame.to_file(path, driver=_DRIVERS[kind], engine="pyogrio")
-        except (pyogrio.errors.DataSourceError, pyogrio.errors.FeatureError) as problem:
-            raise InvalidFile(str(path), str(problem), "a file that can be written", "Is there room?") from None
-    else:
-        frame.to_parquet(path, index=False)
+    driver = DRIVERS[kind][0]
+    if driver == "GeoJSON" and frame.crs.is_geographic:
+        frame = frame.set_geometry([_cut(shape) for shape in frame.geometry], crs=frame.crs)
+    try:
+        frame.to_file(path, driver=driver, engine="pyogrio")
+    except (pyogrio.errors.DataSourceError, pyogrio.errors.FeatureError) as problem:
+        raise InvalidFile(str(path), str(problem), "a file that can be written", "Is there room?") from None
     return {}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -122,7 +123,8 @@ class Opened:
     def foresee(self, *names: str, **how: Any) -> None:
         """Say what questions that share the budget would cost and how wrong they would be."""
         shares = self.asking.budget.guarantee.split(len(names))
-        told = [self._foreseen(name, share, **how) for name, share in zip(names, shares, strict=True)]
+        known = self.asking.area_of(self.frame.crs), self.ledger, self.asking.account
+        told = [foreseen(name, self.sizes, share, *known, **how) for name, share in zip(names, shares, strict=True)]
         if self.asking.output.json:
             terminal.json(told[0][0] if len(told) == 1 else [machine for machine, _ in told])
             return
@@ -130,7 +132,9 @@ class Opened:
             terminal.answer(f"{name} of {self.asking.title}", terminal.grid(lines))
         terminal.answer("Nothing was released or charged.")
 
-    def _foreseen(self, name: str, guarantee: Any, **how: Any) -> Any:
+    @cached_property
+    def sizes(self) -> list[int]:
+        """How many points each person has."""
         import pandas as pd
         import shapely
 
@@ -139,26 +143,22 @@ class Opened:
         if by is not None and by not in self.frame:
             raise click.UsageError(f"--by {by}: there is no such column; there are {', '.join(map(str, self.frame))}.")
         whose = [0] * len(points) if by is None else self.frame[by].to_numpy()
-        sizes = pd.Series(points).groupby(whose).sum().tolist()
-        area = self.asking.area_of(self.frame.crs)
-        return foreseen(name, sizes, guarantee, area, self.ledger, self.asking.account, **how)
+        return [int(size) for size in pd.Series(points).groupby(whose).sum()]
 
     def ask(self, *questions: Callable[[Any], Any]) -> list[Any]:
         """Ask within one budget, charged before the data is looked at."""
         from geoveil import Session
 
         asking = self.asking
-        kept = {} if self.ledger is None else {"ledger": self.ledger, "subject": asking.account.subject}
-        if self.ledger is not None:
-            kept |= {"label": asking.account.label, "short": asking.account.short}
+        whose = {"by": asking.by, "label": asking.account.label, **asking.account.keywords(self.ledger)}
         spent = asking.budget.keywords
         with (
             terminal.progress(f"Asking about {asking.title}") as tell,
-            Session(self.frame, **spent, by=asking.by, **asking.area, **kept, progress=tell) as session,
+            Session(self.frame, **spent, **asking.area, **whose, progress=tell) as session,
         ):
             if len(questions) > 1 and asking.account.label is None:
                 # Either all of them are charged, or none.
-                session.cost(**asking.budget.keywords)
+                session.cost(**spent)
             return [question(session) for question in questions]
 
     def report(self, releases: list[Any], title: str, **more: Any) -> list[tuple[str, str]]:

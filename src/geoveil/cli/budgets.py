@@ -9,8 +9,7 @@ import click
 
 from geoveil.cli import terminal
 from geoveil.cli.command import Program
-from geoveil.cli.explain import as_json
-from geoveil.cli.options import Budget, existing
+from geoveil.cli.options import Budget, as_json, existing
 from geoveil.cli.options import budget as budget_options
 from geoveil.words import hidden
 

@@ -11,9 +11,8 @@ import click
 
 from geoveil.cli import terminal
 from geoveil.cli.command import Command
-from geoveil.cli.explain import as_json
 from geoveil.cli.files import SOURCE, incoming
-from geoveil.cli.options import area, persons, reading
+from geoveil.cli.options import area, as_json, persons, reading
 
 #: Names of columns that tell places, or lead to them.
 _TELLING = re.compile(
@@ -200,12 +199,10 @@ def _columns(file: Any, frame: Any, by: str | None) -> Iterator[Finding]:
     """Which columns go out, and which would give places away if they did."""
     import shapely
 
-    from geoveil.geo.columns import is_time
-
     geometry = frame.geometry
     first = shapely.get_coordinates(shapely.centroid(geometry.array))
     names = [name for name in frame if name != geometry.name]
-    times = [name for name in names if name in file.times or is_time(name, file.columns.get(name, ""))]
+    times = file.time_columns
     if times or by is not None:
         going = [*([by] if by is not None else []), *times]
         yield Finding("good", f"These columns go out as they are: {', '.join(map(str, going))}.")

@@ -13,7 +13,6 @@ import click
 __all__ = ["Command", "Option", "Program", "gathered"]
 
 F = TypeVar("F", bound=Callable[..., Any])
-WIDEST = 100
 
 
 class Option(click.Option):
@@ -36,10 +35,6 @@ class Command(click.Command):
     def __init__(self, *args: Any, examples: tuple[tuple[str, str], ...] = (), **more: Any) -> None:
         super().__init__(*args, **more)
         self.examples = examples
-
-    def make_context(self, *args: Any, **more: Any) -> click.Context:
-        more.setdefault("max_content_width", WIDEST)
-        return super().make_context(*args, **more)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         groups: dict[str, list[tuple[str, str]]] = {}
@@ -66,10 +61,6 @@ class Program(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return [*self.commands]
-
-    def make_context(self, *args: Any, **more: Any) -> click.Context:
-        more.setdefault("max_content_width", WIDEST)
-        return super().make_context(*args, **more)
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         super().format_epilog(ctx, formatter)

@@ -11,6 +11,7 @@ import click
 
 from geoveil.cli import terminal
 from geoveil.cli.command import Command
+from geoveil.cli.points import release_file
 from geoveil.cli.showing import describe, public_place
 from geoveil.words import counted
 
@@ -56,14 +57,9 @@ def demo(out: Path) -> None:
 
 def _released(source: Path, target: Path, area: Any, station: tuple[float, float]) -> tuple[Any, Any, Any]:
     import geoveil as gv
-    from geoveil.cli.smooth import smoothed
 
     bay = gv.local(lat=area[0], lon=area[1], radius=area[2])
-    with terminal.progress("Releasing") as tell:
-        gv.points_file(source, target, by="taxi", rho=5e-4, crs=bay, progress=tell)
-    with terminal.waiting("Smoothing"):
-        release = smoothed(gv.load(target), "taxi", None)
-        gv.save(release, target)
+    release = release_file(source, target, "taxi", None, by="taxi", rho=5e-4, crs=bay)
     with terminal.waiting("Asking"), gv.Session(gv.read(source), rho=1e-3, crs=bay) as session:
         near = session.nearest(public_place(station), k=3, locations=0.5, rho=6e-4)
         hull = session.hull(rho=4e-4)

@@ -8,9 +8,9 @@ from geoveil.cli import terminal
 from geoveil.cli.command import Command
 from geoveil.cli.files import Target, distinct, target
 from geoveil.cli.kinds import AREA, LENGTH
-from geoveil.cli.options import Output
+from geoveil.cli.options import Output, free
 from geoveil.cli.showing import describe, drawable, public_place, report
-from geoveil.cli.smooth import RELEASED, as_released, free
+from geoveil.cli.smooth import RELEASED, as_released
 
 
 @click.command(

@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from geoveil.cli import terminal
 from geoveil.cli.command import Program
 from geoveil.errors import InvalidParameter
 
@@ -53,14 +54,13 @@ def run(figures: tuple[str, ...], workers: int, **options: Any) -> None:
     An interrupted run goes on where it was when the same command is given again, with the same results.
     """
     try:
-        with _progress() as progress:
-            _run(figures or ("all",), workers, progress, **options)
+        _run(figures or ("all",), workers, **options)
         click.echo(f"Tables and figures are in {options['out']}.")
     except KeyboardInterrupt:
         raise Interrupted("Interrupted: the same command goes on from here") from None
 
 
-def _run(names: tuple[str, ...], workers: int, progress: Any, *, out: Path, **options: Any) -> None:
+def _run(names: tuple[str, ...], workers: int, *, out: Path, **options: Any) -> None:
     from geoveil.experiments import drawing, tables
     from geoveil.experiments.design import Grid, asked
     from geoveil.experiments.record import Record
@@ -90,24 +90,24 @@ def _run(names: tuple[str, ...], workers: int, progress: Any, *, out: Path, **op
     if real:
         plan.study()  # read and clean once, before others read what was cleaned
     if cells:
-        advance = progress("Measuring", sum(map(plan.weight, plan.tasks())))
-        run(plan, workers, lambda task: advance(plan.weight(task)))
+        with _counting("Measuring", sum(map(plan.weight, plan.tasks()))) as advance:
+            run(plan, workers, lambda task: advance(plan.weight(task)))
         found = tables.summaries(plan)
         tables.write(plan, figures, found)
         if not options["no_figures"]:
             for figure in figures:
                 drawing.draw(figure, found, out / "figures")
     if timed:
-        _time(out, record.seed, progress, draw=not options["no_figures"])
+        _time(out, record.seed, draw=not options["no_figures"])
 
 
-def _time(out: Path, seed: int, progress: Callable[[str, float], Any], *, draw: bool) -> None:
+def _time(out: Path, seed: int, *, draw: bool) -> None:
     """Times are not results: they differ from run to run, and have a table of their own."""
     from geoveil.experiments import drawing, timing
-    from geoveil.experiments.storing import written
+    from geoveil.geo.files.aside import written
 
-    advance = progress("Timing", len(timing.SIZES) * len(timing.questions(1000)))
-    times = timing.seconds(seed, done=lambda: advance(1))
+    with _counting("Timing", len(timing.SIZES) * len(timing.questions(1000))) as advance:
+        times = timing.seconds(seed, done=lambda: advance(1.0))
     rows = [f"{name};{n};{spent:.6f}" for name, by_size in times.items() for n, spent in by_size.items()]
     written(out / "times.csv", lambda aside: aside.write_text("\n".join(["question;n;seconds", *rows, ""])))
     if draw:
@@ -115,23 +115,14 @@ def _time(out: Path, seed: int, progress: Callable[[str, float], Any], *, draw: 
 
 
 @contextmanager
-def _progress() -> Iterator[Callable[[str, float], Callable[[float], Any]]]:
-    """Bars with the time left, on standard error."""
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        Progress,
-        TaskProgressColumn,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
+def _counting(what: str, total: float) -> Iterator[Callable[[float], None]]:
+    """A bar that is told of each part that is done."""
+    done = 0.0
+    with terminal.progress(what) as tell:
 
-    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
-    with Progress(*columns, TextColumn("left"), TimeRemainingColumn(), console=Console(stderr=True)) as bars:
+        def advance(part: float) -> None:
+            nonlocal done
+            done += part
+            tell(done / total)
 
-        def begin(description: str, total: float) -> Callable[[float], Any]:
-            bar = bars.add_task(description, total=total)
-            return lambda amount: bars.advance(bar, amount)
-
-        yield begin
+        yield advance

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from geoveil.cli import terminal
-from geoveil.cli.command import Command, gathered
-from geoveil.cli.options import JSON, LEVELS, Budget, budget
+from geoveil.cli.command import Command
+from geoveil.cli.options import LEVELS, Budget, as_json, budget
 from geoveil.words import apart, chance, hidden, metres
 
 if TYPE_CHECKING:
@@ -32,13 +32,6 @@ _QUESTIONS: dict[str, dict[str, Any]] = {
 }
 _TIMES = (1, 10, 100)
 _BAR = 24
-
-
-def _json(json: bool) -> bool:
-    return json
-
-
-as_json = gathered("as_json", "Options", _json, JSON)
 
 
 @click.command(

@@ -38,7 +38,7 @@ _CODES = "\n".join(f"  {code:<4}{meaning}" for code, meaning in CODES.items())
 
 @click.group(
     cls=Program,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog=f"Exit codes:\n\n\b\n{_CODES}",
     examples=(("See it work on a made-up city.", "geoveil demo"),),
 )

@@ -12,6 +12,7 @@ import click
 
 from geoveil.cli.command import gathered
 from geoveil.cli.kinds import AREA, CHANCE, LENGTH
+from geoveil.cli.terminal import state
 from geoveil.errors import InvalidParameter
 
 if TYPE_CHECKING:
@@ -21,7 +22,10 @@ if TYPE_CHECKING:
     from geoveil.budget import Charge
     from geoveil.privacy import Guarantee
 
-__all__ = ["LEVELS", "Account", "Budget", "account", "area", "budget", "output", "persons", "reading"]
+__all__ = [
+    *("LEVELS", "Account", "Budget", "Output", "account", "area", "as_json", "budget", "existing", "free", "output"),
+    *("persons", "reading", "unlabelled"),
+]
 
 #: Levels of privacy: how far apart two places are between which a guess is right at most three times of four.
 LEVELS = {"low": 100.0, "medium": 500.0, "high": 2000.0}
@@ -245,6 +249,10 @@ class Account:
         with Recording(existing(self.place)) as ledger:
             yield ledger
 
+    def keywords(self, ledger: Ledger | None) -> dict[str, Any]:
+        """The account as releases take it."""
+        return {} if ledger is None else {"ledger": ledger, "subject": self.subject, "short": self.short}
+
     @property
     def costs(self) -> dict[str, Any]:
         """What each subject was charged; an answer that was stored before costs nothing."""
@@ -279,7 +287,7 @@ def _account(ledger: str | None, subject: str | None, short: str, label: str | N
         if ledger is None and given != default:
             raise click.UsageError(f"{name} goes with --ledger, which says where budgets are kept.")
     found = Account(ledger, subject, short, label)
-    click.get_current_context().obj.account = found
+    state().account = found
     return found
 
 
@@ -322,36 +330,48 @@ class Output:
     with_truth: bool = False
     dry_run: bool = False
     json: bool = False
-    quiet: bool = False
 
 
 def _output(report: str | None, with_truth: bool, dry_run: bool, json: bool, quiet: bool) -> Output:
     if with_truth and report is None:
         raise click.UsageError("--with-truth goes with --report, the page that shows it.")
-    click.get_current_context().obj.quiet = quiet or json
-    return Output(report, with_truth, dry_run, json, quiet)
+    state().quiet = quiet or json
+    return Output(report, with_truth, dry_run, json)
 
 
-JSON = (("--json",), {"is_flag": True, "help": "For machines."})
-QUIET = (("--quiet", "-q"), {"is_flag": True, "help": "Say nothing but errors."})
+def _free(report: str | None, json: bool, quiet: bool) -> Output:
+    return _output(report, False, False, json, quiet)
+
+
+def _as_json(json: bool) -> bool:
+    return json
+
+
+_REPORT: Any = (
+    ("--report",),
+    {
+        "metavar": "FILE",
+        "type": click.Path(dir_okay=False),
+        "help": "A map with the certificate: .html, .png or .pdf.",
+    },
+)
+_JSON: Any = (("--json",), {"is_flag": True, "help": "For machines."})
+_QUIET: Any = (("--quiet", "-q"), {"is_flag": True, "help": "Say nothing but errors."})
 
 output = gathered(
     "output",
     "Options",
     _output,
-    (
-        ("--report",),
-        {
-            "metavar": "FILE",
-            "type": click.Path(dir_okay=False),
-            "help": "A map with the certificate: .html, .png or .pdf.",
-        },
-    ),
+    _REPORT,
     (
         ("--with-truth",),
         {"is_flag": True, "help": "For your eyes only: the report also shows the true places."},
     ),
     (("--dry-run",), {"is_flag": True, "help": "Only say what it would cost and how wrong it would be."}),
-    JSON,
-    QUIET,
+    _JSON,
+    _QUIET,
 )
+#: Of what is made of released files: there is no truth in it to be shown, and nothing to pay.
+free = gathered("output", "Options", _free, _REPORT, _JSON, _QUIET)
+#: Of what is only said.
+as_json = gathered("as_json", "Options", _as_json, _JSON)

@@ -8,9 +8,8 @@ import click
 
 from geoveil.cli import terminal
 from geoveil.cli.command import Command
-from geoveil.cli.explain import as_json
 from geoveil.cli.kinds import CHANCE, LENGTH
-from geoveil.cli.options import area
+from geoveil.cli.options import area, as_json
 from geoveil.words import apart, hidden, metres
 
 _QUESTIONS = {"within": "first_within", "gyration": "radius_of_gyration"}

@@ -80,6 +80,10 @@ def points(
     CSV, GPX, GeoJSON, GeoParquet, GeoPackage, Shapefile, or a folder of the cabspotting data. Places get noise; times
     and the --by column go out as they are; other columns stay behind unless --keep names them.
     """
+    from geoveil import load
+    from geoveil.api.released import endings
+    from geoveil.geo.files import ending
+
     asking = Asking(**asked)
     if time is not None and motion is None:
         raise click.UsageError("--time goes with --smooth.")
@@ -91,21 +95,16 @@ def points(
             return
         if target.path is None:
             raise click.UsageError("-o says where the released file goes; - is stdout.")
-        from geoveil.api.released import endings
-
-        kind = ending_of(path)
+        kind = ending(path)
         asking.check(target, [kind, *(endings() if kind else ())])
         if motion is not None:
             check_times(path, asking.how, time)
         # Times are public: one that is named goes out.
         kept = "all" if "all" in keep else [*keep, *([time] if time else [])] or None
-        with target.opened(kind) as released:
-            more = {} if ledger is None else {"ledger": ledger, "subject": asking.account.subject}
-            if ledger is not None:
-                more["short"] = asking.account.short
-            how = {**asking.budget.keywords, **asking.area, **asking.how, **more, "by": asking.by, "method": method}
-            release = _released(path, released, motion, time, {**how, "keep": kept})
-            drawn = [] if asking.output.report is None else [_loaded(released)]
+        with target.opened(kind) as written:
+            how = {**asking.budget.keywords, **asking.area, **asking.how, **asking.account.keywords(ledger)}
+            release = release_file(path, written, motion, time, **how, by=asking.by, method=method, keep=kept)
+            drawn = [] if asking.output.report is None else [load(written)]
         lines = asking.report(path, ledger, drawn, f"{asking.title}, released", whole=release)
         if asking.output.json:
             terminal.json({"output": target.path, "certificate": release.certificate()})
@@ -114,37 +113,25 @@ def points(
             describe(release, head, [*target.lines[-1:], *lines])
 
 
-def _released(path: Path, target: Path, motion: str | None, time: str | None, how: dict[str, Any]) -> Any:
+def release_file(path: Path, target: Path, motion: str | None, time: str | None, **how: Any) -> Any:
     """Release a file, and smooth what was released if that is asked for: then nothing else of it gets out."""
-    from geoveil import points_file, save
+    from geoveil import load, points_file, save
+    from geoveil.geo.files import ending
 
-    same = ending_of(path) == ending_of(target)
+    same = ending(path) == ending(target)
     with ExitStack() as stack:
         first = target
         if motion is not None or not same:
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix=".geoveil-", dir=target.absolute().parent))
-            first = Path(folder) / (target.name if same else f"released{ending_of(path)}")
+            first = Path(folder) / (target.name if same else f"released{ending(path)}")
         with terminal.progress(f"Releasing {path.name}") as tell:
             release = points_file(path, first, progress=tell, **how)
         if first == target:
             return release
         with terminal.waiting("Smoothing" if motion else f"Writing {target.name}"):
-            result = _loaded(first) if motion is None else smoothed(_loaded(first), motion, time)
+            result = load(first) if motion is None else smoothed(load(first), motion, time)
             save(result, target)
         return replace(result, left_out=release.left_out, skipped=release.skipped)
-
-
-def _loaded(path: Path) -> Any:
-    from geoveil import load
-
-    return load(path)
-
-
-def ending_of(path: Path) -> str:
-    """What tells the format of a file."""
-    from geoveil.geo.files import ending
-
-    return ending(path)
 
 
 def _foresee(asking: Asking, path: Path, ledger: Any, method: str) -> None:

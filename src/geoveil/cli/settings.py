@@ -10,8 +10,8 @@ import click
 
 from geoveil.cli import terminal
 from geoveil.cli.command import Command
-from geoveil.cli.explain import as_json
 from geoveil.cli.kinds import LENGTH
+from geoveil.cli.options import as_json
 from geoveil.words import hidden, metres
 
 #: Location Guard's levels: the radius r of ε = 2/r, in metres.

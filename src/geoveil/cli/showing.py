@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from geoveil.cli.files import writable
 from geoveil.cli.options import Account, Output
 from geoveil.cli.terminal import bold, grid, say, state, waiting
-from geoveil.errors import InvalidParameter
 from geoveil.words import metres
 
 if TYPE_CHECKING:
@@ -139,14 +138,9 @@ def drawable(output: Output) -> None:
     """Refuse a report that could not be drawn, before anything is charged for it."""
     if output.report is None:
         return
-    from importlib.util import find_spec
+    from geoveil.report import check
 
-    ending = Path(output.report).suffix.lower()
-    if ending not in (".html", ".png", ".pdf"):
-        raise InvalidParameter("--report", output.report, "a file that ends in .html, .png or .pdf", "Rename it.")
-    if ending != ".html" and find_spec("matplotlib") is None:
-        remedy = "Use .html, or: pip install 'geoveil[plot]'."
-        raise InvalidParameter("--report", output.report, "an .html file, as matplotlib is not there", remedy)
+    check(output.report, "--report")
     writable(output.report)
 
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from geoveil.cli import terminal
-from geoveil.cli.command import Command, gathered
+from geoveil.cli.command import Command
 from geoveil.cli.files import Target, distinct, target
-from geoveil.cli.options import JSON, QUIET, Output
+from geoveil.cli.options import Output, free
 from geoveil.cli.showing import describe, drawable, report
 from geoveil.errors import InvalidParameter
 from geoveil.words import counted
@@ -18,26 +18,10 @@ from geoveil.words import counted
 if TYPE_CHECKING:
     from geoveil.geo.files import Locations
 
-__all__ = ["MOTIONS", "RELEASED", "check_times", "free", "smooth", "smoothed"]
+__all__ = ["MOTIONS", "RELEASED", "as_released", "check_times", "smooth", "smoothed"]
 
 MOTIONS = ["walking", "cycling", "car", "taxi"]
 RELEASED = click.Path()
-
-
-def _free(report: str | None, json: bool, quiet: bool) -> Output:
-    click.get_current_context().obj.quiet = quiet or json
-    return Output(report, json=json, quiet=quiet)
-
-
-#: What is shown of what is made of released files; there is no truth in it to be shown.
-free = gathered(
-    "output",
-    "Options",
-    _free,
-    (("--report",), {"metavar": "FILE", "help": "A map: .html, .png or .pdf."}),
-    JSON,
-    QUIET,
-)
 
 
 @click.command(
@@ -89,10 +73,7 @@ def as_released(path: str) -> Any:
 
 def _column(file: Locations, given: str | None) -> str:
     """The column of times of a file."""
-    from geoveil.geo.columns import is_time
-
-    known = [name for name, kind in file.columns.items() if name in file.times or is_time(name, kind)]
-    chosen = given if given is not None else next(iter(known), None)
+    chosen = given if given is not None else next(iter(file.time_columns), None)
     if chosen is None or chosen not in file.columns:
         allowed = f"a column of times, one of {list(file.columns)}"
         raise InvalidParameter("--time", chosen, allowed, "Smoothing needs to know when each point was.")

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from geoveil.experiments.cells import Cell, Measurement, Study
+from geoveil.experiments.conventions import epsilon_at
 from geoveil.experiments.lines import budgets
 from geoveil.mechanisms import Gaussian
 from geoveil.mechanisms.mechanism import Floats
@@ -223,9 +224,9 @@ class RelationCell(Cell):
     def batch(self, study: Study, repetition: int) -> list[Measurement]:
         found = []
         for delta in (1e-6, 1e-8, 1e-10, 1e-12):
-            s, line = self.s, f"δ = {delta:g}"
-            epsilon = s / (s - 1) * 2 * math.sqrt(self.rho * math.log(2 / ((s + 1) * delta)))
-            within = epsilon / (s * self.rho)
+            line = f"δ = {delta:g}"
+            epsilon = epsilon_at(self.rho, self.s, delta)
+            within = epsilon / (self.s * self.rho)
             tight = float(CGP(rho=self.rho).as_gp(delta=delta, within=within, form="tight").epsilon)
             found += [
                 Measurement(line, "Δ", "", within),

@@ -19,13 +19,18 @@ from geoveil.mechanisms.mechanism import Floats
 from geoveil.privacy import CGP, GP
 from geoveil.queries import Hull
 
-__all__ = ["AUTHORS", "TEXT", "Conventions", "conventions"]
+__all__ = ["AUTHORS", "TEXT", "Conventions", "conventions", "epsilon_at"]
 
 _DAY = 86_400
 #: Of the approximate geo-privacy that ρ-CGP implies and GP is given the ε of.
 _DELTA, _CERTAIN = 1e-10, 10.0
 #: The number of probes that the paper's experiments allow.
 _FEWEST, _MOST = 16, 128
+
+
+def epsilon_at(rho: float, s: float, delta: float) -> float:
+    """The ε of the paper's Appendix C at its parameter s, where Δ = ε/(sρ)."""
+    return s / (s - 1) * 2 * math.sqrt(rho * math.log(2 / ((s + 1) * delta)))
 
 
 class Conventions(ABC):
@@ -97,8 +102,7 @@ class _Authors(Conventions):
         return track[rng.integers(len(track), size=n)] if len(track) > n else track
 
     def epsilon(self, rho: float) -> float:
-        s = 10.4  # gives εΔ = 10
-        return s / (s - 1) * 2 * math.sqrt(rho * math.log(2 / ((s + 1) * _DELTA)))
+        return epsilon_at(rho, 10.4, _DELTA)  # gives εΔ = 10
 
     def gamma0(self, epsilon: float) -> float:
         return -2 * 3 / epsilon

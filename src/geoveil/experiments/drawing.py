@@ -8,8 +8,8 @@ from typing import Any
 
 from geoveil.errors import InvalidParameter
 from geoveil.experiments.design import Figure, Panel
-from geoveil.experiments.storing import written
 from geoveil.experiments.tables import Summaries, bounded, looseness, shown
+from geoveil.geo.files.aside import written
 
 __all__ = ["draw", "draw_times", "require_matplotlib"]
 

@@ -106,8 +106,7 @@ class NearestCell(TaxiCell):
 
     def measure(self, x: Floats, study: Study, rng: np.random.Generator) -> Iterator[tuple[str, str, float]]:
         source = source_of(rng)
-        squares = study.data.squares
-        p = squares[rng.integers(len(squares))]
+        p = study.data.place(rng)
         away = _lengths(x - p)
         least = float(np.partition(away, self.k - 1)[: self.k].sum())
         for guarantee in budgets(self.rho, study.how):

@@ -10,7 +10,7 @@ from typing import Any
 
 from geoveil._version import __version__
 from geoveil.errors import InvalidParameter
-from geoveil.experiments.storing import written
+from geoveil.geo.files.aside import written
 
 __all__ = ["Record"]
 

@@ -16,8 +16,8 @@ from typing import Any, TypeAlias
 from geoveil.experiments.cells import Cell, Measurement, Study
 from geoveil.experiments.conventions import conventions
 from geoveil.experiments.record import Record
-from geoveil.experiments.storing import written
 from geoveil.experiments.taxis import load
+from geoveil.geo.files.aside import written
 
 __all__ = ["COLUMNS", "Plan", "Task", "run"]
 
@@ -51,9 +51,7 @@ class Plan:
 
     def tasks(self) -> list[Task]:
         """All of them, in the order of the results."""
-        return [
-            (cell, turn) for cell in self.cells for turn in range(min(cell.most or 10**9, self.record.repetitions))
-        ]
+        return [(cell, turn) for cell in self.cells for turn in range(cell.repetitions(self.record.repetitions))]
 
     def part(self, task: Task) -> Path:
         """Where the measurements of a task are."""

@@ -13,7 +13,7 @@ import numpy as np
 from geoveil.experiments.cells import Cell
 from geoveil.experiments.design import Figure, Panel
 from geoveil.experiments.running import COLUMNS, Plan
-from geoveil.experiments.storing import written
+from geoveil.geo.files.aside import written
 from geoveil.mechanisms.mechanism import Floats
 
 __all__ = ["Summary", "clustered_error", "collect", "markdown", "summaries", "write"]

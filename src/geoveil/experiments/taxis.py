@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from geoveil.errors import InvalidFile
 from geoveil.experiments.conventions import Conventions
-from geoveil.experiments.storing import written
+from geoveil.geo.files.aside import written
 from geoveil.mechanisms.mechanism import Floats
 
 __all__ = ["Taxis", "load", "plausible"]
@@ -49,6 +49,10 @@ class Taxis:
     def names(self) -> list[str]:
         """Of the taxis, in order."""
         return list(self.tracks)
+
+    def place(self, rng: np.random.Generator) -> Floats:
+        """One that a query is asked about."""
+        return np.asarray(self.squares[rng.integers(len(self.squares))])
 
 
 def load(folder: Path, how: Conventions, cache: Path, digest: str) -> Taxis:

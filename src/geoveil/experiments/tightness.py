@@ -75,8 +75,7 @@ class TightnessCell(TaxiCell):
     def _nearest(
         self, x: Floats, guarantee: CGP | GP, study: Study, rng: np.random.Generator, source: Source
     ) -> Iterator[tuple[str, float, float, float | None]]:
-        squares = study.data.squares
-        p = squares[rng.integers(len(squares))]
+        p = study.data.place(rng)
         away = np.linalg.norm(x - p, axis=1)
         tenth = float(np.partition(away, _K - 1)[_K - 1])
         for name, method in (("PNN", "paper"), ("best", "best")):

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from geoveil.errors import InvalidData, InvalidParameter
+from geoveil.errors import InvalidData
 from geoveil.report import look
 from geoveil.report.content import Report
 from geoveil.report.details import summary
-from geoveil.report.sheet import Shapes, Sheet, lay_out
+from geoveil.report.sheet import Shapes, Sheet, lay_out, rings_of
 from geoveil.report.texts import WARNING, number, round_below
 from geoveil.words import metres
 
@@ -25,11 +25,8 @@ _TEXT, _QUIET, _WARN = "#1b2227", "#566069", "#b91c1c"
 
 def draw(path: Path, report: Report) -> None:
     """Draw the map of a report into a file, as its ending says."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        remedy = "Use pip install 'geoveil[plot]', or a path that ends in .html."
-        raise InvalidParameter("path", path.name, "a page, unless matplotlib is installed", remedy) from None
+    from matplotlib.figure import Figure
+
     sheet = lay_out(report.layers)
     if sheet is None:
         raise InvalidData("report", report.title, "one with a place on a map", "Use a path that ends in .html.")
@@ -99,11 +96,10 @@ def _map(axes: Any, sheet: Sheet, ratio: float) -> None:
 
 def _patch(polygons: Any, **look_of: Any) -> Any:
     """Polygons with holes, as one patch."""
-    import shapely
     from matplotlib.patches import PathPatch
     from matplotlib.path import Path as Outline
 
-    rings = [shapely.get_coordinates(ring) for ring in shapely.get_rings(shapely.get_parts(polygons))]
+    rings = rings_of(polygons)
     if not rings:
         return PathPatch(Outline(np.empty((0, 2))), **look_of)
     return PathPatch(Outline.make_compound_path(*(Outline(ring, closed=True) for ring in rings)), **look_of)

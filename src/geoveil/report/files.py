@@ -11,7 +11,20 @@ from geoveil.report.content import Report
 from geoveil.report.figure import draw
 from geoveil.report.page import page
 
-__all__ = ["write"]
+__all__ = ["check", "write"]
+
+
+def check(path: Any, argument: str = "path") -> None:
+    """Refuse a path to which no report can be written: by its ending, or as matplotlib is not there."""
+    ending = Path(path).suffix.lower()
+    if ending not in (".html", ".png", ".pdf"):
+        raise InvalidParameter(argument, str(path), "a file that ends in .html, .png or .pdf", "Rename it.")
+    if ending != ".html":
+        try:
+            import matplotlib.figure  # noqa: F401
+        except ImportError:
+            remedy = "Use pip install 'geoveil[plot]', or a path that ends in .html."
+            raise InvalidParameter(argument, str(path), "a page, unless matplotlib is installed", remedy) from None
 
 
 def write(path: Any, report: Report) -> None:
@@ -40,12 +53,10 @@ def write(path: Any, report: Report) -> None:
     '<!DOCTYPE html>'
     """
     path = Path(path)
-    ending = path.suffix.lower()
-    if ending not in (".html", ".png", ".pdf"):
-        raise InvalidParameter("path", str(path), "a file that ends in .html, .png or .pdf", "Rename it.")
+    check(path)
     try:
         with aside(path) as folder:
-            if ending == ".html":
+            if path.suffix.lower() == ".html":
                 (folder / path.name).write_text(page(report), encoding="utf-8")
             else:
                 draw(folder / path.name, report)

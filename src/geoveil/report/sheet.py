@@ -16,7 +16,7 @@ from geoveil.report.texts import lengths, place
 from geoveil.report.view import Box, Projection, view_of
 from geoveil.words import counted
 
-__all__ = ["FEW", "SOME", "Shapes", "Sheet", "lay_out"]
+__all__ = ["FEW", "SOME", "Shapes", "Sheet", "lay_out", "rings_of"]
 
 #: Places of a layer that are drawn; more cannot be told apart.
 MOST = 20_000
@@ -156,6 +156,13 @@ def _shapes(layer: Layer, colour: int, projection: Projection, view: Box, remark
     return Shapes(layer, colour, dots=flat[rows], texts=texts, circles=circles, more=more, radius=said)
 
 
+def rings_of(polygons: Any) -> list[Floats]:
+    """The outlines and holes of polygons, as places."""
+    import shapely
+
+    return [shapely.get_coordinates(ring) for ring in shapely.get_rings(shapely.get_parts(polygons))]
+
+
 def _split(flat: Floats, parts: NDArray[np.int64]) -> Iterator[Floats]:
     """The places of each part, in the order in which they came."""
     order = np.argsort(parts, kind="stable")
@@ -179,8 +186,7 @@ def _areas(flat: Floats, parts: NDArray[np.int64], radius: Any, known: Any, view
         # Far below what can be seen, so that vertices between corners stay on their lines.
         body = shapely.simplify(body, max(view.width, view.height) * 1e-5)
         bands += [body.buffer(reach, **shape), body.buffer(-reach, **shape)]
-    edges = shapely.get_rings(shapely.get_parts(np.array(bands)))
-    return {"rings": rings, "edges": tuple(shapely.get_coordinates(ring) for ring in edges)}
+    return {"rings": rings, "edges": tuple(rings_of(np.array(bands)))}
 
 
 def _shades(layer: Layer, flat: Floats, parts: NDArray[np.int64]) -> Iterator[tuple[int, float, float, Any]]:

@@ -14,7 +14,7 @@ import numpy as np
 
 from geoveil.report import look
 from geoveil.report.content import Floats
-from geoveil.report.sheet import FEW, SOME, Shapes, Sheet
+from geoveil.report.sheet import FEW, SOME, Shapes, Sheet, rings_of
 from geoveil.report.texts import round_below
 from geoveil.report.view import Box
 from geoveil.words import metres
@@ -39,7 +39,8 @@ def map_svg(sheet: Sheet, label: str) -> str:
     digits = 1 if max(view.width, view.height) < 1e5 else 0
     middles = shapely.get_coordinates(shapely.centroid(sheet.land))
     land = "".join(
-        f'<path class="land" d="{_outlines(_rings(sheet.land[some]), 0, closed=True)}"/>' for some in _patches(middles)
+        f'<path class="land" d="{_outlines(rings_of(sheet.land[some]), 0, closed=True)}"/>'
+        for some in _patches(middles)
     )
     layers = [_layer(shapes, i, digits, view.width / _WIDE) for i, shapes in enumerate(sheet.shapes)]
     box = f"{view.west:.1f} {-view.north:.1f} {view.width:.1f} {view.height:.1f}"
@@ -65,7 +66,7 @@ def _layer(shapes: Shapes, number: int, digits: int, pixel: float) -> str:
     inside: list[str] = []
     for i, _, _, cells in shapes.shades:
         shade = f'fill-opacity="{look.opacity(i):.2f}"'
-        inside.append(f'<path class="cell" {shade} d="{_outlines(_rings(cells), digits, closed=True)}"/>')
+        inside.append(f'<path class="cell" {shade} d="{_outlines(rings_of(cells), digits, closed=True)}"/>')
     if shapes.rings:
         drawn, fine = _outlines(shapes.rings, digits, closed=layer.kind == "area"), _fine(len(shapes.rings), FEW)
         inside.append(f'<path class="{layer.kind}{fine}" d="{drawn}"/>')
@@ -104,12 +105,6 @@ def _patches(places: Floats) -> Iterator[Any]:
     for strip in np.array_split(np.argsort(places[:, 0], kind="stable"), strips):
         by_north = strip[np.argsort(places[strip, 1], kind="stable")]
         yield from (np.sort(some) for some in np.array_split(by_north, strips) if len(some))
-
-
-def _rings(polygons: Any) -> list[Floats]:
-    import shapely
-
-    return [shapely.get_coordinates(ring) for ring in shapely.get_rings(shapely.get_parts(polygons))]
 
 
 def _whole(coords: Floats, digits: int) -> Any:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from geoveil.errors import InvalidFile
 
-__all__ = ["aside", "certificate_of", "digest"]
+__all__ = ["aside", "certificate_of", "certify", "digest", "written"]
 
 #: What other programs put beside a shapefile, in place of its ending, the first four being part of it.
 _SHAPEFILE = (
@@ -55,9 +57,20 @@ def aside(target: Path) -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
+def written(path: Path, write: Callable[[Path], Any]) -> None:
+    """Have one file written, whole or not at all."""
+    with aside(path) as folder:
+        write(folder / path.name)
+
+
 def certificate_of(path: Path) -> Path:
     """Where the certificate of a released file is."""
     return path.with_name(path.name + ".certificate.json")
+
+
+def certify(path: Path, account: Mapping[str, Any]) -> None:
+    """Put a certificate beside a released file."""
+    certificate_of(path).write_text(json.dumps(account, indent=2) + "\n")
 
 
 def _settle(path: Path) -> None:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from geoveil.errors import InvalidFile, InvalidParameter
 from geoveil.geo.areas import Floats
+from geoveil.geo.columns import is_time
 from geoveil.geo.shapes import Index, present, vertices
 
 __all__ = ["ROWS", "Batch", "Locations", "own_system"]
@@ -132,6 +133,11 @@ class Locations(ABC):
     extensible = True
     #: Columns without which it cannot be written.
     structure: ClassVar[tuple[str, ...]] = ()
+
+    @property
+    def time_columns(self) -> list[str]:
+        """Those columns that hold times, by their type or their name."""
+        return [name for name, kind in self.columns.items() if name in self.times or is_time(name, kind)]
 
     @abstractmethod
     def batches(self, columns: Sequence[str]) -> Iterator[Batch]:
