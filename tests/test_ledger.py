@@ -24,7 +24,7 @@ import pytest
 
 import geoveil as gv
 from geoveil.budget import Charge, Ledger, stores
-from geoveil.budget import ledger as ledgers
+from geoveil.budget import journal as journals
 from geoveil.budget.chain import link
 from geoveil.budget.history import COLUMNS
 from geoveil.errors import (
@@ -139,10 +139,10 @@ def test_many_people_are_charged_at_once(place: str) -> None:
     ledger = Ledger(place)
     names = [f"p{i}" for i in range(3000)]
     with ledger._store.transaction() as transaction:
-        state = ledger._state(transaction, [])
+        journal = ledger._journal(transaction, [])
         for name in names:
-            ledger._entry(state, name, "create", gv.CGP(rho=1))
-        ledger._write(transaction, state)
+            journal.add(name, "create", gv.CGP(rho=1))
+        journal.write(transaction)
         transaction.write(
             "INSERT INTO geoveil_accounts (subject, notion, metric, total, spent) VALUES (?, ?, ?, ?, ?)",
             *((name, "CGP", "inf", "1", "0") for name in names),
@@ -418,7 +418,7 @@ def test_a_locked_ledger_is_waited_for(place: str) -> None:
     ledger.create("ann", rho=1)
     impatient = Ledger(place, timeout=0.2)
     with ledger._store.transaction() as transaction:
-        ledger._state(transaction, [])
+        ledger._journal(transaction, [])
         with pytest.raises(LedgerTimeout, match="Nothing was charged"):
             charge(impatient, "ann")
     assert impatient.spent("ann") == 0
@@ -437,11 +437,11 @@ def test_a_database_that_restarts_loses_nothing() -> None:
         import psycopg
 
         with ledger._store.transaction() as transaction:
-            state = ledger._state(transaction, ["ann"])
+            journal = ledger._journal(transaction, ["ann"])
             with psycopg.connect(place, autocommit=True) as other:
                 other.execute(ends + " AND datname = current_database()")
-            ledger._entry(state, "ann", "charge", COST)
-            ledger._write(transaction, state)
+            journal.add("ann", "charge", COST)
+            journal.write(transaction)
 
     with pytest.raises(LedgerUnavailable, match="Nothing was released"):
         interrupted()
@@ -463,7 +463,7 @@ def test_a_clock_that_goes_back(place: str, monkeypatch: pytest.MonkeyPatch) -> 
         def now(cls, tz: Any = None) -> datetime:  # type: ignore[override]
             return datetime.now(UTC) + cls.off
 
-    monkeypatch.setattr(ledgers, "datetime", Clock)
+    monkeypatch.setattr(journals, "datetime", Clock)
     Clock.off = timedelta(minutes=-1)
     charge(ledger, "ann")
     times = [line["time"] for line in ledger.statement("ann")]
@@ -687,9 +687,9 @@ def test_an_interrupted_charge_charges_nobody(tmp_path: Path, monkeypatch: pytes
     ledger.create("ann", rho=1)
     problems: list[BaseException] = []
     entered, go = threading.Event(), threading.Event()
-    plain = Ledger._write
+    plain = journals.Journal.write
 
-    def interrupted(transaction: Any, state: Any) -> None:
+    def interrupted(journal: Any, transaction: Any) -> None:
         entered.set()
         go.wait(10)
         raise KeyboardInterrupt
@@ -700,7 +700,7 @@ def test_an_interrupted_charge_charges_nobody(tmp_path: Path, monkeypatch: pytes
         except BaseException as problem:
             problems.append(problem)
 
-    monkeypatch.setattr(Ledger, "_write", staticmethod(interrupted))
+    monkeypatch.setattr(journals.Journal, "write", interrupted)
     threads = [threading.Thread(target=work) for _ in range(3)]
     threads[0].start()
     entered.wait(10)
@@ -712,6 +712,6 @@ def test_an_interrupted_charge_charges_nobody(tmp_path: Path, monkeypatch: pytes
         thread.join(20)
     assert len(problems) == 3
     assert ledger.spent("ann") == 0
-    monkeypatch.setattr(Ledger, "_write", staticmethod(plain))
+    monkeypatch.setattr(journals.Journal, "write", plain)
     charge(ledger, "ann")
     assert ledger.verify() == 2

@@ -1,7 +1,8 @@
 """Accounts that cannot be overspent: in memory, and in a ledger between processes and days."""
 
 from geoveil.budget.account import Account
-from geoveil.budget.ledger import Charge, Entry, Ledger
+from geoveil.budget.entries import Charge, Entry
+from geoveil.budget.ledger import Ledger
 from geoveil.budget.prices import price
 
 __all__ = ["Account", "Charge", "Entry", "Ledger", "price"]

@@ -13,26 +13,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from geoveil.budget.schema import TABLES
 from geoveil.errors import LedgerTimeout, LedgerUnavailable
 
 __all__ = ["Store", "Transaction", "open_store"]
-
-#: The tables, in the words of both databases. Amounts are decimals as text: exact, and the same in every hash.
-_SCHEMA = """
-CREATE TABLE IF NOT EXISTS geoveil_ledger (version INTEGER NOT NULL, id TEXT NOT NULL, created TEXT NOT NULL,
-  seal TEXT);
-CREATE TABLE IF NOT EXISTS geoveil_head (one INTEGER PRIMARY KEY CHECK (one = 1), number BIGINT NOT NULL,
-  hash TEXT NOT NULL, time TEXT NOT NULL);
-CREATE TABLE IF NOT EXISTS geoveil_accounts (subject TEXT PRIMARY KEY, notion TEXT NOT NULL, metric TEXT NOT NULL,
-  total TEXT NOT NULL, spent TEXT NOT NULL);
-CREATE TABLE IF NOT EXISTS geoveil_history (number BIGINT PRIMARY KEY, time TEXT NOT NULL, subject TEXT NOT NULL,
-  event TEXT NOT NULL, query TEXT NOT NULL, parameters TEXT NOT NULL, notion TEXT NOT NULL, metric TEXT NOT NULL,
-  amount TEXT NOT NULL, release TEXT NOT NULL, hash TEXT NOT NULL);
-CREATE INDEX IF NOT EXISTS geoveil_history_subject ON geoveil_history (subject, number);
-CREATE TABLE IF NOT EXISTS geoveil_answers (key TEXT PRIMARY KEY, number BIGINT NOT NULL, entries BIGINT NOT NULL,
-  owner TEXT NOT NULL, content TEXT)
-"""
-
 
 #: Connections that forks have copied.
 _PARENTS: list[Any] = []
@@ -181,7 +165,7 @@ class SQLite(Store):
             connection.execute("PRAGMA synchronous=FULL")
             if connection.execute("PRAGMA journal_mode=WAL").fetchone()[0] != "wal":
                 raise sqlite3.OperationalError("the file system has no shared memory for a write-ahead log")
-            for statement in _SCHEMA.split(";\n"):
+            for statement in TABLES.split(";\n"):
                 connection.execute(statement)
         except BaseException:
             connection.close()
@@ -274,7 +258,7 @@ class Postgres(Store):
         try:
             with connection.transaction():
                 connection.execute("SELECT pg_advisory_xact_lock(7103246582)")
-                for statement in _SCHEMA.split(";\n"):
+                for statement in TABLES.split(";\n"):
                     connection.execute(statement)
         except BaseException:
             connection.close()
