@@ -1,0 +1,195 @@
+"""The tangent plane of the Earth at a place: the orthographic projection of the ellipsoid of WGS 84.
+
+A point P goes to x = ⟨P - P0, east⟩ and y = ⟨P - P0, north⟩, where P0 is the place. Two points are never farther apart
+in the plane than on the ground, since a geodesic is at least as long as its chord and a chord as its projection:
+the stretch is 1. docs/places.md has the theorem, `ground` its converse.
+
+`Tangent(lat, lon)` offers
+
+- `forward(degrees, radius)`: longitudes and latitudes, (n, 2), as `Reals` of metres, (n, 2). The doubles of points
+  within `radius` of the place are off by at most the public bound `rounding(radius)`; the balls have any precision.
+  Points on the far side of the Earth become infinite. Points beyond `radius` are for the caller to refuse or `pull`;
+- `inverse(metres)`: longitudes and latitudes of any points within `REACH`, in plain doubles.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from geoveil.noise.reals import Ball, Floats, Reals
+from geoveil.noise.source import ACCURACY
+
+__all__ = ["REACH", "Tangent", "ground", "pull", "rounding", "shrink"]
+
+#: The semi-major axis of WGS 84 in metres, and its flattening as a ratio of whole numbers.
+_AXIS = 6378137
+_FLATTENING = (1_000_000_000, 298_257_223_563)
+_F = _FLATTENING[0] / _FLATTENING[1]
+_E2 = _F * (2 - _F)
+#: The smallest radius of curvature of the ellipsoid, a(1 - e²), rounded down.
+_CURVATURE = 6_335_439.0
+#: Every point of the plane within this of the place is the image of a point on the near side, in metres.
+REACH = 5.7e6
+#: How many points are projected at once: their intermediate results fit into a processor's cache.
+_BLOCK = 8192
+_HALF = math.pi / 360
+
+
+def rounding(radius: float) -> float:
+    """Bound on the error of a coordinate in doubles, in metres, for points of the disc of this radius.
+
+    Notes
+    -----
+    docs/places.md derives it: 12·radius·`ACCURACY` for the formula, a little for moving points to the edge of the
+    disc, and 2^-27 m for the rounding of a difference of longitudes of up to 540°.
+    """
+    return 16 * ACCURACY * radius + 2.0**-27
+
+
+def shrink(radius: float) -> float:
+    """Smallest ratio of plane distance to ground distance between points of the disc of this radius, rounded down."""
+    return math.sqrt(1 - (radius / _CURVATURE) ** 2) * (1 - 2.0**-50)
+
+
+def ground(distance: float, radius: float) -> float:
+    """Largest ground distance between a point of the disc and a point at this plane distance from it.
+
+    Noise leads out of the disc, to where the plane shrinks more; the second point may be anywhere within `REACH`.
+    """
+    return distance / shrink(min(radius + distance, REACH))
+
+
+def pull(points: Reals, radius: float) -> Reals:
+    """Nearest points of the disc around (0, 0), a hair smaller than stated so that no rounding leads out of it.
+
+    No two points are drawn apart. The error stays below `rounding(radius)`: where a point is moved, its error shrinks
+    with its distance.
+    """
+    edge = radius * (1 - 2.0**-40)
+    values = points.values
+    lengths = np.hypot(values[:, 0], values[:, 1])
+    beyond = lengths > edge
+    if beyond.any():
+        values = values.copy()
+        values[beyond] *= (edge / lengths[beyond])[:, None]
+
+    def ball(i: int, bits: int) -> Ball:
+        from flint import arb
+
+        x, y = (points.ball(i - i % 2 + axis, bits) for axis in (0, 1))
+        length = (x * x + y * y).sqrt()
+        own = y if i % 2 else x
+        return own if length < edge else own * (arb(edge) / length).min(arb(1))
+
+    return Reals(values, points.error, ball)
+
+
+def _blocks(rows: Floats) -> list[Floats]:
+    return [rows[start : start + _BLOCK] for start in range(0, len(rows), _BLOCK)]
+
+
+@dataclass(frozen=True)
+class _Constants:
+    """Numbers of the formula, as doubles or as balls: sine and cosine of the place's latitude, the axis, e²."""
+
+    sine: Any
+    cosine: Any
+    axis: Any
+    e2: Any
+    root: Callable[[Any], Any]
+
+    def project(self, s: Any, t: Any, across: Any) -> tuple[Any, Any, Any]:
+        """x, y and the squared sine of half the angle to the place's normal, from three sines.
+
+        They are s = sin(Δφ/2), t = sin(Δλ/2) and sin Δλ. Every term has a factor that vanishes at the place, so that
+        errors are relative to the distance from it.
+        """
+        sin0, cos0, e2, root = self.sine, self.cosine, self.e2, self.root
+        c = root(1 - s * s)
+        up, along = 2 * s * c, 1 - 2 * s * s
+        sine, cosine = sin0 * along + cos0 * up, cos0 * along - sin0 * up
+        w0, w = root(1 - e2 * sin0 * sin0), root(1 - e2 * sine * sine)
+        normal = self.axis / w
+        # sin φ0 - sin φ, and ν0 sin φ0 - ν sin φ.
+        fall = -2 * s * (cos0 * c - sin0 * s)
+        bulge = self.axis * fall * (1 / w0 + e2 * (sin0 + sine) * sine / (w * w0 * (w + w0)))
+        lift = cosine * t * t
+        x = normal * cosine * across
+        y = normal * (up + 2 * sin0 * lift) + e2 * cos0 * bulge
+        return x, y, s * s + cos0 * lift
+
+
+@dataclass(frozen=True)
+class Tangent:
+    """The tangent plane at a place, given in degrees of WGS 84."""
+
+    lat: float
+    lon: float
+
+    def forward(self, degrees: Floats, radius: float) -> Reals:
+        """Metres in the plane of longitudes and latitudes, the rows of an array; infinite on the far side.
+
+        Parameters
+        ----------
+        degrees : array
+            Longitudes from -180 to 360 and latitudes, (n, 2).
+        radius : float
+            The error that is stated holds for points within this of the place.
+        """
+        values: Floats = np.empty((len(degrees), 2))
+        formula = self._doubles
+        for block, out in zip(_blocks(degrees), _blocks(values), strict=True):
+            lon, lat = block.T
+            across = lon - self.lon
+            if not (np.abs(across).max() <= 180):
+                across -= 360 * np.rint(across / 360)
+            across *= _HALF
+            x, y, far = formula.project(np.sin((lat - self.lat) * _HALF), np.sin(across), np.sin(2 * across))
+            out[:, 0], out[:, 1] = x, y
+            out[~(far < 0.5)] = np.inf
+        return Reals(values, rounding(radius), functools.partial(self._ball, degrees))
+
+    def inverse(self, metres: Floats) -> Floats:
+        """Longitudes, from -180 to 180, and latitudes of points of the plane within `REACH` of the place."""
+        return np.concatenate([np.empty((0, 2)), *map(self._inverse, _blocks(metres))])
+
+    def _inverse(self, metres: Floats) -> Floats:
+        x, y = metres.T
+        sine, cosine, k = self._doubles.sine, self._doubles.cosine, 1 / (1 - _E2)
+        normal = _AXIS / math.sqrt(1 - _E2 * sine * sine)
+        # The depth z below the plane solves A z² - 2 B z + C = 0; the smaller root is on the near side.
+        a = cosine * cosine + k * sine * sine
+        b = normal + (k - 1) * sine * cosine * y
+        c = x * x + (sine * sine + k * cosine * cosine) * y * y
+        depth = c / (b + np.sqrt(b * b - a * c))
+        out = normal * cosine - sine * y - cosine * depth
+        up = normal * sine + k * (cosine * y - sine * depth)
+        lon = self.lon + np.degrees(np.arctan2(x, out))
+        lon -= 360 * np.rint(lon / 360)
+        return np.column_stack([lon, np.degrees(np.arctan2(up, np.hypot(x, out)))])
+
+    @functools.cached_property
+    def _doubles(self) -> _Constants:
+        """The constants, each the double nearest to it."""
+        from flint import arb
+
+        angle = arb(self.lat) / 180
+        return _Constants(float(angle.sin_pi().mid()), float(angle.cos_pi().mid()), float(_AXIS), _E2, np.sqrt)
+
+    def _ball(self, degrees: Floats, i: int, _: int) -> Ball:
+        """A ball that contains coordinate i of the flattened result, at Arb's present precision."""
+        from flint import arb
+
+        lon, lat = (arb(float(part)) for part in degrees[i // 2])
+        place = arb(self.lat) / 180
+        f = arb(_FLATTENING[0]) / _FLATTENING[1]
+        formula = _Constants(place.sin_pi(), place.cos_pi(), arb(_AXIS), f * (2 - f), lambda square: square.sqrt())
+        up, across = (lat - self.lat) / 360, (lon - self.lon) / 360
+        s = up.sin_pi()
+        return formula.project(s, across.sin_pi(), (2 * across).sin_pi())[i % 2]
