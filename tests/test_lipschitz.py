@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 import geoveil as gv
 from geoveil.errors import IncompatibleGuarantees, InvalidParameter
+from geoveil.noise import Reals, as_reals
 from geoveil.queries import SUMMARIES, Distance
 from geoveil.queries.extent import enclosing
 from geoveil.queries.summaries import LipschitzQuery
@@ -29,12 +30,12 @@ PLACES = ["center", "mean", "median"]
 AREA = shapely.Polygon([(-50, -20), (60, -30), (10, 80), (0, 0)])
 
 
-def _to_area(x: Floats) -> Floats:
-    return np.asarray(shapely.distance(shapely.points(x), AREA))
+def _to_area(x: Reals, area: shapely.Polygon = AREA) -> Reals:
+    return as_reals(np.asarray(shapely.distance(shapely.points(x.values), area)))
 
 
-def _to_origin(x: Floats) -> Floats:
-    return np.asarray(np.linalg.norm(x, axis=1))
+def _to_origin(x: Reals, origin: Any = 0.0) -> Reals:
+    return as_reals(np.asarray(np.linalg.norm(x.values - origin, axis=1)))
 
 
 MEASURES = {"distance": _to_origin, "distance to an area": _to_area}
@@ -418,14 +419,10 @@ def test_summaries_move_along_with_the_points(name: str, data: st.DataObject) ->
     query = summary(name, n, d)
     before = query.evaluate(x).values
     if name == "distance":
-        after = Distance(n, d, query.guarantee, measure=lambda y: _to_origin(y - v)).evaluate(x + v).values
+        after = Distance(n, d, query.guarantee, measure=partial(_to_origin, origin=v)).evaluate(x + v).values
     elif name == "distance to an area":
         moved = shapely.transform(AREA, lambda c: c + v)
-        after = (
-            Distance(n, d, query.guarantee, measure=lambda y: np.asarray(shapely.distance(shapely.points(y), moved)))
-            .evaluate(x + v)
-            .values
-        )
+        after = Distance(n, d, query.guarantee, measure=partial(_to_area, area=moved)).evaluate(x + v).values
     else:
         after = query.evaluate(x + v).values
     shift = np.tile(v, 2) if name == "bounds" else v if name in PLACES else 0.0

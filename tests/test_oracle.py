@@ -140,7 +140,7 @@ def single_steps(guarantee: Guarantee) -> list[LipschitzQuery | Points]:
     return [
         Points(2, 2, guarantee, "paper"),
         *(summary(4, 2, guarantee) for summary in SUMMARIES.values()),
-        Distance(4, 2, guarantee, measure=lambda x: np.linalg.norm(x, axis=1)),
+        Distance(4, 2, guarantee, measure=lambda x: as_reals(np.linalg.norm(x.values, axis=1))),
     ]
 
 
@@ -383,8 +383,8 @@ class OwnLike(LipschitzQuery):
     name = "distance"
     kind = "length"
 
-    def evaluate(self, x: Floats) -> Reals:
-        return as_reals(np.asarray(np.linalg.norm(x - 100.0, axis=1).max()))
+    def evaluate(self, x: Floats | Reals) -> Reals:
+        return as_reals(np.asarray(np.linalg.norm(as_reals(x).values - 100.0, axis=1).max()))
 
 
 def test_copies_add_up() -> None:

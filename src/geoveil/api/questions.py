@@ -14,6 +14,7 @@ from geoveil.api.how import How, known, question
 from geoveil.errors import InvalidParameter
 from geoveil.geo import Form
 from geoveil.mechanisms import Lipschitz
+from geoveil.noise import Reals, as_reals
 from geoveil.privacy import Guarantee, as_metric
 from geoveil.queries import EXTENT, SUMMARIES, Distance, FirstWithin, Hull, Nearest, OwnQuery, Points, Query, best_hull
 from geoveil.queries.evaluation import away
@@ -275,11 +276,11 @@ def distance(x: Any, p: Any, *, fn_error: float | None = None, **how: Unpack[How
     return _ask(Distance, x, how, options)
 
 
-def _to_geometry(x: Any, geometry: Any) -> Any:
+def _to_geometry(x: Reals, geometry: Any) -> Reals:
     import shapely
 
     shapely.prepare(geometry)
-    return shapely.distance(shapely.points(x), geometry)
+    return as_reals(shapely.distance(shapely.points(x.values), geometry))
 
 
 @question

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import functools
+import math
 import os
 import threading
 from collections.abc import Callable, Sequence
@@ -12,7 +12,7 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Ball", "Floats", "Reals", "as_reals", "largest", "settled", "smallest", "stacked", "taken"]
+__all__ = ["Ball", "Floats", "Reals", "as_reals", "largest", "ranked", "settled", "smallest", "stacked"]
 
 Floats: TypeAlias = NDArray[np.float64]
 #: An Arb ball, `flint.arb`: a real number is inside it for certain.
@@ -56,6 +56,39 @@ class Reals:
     ball: Callable[[int, int], Ball]
     total: Callable[[int, int, int], Ball] | None = None
 
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the array."""
+        return self.values.shape
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __getitem__(self, rows: slice | list[int] | NDArray[Any]) -> Reals:
+        """Return the numbers of some rows, in the order given."""
+        width = math.prod(self.shape[1:])
+        if isinstance(rows, slice):
+            at: Any = range(len(self))[rows]
+        else:
+            at = np.asarray(rows, dtype=None if len(rows) else np.int64)
+            at = np.flatnonzero(at) if at.dtype == bool else at
+
+        def ball(i: int, bits: int) -> Ball:
+            row, column = divmod(i, width)
+            return self.ball(int(at[row]) * width + column, bits)
+
+        error = self.error if np.ndim(self.error) == 0 else self.error[rows]
+        return Reals(self.values[rows], error, ball)
+
+    def columns(self) -> list[Reals]:
+        """Return the columns of an (n, d) array."""
+        return [self._column(j) for j in range(self.shape[1])]
+
+    def _column(self, j: int) -> Reals:
+        width = self.shape[1]
+        error = self.error if np.ndim(self.error) == 0 else self.error[:, j]
+        return Reals(self.values[:, j], error, lambda i, bits: self.ball(i * width + j, bits))
+
     def reshaped(self, *shape: int) -> Reals:
         """The same numbers in another shape."""
         error = self.error if np.ndim(self.error) == 0 else np.reshape(self.error, shape)
@@ -81,32 +114,39 @@ def as_reals(values: Floats | Reals) -> Reals:
     return Reals(values, 0.0, ball)
 
 
-def taken(of: Reals, places: NDArray[np.int64]) -> Reals:
-    """Those at the places given, in their order."""
-    error = of.error if np.ndim(of.error) == 0 else of.error[places]
-    return Reals(of.values[places], error, lambda i, bits: of.ball(int(places[i]), bits))
+def largest(numbers: Reals) -> Reals:
+    """Return the largest of some numbers, as an array without axes."""
+    return ranked(numbers, len(numbers) - 1)
 
 
-def largest(candidates: Reals) -> Reals:
-    """The largest of them, as an array without axes."""
-    values, error = candidates.values, float(np.max(candidates.error))
+def smallest(numbers: Reals) -> Reals:
+    """Return the smallest of some numbers, as an array without axes."""
+    return ranked(numbers, 0)
+
+
+def ranked(numbers: Reals, rank: int) -> Reals:
+    """Return the number of some rank, from 0 for the smallest, as an array without axes.
+
+    Moving every number by at most e moves the one of any rank by at most e. So if v is the double of that rank, all
+    numbers whose doubles are below v - 2e are smaller and all above v + 2e are larger: the one that is looked for is
+    among those in between, and its ball reaches from their ends below, in order, to their ends above.
+    """
+    values, error = numbers.values, float(np.max(numbers.error))
+    last = len(values) - 1
+    value = values.min() if rank == 0 else values.max() if rank == last else np.partition(values, rank)[rank]
 
     def ball(_: int, bits: int) -> Ball:
-        near = np.flatnonzero(values >= values.max() - 2 * error)
-        return functools.reduce(lambda a, b: a.max(b), (candidates.ball(int(i), bits) for i in near))
+        # Differences of neighbouring doubles are exact; the product may round.
+        shifts, doubt = values - value, 2 * error * (1 + 2.0**-50)
+        near = np.flatnonzero(np.abs(shifts) <= doubt)
+        if error == 0:  # all of them are the same number
+            return numbers.ball(int(near[0]), bits)
+        among = rank - int((shifts < -doubt).sum())
+        balls = [numbers.ball(int(i), bits) for i in near]
+        below, above = sorted(b.lower() for b in balls)[among], sorted(b.upper() for b in balls)[among]
+        return below.union(above)
 
-    return Reals(np.asarray(values.max()), error, ball)
-
-
-def smallest(candidates: Reals) -> Reals:
-    """The smallest of them, as an array without axes."""
-    values, error = candidates.values, float(np.max(candidates.error))
-
-    def ball(_: int, bits: int) -> Ball:
-        near = np.flatnonzero(values <= values.min() + 2 * error)
-        return functools.reduce(lambda a, b: a.min(b), (candidates.ball(int(i), bits) for i in near))
-
-    return Reals(np.asarray(values.min()), error, ball)
+    return Reals(np.asarray(value), error, ball)
 
 
 def stacked(parts: Sequence[Reals]) -> Reals:

@@ -46,7 +46,7 @@ def released(center: Reals, scale: float | Floats, cell: float | Floats, noise: 
     for rows, drawn in noise:
         stretch, unit = (_spread(each, rows, out.shape[1]) for each in (scale, cell))
         if source.exact:
-            _round(_rows(center, rows), stretch / unit, unit, drawn, source, out[rows])
+            _round(center[rows], stretch / unit, unit, drawn, source, out[rows])
         else:
             out[rows] = drawn.values * stretch + center.values[rows]
     return out
@@ -55,12 +55,6 @@ def released(center: Reals, scale: float | Floats, cell: float | Floats, noise: 
 def _spread(each: Any, rows: slice, dimension: int) -> Any:
     """What holds for each row, for each number in it: numpy is slow to repeat along short rows."""
     return each if isinstance(each, float) else np.repeat(each[rows], dimension).reshape(-1, dimension)
-
-
-def _rows(of: Reals, rows: slice) -> Reals:
-    start = rows.start * of.values.shape[1]
-    error = of.error if np.ndim(of.error) == 0 else of.error[rows]
-    return Reals(of.values[rows], error, lambda i, bits: of.ball(start + i, bits))
 
 
 def _round(center: Reals, stretch: Any, cell: Any, noise: Reals, source: Source, out: Floats) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from geoveil.noise import plain
-from geoveil.noise.reals import Ball, Reals, as_reals, taken
+from geoveil.noise.reals import Ball, Reals, as_reals
 from geoveil.noise.source import ACCURACY, Entropy, Source
 
 __all__ = ["Blocks", "ball_product", "gamma", "laplace", "normal", "spherical_laplace"]
@@ -94,7 +94,7 @@ def spherical_laplace(source: Source, sizes: Counts, dimension: int) -> Blocks:
             continue
         radius = gamma(source, lengths)
         if len(lengths) < count:
-            radius = taken(radius, np.repeat(np.arange(len(lengths)), sizes[vectors]))
+            radius = radius[np.repeat(np.arange(len(lengths)), sizes[vectors])]
         flat = (lengths == 2).all()
         directions = _on_circles(source, len(lengths)) if flat else _on_spheres(source, lengths, 0)
         yield rows, _stretched(directions.reshaped(count, dimension), radius)
@@ -113,7 +113,7 @@ def ball_product(source: Source, sizes: Counts, dimension: int) -> Blocks:
     tuples = np.repeat(np.arange(len(sizes)), sizes)
     for block in _row_blocks(len(tuples), dimension):
         points = _in_balls(source, block.stop - block.start, dimension)
-        yield block, _stretched(points, taken(radius, tuples[block]))
+        yield block, _stretched(points, radius[tuples[block]])
 
 
 def _in_balls(source: Entropy, count: int, dimension: int) -> Reals:

@@ -62,6 +62,10 @@ class Metric:
     def __repr__(self) -> str:
         return f"dist_{self.name}"
 
+    def of_all(self, moved: float, n: int) -> float:
+        """Return the distance of two tuples of n points, each of which has moved by this."""
+        return moved if self.order == np.inf else float(moved * n ** (1 / self.order))
+
     def stretch_squared(self, other: Metric, n: int) -> int:
         """The square of the least c with dist_self ≤ c · dist_other on tuples of n points.
 

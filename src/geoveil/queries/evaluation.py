@@ -1,6 +1,9 @@
-"""The values of functions of a tuple, as the real numbers they are: doubles, a bound on their error, and balls.
+"""Evaluate functions of a tuple of points as the real numbers they are: doubles, a bound on their error, and balls.
 
-Where a value gets noise, the bound is public: it follows from how large coordinates can be, not from those at hand.
+The points are real numbers themselves: coordinates in metres are the doubles that were given, without error, and
+projected degrees are doubles with a public bound on their error. If every coordinate may be wrong by e, a point may
+be wrong by √d·e, and a function that is K-Lipschitz under dist_inf by K·√d·e. Where a value gets noise, its whole
+bound is public: it follows from how large coordinates can be and from e, not from the coordinates at hand.
 """
 
 from __future__ import annotations
@@ -9,17 +12,20 @@ import functools
 import itertools
 import math
 from collections.abc import Iterable, Sequence
-from fractions import Fraction
+from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from geoveil.mechanisms.mechanism import Floats
-from geoveil.noise import Ball, Reals, as_reals, largest
+from geoveil.noise import Ball, Reals, as_reals, largest, ranked, smallest
 from geoveil.privacy.metrics import distances
-from geoveil.queries.extent import diameter, enclosing, hull_points, reaches
+from geoveil.queries.extent import diameter, enclosing, reaches, spans
+from geoveil.queries.query import Tuple
 
 __all__ = [
     "away",
+    "displacement",
     "enclosing_radius",
     "extremes",
     "farthest",
@@ -31,6 +37,9 @@ __all__ = [
     "widest",
 ]
 
+#: The coordinates of one point, as balls.
+_Point: TypeAlias = Sequence[Ball]
+
 #: Coordinates are smaller than this, in metres.
 REACH = 2.0**27
 #: The rounding of a double, relatively.
@@ -39,51 +48,82 @@ _ULP = 2.0**-53
 PIECE = 64
 
 
-def away(x: Floats, p: Floats, *, public: bool = False) -> Reals:
-    """How far each point is from p.
+def coordinate_error(x: Reals) -> float:
+    """Return how far a coordinate can be from its double."""
+    return float(np.max(x.error))
+
+
+def displacement(x: Reals) -> float:
+    """Return how far a point can be from its doubles, in metres."""
+    return math.sqrt(x.shape[1]) * coordinate_error(x) * (1 + 2.0**-50)
+
+
+def away(x: Tuple, p: Floats, *, public: bool = False) -> Reals:
+    """Return the distance of each point from p.
 
     A difference, a square, d - 1 sums and a root round d/2 + 2 times in all; d + 8 is taken.
     """
-    values = distances(x, p)
-    most = 2 * math.sqrt(x.shape[1]) * _reach(x, p) if public else float(values.max())
-    error = (x.shape[1] + 8) * _ULP * most + 1e-150
+    x = as_reals(x)
+    values = distances(x.values, p)
+    most = 2 * math.sqrt(x.shape[1]) * _reach(x.values, p) if public else float(values.max())
+    error = (x.shape[1] + 8) * _ULP * most + 1e-150 + displacement(x)
 
     def ball(i: int, bits: int) -> Ball:
-        return _length(_balls(x[i]), _balls(p))
+        return _length(_point(x, i, bits), _balls(p))
 
     return Reals(values, error, ball)
 
 
-def farthest(x: Floats, p: Floats) -> Reals:
-    """How far the farthest point is from p."""
+def farthest(x: Tuple, p: Floats) -> Reals:
+    """Return the largest distance of a point from p."""
     return largest(away(x, p, public=True))
 
 
-def extremes(x: Floats) -> Reals:
-    """The smallest of each coordinate, then the largest; column by column, which is much faster than by rows."""
-    return as_reals(np.array([[column.min() for column in x.T], [column.max() for column in x.T]]))
+def extremes(x: Tuple) -> Reals:
+    """Return the smallest of each coordinate, then the largest, as (2, d)."""
+    columns = as_reals(x).columns()
+    return _row([*map(smallest, columns), *map(largest, columns)]).reshaped(2, -1)
 
 
-def midrange(x: Floats) -> Reals:
-    """The middle between the smallest and the largest of each coordinate."""
-    ends = extremes(x).values
-    return Reals((ends[0] + ends[1]) / 2, middle_error(x), lambda i, bits: sum(_balls(ends[:, i])) / 2)
+def midrange(x: Tuple) -> Reals:
+    """Return the middle between the smallest and the largest of each coordinate."""
+    x = as_reals(x)
+    return _row([_middle(smallest(column), largest(column), middle_error(x)) for column in x.columns()])
 
 
-def median(x: Floats) -> Reals:
-    """The median of each coordinate."""
-    middle = [(len(x) - 1) // 2, len(x) // 2]
-    ends = np.partition(x, middle, axis=0)[middle]
-    return Reals((ends[0] + ends[1]) / 2, middle_error(x), lambda i, bits: sum(_balls(ends[:, i])) / 2)
+def median(x: Tuple) -> Reals:
+    """Return the median of each coordinate."""
+    x = as_reals(x)
+    low, high = (len(x) - 1) // 2, len(x) // 2
+
+    def middle(column: Reals) -> Reals:
+        first = ranked(column, low)
+        return _middle(first, first if low == high else ranked(column, high), middle_error(x))
+
+    return _row([middle(column) for column in x.columns()])
 
 
-def mean(x: Floats) -> Reals:
-    """The mean of the points.
+def _middle(a: Reals, b: Reals, error: float) -> Reals:
+    return Reals((a.values + b.values) / 2, error, lambda i, bits: (a.ball(i, bits) + b.ball(i, bits)) / 2)
+
+
+def _row(numbers: Sequence[Reals]) -> Reals:
+    """Return single numbers with the same bound as an array."""
+    return Reals(
+        np.array([float(number.values) for number in numbers]),
+        numbers[0].error,
+        lambda i, bits: numbers[i].ball(0, bits),
+    )
+
+
+def mean(x: Tuple) -> Reals:
+    """Return the mean of the points.
 
     Each coordinate is a multiple of a unit, 2^37 of which are out of reach, and a rest of at most half a unit: doubles
     add up 2^16 of the first exactly, and rounding counts for the second alone.
     """
-    size = unit(x)
+    x = as_reals(x)
+    size = unit(x.values)
     starts = np.arange(0, len(x), 2**16)
 
     def average(column: Floats) -> float:
@@ -94,108 +134,138 @@ def mean(x: Floats) -> Reals:
         return math.fsum(parts) * size / len(column)
 
     def ball(i: int, bits: int) -> Ball:
-        return sum(_balls(x[:, i])) / len(x)
+        return sum(x.ball(j, bits) for j in range(i, x.values.size, x.shape[1])) / len(x)
 
-    return Reals(np.array([average(column) for column in x.T]), mean_error(x), ball)
+    return Reals(np.array([average(column) for column in x.values.T]), mean_error(x), ball)
 
 
 def unit(x: Floats) -> float:
-    """A power of two, 2^37 of which are out of reach."""
+    """Return a power of two, 2^37 of which are out of reach."""
     return float(2.0 ** (math.frexp(_reach(x))[1] - 38))
 
 
-def middle_error(x: Floats) -> float:
-    """Of the middle between two coordinates."""
-    return 2 * _ULP * _reach(x)
+def middle_error(x: Reals) -> float:
+    """Return the bound for the middle between two coordinates."""
+    return 2 * _ULP * _reach(x.values) + coordinate_error(x)
 
 
-def mean_error(x: Floats) -> float:
-    """Of a mean's coordinates."""
-    return 8 * _ULP * _reach(x)
+def mean_error(x: Reals) -> float:
+    """Return the bound for a mean's coordinates."""
+    return 8 * _ULP * _reach(x.values) + coordinate_error(x)
 
 
-def gyration_error(x: Floats) -> float:
-    """Of a root mean square distance."""
-    return math.sqrt(x.shape[1]) * (4 * PIECE * _ULP * _reach(x) + mean_error(x))
+def gyration_error(x: Reals) -> float:
+    """Return the bound for a root mean square distance, which is 1-Lipschitz."""
+    rounding = (4 * PIECE + 8) * _ULP * _reach(x.values)
+    return math.sqrt(x.shape[1]) * rounding + displacement(x)
 
 
-def gyration(x: Floats) -> Reals:
-    """The root mean square distance to the mean.
+def gyration(x: Tuple) -> Reals:
+    """Return the root mean square distance to the mean.
 
     Squares and sums of pieces round by some 70 units in the last place; a mean that is wrong by m adds m² to the mean
     square, and a root of which the square is wrong by q is wrong by at most √q.
     """
+    x = as_reals(x)
     middle = mean(x)
     starts = np.arange(0, len(x), PIECE)
-    squares = [np.add.reduceat((column - at) ** 2, starts) for column, at in zip(x.T, middle.values, strict=True)]
+    columns = zip(x.values.T, middle.values, strict=True)
+    squares = [np.add.reduceat((column - at) ** 2, starts) for column, at in columns]
     value = math.sqrt(math.fsum(np.concatenate(squares)) / len(x))
 
     def ball(_: int, bits: int) -> Ball:
         centre = [middle.ball(i, bits) for i in range(x.shape[1])]
-        shifts = [ball - at for column, at in zip(x.T, centre, strict=True) for ball in _balls(column)]
+        shifts = [x.ball(i, bits) - centre[i % x.shape[1]] for i in range(x.values.size)]
         return _root(_dot(shifts, shifts) / len(x))
 
     return Reals(np.asarray(value), gyration_error(x), ball)
 
 
-def widest(x: Floats) -> Reals:
-    """The largest distance between two points."""
-    value = diameter(x)
-    error = (x.shape[1] + 8) * _ULP * 2 * math.sqrt(x.shape[1]) * _reach(x) + 1e-150
+def widest(x: Tuple) -> Reals:
+    """Return the largest distance between two points, which is 2-Lipschitz."""
+    x = as_reals(x)
+    value = diameter(x.values)
+    rounding = (x.shape[1] + 8) * _ULP * 2 * math.sqrt(x.shape[1]) * _reach(x.values) + 1e-150
+    error = rounding + 2 * displacement(x)
 
     def ball(_: int, bits: int) -> Ball:
-        ends = np.unique(hull_points(x), axis=0)
-        near = [
-            _squared(ends[i], ends[j])
+        from flint import arb
+
+        rows, points = _distinct(x, spans(x.values, value - 2 * error), bits)
+        ends = x.values[rows]
+        squares = [
+            _squared(points[i], points[j])
             for i in range(len(ends))
             for j in np.flatnonzero(distances(ends[i:], ends[i]) >= value - 2 * error) + i
         ]
-        return _root(_ball(max(near, default=Fraction(0))))
+        return _root(functools.reduce(lambda a, b: a.max(b), squares, arb(0)))
 
     return Reals(np.asarray(value), error, ball)
 
 
-def support(x: Floats, u: Floats) -> Reals:
-    """How far x reaches in directions u: the largest ⟨x_i, u_j⟩ for each j."""
-    values = reaches(x, u)
-    error = 2 * x.shape[1] * _ULP * math.sqrt(x.shape[1]) * _reach(x)
-
-    distinct = functools.cache(lambda: np.unique(x, axis=0))
+def support(x: Tuple, u: Floats) -> Reals:
+    """Return how far x reaches in directions u: the largest ⟨x_i, u_j⟩ for each j, which is |u_j|-Lipschitz."""
+    x = as_reals(x)
+    values = reaches(x.values, u)
+    length = max(1.0, float(np.sqrt((u * u).sum(axis=1).max())))
+    error = 2 * x.shape[1] * _ULP * math.sqrt(x.shape[1]) * _reach(x.values) + length * displacement(x)
 
     def ball(j: int, bits: int) -> Ball:
-        along = distinct() @ u[j]
-        near = distinct()[along >= along.max() - 2 * error]
-        return functools.reduce(lambda a, b: a.max(b), (_dot(_balls(point), _balls(u[j])) for point in near))
+        along = x.values @ u[j]
+        _, near = _distinct(x, np.flatnonzero(along >= along.max() - 2 * error), bits)
+        return functools.reduce(lambda a, b: a.max(b), (_dot(point, _balls(u[j])) for point in near))
 
     return Reals(values, error, ball)
 
 
-def enclosing_radius(x: Floats) -> Reals:
-    """The radius of the smallest ball that contains x.
+def enclosing_radius(x: Tuple) -> Reals:
+    """Return the radius of the smallest ball that contains x, which is 1-Lipschitz.
 
     It is the largest of all smallest balls of d + 1 of the points. Any centre bounds it from above by its farthest
     point, any weights on points bound it from below by Σw|p|² - |Σwp|²: what the balls give is between the two.
     """
-    centre, value, boundary, below = enclosing(x)
-    error = 2.0**-45 * math.sqrt(x.shape[1]) * _reach(x)
+    x = as_reals(x)
+    centre, value, boundary, below = enclosing(x.values)
+    error = 2.0**-45 * math.sqrt(x.shape[1]) * _reach(x.values)
     if value - below > error / 2:  # the search has not got there: balls will
         error = value
+    error += displacement(x)
     # A radius that is known to e leaves a centre free to be anywhere within √(2·radius·e).
     inside = value - 4 * error - 4 * math.sqrt(value * error)
 
     @functools.cache
     def ball(_: int, bits: int) -> Ball:
-        return _enclosed(np.unique(x[distances(x, centre) >= inside], axis=0), boundary, bits)
+        guess = [int((x.values == point).all(axis=1).argmax()) for point in boundary]
+        candidates = np.flatnonzero(distances(x.values, centre) >= inside)
+        return _enclosed(_distinct(x, candidates, bits)[1], [_point(x, i, bits) for i in guess], bits)
 
     return Reals(np.asarray(value), error, ball)
 
 
-def _enclosed(points: Floats, boundary: Floats, bits: int) -> Ball:
-    """A ball around the radius of the smallest ball; the points on its boundary are a first guess."""
+def _point(x: Reals, i: int, bits: int) -> _Point:
+    """Return the coordinates of the i-th point."""
+    start = i * x.shape[1]
+    return [x.ball(j, bits) for j in range(start, start + x.shape[1])]
+
+
+def _distinct(x: Reals, rows: NDArray[np.int64], bits: int) -> tuple[list[int], list[_Point]]:
+    """Return the points of some rows without repetitions, and the row of each.
+
+    Points with the same balls are one point, as far as these balls tell.
+    """
+    if coordinate_error(x) == 0:
+        rows = rows[np.unique(x.values[rows], axis=0, return_index=True)[1]]
+    found: dict[object, tuple[int, _Point]] = {}
+    for row in rows.tolist():
+        point = _point(x, row, bits)
+        found.setdefault(tuple(end.man_exp() for ball in point for end in (ball.mid(), ball.rad())), (row, point))
+    return [row for row, _ in found.values()], [point for _, point in found.values()]
+
+
+def _enclosed(candidates: Sequence[_Point], basis: Sequence[_Point], bits: int) -> Ball:
+    """Return a ball around the radius of the smallest ball; the basis is a first guess of what holds it."""
     from flint import arb
 
-    candidates = [_balls(p) for p in points]
-    basis: Sequence[Sequence[Ball]] = [_balls(p) for p in boundary]
     if _circumscribed(basis) is None:
         basis = _basis(basis)
     while True:
@@ -208,7 +278,7 @@ def _enclosed(points: Floats, boundary: Floats, bits: int) -> Ball:
         basis = _basis([*basis, beyond])
 
 
-def _basis(points: Sequence[Sequence[Ball]]) -> Sequence[Sequence[Ball]]:
+def _basis(points: Sequence[_Point]) -> Sequence[_Point]:
     """Those of a few points whose circumscribed ball is the smallest ball of all of them."""
     most = len(points[0]) + 1
     chosen = [c for size in range(1, most + 1) for c in itertools.combinations(points, size)]
@@ -216,7 +286,7 @@ def _basis(points: Sequence[Sequence[Ball]]) -> Sequence[Sequence[Ball]]:
     return max(balls, key=lambda ball: ball[0].mid())[1]
 
 
-def _circumscribed(points: Sequence[Sequence[Ball]]) -> tuple[list[Ball], Ball] | None:
+def _circumscribed(points: Sequence[_Point]) -> tuple[list[Ball], Ball] | None:
     """The centre of the sphere through few points, in their flat, and a bound from below on their smallest ball.
 
     None if there is no such sphere or its centre is not between the points; the bound is then that of fewer of them.
@@ -244,15 +314,10 @@ def _circumscribed(points: Sequence[Sequence[Ball]]) -> tuple[list[Ball], Ball] 
     return [a + b for a, b in zip(first, middle, strict=True)], _root(square)
 
 
-def _squared(a: Floats, b: Floats) -> Fraction:
-    """The square of the distance between two points."""
-    return sum(((Fraction(s) - Fraction(t)) ** 2 for s, t in zip(a, b, strict=True)), Fraction(0))
-
-
-def _ball(number: Fraction) -> Ball:
-    from flint import arb
-
-    return arb(number.numerator) / arb(number.denominator)
+def _squared(a: _Point, b: _Point) -> Ball:
+    """Return the square of the distance between two points."""
+    shift = [s - t for s, t in zip(a, b, strict=True)]
+    return _dot(shift, shift)
 
 
 def _balls(numbers: Iterable[float]) -> list[Ball]:
@@ -265,10 +330,9 @@ def _dot(a: Sequence[Ball], b: Sequence[Ball]) -> Ball:
     return sum(s * t for s, t in zip(a, b, strict=True))
 
 
-def _length(a: Sequence[Ball], b: Sequence[Ball]) -> Ball:
-    """The distance between two points."""
-    shift = [s - t for s, t in zip(a, b, strict=True)]
-    return _root(_dot(shift, shift))
+def _length(a: _Point, b: _Point) -> Ball:
+    """Return the distance between two points."""
+    return _root(_squared(a, b))
 
 
 def _root(square: Ball) -> Ball:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from numpy.typing import NDArray
 
 from geoveil.mechanisms.mechanism import Floats
 
-__all__ = ["diameter", "enclosing", "hull_points", "reaches"]
+__all__ = ["diameter", "enclosing", "hull_points", "reaches", "spans"]
 
 
 def hull_points(x: Floats) -> Floats:
@@ -46,6 +47,15 @@ def diameter(x: Floats) -> float:
     # Of a pair that is farther apart than one already known, no end is nearer to the centre than this.
     ends = points[away >= (1 - 1e-9) * known - away.max()]
     return max(float(cdist(ends[i : i + 256], ends).max()) for i in range(0, len(ends), 256))
+
+
+def spans(x: Floats, least: float) -> NDArray[np.int64]:
+    """Return the rows of x from which another one is at least this far away."""
+    from scipy.spatial.distance import cdist
+
+    points = hull_points(x)
+    blocks = [cdist(x[i : i + 2**12], points).max(axis=1) for i in range(0, len(x), 2**12)]
+    return np.flatnonzero(np.concatenate(blocks) >= least)
 
 
 def enclosing(x: Floats) -> tuple[Floats, float, Floats, float]:

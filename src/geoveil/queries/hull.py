@@ -21,7 +21,7 @@ from geoveil.queries.constants import lipschitz
 from geoveil.queries.evaluation import away, farthest, midrange
 from geoveil.queries.nearest import search
 from geoveil.queries.points import identity
-from geoveil.queries.query import Answer, Query
+from geoveil.queries.query import Answer, Query, Tuple
 
 __all__ = ["Hull", "HullAnswer", "probes"]
 
@@ -122,7 +122,7 @@ class Hull(Query):
         """Center and radius; the rest depends on the radius released."""
         return (self.centering, self.reaching)
 
-    def ask(self, x: Floats, source: Source) -> HullAnswer:
+    def ask(self, x: Tuple, source: Source) -> HullAnswer:
         center = self.centering.sample(midrange(x), source)
         # A radius below its own noise says nothing; the authors' code has a floor as well.
         radius = max(float(self.reaching.sample(farthest(x, center), source)) + self.widening, self.reaching.scale)

@@ -16,7 +16,7 @@ from geoveil.noise import Reals, Source
 from geoveil.privacy import CGP, GP, Guarantee, exact
 from geoveil.queries.evaluation import away
 from geoveil.queries.points import identity
-from geoveil.queries.query import Answer, Query
+from geoveil.queries.query import Answer, Query, Tuple
 
 __all__ = ["Nearest", "search"]
 
@@ -100,7 +100,7 @@ class Nearest(Query):
         searches: tuple[Mechanism, ...] = (self.single,) * self.k
         return searches if self.placing is None else (*searches, self.placing)
 
-    def ask(self, x: Floats, source: Source) -> Answer:
+    def ask(self, x: Tuple, source: Source) -> Answer:
         found = self._found(away(x, self.p), source)
         places = None if self.placing is None else self.placing.sample(x[found], source)
         return Answer(self, found, self.mechanisms, coords=places)

@@ -7,11 +7,10 @@ from functools import cached_property
 
 from geoveil.errors import IncompatibleGuarantees
 from geoveil.mechanisms import Additive, Copies, KNorm, Laplace
-from geoveil.mechanisms.mechanism import Floats
 from geoveil.noise import Source
 from geoveil.privacy import CGP, GP, Guarantee, dist_1, dist_inf, exact
 from geoveil.queries.additive import AdditiveQuery, additive
-from geoveil.queries.query import Answer
+from geoveil.queries.query import Answer, Tuple
 
 __all__ = ["Points", "identity"]
 
@@ -54,7 +53,7 @@ class Points(AdditiveQuery):
         """The noise on the whole tuple."""
         return identity(self.guarantee, self.n, self.dimension, self.method)
 
-    def ask(self, x: Floats, source: Source) -> Answer:
+    def ask(self, x: Tuple, source: Source) -> Answer:
         released = self.mechanism.sample(x, source)
         return Answer(self, released, self.mechanisms, coords=released)
 

@@ -11,7 +11,7 @@ from geoveil.mechanisms.mechanism import Floats
 from geoveil.noise import Source
 from geoveil.privacy import CGP, GP
 from geoveil.queries.evaluation import away
-from geoveil.queries.query import Answer, Query
+from geoveil.queries.query import Answer, Query, Tuple
 
 __all__ = ["FirstWithin"]
 
@@ -53,7 +53,7 @@ class FirstWithin(Query):
     def mechanisms(self) -> tuple[Mechanism, ...]:
         return (self.mechanism,)
 
-    def ask(self, x: Floats, source: Source) -> Answer:
+    def ask(self, x: Tuple, source: Source) -> Answer:
         position = self.mechanism.sample(away(x, self.p), self.radius, source)
         return Answer(self, position, self.mechanisms)
 

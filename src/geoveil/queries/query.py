@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
@@ -11,13 +11,15 @@ import numpy as np
 from geoveil.errors import InvalidParameter
 from geoveil.mechanisms import Mechanism
 from geoveil.mechanisms.mechanism import Floats
-from geoveil.noise import Source
+from geoveil.noise import Reals, Source
 from geoveil.privacy import Guarantee
 
-__all__ = ["Answer", "Kind", "Query"]
+__all__ = ["Answer", "Kind", "Query", "Tuple"]
 
 _WRITABLE = (str, int, float, np.ndarray, np.generic, type(None))
 
+#: The points of a tuple, as rows in metres: real numbers, or doubles that are meant exactly.
+Tuple: TypeAlias = Floats | Reals
 #: What a query's value is, so that it can be given back in the form of the input.
 Kind: TypeAlias = Literal["points", "positions", "position", "place", "length", "box", "body", "value"]
 
@@ -36,12 +38,16 @@ class Query(ABC):
         What the answer promises.
     method : str
         How it is answered.
+    rounding : float
+        How far a point that is asked about can be from the point that it stands for, in metres, where nobody knows it
+        any better; public. The guarantee holds as if every point were twice as much farther from every other.
     """
 
     n: int
     dimension: int
     guarantee: Guarantee
     method: str = "best"
+    rounding: float = field(kw_only=True, default=0.0)
 
     name: ClassVar[str]
     kind: ClassVar[Kind]
@@ -72,12 +78,21 @@ class Query(ABC):
         return ""
 
     @abstractmethod
-    def ask(self, x: Floats, source: Source) -> Answer:
-        """The private answer about x, an (n, d) array in metres."""
+    def ask(self, x: Tuple, source: Source) -> Answer:
+        """Return the private answer about x, an (n, d) array in metres."""
 
     @abstractmethod
     def error(self, beta: float, *, each: bool = False) -> float:
-        """With probability 1-β the error is at most this, in metres."""
+        """Return what the error is at most with probability 1-β, in metres, if points are not rounded."""
+
+    @property
+    def displaced(self) -> float:
+        """What rounded points add to the error, in metres.
+
+        A place, the nearest points' distances and a hull move by at most as much as the points; the distances of two
+        points from a place move apart by twice as much.
+        """
+        return 2 * self.rounding
 
     def restored(self, parts: dict[str, Any]) -> Answer:
         """The answer that has these parts."""
@@ -103,7 +118,8 @@ class Query(ABC):
         }
 
     def _told(self) -> dict[str, Any]:
-        return {each.name: getattr(self, each.name) for each in fields(self) if each.name not in ("n", "guarantee")}
+        untold = ("n", "guarantee", "rounding")
+        return {each.name: getattr(self, each.name) for each in fields(self) if each.name not in untold}
 
 
 @dataclass(frozen=True)
@@ -131,7 +147,7 @@ class Answer:
     same_error: ClassVar[bool] = True
 
     def error(self, beta: float, *, each: bool = False) -> float:
-        """With probability 1-β the error is at most this, in metres."""
+        """Return what the error is at most with probability 1-β, in metres, if points are not rounded."""
         return self.query.error(beta, each=each)
 
     def parts(self) -> dict[str, Any]:

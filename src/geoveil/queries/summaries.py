@@ -20,7 +20,7 @@ from geoveil.noise import Ball, Reals, Source, as_reals, smallest, stacked
 from geoveil.queries import evaluation, people
 from geoveil.queries.additive import AdditiveQuery, additive
 from geoveil.queries.constants import lipschitz
-from geoveil.queries.query import Answer
+from geoveil.queries.query import Answer, Tuple
 
 __all__ = [
     "SUMMARIES",
@@ -42,26 +42,26 @@ class LipschitzQuery(AdditiveQuery):
     """The value of a Lipschitz function of the tuple, plus noise for its constant: the best is the paper's."""
 
     @abstractmethod
-    def evaluate(self, x: Floats) -> Reals:
-        """The true value."""
+    def evaluate(self, x: Tuple) -> Reals:
+        """Return the true value."""
 
-    def evaluate_people(self, x: Floats, sizes: NDArray[np.int64]) -> Reals:
-        """The true values of many persons whose rows are adjacent, as rows."""
-        ends = np.cumsum(sizes)
+    def evaluate_people(self, x: Tuple, sizes: NDArray[np.int64]) -> Reals:
+        """Return the true values of many persons, whose points are adjacent rows, as rows."""
+        x, stops = as_reals(x), np.cumsum(sizes)
+        own = [slice(stop - size, stop) for stop, size in zip(stops.tolist(), sizes.tolist(), strict=True)]
         fast = self._values_of_people(x, sizes)
         if fast is None:
-            return stacked([self.evaluate(part) for part in np.split(x, ends[:-1])])
+            return stacked([self.evaluate(x[rows]) for rows in own])
         values, error = fast
         width = values[0].size
 
         def ball(i: int, bits: int) -> Ball:
-            stop = ends[i // width]
-            return self.evaluate(x[stop - sizes[i // width] : stop]).ball(i % width, bits)
+            return self.evaluate(x[own[i // width]]).ball(i % width, bits)
 
         return Reals(values.reshape(len(sizes), width), error, ball)
 
-    def _values_of_people(self, x: Floats, sizes: NDArray[np.int64]) -> tuple[Floats, float] | None:
-        """The same as doubles with a bound on their error; None where there is no way but one by one."""
+    def _values_of_people(self, x: Reals, sizes: NDArray[np.int64]) -> tuple[Floats, float] | None:
+        """Return the same as doubles with a bound on their error; None if persons have to be looked at one by one."""
         return None
 
     @property
@@ -79,7 +79,7 @@ class LipschitzQuery(AdditiveQuery):
         """The noise on the value."""
         return additive(self.guarantee, self.size, self.constant, self.method)
 
-    def ask(self, x: Floats, source: Source) -> Answer:
+    def ask(self, x: Tuple, source: Source) -> Answer:
         return self.finish(self.mechanism.sample(self.evaluate(x), source))
 
     def finish(self, noisy: Floats) -> Answer:
@@ -97,8 +97,13 @@ class LipschitzQuery(AdditiveQuery):
         return values.reshape(-1, self.dimension) if self.kind in ("place", "box") else None
 
     def error(self, beta: float, *, each: bool = False) -> float:
-        """The exact 1-β quantile of the Euclidean length of the noise."""
+        """Return the exact 1-β quantile of the Euclidean length of the noise."""
         return self.mechanism.error(beta)
+
+    @property
+    def displaced(self) -> float:
+        """What rounded points add to the error: the value moves by at most the constant times as much."""
+        return self.constant * self.guarantee.metric.of_all(self.rounding, self.n)
 
 
 @dataclass(frozen=True)
@@ -108,11 +113,11 @@ class Mean(LipschitzQuery):
     name = "mean"
     kind = "place"
 
-    def evaluate(self, x: Floats) -> Reals:
+    def evaluate(self, x: Tuple) -> Reals:
         return evaluation.mean(x)
 
-    def _values_of_people(self, x: Floats, sizes: NDArray[np.int64]) -> tuple[Floats, float]:
-        return people.means(x, sizes), evaluation.mean_error(x)
+    def _values_of_people(self, x: Reals, sizes: NDArray[np.int64]) -> tuple[Floats, float]:
+        return people.means(x.values, sizes), evaluation.mean_error(x)
 
 
 @dataclass(frozen=True)
@@ -122,11 +127,11 @@ class Center(LipschitzQuery):
     name = "center"
     kind = "place"
 
-    def evaluate(self, x: Floats) -> Reals:
+    def evaluate(self, x: Tuple) -> Reals:
         return evaluation.midrange(x)
 
-    def _values_of_people(self, x: Floats, sizes: NDArray[np.int64]) -> tuple[Floats, float]:
-        return people.midranges(x, sizes), evaluation.middle_error(x)
+    def _values_of_people(self, x: Reals, sizes: NDArray[np.int64]) -> tuple[Floats, float]:
+        return people.midranges(x.values, sizes), evaluation.middle_error(x)
 
 
 @dataclass(frozen=True)
@@ -136,11 +141,11 @@ class Median(LipschitzQuery):
     name = "median"
     kind = "place"
 
-    def evaluate(self, x: Floats) -> Reals:
+    def evaluate(self, x: Tuple) -> Reals:
         return evaluation.median(x)
 
-    def _values_of_people(self, x: Floats, sizes: NDArray[np.int64]) -> tuple[Floats, float]:
-        return people.medians(x, sizes), evaluation.middle_error(x)
+    def _values_of_people(self, x: Reals, sizes: NDArray[np.int64]) -> tuple[Floats, float]:
+        return people.medians(x.values, sizes), evaluation.middle_error(x)
 
 
 @dataclass(frozen=True)
@@ -150,11 +155,11 @@ class Bounds(LipschitzQuery):
     name = "bounds"
     kind = "box"
 
-    def evaluate(self, x: Floats) -> Reals:
+    def evaluate(self, x: Tuple) -> Reals:
         return evaluation.extremes(x).reshaped(-1)
 
-    def _values_of_people(self, x: Floats, sizes: NDArray[np.int64]) -> tuple[Floats, float]:
-        return people.extremes(x, sizes), 0.0
+    def _values_of_people(self, x: Reals, sizes: NDArray[np.int64]) -> tuple[Floats, float]:
+        return people.extremes(x.values, sizes), evaluation.coordinate_error(x)
 
     def put_right(self, noisy: Floats) -> Floats:
         """Ends that the noise has swapped are swapped back."""
@@ -172,7 +177,7 @@ class Radius(LipschitzQuery):
     name = "radius"
     kind = "length"
 
-    def evaluate(self, x: Floats) -> Reals:
+    def evaluate(self, x: Tuple) -> Reals:
         return evaluation.enclosing_radius(x)
 
 
@@ -183,11 +188,11 @@ class RadiusOfGyration(LipschitzQuery):
     name = "radius_of_gyration"
     kind = "length"
 
-    def evaluate(self, x: Floats) -> Reals:
+    def evaluate(self, x: Tuple) -> Reals:
         return evaluation.gyration(x)
 
-    def _values_of_people(self, x: Floats, sizes: NDArray[np.int64]) -> tuple[Floats, float]:
-        return people.gyrations(x, sizes), evaluation.gyration_error(x)
+    def _values_of_people(self, x: Reals, sizes: NDArray[np.int64]) -> tuple[Floats, float]:
+        return people.gyrations(x.values, sizes), evaluation.gyration_error(x)
 
 
 @dataclass(frozen=True)
@@ -197,7 +202,7 @@ class Diameter(LipschitzQuery):
     name = "diameter"
     kind = "length"
 
-    def evaluate(self, x: Floats) -> Reals:
+    def evaluate(self, x: Tuple) -> Reals:
         return evaluation.widest(x)
 
 
@@ -214,7 +219,8 @@ class Stated(LipschitzQuery):
     Notes
     -----
     The computed values of two tuples are at most K·dist + 2·fn_error apart: the guarantee holds as if all tuples were
-    2·fn_error/K farther from each other.
+    2·fn_error/K farther from each other. The function gets doubles: where points are known more precisely than that,
+    `rounding` is how far these doubles can be from the points.
     """
 
     fn_error: float | None = field(kw_only=True, default=None)
@@ -246,10 +252,10 @@ class Distance(Stated):
     Parameters
     ----------
     measure : callable
-        Gives the distance of every row of x to the place; 1-Lipschitz in the row.
+        Gives the distance of every point to the place; 1-Lipschitz in the point.
     """
 
-    measure: Callable[[Floats], Floats | Reals] = field(kw_only=True)
+    measure: Callable[[Reals], Reals] = field(kw_only=True)
 
     name = "distance"
     kind = "length"
@@ -260,11 +266,11 @@ class Distance(Stated):
         held = getattr(self.measure, "keywords", {})
         return {**told, "p": held["p"] if "p" in held else getattr(held.get("geometry"), "wkt", self.measure)}
 
-    def evaluate(self, x: Floats) -> Reals:
-        return smallest(as_reals(self.measure(x)))
+    def evaluate(self, x: Tuple) -> Reals:
+        return smallest(self.measure(as_reals(x)))
 
-    def _values_of_people(self, x: Floats, sizes: NDArray[np.int64]) -> tuple[Floats, float]:
-        measured = as_reals(self.measure(x))
+    def _values_of_people(self, x: Reals, sizes: NDArray[np.int64]) -> tuple[Floats, float]:
+        measured = self.measure(x)
         return people.nearest(measured.values, sizes), float(np.max(measured.error))
 
 
@@ -295,8 +301,8 @@ class OwnQuery(Stated):
     name = "answer"
     kind = "value"
 
-    def evaluate(self, x: Floats) -> Reals:
-        untouched = x.view()
+    def evaluate(self, x: Tuple) -> Reals:
+        untouched = as_reals(x).values.view()
         untouched.flags.writeable = False
         try:
             value = self.own(untouched)

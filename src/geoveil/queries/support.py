@@ -20,7 +20,7 @@ from geoveil.queries.band import between, certain
 from geoveil.queries.convex import coarser, corners, directions, fitted, prune, segmented, shortened
 from geoveil.queries.evaluation import support
 from geoveil.queries.hull import Hull, probes
-from geoveil.queries.query import Answer, Query
+from geoveil.queries.query import Answer, Query, Tuple
 from geoveil.queries.solid import cosine, intersection, kriged, tightened
 
 __all__ = ["EXTENT", "HalfSpaces", "SupportHull", "SupportHullAnswer", "best_hull", "support_squared"]
@@ -157,7 +157,7 @@ class SupportHull(Query):
         """Whether noise is so small that the directions, few as they must be above the plane, miss more than it."""
         return self.dimension > 2 and math.sqrt(self.variance) < self.extent / 150
 
-    def ask(self, x: Floats, source: Source) -> SupportHullAnswer:
+    def ask(self, x: Tuple, source: Source) -> SupportHullAnswer:
         noisy = self.mechanism.sample(support(x, self.directions).reshaped(-1, 1), source)[:, 0]
         return self.restored({"support": noisy})
 
