@@ -4,15 +4,25 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import subprocess
+import sys
 import threading
+import time
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from geoveil.noise import Entropy, keystream
+from geoveil.budget.account import Account
+from geoveil.errors import BudgetError
+from geoveil.noise import Entropy, keystream, settled
 from geoveil.noise.keystream import Keystream, random_bytes
+from geoveil.privacy import CGP
+from tests.prefork import fork_in_c
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 
 
 def drawn(_: int = 0) -> bytes:
@@ -20,15 +30,15 @@ def drawn(_: int = 0) -> bytes:
     return random_bytes(64)
 
 
-def drawn_in_a_fork() -> bytes:
-    """What a forked child draws from the stream that its parent had begun."""
+def in_a_fork(draw: Callable[[], bytes], fork: Callable[[], int]) -> bytes:
+    """Return what a forked child draws."""
     receive, send = os.pipe()
-    child = os.fork()
+    child = fork()
     if child == 0:
-        os.write(send, random_bytes(64))
+        os.write(send, draw())
         os._exit(0)
     os.waitpid(child, 0)
-    found = os.read(receive, 64)
+    found = os.read(receive, 2**16)
     os.close(receive)
     os.close(send)
     return found
@@ -61,14 +71,88 @@ def test_threads_share_no_stream() -> None:
     assert len(set(found)) == 8
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+FORKS = {"os.fork": os.fork, "a fork in C": fork_in_c}
+
+
+@pytest.mark.parametrize("fork", FORKS.values(), ids=FORKS)
+@pytest.mark.parametrize("count", [64, 5000], ids=["short", "long"])
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
-def test_forked_processes_share_no_stream() -> None:
-    """A child does not go on where its parent stood, nor do two children, nor a child's own child."""
-    random_bytes(1)
-    found = [drawn_in_a_fork() for _ in range(4)] + [random_bytes(64)]
-    assert len(set(found)) == 5
-    assert all(len(part) == 64 for part in found)
+def test_forked_processes_share_no_bytes(fork: Callable[[], int], count: int) -> None:
+    """A child does not repeat its parent, nor do two children, nor a child's own child, however they were forked."""
+    random_bytes(count)
+
+    def draw() -> bytes:
+        return random_bytes(count)
+
+    found = [in_a_fork(draw, fork) for _ in range(4)]
+    found += [in_a_fork(lambda: in_a_fork(draw, fork), fork), draw()]
+    assert len(set(found)) == 6
+    assert all(len(part) == count for part in found)
+
+
+@pytest.mark.parametrize("fork", FORKS.values(), ids=FORKS)
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+def test_a_stream_that_is_carried_over_is_noticed(fork: Callable[[], int]) -> None:
+    """The check of forks sees children that go on where their parent stood."""
+    carried = np.random.default_rng().bytes
+    assert in_a_fork(lambda: carried(64), fork) == in_a_fork(lambda: carried(64), fork)
+
+
+def test_a_copied_key_is_harmless() -> None:
+    """Two streams with one key, as a snapshot of a machine has them, give different bytes."""
+    one, other = Keystream(), Keystream()
+    one.read(5000)
+    other._cipher, other._left = one._cipher, one._left
+    assert one.read(5000) != other.read(5000)
+
+
+@pytest.mark.parametrize("carried", [False, True], ids=["geoveil", "a generator made before the fork"])
+def test_a_server_that_forks_its_workers_repeats_no_noise(carried: bool) -> None:
+    """No two releases of a pre-forking server have equal noise; with a generator from before the fork they would."""
+    command = [sys.executable, "-m", "tests.prefork", "3", "12", *["--carried"][: int(carried)]]
+    told = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout.splitlines()
+    assert len(told) == 14
+    # Noise of hundreds of metres on a grid of half a metre: two equal lines of 18 numbers are no chance.
+    assert (len(set(told)) < 14) == carried
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/stat"), reason="this system does not tell when a process started")
+def test_a_process_is_told_from_another_one_of_its_id(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A grandchild may get the id of a process that has ended; its budget in memory is not the grandchild's."""
+    account = Account(CGP(rho=1))
+    mine = os.getpid()
+    account.check(CGP(rho="0.1"))
+
+    def refused() -> bytes:
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "getpid", lambda: mine)
+            try:
+                account.check(CGP(rho="0.1"))
+            except BudgetError:
+                return b"refused"
+        return b"allowed"
+
+    # The start of a process is told in hundredths of a second.
+    time.sleep(0.02)
+    assert in_a_fork(refused, fork_in_c) == b"refused"
+
+
+def test_a_fork_does_not_wait_for_threads_it_does_not_have() -> None:
+    """A thread that refines while another one forks leaves no lock behind that the child would wait for."""
+    inside, done = threading.Event(), threading.Event()
+
+    def attempt(_: int) -> bool:
+        inside.set()
+        return done.wait(30)
+
+    thread = threading.Thread(target=lambda: settled(attempt))
+    thread.start()
+    inside.wait()
+    try:
+        assert in_a_fork(lambda: settled(lambda bits: str(bits).encode()), fork_in_c) == b"128"
+    finally:
+        done.set()
+        thread.join()
 
 
 @pytest.mark.parametrize("method", multiprocessing.get_all_start_methods())
@@ -82,7 +166,7 @@ def test_pools_of_processes_share_no_stream(method: str) -> None:
 
 
 def test_keys_are_replaced_on_schedule(monkeypatch: pytest.MonkeyPatch) -> None:
-    """After so many bytes a new key comes from the operating system, also in the middle of a request."""
+    """After so many bytes a new key comes from the operating system, and every request has a start of its own."""
     asked: list[int] = []
 
     def entropy(count: int) -> bytes:
@@ -94,23 +178,14 @@ def test_keys_are_replaced_on_schedule(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "urandom", entropy)
     stream = Keystream()
     found = stream.read(2500)
-    assert asked == [32, 16] * 3
+    assert asked == [32, 16, 16] * 3
     assert len({found[:500], found[1000:1500], found[2000:]}) == 3
     stream.read(500)
-    assert len(asked) == 6
-    stream.read(1)
-    assert len(asked) == 8
-
-
-def test_without_fresh_keys_children_would_repeat_their_parent(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The check of forks sees a stream that is carried over."""
-    if not hasattr(os, "fork"):
-        pytest.skip("this system has no fork")
-    random_bytes(1)
-    # What the child forgets is no longer what it reads from.
-    kept = keystream._own.stream
-    monkeypatch.setattr(keystream, "Keystream", lambda: kept)
-    assert drawn_in_a_fork() == drawn_in_a_fork()
+    assert asked[9:] == [16]
+    stream.read(300)
+    assert asked[10:] == [32, 16, 16]
+    stream.read(8)
+    assert asked[13:] == [8]
 
 
 def test_releases_draw_from_the_keystream() -> None:

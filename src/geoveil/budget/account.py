@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from decimal import Decimal
 
 from geoveil.budget.prices import price
 from geoveil.errors import BudgetError, BudgetExceeded
 from geoveil.privacy import Guarantee, exact
+from geoveil.processes import this_process
 
 __all__ = ["Account"]
 
@@ -26,7 +26,7 @@ class Account:
         self.total = total
         self._spent = Decimal(0)
         self._lock = threading.Lock()
-        self._process = os.getpid()
+        self._process = this_process()
 
     @property
     def spent(self) -> Decimal:
@@ -40,7 +40,7 @@ class Account:
 
     def check(self, cost: Guarantee) -> Guarantee:
         """The price of a query; refused if there is not as much, or if a fork has copied the account."""
-        if os.getpid() != self._process:
+        if this_process() != self._process:
             raise BudgetError("A budget in memory is of the process that opened it: open a session here, on a ledger.")
         taken = price(cost, self.total)
         if taken.budget > self.remaining:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from collections.abc import Callable
@@ -10,6 +9,7 @@ from collections.abc import Callable
 from geoveil.budget.charging import Request
 from geoveil.budget.entries import Charge
 from geoveil.errors import LedgerTimeout
+from geoveil.processes import this_process
 
 __all__ = ["Batching"]
 
@@ -32,7 +32,7 @@ class Batching:
 
     def _begin_process(self) -> None:
         """Begin anew: a fork copies the queue of the parent's threads, but not the threads."""
-        self._process = os.getpid()
+        self._process = this_process()
         self._waiting = threading.Condition()
         self._queue: list[Request] = []
         self._serving = False
@@ -40,7 +40,7 @@ class Batching:
     def served(self, request: Request) -> Charge | None:
         """Serve a request, or have another thread serve it; return its charge or raise its problem."""
         deadline = time.monotonic() + self._timeout
-        if self._process != os.getpid():
+        if self._process != this_process():
             self._begin_process()
         with self._waiting:
             request.done = False

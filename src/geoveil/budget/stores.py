@@ -15,6 +15,7 @@ from typing import Any
 
 from geoveil.budget.schema import TABLES
 from geoveil.errors import LedgerTimeout, LedgerUnavailable
+from geoveil.processes import this_process
 
 __all__ = ["Store", "Transaction", "open_store"]
 
@@ -59,7 +60,7 @@ class Store(ABC):
         self.timeout = timeout
         self._lock = threading.Lock()
         self._opened: Any = None
-        self._process = 0
+        self._process: tuple[int, bytes] | None = None
 
     @abstractmethod
     def _connect(self) -> Any:
@@ -77,7 +78,8 @@ class Store(ABC):
     def transaction(self) -> Iterator[Transaction]:
         """Hold the ledger alone."""
         start = time.monotonic()
-        if self._process not in (0, os.getpid()):
+        process = this_process()
+        if self._process not in (None, process):
             # A fork may have copied a lock that a thread of the parent held.
             self._lock = threading.Lock()
         if not self._lock.acquire(timeout=self.timeout):
@@ -85,11 +87,11 @@ class Store(ABC):
                 f"Other threads held the ledger for {self.timeout:g} s. Nothing was charged; try again."
             )
         try:
-            if self._process != os.getpid():
+            if self._process != process:
                 # A connection that a fork has copied is the parent's, and not this process's to close.
                 if self._opened is not None:
                     _PARENTS.append(self._opened)
-                self._opened, self._process = None, os.getpid()
+                self._opened, self._process = None, process
             try:
                 if self._opened is None:
                     self._opened = self._connect()
@@ -112,7 +114,7 @@ class Store(ABC):
     problems: tuple[type[Exception], ...] = ()
 
     def _drop(self) -> None:
-        if self._opened is not None and self._process == os.getpid():
+        if self._opened is not None and self._process == this_process():
             with suppress(Exception):
                 self._opened.close()
             self._opened = None

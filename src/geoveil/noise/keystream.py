@@ -1,8 +1,9 @@
-"""Random bits: an AES-256 keystream in counter mode, keyed from the operating system.
+"""Random bytes: AES-256 in counter mode, keyed by the operating system, which also says where each request starts.
 
-A keystream is as good as the operating system's own generator (which works the same way) and several times as fast.
-Every thread of every process has its own, with a key that is never shared: after a fork the child starts anew, and a
-process that is started afresh has none to begin with.
+A keystream is as good as the operating system's own generator, which works the same way, and several times as fast.
+Every request starts at a counter of 128 bits that is drawn from the operating system, and no bytes are left over. So a
+copy of the key is harmless, however it came about: by a fork that Python knows of or by one made in C, by a process
+that got the id of its dead parent, or by a machine restored from a snapshot.
 """
 
 from __future__ import annotations
@@ -12,42 +13,41 @@ import threading
 
 __all__ = ["Keystream", "random_bytes"]
 
-#: Bytes from one key; far below the 2^64 blocks at which a keystream could be told from chance.
+#: Up to so many bytes the operating system is as fast as a cipher.
+_SHORT = 256
+#: Bytes from one key. They are 2^26 blocks of at most 2^22 requests, so two requests overlap with a probability below
+#: 2^22·2^27/2^128 = 2^-79, and if a thousand processes have copies of one key, below 2^-59.
 _PER_KEY = 2**30
 
 
 class Keystream:
-    """An endless stream of random bytes.
+    """An endless stream of random bytes, for one thread.
 
     Notes
     -----
-    A key is used for 1 GiB and then replaced by one from the operating system: who learns a key from memory knows what
-    that key gave, and nothing that another one gives.
+    A key serves for 1 GiB and is then replaced. Where a request started is not kept: a key that is read from memory
+    does not tell what it gave.
     """
 
     def __init__(self) -> None:
         self._left = 0
 
     def read(self, count: int) -> bytes:
-        """So many bytes that were never given out before."""
-        if 0 < count <= self._left:
-            self._left -= count
-            return self._encrypt(bytes(count))
-        parts = []
-        while count > 0:
-            if self._left == 0:
-                self._rekey()
-            size = min(count, self._left)
-            parts.append(self._encrypt(bytes(size)))
-            self._left -= size
-            count -= size
-        return b"".join(parts)
+        """Return `count` fresh random bytes."""
+        if count <= _SHORT:
+            return os.urandom(count)
+        if count > _PER_KEY:
+            return b"".join(self.read(min(_PER_KEY, count - start)) for start in range(0, count, _PER_KEY))
+        if count > self._left:
+            self._rekey()
+        self._left -= count
+        self._cipher.reset_nonce(os.urandom(16))
+        return bytes(self._cipher.update(bytes(count)))
 
     def _rekey(self) -> None:
         from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
-        cipher = Cipher(algorithms.AES256(os.urandom(32)), modes.CTR(os.urandom(16)))
-        self._encrypt = cipher.encryptor().update
+        self._cipher = Cipher(algorithms.AES256(os.urandom(32)), modes.CTR(os.urandom(16))).encryptor()
         self._left = _PER_KEY
 
 
@@ -55,18 +55,8 @@ _own = threading.local()
 
 
 def random_bytes(count: int) -> bytes:
-    """So many bytes from the keystream of this thread."""
+    """Return `count` fresh random bytes from the keystream of this thread."""
     stream = getattr(_own, "stream", None)
     if stream is None:
         stream = _own.stream = Keystream()
     return bytes(stream.read(count))
-
-
-def _forget() -> None:
-    """A child process must not go on with the keystream of its parent."""
-    global _own
-    _own = threading.local()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget)

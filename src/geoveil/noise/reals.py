@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -11,6 +10,8 @@ from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+
+from geoveil.processes import this_process
 
 __all__ = ["Ball", "Floats", "Reals", "as_reals", "largest", "ranked", "settled", "smallest", "stacked"]
 
@@ -20,18 +21,9 @@ Ball: TypeAlias = Any
 
 T = TypeVar("T")
 
-#: Arb's precision is one for all threads. A smaller one than was asked for would cost time, not truth.
-_precision = threading.RLock()
-
-
-def _free() -> None:
-    """In a forked child no other thread is left to give the precision back."""
-    global _precision
-    _precision = threading.RLock()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_free)
+#: Arb's precision is one for all threads. A smaller one than was asked for would cost time, not truth. Each process
+#: has a lock of its own: one that a fork has copied may be held by a thread that the child does not have.
+_precision: dict[tuple[int, bytes], Any] = {}
 
 
 @dataclass(frozen=True)
@@ -161,11 +153,12 @@ def stacked(parts: Sequence[Reals]) -> Reals:
 
 
 def settled(attempt: Callable[[int], T | None]) -> T:
-    """What an attempt gives with as many bits of precision as it takes until it gives something."""
+    """Return what an attempt gives, with as many bits of precision as it takes until it gives something."""
     from flint import ctx
 
+    lock = _precision.setdefault(this_process(), threading.RLock())
     for bits in (128 << doubling for doubling in range(10)):
-        with _precision, ctx.workprec(bits + 64):
+        with lock, ctx.workprec(bits + 64):
             found = attempt(bits)
         if found is not None:
             return found
