@@ -476,7 +476,7 @@ def test_values_of_dropped_rows_and_remarks_stay_behind(tmp_path: Path) -> None:
     )
     how: dict[str, Any] = {"by": "user", "rho": 1e-4, "crs": BAY, "missing": "drop"}
     release = gv.points_file(tmp_path / "in.parquet", tmp_path / "out.parquet", keep="all", **how)
-    assert release.left_out == ("blob",)
+    assert release.left_out == ("blob", "nested")
     assert SECRET.encode() not in (tmp_path / "out.parquet").read_bytes()
     kept = gv.points(frame, keep="all", **how).value
     assert SECRET not in [*kept["kind"].cat.categories, *kept["user"].cat.categories]

@@ -14,6 +14,7 @@ from geoveil.errors import InvalidParameter
 from geoveil.geo import Area, Form, enter
 from geoveil.geo.columns import distinct
 from geoveil.geo.forms import ArrayForm, FrameForm, Index
+from geoveil.geo.values import copied, copied_index
 from geoveil.mechanisms import sample_people
 from geoveil.noise import Source, source_of
 from geoveil.privacy import CGP, GP, Guarantee, Metric, promise
@@ -247,7 +248,8 @@ class _Crowd:
             distinct(pa.array(persons, pa.string()), by if isinstance(by, str) else "by", "x")
         sizes = np.bincount(codes)
         queries, which = by_size(sizes, lambda n: make(form, n, form.coords.shape[1], guarantee))
-        index = pd.Index(persons, name=by if isinstance(by, str) else "person")
+        name = by if isinstance(by, str) else "person"
+        index = pd.Index(copied(persons), name=name, copy=False, tupleize_cols=False)
         return cls(form, index, sizes, np.argsort(codes, kind="stable"), queries, which)
 
     @property
@@ -281,9 +283,8 @@ class _Crowd:
             return self
         kept = ~skipped
         rows = self.rows[np.repeat(kept, self.sizes)]
-        return replace(
-            self, persons=self.persons[kept], sizes=self.sizes[kept], rows=rows, which=self.which[kept], whole=False
-        )
+        persons = copied_index(self.persons[kept])
+        return replace(self, persons=persons, sizes=self.sizes[kept], rows=rows, which=self.which[kept], whole=False)
 
     def draw(self, source: Source, progress: Callable[[float], None]) -> Any:
         """Points or values of all, as an array; or an answer for each.

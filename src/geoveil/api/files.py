@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from pathlib import Path
 from typing import Any, Literal, Unpack
 from uuid import uuid4
@@ -21,6 +21,7 @@ from geoveil.geo.files import Locations, ending, open_locations
 from geoveil.geo.files.aside import aside, certificate_of, certify, digest
 from geoveil.geo.planes import plane_of
 from geoveil.geo.shapes import dropped
+from geoveil.geo.values import is_text
 from geoveil.noise import source_of
 from geoveil.privacy import promise
 
@@ -51,8 +52,9 @@ def points_file(
     target : str or Path
         Where the released file goes, and its certificate beside it. Both appear at the end, whole, or not at all.
     keep : list of columns or "all", optional
-        Which columns go out as they are, beside times and the one named by `by`. The others stay behind, as they may
-        give places away; the release's `left_out` names them.
+        Which columns are released unchanged, beside times and the one named by `by`. The others are removed, as they
+        may give places away; the release's `left_out` names them. "all" is without columns named like coordinates
+        ("lat"); those that hold geometries, bytes or nested values are never released.
     progress : callable, optional
         Is told now and then how much has been done, from 0 to 1.
     ledger : Ledger, optional
@@ -103,11 +105,14 @@ def points_file(
         missing=how.get("missing", "refuse"),
         noise=noise,
         progress=progress or (lambda _: None),
+        texts=[name for name in kept if is_text(file.columns[name])],
     )
     for name, given, default in (("subject", subject, None), ("short", short, "refuse")):
         if ledger is None and given != default:
             raise InvalidParameter(name, given, "left out without a ledger", "Give ledger=.")
     work.count()
+    if work.placed:
+        kept, left = _columns(file, by, keep, guarantee.symbol, places=work.placed)
     try:
         with aside(target) as folder:
             charge, stated = (None, {}) if ledger is None else _charged(work, ledger, subject, short)
@@ -160,11 +165,14 @@ def _checked_target(target: Path, file: Locations) -> Path:
     return target
 
 
-def _columns(file: Locations, by: Any, keep: Any, symbol: str) -> tuple[list[str], tuple[str, ...]]:
-    """The columns that go out, and those that stay behind."""
+def _columns(
+    file: Locations, by: Any, keep: Any, symbol: str, places: Set[str] = frozenset()
+) -> tuple[list[str], tuple[str, ...]]:
+    """Return the columns that are released unchanged, and those that are removed; `places` are texts of geometries."""
     import pyarrow as pa
 
-    safe = [name for name in file.columns if name not in file.unsafe]
+    unsafe = file.unsafe | places
+    safe = [name for name in file.columns if name not in unsafe]
     if by is not None and not (isinstance(by, str) and by in safe):
         remedy = "Leave it out if all rows are one person's."
         raise InvalidParameter("by", by, f"a column of {file.path.name}, one of {safe}", remedy)
@@ -176,7 +184,7 @@ def _columns(file: Locations, by: Any, keep: Any, symbol: str) -> tuple[list[str
         if not any(test(plain) for test in (*usable, *numbers_too, pa.types.is_temporal)):
             raise InvalidParameter("by", by, f"a column of texts or numbers; this one is {kind}", "Convert it first.")
     always = [*file.time_columns, *(name for name in file.structure if name in file.columns)]
-    kept, left = choose([*file.columns], times=always, by=by, keep=keep, places=file.unsafe)
+    kept, left = choose([*file.columns], times=always, by=by, keep=keep, places=unsafe)
     for name in kept:
         if file.extensible and name.casefold() in ("radius_95", symbol):
             raise InvalidParameter("keep", name, "columns without this name: released ones have it", "Rename it.")
@@ -209,7 +217,8 @@ def read(
     Returns
     -------
     geopandas.GeoDataFrame
-        All of the file, places and columns; the index is the position of a row in the file. Nothing is private yet.
+        Places and columns, but for those of bytes, of nested values and of other geometries. The index is the position
+        of a row in the file. Nothing is private yet.
 
     Examples
     --------

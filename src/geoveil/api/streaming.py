@@ -20,6 +20,7 @@ from geoveil.geo.columns import distinct
 from geoveil.geo.files import Batch, Locations
 from geoveil.geo.files.locations import ROWS
 from geoveil.geo.shapes import Index, dropped
+from geoveil.geo.values import copied_index, shows_places
 from geoveil.mechanisms import Additive, sample_people, sample_rows
 from geoveil.noise import Source
 from geoveil.privacy import Guarantee
@@ -172,17 +173,21 @@ class Work:
     missing: str
     noise: Source
     progress: Callable[[float], None]
+    #: Columns of texts that are to be released unchanged, and those of them in which a geometry was found.
+    texts: list[str] = field(default_factory=list)
+    placed: set[str] = field(default_factory=set)
     left_out: int = 0
     beyond: int = 0
     skipped: NDArray[np.bool_] | None = None
     _held: list[tuple[Any, Index, Floats]] = field(default_factory=list)
 
     def count(self) -> None:
-        """Check all places, and count whose they are: noise depends on that. Nothing is drawn yet."""
+        """Check all places and texts, and count each person's points: noise depends on that. Nothing is drawn yet."""
 
         def look(batch: Batch) -> tuple[float, int, Any, Index, Floats | None]:
             batch, missing = self._present(batch)
             coded = self.crowd.labels(batch).dictionary_encode()
+            self.placed.update(name for name in self.texts if shows_places(batch.columns[name]))
             coords = None
             if self.together:
                 coords = self._enter(batch)
@@ -190,7 +195,8 @@ class Work:
                 self.plane.check(batch.coords, self.outside, batch.name_of_point)
             return batch.share, missing, coded.dictionary, np.asarray(coded.indices)[batch.rows], coords
 
-        for share, missing, labels, codes, coords in _ordered(look, self.file.batches(self._by)):
+        columns = [*dict.fromkeys([*self._by, *self.texts])]
+        for share, missing, labels, codes, coords in _ordered(look, self.file.batches(columns)):
             self.left_out += missing
             self.crowd.add(labels, np.bincount(codes, minlength=len(labels)))
             if coords is not None:
@@ -348,7 +354,7 @@ class Work:
             answers=answers_of(self.queries, self.which[there]),
             n=int(self.sizes.sum()),
             plane=self.plane,
-            by=None if index is None else index[there],
+            by=None if index is None else copied_index(index[there]),
             inexact=self.noise.inexact,
             asked=self.guarantee,
             missing=self.left_out,

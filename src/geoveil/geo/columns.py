@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+import re
+import warnings
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
-from geoveil.errors import InvalidData, InvalidParameter
+from geoveil.errors import GeoveilWarning, InvalidData, InvalidParameter
 
-__all__ = ["choose", "distinct", "is_time"]
+__all__ = ["choose", "distinct", "is_coordinate", "is_time"]
 
 #: Times are public; these are their usual names.
 _TIMES = frozenset(
     ["time", "timestamp", "datetime", "date_time", "date", "t", "ts", "utc", "time_utc", "timestamp_utc", "epoch"]
+)
+#: Words in names of columns that hold coordinates.
+_COORDINATES = frozenset(
+    (
+        *("lat", "latitude", "lon", "lng", "long", "longitude", "easting", "northing", "x", "y", "xy", "h3"),
+        *("coord", "coords", "coordinate", "coordinates", "geom", "geometry", "wkt", "wkb", "geojson", "geohash"),
+    )
 )
 
 
@@ -22,10 +31,16 @@ def is_time(name: Any, kind: Any) -> bool:
     return str(name).casefold() in _TIMES or str(kind).startswith(("datetime", "timestamp", "date", "time"))
 
 
+def is_coordinate(name: Any) -> bool:
+    """Whether a column's name says that it holds coordinates: "lat", "pickup_longitude", "homeLat", "x1"."""
+    words = re.findall(r"h3|[A-Z]?[a-z]+|[A-Z]+", str(name))
+    return any(word.casefold() in _COORDINATES for word in words)
+
+
 def choose(
     columns: Sequence[Any], *, times: Iterable[Any], by: Any, keep: Any, places: Iterable[Any] = ()
 ) -> tuple[list[Any], tuple[Any, ...]]:
-    """The columns that go out, in their order, and those that stay behind.
+    """Return the columns that are released unchanged, in their order, and those that are removed.
 
     Parameters
     ----------
@@ -36,15 +51,16 @@ def choose(
     by : object
         The one that says whose places they are, if it is one of them.
     keep : "all" or sequence of names, optional
-        What else the owner wants to go out.
+        What else is released. "all" leaves out columns whose names say that they hold coordinates; they are released
+        only if they are named, with a warning.
     places : iterable
-        Those that hold places themselves: they never go out.
+        Those that hold places themselves, or may: they are never released, and naming one is an error.
     """
     places = set(places)
     if keep is None:
         wanted = set()
     elif isinstance(keep, str) and keep == "all":
-        wanted = set(columns) - places
+        wanted = {name for name in columns if name not in places and not is_coordinate(name)}
     else:
         try:
             wanted = {keep} if isinstance(keep, str) else set(keep)
@@ -54,8 +70,12 @@ def choose(
             free = [column for column in columns if column not in places]
             raise InvalidParameter("keep", name, f"'all' or a list of columns of x, among {free}", "Leave it out.")
         for name in wanted & places:
-            remedy = "Release it in a call of its own."
-            raise InvalidParameter("keep", name, "columns that hold no places: this one would go out as it is", remedy)
+            allowed = "columns that hold no places: this one has geometries, bytes or nested values"
+            remedy = "Release it in a call of its own, or make plain texts, numbers or times of it first."
+            raise InvalidParameter("keep", name, allowed, remedy)
+        for name in filter(is_coordinate, wanted):
+            message = f"The column {name!r} is released unchanged, and its name says that it holds coordinates."
+            warnings.warn(message, GeoveilWarning, stacklevel=6)
     wanted |= (set(times) | {by}) - places
     return [name for name in columns if name in wanted], tuple(name for name in columns if name not in wanted)
 

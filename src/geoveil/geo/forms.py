@@ -8,7 +8,6 @@ from __future__ import annotations
 import copy
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,7 @@ from geoveil.errors import GeoveilWarning, InvalidData, InvalidParameter
 from geoveil.geo.columns import choose, is_time
 from geoveil.geo.planes import Plane, plane_of
 from geoveil.geo.shapes import Index, dropped, has_more, present, vertices
+from geoveil.geo.values import copied, copied_index, may_hold_places
 
 __all__ = ["Floats", "Form", "Index", "enter", "form_of"]
 
@@ -170,6 +170,8 @@ class FrameForm(Form):
         self._present = present(np.asarray(frame.geometry.array))
         self.missing = dropped(self._present, missing)
         self._frame = frame[self._present] if self.missing else frame
+        if not released:
+            _check_names(self._frame)
         coords, self._rows = _vertices(np.asarray(self._frame.geometry.array))
         # What was released may be anywhere.
         super().__init__(plane.into(coords) if released else plane.enter(coords, outside), plane)
@@ -181,7 +183,11 @@ class FrameForm(Form):
         return some
 
     def points(self, coords: Floats) -> Any:
-        """The same rows with released geometry and nothing else."""
+        """Return the same rows with released geometry and nothing else.
+
+        All of it is built anew: frames and indices hold more than their rows show (`geo.values`), and so do geometries
+        (their SRID).
+        """
         import geopandas
         import shapely
 
@@ -190,12 +196,13 @@ class FrameForm(Form):
         if (shapely.get_type_id(shapes) == 0).all():
             released = shapely.points(self.out(coords))
         else:
-            released = shapely.set_coordinates(shapely.force_2d(shapes), self.out(coords))
-        series = geopandas.GeoSeries(released, index=geometry.index, crs=self.crs, name=geometry.name)
+            released = shapely.set_srid(shapely.set_coordinates(shapely.force_2d(shapes), self.out(coords)), 0)
+        index = copied_index(geometry.index)
+        series = geopandas.GeoSeries(released, index=index, crs=self.crs, name=geometry.name)
         return series if isinstance(self._frame, geopandas.GeoSeries) else series.to_frame()
 
     def labels(self, positions: Index) -> Any:
-        return self._frame.index[self._rows[positions]]
+        return copied_index(self._frame.index[self._rows[positions]])
 
     def people(self, by: Any) -> Any:
         if isinstance(by, str):
@@ -213,12 +220,9 @@ class FrameForm(Form):
         return _labels(by, len(self._given), self._present)[self._rows]
 
     def with_columns(self, released: Any, kept: list[Any]) -> Any:
-        """Released rows with the columns that go out beside them."""
+        """Return released rows with copies of the columns that are released unchanged."""
         for at, name in enumerate(kept):
-            column = self._frame[name]
-            # Categories that no row has any more would tell what was dropped.
-            pruned = column.cat.remove_unused_categories() if str(column.dtype) == "category" else column
-            released.insert(at, name, pruned.array)
+            released.insert(at, name, copied(self._frame[name].array))
         return released
 
     @property
@@ -227,18 +231,22 @@ class FrameForm(Form):
         return hasattr(self._frame, "columns")
 
     def columns(self, by: Any, keep: Any) -> tuple[list[Any], tuple[Any, ...]]:
-        """Times, the column that says whose places they are, and what the owner names; and what stays behind.
+        """Return the columns that are released unchanged, and those that are removed.
 
-        Other columns may give places away.
+        Released are times, the column that says whose places they are, and what `keep` names; other columns may give
+        places away.
         """
         columns = self._columns()
+        if len(set(columns)) < len(columns):
+            remedy = "Rename or drop some: which one is meant cannot be told."
+            raise InvalidData("x.columns", columns, "columns of which no two have one name", remedy)
         kinds = {name: str(self._frame[name].dtype) for name in columns}
         return choose(
             columns,
             times=[name for name in columns if is_time(name, kinds[name])],
             by=by if isinstance(by, str) else None,
             keep=keep,
-            places=[name for name in columns if kinds[name] == "geometry"],
+            places=[name for name in columns if may_hold_places(self._frame[name].array)],
         )
 
     def _columns(self) -> list[Any]:
@@ -332,15 +340,29 @@ def _labels(by: Any, count: int, chosen: Any = slice(None)) -> Any:
     shape = getattr(by, "shape", (len(by),))
     if shape != (count,):
         raise InvalidData("by", shape, allowed, remedy)
+    if isinstance(by, pd.MultiIndex):
+        by = by.to_flat_index()
     # Through pandas, which keeps the number 1 apart from the word "1".
     labels = pd.Series(by, dtype=None if hasattr(by, "dtype") else object)[chosen].infer_objects()
     missing = int(labels.isna().sum())
     if missing:
         raise InvalidData("by", by, allowed, f"{missing} points have none.")
-    odd = labels.dtype == object and any(not isinstance(v, Hashable) or hasattr(v, "geom_type") for v in labels)
-    if odd or str(labels.dtype) == "geometry":
-        raise InvalidData("by", str(labels.dtype), allowed, remedy)
+    if may_hold_places(labels.array):
+        raise InvalidData("by", str(labels.dtype), f"{allowed}, not geometries or objects", remedy)
     return labels.array
+
+
+def _check_names(frame: Any) -> None:
+    """Refuse an index, or the name of an axis, that is itself a place: labels are released unchanged."""
+    import pandas as pd
+
+    remedy = "Use x.reset_index(drop=True), or give texts or numbers."
+    if may_hold_places(frame.index):
+        allowed = "labels that are texts, numbers or times: they are released unchanged"
+        raise InvalidData("x.index", type(frame.index).__name__, allowed, remedy)
+    names = pd.Series([*frame.index.names, frame.geometry.name], dtype=object)
+    if may_hold_places(names.array):
+        raise InvalidData("x", "an axis named by an object", "an index and a geometry named by texts", remedy)
 
 
 def _vertices(geometries: Any) -> tuple[Floats, Index]:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from geoveil.geo.areas import Floats
+from geoveil.geo.values import is_plain
 
 __all__ = ["decode", "encode", "may_hold_places", "storage"]
 
@@ -45,14 +46,9 @@ def storage(column: Any) -> Any:
 
 
 def may_hold_places(field: Any) -> bool:
-    """Whether a column is binary, as geometries are, or says that it holds some."""
-    import pyarrow as pa
-
-    named = (
-        getattr(field.type, "extension_name", "") or (field.metadata or {}).get(b"ARROW:extension:name", b"").decode()
-    )
-    binary = (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_binary_view, pa.types.is_fixed_size_binary)
-    return named.startswith(("geoarrow", "ogc")) or any(test(field.type) for test in binary)
+    """Whether a column holds geometries or may: it says so, or its values are bytes, nested, or of another's type."""
+    named = (field.metadata or {}).get(b"ARROW:extension:name", b"").decode()
+    return named.startswith(("geoarrow", "ogc")) or not is_plain(field.type)
 
 
 def _points(column: Any) -> Floats | None:

@@ -1,0 +1,188 @@
+"""Labels and columns that are released unchanged: which of them may be, and copies that share nothing with the input.
+
+A pandas object holds more than its rows show: categories and levels that no row has, numbers beneath a mask, the array
+that it is a view of. What is released is therefore built anew, from the values of the released rows.
+"""
+
+from __future__ import annotations
+
+import datetime
+from decimal import Decimal
+from fractions import Fraction
+from itertools import chain
+from typing import Any
+from uuid import UUID
+
+import numpy as np
+
+__all__ = ["copied", "copied_index", "is_plain", "is_text", "may_hold_places", "shows_places"]
+
+#: Types of values that hold one thing, which their text shows. Subclasses may hold more.
+_PLAIN = frozenset(
+    (
+        *(type(None), str, bool, int, float, complex, Decimal, Fraction, UUID),
+        *(datetime.date, datetime.datetime, datetime.time, datetime.timedelta),
+    )
+)
+_SHAPE = (
+    r"(POINT|LINESTRING|LINEARRING|POLYGON|MULTIPOINT|MULTILINESTRING|MULTIPOLYGON|GEOMETRYCOLLECTION|CIRCULARSTRING"
+    r"|COMPOUNDCURVE|CURVEPOLYGON|MULTICURVE|MULTISURFACE|POLYHEDRALSURFACE|TIN|TRIANGLE)"
+)
+#: Well-known text, the same in hexadecimal binary (either byte order, ISO and extended), and GeoJSON.
+_GEOMETRY = (
+    rf"(?i)^\s*(SRID\s*=\s*\d+\s*;)?\s*{_SHAPE}\s*(Z|M|ZM)?\s*\("
+    r"|(?i)^\s*(01(0[1-9a-f]|1[01])0000[02468ace]0|01[0-9a-f]{2}0[37b]0000"
+    r"|00[02468ace]00000(0[1-9a-f]|1[01])|0000000[37b][0-9a-f]{2})([0-9a-f]{16}){2}"
+    r'|"coordinates"\s*:\s*\['
+)
+
+
+def may_hold_places(values: Any) -> bool:
+    """Whether a column or labels hold geometries, or values that may hide some.
+
+    Numbers, texts, times, truth values, categories and tuples of them are plain. Geometries, bytes, lists, dicts,
+    arrays and objects of any other type are not, and neither are texts that are a geometry in WKT, WKB or GeoJSON. The
+    decision depends on the values alone, never on the true places.
+
+    Parameters
+    ----------
+    values : pandas or numpy array, or pandas.Index
+        The values of the rows that would be released.
+    """
+    import pandas as pd
+
+    if isinstance(values, pd.MultiIndex):
+        return any(may_hold_places(values.get_level_values(i)) for i in range(values.nlevels))
+    values = _unwrapped(values)
+    dtype = values.dtype
+    if isinstance(dtype, pd.CategoricalDtype):
+        return may_hold_places(values.remove_unused_categories().categories)
+    if isinstance(dtype, pd.SparseDtype):
+        return may_hold_places(np.empty(0, dtype.subtype))
+    if isinstance(dtype, pd.ArrowDtype):
+        return not is_plain(dtype.pyarrow_dtype) or shows_places(_arrow(values))
+    if isinstance(dtype, pd.StringDtype):
+        return shows_places(_arrow(values))
+    if isinstance(dtype, np.dtype):
+        return _objects_may(values) if dtype.kind == "O" else dtype.kind not in "biufcmMU"
+    # Arrays of other libraries may hold anything.
+    return not (_masked(values) or isinstance(dtype, pd.DatetimeTZDtype | pd.PeriodDtype | pd.IntervalDtype))
+
+
+def shows_places(texts: Any) -> bool:
+    """Whether any text of a pyarrow array is a geometry in WKT, hexadecimal WKB or GeoJSON; other types have none."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if not is_text(texts.type):
+        return False
+    if pa.types.is_dictionary(texts.type):
+        texts = texts.cast(texts.type.value_type)
+    return bool(pc.any(pc.match_substring_regex(texts.cast(pa.large_string()), _GEOMETRY)).as_py())
+
+
+def is_plain(kind: Any) -> bool:
+    """Whether values of a pyarrow type are single numbers, texts, times or truth values."""
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(kind):
+        return is_plain(kind.value_type)
+    numbers = (pa.types.is_boolean, pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
+    plain = is_text(kind) or any(test(kind) for test in (*numbers, pa.types.is_temporal, pa.types.is_null))
+    return plain and not isinstance(kind, pa.BaseExtensionType)
+
+
+def is_text(kind: Any) -> bool:
+    """Whether values of a pyarrow type are texts."""
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(kind):
+        return is_text(kind.value_type)
+    return any(test(kind) for test in (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view))
+
+
+def copied(values: Any) -> Any:
+    """Return the same values in a new array that holds nothing else.
+
+    Parameters
+    ----------
+    values : pandas or numpy array, or pandas.Index
+        Plain values, as `may_hold_places` has them.
+    """
+    import pandas as pd
+    import pyarrow as pa
+
+    values = _unwrapped(values)
+    dtype = values.dtype
+    if isinstance(dtype, pd.CategoricalDtype):
+        used = values.remove_unused_categories()
+        return pd.Categorical.from_codes(np.array(used.codes), copied_index(used.categories), ordered=used.ordered)
+    if isinstance(dtype, pd.SparseDtype):
+        return np.array(values.to_dense())  # the value that fills the gaps may be no row's
+    if isinstance(dtype, pd.ArrowDtype) or (isinstance(dtype, pd.StringDtype) and dtype.storage == "pyarrow"):
+        array = _arrow(values)
+        if pa.types.is_dictionary(array.type):
+            array = array.cast(array.type.value_type)
+        # By way of Python: a slice of an array, or a missing value, may keep what is beside or beneath it.
+        return pd.array(pa.array(array.to_pylist(), array.type), dtype=dtype)
+    if _masked(values):
+        plain = dtype.numpy_dtype
+        return type(values)(values.to_numpy(plain, na_value=plain.type(0)), np.array(values.isna()))
+    return values.copy()
+
+
+def copied_index(index: Any) -> Any:
+    """Return the same labels in a new index that holds nothing else, with the same names."""
+    import pandas as pd
+
+    if isinstance(index, pd.MultiIndex):
+        levels = [copied_index(index.get_level_values(i)) for i in range(index.nlevels)]
+        return pd.MultiIndex.from_arrays(levels, names=index.names)
+    if isinstance(index, pd.RangeIndex):
+        return pd.RangeIndex(index.start, index.stop, index.step, name=index.name)
+    array = copied(index)
+    new = pd.Index(array, dtype=array.dtype, name=index.name, copy=False, tupleize_cols=False)
+    if isinstance(new, pd.DatetimeIndex | pd.TimedeltaIndex):
+        new.freq = index.freq
+    return new
+
+
+def _objects_may(values: Any) -> bool:
+    """Whether any of some Python objects is not plain, or is the text of a geometry."""
+    import pandas as pd
+    import pyarrow as pa
+
+    types = set(map(type, values))
+    if tuple in types:
+        inner = [value for value in values if type(value) is tuple]
+        if _objects_may(list(chain.from_iterable(inner))):
+            return True
+        types.remove(tuple)
+    pandas_own = {pd.Timestamp, pd.Timedelta, pd.Period, pd.Interval, type(pd.NA), type(pd.NaT)}
+    for kind in types - _PLAIN - pandas_own:
+        if not issubclass(kind, np.generic) or np.dtype(kind).kind not in "biufcmMU":
+            return True
+    texts = [value for value in values if isinstance(value, str)]
+    return bool(texts) and shows_places(pa.array(texts, pa.large_string()))
+
+
+def _unwrapped(values: Any) -> Any:
+    """The array of an index, as numpy's where it is one."""
+    import pandas as pd
+
+    array = getattr(values, "array", values)
+    return array.to_numpy() if type(array) is pd.arrays.NumpyExtensionArray else array
+
+
+def _masked(values: Any) -> bool:
+    """Whether a pandas array has a mask for missing values, and numbers beneath it."""
+    import pandas as pd
+
+    return isinstance(values, pd.arrays.IntegerArray | pd.arrays.FloatingArray | pd.arrays.BooleanArray)
+
+
+def _arrow(values: Any) -> Any:
+    import pyarrow as pa
+
+    array = pa.array(values)
+    return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
