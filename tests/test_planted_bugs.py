@@ -27,7 +27,7 @@ from geoveil.mechanisms.sparse_vector import noisy_threshold
 from geoveil.noise import Blocks, Entropy, Source, as_reals, samplers
 from geoveil.noise.samplers import spherical_laplace
 from geoveil.privacy import CGP, GP, Guarantee, Metric, exact
-from geoveil.queries import SUMMARIES, constants, nearest, support
+from geoveil.queries import SUMMARIES, constants, convex, hull, nearest, support
 from tests import test_oracle, test_samplers, test_support
 from tests.oracle import Floats
 from tests.test_oracle import EPSILON, RHO
@@ -169,6 +169,26 @@ def support_without_root_k(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(support, "support_squared", lambda k, n, metric, dimension: Fraction(1))
 
 
+def separate_directions(patch: pytest.MonkeyPatch) -> None:
+    """Opposite directions that are computed separately, and so differ in their last bits."""
+
+    def directions(k: int) -> Floats:
+        angle = 2 * np.pi * np.arange(k) / k
+        return convex.shortened(np.column_stack([np.cos(angle), np.sin(angle)]))
+
+    patch.setattr(support, "directions", directions)
+
+
+def separate_grid(patch: pytest.MonkeyPatch) -> None:
+    """The same above the plane."""
+
+    def probes(k: int, dimension: int) -> Floats:
+        u = hull.probes(k, dimension)
+        return np.where(u[:, :1] < 0, u * (1 + 2.0**-52), u)
+
+    patch.setattr(support, "probes", probes)
+
+
 def resolution_from_the_diameter(patch: pytest.MonkeyPatch) -> None:
     """As many directions as the true diameter seems to need."""
     right = support.SupportHull.ask
@@ -218,6 +238,9 @@ BUGS: list[tuple[Callable[[pytest.MonkeyPatch], None], Callable[[], Any]]] = [
     (split_tuple_noise, partial(test_oracle.check_tuple_noise, KNorm(EPSILON, 3, 2))),
     (short_tuple_noise, tuple_check),
     (support_without_root_k, test_support.check_noise_covers_the_movement),
+    (separate_directions, partial(test_support.check_constants_at_tiny_distances, 2, 4)),
+    (separate_directions, partial(test_support.check_constants_at_tiny_distances, 2, "optimal", 96)),
+    (separate_grid, partial(test_support.check_constants_at_tiny_distances, 3, 54, 54)),
     (resolution_from_the_diameter, test_support.check_the_resolution_is_public),
     (metrics_converted_by_n, partial(test_oracle.check_conversion_between_metrics, 5)),
     (half_the_dimension, partial(test_oracle.check_both, 2)),

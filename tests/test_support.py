@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import math
-from typing import Any
+import operator
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -78,11 +82,74 @@ def test_noise_covers_the_movement() -> None:
     check_noise_covers_the_movement()
 
 
-def test_directions_are_never_longer_than_one() -> None:
-    """A direction that is too long by rounding would break the guarantee."""
-    for k in (4, 7, 256, 4096):
-        u = directions(k).astype(np.longdouble)
-        assert (u[:, 0] ** 2 + u[:, 1] ** 2 <= 1).all()
+#: Coordinates and directions as whole numbers of a unit, so that sums and products are exact.
+UNIT = 2**150
+
+
+def whole(numbers: Floats) -> list[list[int]]:
+    """Return rows of doubles in units of 1/UNIT."""
+    return [[int(Fraction(number) * UNIT) for number in row] for row in numbers.tolist()]
+
+
+def exact_support(x: list[list[int]], u: list[list[int]]) -> list[int]:
+    """Return the values of the support function, exactly."""
+    return [max(sum(map(operator.mul, point, direction)) for point in x) for direction in u]
+
+
+def check_constants_at_tiny_distances(dimension: int, k: int | Literal["optimal"], limit: int = 12) -> None:
+    """One of two points moves by next to nothing across directions to which the other lies at a right angle.
+
+    Where u and -u are not exactly opposite, the moving point supports both over some 10^-9 m, and only there.
+    """
+    query = SupportHull(2, dimension, gv.CGP(rho=1e-4, metric="1"), k=k)
+    assert isinstance(query.mechanism, Gaussian)
+    squared, u = Fraction(query.mechanism.lipschitz) ** 2, whole(query.directions)
+    rng = np.random.default_rng(dimension)
+    for chosen in query.directions[rng.permutation(len(u))[:limit]]:
+        across = rng.normal(size=dimension)
+        across -= chosen * (across @ chosen) / (chosen @ chosen)
+        other = -1e7 * across / np.linalg.norm(across)
+        # Where the other point lies across the direction to the last bit.
+        middle = chosen * float(sum(Fraction(a) * Fraction(b) for a, b in zip(other, chosen, strict=True)))
+        step = 2.0**-36
+        places = [middle + chosen * step * t for t in np.linspace(-8, 8, 65)]
+        reached = [exact_support(whole(np.array([place, other])), u) for place in places]
+        for (x, h), (y, g) in itertools.pairwise(zip(places, reached, strict=True)):
+            moved = sum((a - b) ** 2 for a, b in zip(h, g, strict=True))
+            distance = sum((a - b) ** 2 for a, b in zip(*whole(np.array([x, y])), strict=True))
+            assert moved <= squared * distance * UNIT**2
+
+
+@pytest.mark.parametrize(
+    ("dimension", "k"), [(2, 4), (2, 6), (2, 16), (2, "optimal"), (3, 6), (3, 54), (3, "optimal"), (4, 64), (5, 160)]
+)
+def test_the_constants_hold_at_tiny_distances(dimension: int, k: int | Literal["optimal"]) -> None:
+    """In exact arithmetic, for the doubles that directions are, no value moves faster than the noise is for."""
+    check_constants_at_tiny_distances(dimension, k)
+
+
+def grids() -> Iterator[Floats]:
+    """Return the directions of many hulls."""
+    for k in (4, 6, 8, 10, 96, 98, 360, 1000, 4096, 2**14):
+        yield directions(k)
+    for dimension, k in ((3, 6), (3, 300), (3, 1000), (4, 300), (4, 1000), (5, 300), (6, 400), (7, 1000), (20, 300)):
+        yield SupportHull(2, dimension, gv.CGP(rho=1e-4), k=k).directions
+
+
+def test_directions_are_opposite_pairs_no_longer_than_one() -> None:
+    """Exactly: every direction has its negative, none is longer than 1, and Σ uuᵀ is what constants take it for."""
+    for u in grids():
+        k, d = u.shape
+        rows = {tuple(row) for row in u.tolist()}
+        assert len(rows) == k
+        assert all(tuple(-number for number in row) in rows for row in rows)
+        exact = [[Fraction(number) for number in row] for row in u.tolist()]
+        assert max(sum((number * number for number in row), Fraction(0)) for row in exact) <= 1
+        sums = [[sum((row[a] * row[b] for row in exact), Fraction(0)) for a in range(d)] for b in range(d)]
+        largest = max(sum(map(abs, row), Fraction(0)) for row in sums)
+        for metric in ("1", "2"):
+            assert largest / 2 <= support_squared(k, 2, metric, d)
+        assert largest <= support_squared(k, 1, "inf", d)
 
 
 @pytest.mark.parametrize("k", [6, 8, 32, 96, 128])

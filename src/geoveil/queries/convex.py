@@ -18,14 +18,20 @@ __all__ = ["coarser", "corners", "directions", "edges", "fitted", "prune", "segm
 
 @cache
 def directions(k: int) -> Floats:
-    """K unit vectors of the plane, evenly spread."""
-    angle = 2 * np.pi * np.arange(k) / k
-    return shortened(np.column_stack([np.cos(angle), np.sin(angle)]))
+    """Return k unit vectors of the plane, evenly spread; k is even, and the second half is the first one negated."""
+    angle = 2 * np.pi * np.arange(k // 2) / k
+    half = np.column_stack([np.cos(angle), np.sin(angle)])
+    return shortened(np.concatenate([half, -half]))
 
 
 def shortened(u: Floats) -> Floats:
-    """Unit vectors, shorter by an ulp or two: a longer one would break the Lipschitz constant."""
-    u = u / np.maximum(np.linalg.norm(u, axis=1, keepdims=True), 1) * (1 - 2.0**-51)
+    """Return unit vectors, rounded so that none is longer than 1: a longer one would break the Lipschitz constant.
+
+    A norm in doubles is at least the true one times 1 - (d/2 + 3/2)·2^-53; dividing by it and multiplying round once
+    each. So a length is at most (1 + (d/2 + 4)·2^-53)·(1 - (d + 8)·2^-53) < 1, and at least 1 - (2d + 14)·2^-53.
+    Rounding is the same for a number and its negative, so opposite vectors stay exactly opposite.
+    """
+    u = u / np.linalg.norm(u, axis=1, keepdims=True) * (1 - (u.shape[1] + 8) * 2.0**-53)
     u.flags.writeable = False
     return np.asarray(u)
 

@@ -265,15 +265,18 @@ class HullAnswer(Answer):
 
 
 def probes(k: int, dimension: int) -> Floats:
-    """Spread at most k unit vectors over all directions: evenly in the plane, else on a grid on a cube."""
+    """Spread at most k unit vectors over all directions: evenly in the plane, else on a grid on a cube.
+
+    On the cube they come in exactly opposite pairs.
+    """
     if dimension == 2:
         angle = 2 * np.pi * np.arange(k) / k
         return np.column_stack([np.cos(angle), np.sin(angle)])
     cells = _cells(k, dimension)
-    ticks = (2 * np.arange(cells) + 1) / cells - 1
+    ticks = (2 * np.arange(cells) + 1 - cells) / cells
     face = np.stack(np.meshgrid(*[ticks] * (dimension - 1), indexing="ij"), axis=-1).reshape(-1, dimension - 1)
-    sides = [np.insert(face, axis, sign, axis=1) for axis in range(dimension) for sign in (-1.0, 1.0)]
-    directions = np.concatenate(sides)
+    sides = [np.insert(face, axis, -1.0, axis=1) for axis in range(dimension)]
+    directions = np.concatenate([pair for side in sides for pair in (side, -side[::-1])])
     return np.asarray(directions / np.linalg.norm(directions, axis=1)[:, None])
 
 
