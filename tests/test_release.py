@@ -264,7 +264,19 @@ def test_certificates_are_complete_and_plain(name: str, by: Any, budget: dict[st
     notion = "rho" if "rho" in budget else "epsilon"
     assert {
         *("notion", notion, "unit", "metric", "public", "query", "method", "mechanism", "radius_95"),
-        *("n", "persons", "crs", "area", "beyond_the_map", "exact", "inexact", "fn_error", "version", "id"),
+        *(
+            "n",
+            "persons",
+            "crs",
+            "area",
+            "beyond_the_map",
+            "exact",
+            "inexact",
+            "fn_error",
+            "rounding",
+            "version",
+            "id",
+        ),
     } <= set(certificate)
     assert certificate["notion"] == ("CGP" if notion == "rho" else "GP")
     assert gv.CGP(rho=certificate[notion]) == gv.CGP(rho=budget[notion])

@@ -174,12 +174,25 @@ class Release:
         # A hull's bound takes milliseconds, and of many persons it is asked for again and again.
         known = self.__dict__.setdefault("_errors", {})
         if (beta, each) not in known:
-            # In the plane; on the ground what it shrinks is longer.
             known[beta, each] = self._each_person(
-                lambda a: a.error(beta, each=each) / self._shrink, by_query=self.answers[0].same_error
+                lambda a: self._bound(a, beta, each=each), by_query=self.answers[0].same_error
             )
         found = known[beta, each]
         return found if self.by is None else found.copy()
+
+    def _bound(self, answer: Answer, beta: float, *, each: bool = False) -> float:
+        """Return the error bound of an answer on the ground: what the plane shrinks is longer there."""
+        return (answer.error(beta, each=each) + answer.query.displaced) / self._shrink
+
+    @property
+    def rounding(self) -> float:
+        """How far a point that was asked about can be from the point that it stands for, in metres.
+
+        It is 0 for metres, and for degrees in a plane of `gv.local`, which are projected as precisely as it takes.
+        Other projections round, and so do the doubles that a function of one's own gets: the guarantee then holds as
+        if every point were twice as much farther from every other.
+        """
+        return max([answer.query.rounding for answer in self.answers])
 
     def expected_error(self) -> float:
         """The root mean square error to expect, in metres, if the prior named in `processed` holds. Not a bound."""
@@ -234,6 +247,7 @@ class Release:
             "exact": self.exact,
             "inexact": self.inexact,
             "fn_error": self.answers[0].query.fn_error,
+            "rounding": self.rounding,
             "entry": self._entry_account(),
             "version": __version__,
             "id": self.id,
@@ -285,6 +299,11 @@ class Release:
             sentences.append("Points outside of the area were moved to its edge first; the error is from there.")
         if not self.exact:
             sentences.append(f"The noise is not exact: {self.inexact}.")
+        if self.rounding:
+            moved, apart = (metres(times * self.rounding, digits=2) for times in (1, 2))
+            sentences.append(
+                f"Rounding moved points by at most {moved} first: two versions count as up to {apart} farther apart."
+            )
         if self._entry_account():
             sentences.append("It was charged to a ledger, where budgets about the same person add up.")
         else:
@@ -315,7 +334,8 @@ class Release:
         if not self.exact:
             return "no: " + self.inexact
         stated = self.answers[0].query.fn_error
-        return f"yes, if the function is wrong by at most {stated:g} m, as stated" if stated else "yes"
+        line = f"yes, if the function is wrong by at most {stated:g} m, as stated" if stated else "yes"
+        return f"{line}; points are rounded by at most {metres(self.rounding, digits=2)}" if self.rounding else line
 
     def _steps(self) -> str:
         return ", then ".join(self.processed)
@@ -343,14 +363,16 @@ class Release:
         """
         query: Any = self.answers[0].query
         placing = getattr(query, "placing", None)
-        return None if placing is None else float(placing.error(beta, blocks=query.k, each=True)) / self._shrink
+        if placing is None:
+            return None
+        return (float(placing.error(beta, blocks=query.k, each=True)) + self.rounding) / self._shrink
 
     def _error_line(self, *, quickly: bool = True) -> str:
         if not self.bounded:
             return "no bound" if self.expected is None else f"no bound; {metres(self.expected_error())} to be expected"
         if quickly and self.by is not None and not self.answers[0].same_error:
             # Each person has a bound of their own, that may take a while.
-            return f"at most {metres(self.answers[0].error(0.05) / self._shrink)} with probability 95% (first person)"
+            return f"at most {metres(self._bound(self.answers[0], 0.05))} with probability 95% (first person)"
         bound = self.error(0.05)
         if self.by is not None:
             ends = list(dict.fromkeys((metres(bound.min()), metres(bound.max()))))

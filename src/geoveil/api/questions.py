@@ -17,7 +17,7 @@ from geoveil.mechanisms import Lipschitz
 from geoveil.noise import Reals, as_reals
 from geoveil.privacy import Guarantee, as_metric
 from geoveil.queries import EXTENT, SUMMARIES, Distance, FirstWithin, Hull, Nearest, OwnQuery, Points, Query, best_hull
-from geoveil.queries.evaluation import away
+from geoveil.queries.evaluation import away, displacement
 from geoveil.release import Release
 
 __all__ = [
@@ -47,7 +47,7 @@ def _ask(
     """Ask a query whose own options may need the form of x."""
 
     def make(form: Form, n: int, d: int, guarantee: Guarantee) -> Query:
-        return query(n, d, guarantee, how.get("method", "best"), **options(form))
+        return query(n, d, guarantee, how.get("method", "best"), **{"rounding": form.rounding, **options(form)})
 
     known(how, How)
     return ask(
@@ -272,9 +272,15 @@ def distance(x: Any, p: Any, *, fn_error: float | None = None, **how: Unpack[How
             return {"measure": functools.partial(away, p=place, public=True), "fn_error": fn_error or 0.0}
         if dimension != 2:
             raise InvalidParameter("p", p, "coordinates, unless x is in the plane", "Give d numbers.")
-        return {"measure": functools.partial(_to_geometry, geometry=geometry), "fn_error": fn_error}
+        measure = functools.partial(_to_geometry, geometry=geometry)
+        return {"measure": measure, "fn_error": fn_error, "rounding": _rounding_of_doubles(form)}
 
     return _ask(Distance, x, how, options)
+
+
+def _rounding_of_doubles(form: Form) -> float:
+    """Return how far the doubles that a function gets can be from the points, in metres."""
+    return form.rounding + displacement(form.coords)
 
 
 def _to_geometry(x: Reals, geometry: Any) -> Reals:
@@ -308,7 +314,8 @@ def answer(
     fn_error : float, optional
         How far what `fn` computes, as doubles, can be from the function it stands for, in metres: 0 if it does not
         round, as a largest coordinate does not. The guarantee then holds as if all inputs were 2·fn_error/lipschitz
-        farther from each other, and the release is exact. Without it the release says that it is not.
+        farther from each other, and the release is exact. Without it the release says that it is not. Points in
+        degrees reach `fn` as doubles in metres; by how much these are rounded is stated in the release.
 
     Returns
     -------
@@ -340,7 +347,11 @@ def answer(
     else:
         own = Lipschitz(fn, lipschitz, "inf" if metric is None else metric)
     checks.count("size", size, low=1, remedy="It is how many numbers fn gives.")
-    return _ask(OwnQuery, x, how, lambda _: {"own": own, "numbers": size, "fn_error": fn_error})
+
+    def options(form: Form) -> dict[str, Any]:
+        return {"own": own, "numbers": size, "fn_error": fn_error, "rounding": _rounding_of_doubles(form)}
+
+    return _ask(OwnQuery, x, how, options)
 
 
 @question

@@ -93,6 +93,7 @@ def load(path: Any) -> Release:
         more = {name: account[name] for name in ("inexact", "missing", "id", "entry")}
         more |= {"processed": tuple(account["processed"]), "bounded": account["radius_95"] is not None}
         more |= {"clamped": account["outside"] == "clamp"}
+        rounding = float(account["rounding"])
         expected = account.get("expected_error")
     except (KeyError, TypeError, AttributeError, ValueError) as problem:
         raise InvalidFile(str(beside), repr(problem), "the certificate of a released file", changed) from None
@@ -114,7 +115,7 @@ def load(path: Any) -> Release:
     working = in_the_plane(guarantee, area)
     return Loaded(
         frame,
-        answers=answers_of(*by_size(np.bincount(codes), lambda n: Points(n, 2, working, method))),
+        answers=answers_of(*by_size(np.bincount(codes), lambda n: Points(n, 2, working, method, rounding=rounding))),
         n=len(rows),
         coords=plane.into(coords),
         plane=plane,

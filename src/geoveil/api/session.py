@@ -129,8 +129,6 @@ or not at all; nothing was charged.
         if short not in ("refuse", "skip"):
             raise InvalidParameter("short", short, "'refuse' or 'skip'", "Leave it out to ask about all or none.")
         form = enter(x, crs, outside=outside, missing=missing)
-        # What the caller does to an array later is not asked about.
-        form.coords = np.array(form.coords)
         self._ledger, self._subject, self._label = ledger, subject, label
         self._subjects = self._names(form, by)
         if rho is None and epsilon is None and ledger is not None:

@@ -22,7 +22,7 @@ from geoveil.geo.files.locations import ROWS
 from geoveil.geo.shapes import Index, dropped
 from geoveil.geo.values import copied_index, shows_places
 from geoveil.mechanisms import Additive, sample_people, sample_rows
-from geoveil.noise import Source
+from geoveil.noise import Reals, Source
 from geoveil.privacy import Guarantee
 from geoveil.queries import Points
 from geoveil.release import Release
@@ -188,11 +188,9 @@ class Work:
             batch, missing = self._present(batch)
             coded = self.crowd.labels(batch).dictionary_encode()
             self.placed.update(name for name in self.texts if shows_places(batch.columns[name]))
-            coords = None
-            if self.together:
-                coords = self._enter(batch)
-            elif len(batch):
+            if len(batch):
                 self.plane.check(batch.coords, self.outside, batch.name_of_point)
+            coords = batch.coords if self.together else None
             return batch.share, missing, coded.dictionary, np.asarray(coded.indices)[batch.rows], coords
 
         columns = [*dict.fromkeys([*self._by, *self.texts])]
@@ -213,9 +211,10 @@ class Work:
         return not self._query(1).mechanism.independent
 
     def _query(self, n: int) -> Points:
-        return Points(n, 2, in_the_plane(self.guarantee, self.plane.area), self.method)
+        working = in_the_plane(self.guarantee, self.plane.area)
+        return Points(n, 2, working, self.method, rounding=self.plane.rounding)
 
-    def _enter(self, batch: Batch) -> Floats:
+    def _enter(self, batch: Batch) -> Floats | Reals:
         return self.plane.enter(batch.coords, self.outside, batch.name_of_point) if len(batch) else np.empty((0, 2))
 
     @property
@@ -253,8 +252,9 @@ class Work:
 
     @cached_property
     def radii(self) -> Floats:
-        """What holds any one point of 95 in 100, by query, in metres on the ground."""
-        return np.array([query.error(0.05, each=True) for query in self.queries]) / self.plane.area.shrink
+        """The 95% error radius of a single point, in ground metres, one per query."""
+        radii = [query.error(0.05, each=True) + query.displaced for query in self.queries]
+        return np.array(radii) / self.plane.area.shrink
 
     def write(self, path: Path, columns: list[str]) -> None:
         """Read all again, add noise, and write."""
@@ -333,7 +333,8 @@ class Work:
         def draw(people: slice) -> None:
             rows = order[ends[people.start] - sizes[people.start] : ends[people.stop - 1]]
             each = [self.mechanisms[i] for i in self.which[people]]
-            points[rows] = sample_people(each, sizes[people], points[rows], self.noise)
+            # Coordinates of the file's system, of which noisy ones of the plane take the place.
+            points[rows] = sample_people(each, sizes[people], self.plane.enter(points[rows], self.outside), self.noise)
 
         for _ in _ordered(draw, _shares(ends), self._workers):
             pass

@@ -8,6 +8,8 @@ from __future__ import annotations
 import copy
 import warnings
 from abc import ABC, abstractmethod
+from decimal import Decimal
+from numbers import Rational
 from typing import Any
 
 import numpy as np
@@ -19,6 +21,7 @@ from geoveil.geo.columns import choose, is_time
 from geoveil.geo.planes import Plane, plane_of
 from geoveil.geo.shapes import Index, dropped, has_more, present, vertices
 from geoveil.geo.values import copied, copied_index, may_hold_places
+from geoveil.noise import Ball, Reals, as_reals
 
 __all__ = ["Floats", "Form", "Index", "enter", "form_of"]
 
@@ -33,8 +36,8 @@ class Form(ABC):
 
     Parameters
     ----------
-    coords : array
-        The points, (n, d), in metres.
+    coords : array or Reals
+        The points, (n, d), in metres; doubles are meant exactly.
     plane : Plane, optional
         The plane of these metres, and the system in which they came.
     """
@@ -42,9 +45,14 @@ class Form(ABC):
     missing = 0
     clamped = False
 
-    def __init__(self, coords: Floats, plane: Plane | None = None) -> None:
-        self.coords = coords
+    def __init__(self, coords: Floats | Reals, plane: Plane | None = None) -> None:
+        self.coords = as_reals(coords)
         self.plane = plane
+
+    @property
+    def rounding(self) -> float:
+        """How far the projection may have put a point from where it is, in metres, where nobody knows it better."""
+        return 0.0 if self.plane is None else self.plane.rounding
 
     @property
     def crs(self) -> Any:
@@ -280,7 +288,7 @@ def enter(x: Any, crs: Any = None, *, outside: str = "refuse", missing: str = "r
         form = form_of(x)
     else:
         form = FrameForm(x, plane, released=False, outside=outside, missing=missing)
-    coords = form.coords
+    coords = form.coords.values
     if len(coords) == 0:
         raise InvalidData("x", coords.shape, "at least one point", "There is nothing to release.")
     # A comparison with NaN is false. The rows are looked at only if there is something to find.
@@ -309,7 +317,8 @@ def form_of(x: Any, plane: Plane | None = None) -> Form:
         table = hasattr(x, "columns") or isinstance(x, np.ma.MaskedArray)
         if table or np.asarray(x).dtype.kind not in "biufO":
             raise TypeError
-        array = np.asarray(x, dtype=float)
+        # A copy: what the caller does to an array later is not asked about.
+        coords = _numbers(np.array(x))
     except (TypeError, ValueError):
         raise InvalidData(
             "x",
@@ -317,16 +326,34 @@ def form_of(x: Any, plane: Plane | None = None) -> Form:
             "an (n, d) array of metres, a GeoSeries, GeoDataFrame or MultiPoint",
             "Use df[['x', 'y']].to_numpy() for columns in metres, geopandas.GeoSeries(points, crs=...) for shapes.",
         ) from None
-    if array.size == 0:
-        array = array.reshape(0, 2)
-    if array.ndim != 2:
+    if coords.values.size == 0:
+        coords = coords.reshaped(0, 2)
+    if len(coords.shape) != 2:
         raise InvalidData(
             "x",
-            array.shape,
+            coords.shape,
             "of shape (n, d)",
             "Use x.reshape(1, -1) for one point, x.reshape(-1, 1) for points on a line.",
         )
-    return ArrayForm(array)
+    return ArrayForm(coords)
+
+
+def _numbers(given: NDArray[Any]) -> Reals:
+    """Return numbers as the real numbers they are, also those that no double is: Decimal, Fraction, long double."""
+    if given.dtype.kind != "O" and given.dtype.itemsize <= 8:
+        return as_reals(given.astype(float, copy=False))
+    kinds = (Rational, float, Decimal, np.floating, type(None))
+    if not all(isinstance(number, kinds) for number in given.flat):
+        raise TypeError
+
+    def ball(i: int, bits: int) -> Ball:
+        from flint import arb
+
+        number = given.flat[i]
+        above, below = (int(number), 1) if isinstance(number, np.integer) else number.as_integer_ratio()
+        return arb(above) / arb(below)
+
+    return Reals(given.astype(float), 2.0**-53 * FARTHEST, ball)
 
 
 def _labels(by: Any, count: int, chosen: Any = slice(None)) -> Any:

@@ -16,7 +16,7 @@ __all__ = ["sample_people", "sample_rows"]
 def sample_people(
     mechanisms: Sequence[Additive], sizes: NDArray[np.int64], rows: Floats | Reals, source: Source
 ) -> Floats:
-    """Noisy values of many people: the rows of one are adjacent, sizes[i] of them the i-th's.
+    """Return the noisy values of many people: the rows of one are adjacent, sizes[i] of them the i-th's.
 
     The mechanisms are of one kind and differ by their size and scale alone.
     """
@@ -29,8 +29,10 @@ def sample_people(
     return released(values, scale, cell, mechanisms[0].noise(source, sizes, values.values.shape[1]), source)
 
 
-def sample_rows(mechanisms: Sequence[Additive], which: NDArray[np.int64], rows: Floats, source: Source) -> Floats:
-    """Noisy points in any order, the i-th with the noise of mechanisms[which[i]], which is independent on points."""
+def sample_rows(
+    mechanisms: Sequence[Additive], which: NDArray[np.int64], rows: Floats | Reals, source: Source
+) -> Floats:
+    """Return noisy points in any order, the i-th with the noise of mechanisms[which[i]], independent of the others."""
     if not all(mechanism.independent for mechanism in mechanisms):
         raise ValueError("Noise on the points of a tuple must be drawn together.")
     scale, cell = (np.array([getattr(m, name) for m in mechanisms])[which] for name in ("scale", "grid"))

@@ -76,7 +76,8 @@ def support_squared(k: int, n: int, metric: str, dimension: int = 2) -> Fraction
 def best_hull(n: int, dimension: int, guarantee: Guarantee, method: str = "best", **options: Any) -> Query:
     """The hull by its support function, or by points near the boundary where directions are too coarse for that."""
     query = SupportHull(n, dimension, guarantee, method, **options)
-    return Hull(n, dimension, guarantee, method) if query.coarse and query.k == "optimal" else query
+    coarse = query.coarse and query.k == "optimal"
+    return Hull(n, dimension, guarantee, method, rounding=query.rounding) if coarse else query
 
 
 class HalfSpaces(NamedTuple):

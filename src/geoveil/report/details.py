@@ -72,4 +72,7 @@ def _radius(certificate: Mapping[str, Any]) -> str | None:
 
 
 def _exact(certificate: Mapping[str, Any]) -> str:
-    return "yes" if certificate["exact"] else f"no: {certificate.get('inexact', '')}"
+    if not certificate["exact"]:
+        return f"no: {certificate.get('inexact', '')}"
+    rounding = certificate.get("rounding", 0)
+    return f"yes; points are rounded by at most {metres(rounding, digits=2)}" if rounding else "yes"
