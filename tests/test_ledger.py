@@ -23,7 +23,7 @@ import numpy as np
 import pytest
 
 import geoveil as gv
-from geoveil.budget import Charge, Ledger, stores
+from geoveil.budget import Charge, Ledger
 from geoveil.budget import journal as journals
 from geoveil.budget.chain import link
 from geoveil.budget.history import COLUMNS
@@ -603,13 +603,6 @@ def test_a_forked_process_has_a_connection_of_its_own(place: str) -> None:
     assert os.waitpid(child, 0)[1] == 0
     charge(ledger, "ann")
     assert ledger.spent("ann") == Decimal("3e-6")
-
-
-def test_stores_are_chosen_by_what_is_given() -> None:
-    """A path is a file, a connection string a database."""
-    assert isinstance(stores.open_store("postgresql://host/db", 1), stores.Postgres)
-    assert isinstance(stores.open_store("host=x dbname=y", 1), stores.Postgres)
-    assert isinstance(stores.open_store("budget.db", 1), stores.SQLite)
 
 
 @pytest.mark.parametrize("budget", [{"rho": "1e-6"}, {"epsilon": "0.001"}], ids=["CGP", "GP"])

@@ -17,14 +17,13 @@ from geoveil.errors import LedgerError, LedgerUnavailable
 from geoveil.privacy import Guarantee
 from geoveil.privacy.exact import written
 
-__all__ = ["Journal", "lines_of", "open_ledger", "read_accounts"]
+__all__ = ["Journal", "begin_ledger", "ledger_id", "lines_of", "read_accounts"]
 
 _FIELDS = ", ".join(COLUMNS)
 _ENTRY = f"INSERT INTO geoveil_history ({_FIELDS}, hash) VALUES ({', '.join('?' * 11)})"
 _HELD = "SELECT number, hash, time FROM geoveil_head WHERE one = 1 FOR UPDATE"
 _HEAD = "UPDATE geoveil_head SET number = ?, hash = ?, time = ? WHERE one = 1"
 _CHARGED = "INSERT INTO geoveil_answers (key, number, entries, owner) VALUES (?, ?, ?, ?)"
-_SPENT = "UPDATE geoveil_accounts SET spent = ? WHERE subject = ?"
 #: A clock that is corrected may go back by this much.
 _STEP = timedelta(minutes=5)
 #: Number of subjects that one statement looks up.
@@ -116,20 +115,15 @@ class Journal:
         transaction.write(_ENTRY, *(tuple(line[name] for name in (*COLUMNS, "hash")) for line in self.added))
         transaction.write(_HEAD, (self.number, self.hash, self.time))
         transaction.write(_CHARGED, *((key, *lines) for key, lines in self.charged.items()))
-        transaction.write(_SPENT, *((written(self.accounts[name][1]), name) for name in self.touched))
+        spent = [(written(self.accounts[name][1]), name) for name in self.touched]
+        transaction.update("geoveil_accounts", "spent", "subject", spent)
 
 
-def open_ledger(transaction: Transaction, secret: bytes | None) -> str:
-    """Return the id of the ledger, making a new one if there is none; refuse another version or another key."""
+def ledger_id(transaction: Transaction, secret: bytes | None) -> str | None:
+    """Return the id of the ledger, or None if it is a new one; refuse another version or another key."""
     found = transaction.rows("SELECT version, id, seal FROM geoveil_ledger")
     if not found:
-        name, now = uuid4().hex, _moment(datetime.now(UTC))
-        transaction.write(
-            "INSERT INTO geoveil_ledger (version, id, created, seal) VALUES (?, ?, ?, ?)",
-            (VERSION, name, now, _seal(name, secret)),
-        )
-        transaction.write("INSERT INTO geoveil_head (one, number, hash, time) VALUES (1, 0, ?, ?)", (FIRST, now))
-        return name
+        return None
     version, name, seal = found[0]
     if version != VERSION:
         raise LedgerUnavailable(f"The ledger is of version {version}; this geoveil knows {VERSION}: use a newer one.")
@@ -137,6 +131,21 @@ def open_ledger(transaction: Transaction, secret: bytes | None) -> str:
         told = "has a key, and it is another one" if seal else "was made without a key"
         raise LedgerUnavailable(f"The ledger {told}: give the key= that it was made with, or none.")
     return str(name)
+
+
+def begin_ledger(transaction: Transaction, secret: bytes | None) -> str:
+    """Give a new ledger its id, and return it; if another process was faster, return that one's."""
+    # Of those who open it at the same time, the second waits here for the first.
+    transaction.rows(_HELD)
+    known = ledger_id(transaction, secret)
+    if known is not None:
+        return known
+    name = uuid4().hex
+    transaction.write(
+        "INSERT INTO geoveil_ledger (version, id, created, seal) VALUES (?, ?, ?, ?)",
+        (VERSION, name, _moment(datetime.now(UTC)), _seal(name, secret)),
+    )
+    return name
 
 
 def _seal(name: str, secret: bytes | None) -> str | None:

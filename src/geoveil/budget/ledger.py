@@ -16,7 +16,7 @@ from geoveil.budget.charging import ANSWER, Request, answer_request
 from geoveil.budget.drawing import LIVE
 from geoveil.budget.entries import Charge, Entry
 from geoveil.budget.history import History, digest
-from geoveil.budget.journal import Journal, lines_of, open_ledger, read_accounts
+from geoveil.budget.journal import Journal, begin_ledger, ledger_id, lines_of, read_accounts
 from geoveil.budget.storable import subject_name, unknown
 from geoveil.budget.stores import Transaction, open_store
 from geoveil.errors import (
@@ -68,8 +68,12 @@ class Ledger:
         self._timeout = timeout
         self._secret = secret_of(key)
         self._batching = Batching(self._serve, timeout)
-        with self._store.transaction() as transaction:
-            self.id = open_ledger(transaction, self._secret)
+        with self._store.reading() as transaction:
+            known = ledger_id(transaction, self._secret)
+        if known is None:
+            with self._store.transaction() as transaction:
+                known = begin_ledger(transaction, self._secret)
+        self.id = known
 
     def create(
         self,
@@ -203,7 +207,7 @@ class Ledger:
 
     def is_stored(self, key: str) -> bool:
         """Whether a release is stored under a key: it costs nothing to ask for it again."""
-        with self._store.transaction() as transaction:
+        with self._store.reading() as transaction:
             found = transaction.rows(ANSWER, (key,))
         return bool(found) and found[0][2] is not None
 
@@ -224,7 +228,7 @@ class Ledger:
     def accounts(self, subjects: Sequence[str]) -> dict[str, tuple[Guarantee, Decimal]]:
         """The totals of many accounts and what was spent of them, in one go."""
         names = [subject_name(subject) for subject in subjects]
-        with self._store.transaction() as transaction:
+        with self._store.reading() as transaction:
             accounts = read_accounts(transaction, names)
         for name in names:
             if name not in accounts:
@@ -247,12 +251,12 @@ class Ledger:
 
     def subjects(self) -> list[str]:
         """Everyone with an account, in the order of their names."""
-        with self._store.transaction() as transaction:
+        with self._store.reading() as transaction:
             return [name for (name,) in transaction.rows("SELECT subject FROM geoveil_accounts ORDER BY subject")]
 
     def statement(self, subject: str) -> list[dict[str, Any]]:
         """The history of an account: when what was asked, with which parameters, and what it cost."""
-        with self._store.transaction() as transaction:
+        with self._store.reading() as transaction:
             return lines_of(transaction, "subject = ?", (subject_name(subject),))
 
     def lower(self, subject: str, *, rho: Any = None, epsilon: Any = None) -> Entry:
@@ -306,8 +310,8 @@ class Ledger:
         LedgerTampered
             If anything is not what it was.
         """
-        with self._store.transaction() as transaction:
-            journal = self._journal(transaction, [], charging=False)
+        with self._store.reading() as transaction:
+            ((number, hashed),) = transaction.rows("SELECT number, hash FROM geoveil_head")
             lines = lines_of(transaction, "number > 0")
             accounts = {
                 name: (notion, metric, total, spent)
@@ -317,7 +321,7 @@ class Ledger:
             }
             answers = transaction.rows("SELECT number, content FROM geoveil_answers")
         held = History(self.id, self._secret, lines)
-        held.verify((journal.number, journal.hash), accounts, answers)
+        held.verify((int(number), hashed), accounts, answers)
         for certificate in certificates:
             held.compare(certificate)
         return len(lines)

@@ -1,0 +1,189 @@
+"""A ledger in a PostgreSQL database."""
+
+from __future__ import annotations
+
+import math
+import selectors
+import time
+from collections.abc import Generator, Sequence
+from typing import Any
+
+import psycopg
+from psycopg.conninfo import conninfo_to_dict
+
+from geoveil.budget.schema import TABLES
+from geoveil.budget.stores import Store, Transaction, left
+from geoveil.errors import LedgerTimeout, LedgerUnavailable
+
+__all__ = ["Postgres"]
+
+#: Seconds that the server gets beyond a deadline to say itself that it has passed.
+_GRACE = 0.25
+
+
+class _Late(psycopg.OperationalError):
+    """The server has not answered by the deadline."""
+
+
+class _Connection(psycopg.Connection[Any]):
+    """A connection that waits no longer than until a deadline, even for a server that is silent."""
+
+    deadline = math.inf
+
+    def wait(self, gen: Any, *args: Any, **more: Any) -> Any:
+        """Run a command of psycopg's."""
+        return super().wait(self._until_deadline(gen), *args, **more)
+
+    def _until_deadline(self, command: Any) -> Generator[Any, Any, Any]:
+        try:
+            wanted = next(command)
+            while True:
+                # psycopg resumes a command when the socket is ready, and also ten times a second.
+                ready = yield wanted
+                if not ready and time.monotonic() > self.deadline:
+                    raise _Late("no answer from the server")
+                wanted = command.send(ready)
+        except StopIteration as end:
+            return end.value
+
+
+class _PostgresTransaction(Transaction):
+    """A transaction whose statements go in one message where they can, since each message is a round trip.
+
+    A transaction that writes runs under READ COMMITTED, whatever the database's default is: each statement sees what
+    was committed before its turn, so one after a statement that waited for a lock sees what the lock's holder wrote.
+    """
+
+    clock = "to_char(clock_timestamp() AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.US\"+00:00\"')"
+
+    def __init__(self, connection: Any, beginning: str) -> None:
+        super().__init__()
+        self._cursor = connection.cursor()
+        self._beginning = [(beginning, ())]
+
+    def _send(self, statements: Sequence[tuple[str, Sequence[Any]]]) -> None:
+        # Parameters are written into the text by psycopg: a message of several statements takes none.
+        self._cursor.execute(
+            "; ".join(self._cursor.mogrify(sql.replace("?", "%s"), given) for sql, given in statements)
+        )
+
+    def ask(self, *questions: tuple[str, Sequence[Any]]) -> list[list[tuple[Any, ...]]]:
+        beginning, self._beginning = self._beginning, []
+        self._send([*beginning, *questions])
+        found = []
+        while True:
+            if self._cursor.description is not None:
+                found.append(self._cursor.fetchall())
+            if not self._cursor.nextset():
+                return found
+
+    def update(self, table: str, column: str, key: str, rows: Sequence[tuple[Any, Any]]) -> None:
+        if rows:
+            values, keys = zip(*rows, strict=True)
+            self.write(
+                f"UPDATE {table} SET {column} = new.value FROM unnest(?::text[], ?::text[]) AS new (value, name) "
+                f"WHERE {table}.{key} = new.name",
+                ([*values], [*keys]),
+            )
+
+    def commit(self) -> None:
+        statements: list[tuple[str, Sequence[Any]]] = []
+        for sql, rows in self._writes:
+            head, values, tail = sql.partition(" VALUES ")
+            if values:
+                # New rows of a table in one statement.
+                flat = [value for row in rows for value in row]
+                statements.append((head + values + ", ".join([tail] * len(rows)), flat))
+            else:
+                statements += [(sql, row) for row in rows]
+        if self._beginning and not statements:
+            return  # it never began
+        self.committing = bool(statements)
+        # Without a time limit of the server's: a commit that it cuts short, while it waits for a standby, is reported
+        # as done.
+        self._send([*self._beginning, *statements, ("SET LOCAL statement_timeout=0", ()), ("COMMIT", ())])
+
+
+class Postgres(Store):
+    """A database of a team.
+
+    Parameters
+    ----------
+    url : str
+        The connection string, as psycopg takes it.
+    """
+
+    problems = (psycopg.Error,)
+
+    def __init__(self, url: str, timeout: float) -> None:
+        super().__init__(timeout)
+        self._url = url
+
+    def _connect(self, deadline: float) -> Any:
+        more: dict[str, Any] = {}
+        if "tcp_user_timeout" not in conninfo_to_dict(self._url):
+            # How long the network may leave bytes unacknowledged.
+            more["tcp_user_timeout"] = max(int(1000 * self.timeout), 1)
+        connection = _Connection.connect(
+            self._url,
+            autocommit=True,
+            # psycopg takes whole seconds, at least two.
+            connect_timeout=max(math.ceil(left(deadline)), 2),
+            cursor_factory=psycopg.ClientCursor,
+            **more,
+        )
+        connection.deadline = deadline + _GRACE
+        try:
+            if connection.execute("SELECT to_regclass('geoveil_head')").fetchone() == (None,):
+                # Only now: a role without the right to make tables can use those that are there.
+                connection.execute("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE")
+                connection.execute(f"SET LOCAL lock_timeout={_milliseconds(deadline)}")
+                connection.execute("SELECT pg_advisory_xact_lock(7103246582)")
+                for statement in TABLES.split(";\n"):
+                    connection.execute(statement)
+                connection.execute("COMMIT")
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _is_usable(self, connection: Any) -> bool:
+        if connection.closed:
+            return False
+        with selectors.DefaultSelector() as selector:
+            # A server has nothing to say to an idle connection, but that it ends.
+            selector.register(connection.fileno(), selectors.EVENT_READ)
+            return not selector.select(0)
+
+    def _begin(self, connection: Any, deadline: float, *, reading: bool) -> Transaction:
+        connection.deadline = deadline + _GRACE
+        wait = _milliseconds(deadline)
+        if reading:
+            mode = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+        else:
+            # Whoever falls silent while holding the ledger loses it.
+            mode = (
+                "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL synchronous_commit=on; "
+                f"SET LOCAL idle_in_transaction_session_timeout={wait}; SET LOCAL lock_timeout={wait}"
+            )
+        return _PostgresTransaction(connection, f"{mode}; SET LOCAL statement_timeout={wait}")
+
+    def _roll_back(self, connection: Any) -> None:
+        connection.execute("ROLLBACK")
+
+    def _translated(self, problem: Exception, transaction: Transaction | None) -> Exception:
+        errors = psycopg.errors
+        told = str(problem).strip()
+        # An error that the server reports undoes the transaction, but for its own end.
+        lost = problem.sqlstate is None or problem.sqlstate.startswith(("08", "57P"))  # type: ignore[attr-defined]
+        if transaction is not None and transaction.committing and lost:
+            outcome = "It is not known whether the charge was committed; nothing was released."
+        else:
+            outcome = "Nothing was charged."
+        if isinstance(problem, (_Late, errors.LockNotAvailable, errors.QueryCanceled, errors.ConnectionTimeout)):
+            return LedgerTimeout(f"The database did not answer before the time was up ({told}). {outcome} Try again.")
+        return LedgerUnavailable(f"The database: {told}. {outcome} Nothing was released; is it there?")
+
+
+def _milliseconds(deadline: float) -> int:
+    return max(int(1000 * left(deadline)), 1)

@@ -1,0 +1,152 @@
+"""A ledger in a SQLite file.
+
+The file has a rollback journal, not a write-ahead log. A log lies beside the *path* by which the file was opened: two
+paths to one file (a hard link, a file mounted into a container) would have two logs, each blind to the other's
+charges, and a copy of the file alone would lack what is only in the log. With a rollback journal locks are on the file
+itself, and everything that is committed is in the file.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from geoveil.budget.schema import TABLES
+from geoveil.budget.stores import Store, Transaction, left
+from geoveil.errors import LedgerTimeout, LedgerUnavailable
+
+__all__ = ["SQLite"]
+
+#: Lists the places where something is mounted, on Linux; elsewhere a single file cannot be mounted.
+_MOUNTS = Path("/proc/self/mountinfo")
+
+
+class _SQLiteTransaction(Transaction):
+    clock = "strftime('%Y-%m-%dT%H:%M:%f000+00:00', 'now')"
+
+    def __init__(self, store: SQLite, connection: sqlite3.Connection) -> None:
+        super().__init__()
+        self._store, self._connection = store, connection
+
+    def ask(self, *questions: tuple[str, Sequence[Any]]) -> list[list[tuple[Any, ...]]]:
+        # A transaction that writes has locked the whole file: SQLite knows no locks on rows.
+        return [
+            self._connection.execute(sql.removesuffix(" FOR UPDATE"), given).fetchall() for sql, given in questions
+        ]
+
+    def update(self, table: str, column: str, key: str, rows: Sequence[tuple[Any, Any]]) -> None:
+        self.write(f"UPDATE {table} SET {column} = ? WHERE {key} = ?", *rows)
+
+    def commit(self) -> None:
+        for sql, rows in self._writes:
+            self._connection.executemany(sql, rows)
+        self.committing = True
+        self._connection.execute("COMMIT")
+        # What was written into a file that is no longer there is not kept.
+        self._store.check_file()
+
+
+class SQLite(Store):
+    """A file; it needs no setting up.
+
+    Parameters
+    ----------
+    place : str or Path
+        The file. Symbolic links are resolved once, now.
+    """
+
+    problems = (sqlite3.Error,)
+
+    def __init__(self, place: str | os.PathLike[str], timeout: float) -> None:
+        super().__init__(timeout)
+        self.path = Path(os.path.realpath(place))
+        #: Device and inode of the file that is open.
+        self._identity: tuple[int, int] | None = None
+
+    def _connect(self, deadline: float) -> sqlite3.Connection:
+        if self._identity is not None or self.path.exists():
+            # Before anything is written; a file that was put in the ledger's place since is not opened.
+            self.check_file()
+        if _is_mounted(self.path):
+            raise LedgerUnavailable(
+                f"{self.path} is mounted as a single file, so that its journal lies in another folder for others. "
+                "Nothing was released. Mount the folder that holds it."
+            )
+        connection = sqlite3.connect(self.path, timeout=left(deadline), isolation_level=None, check_same_thread=False)
+        try:
+            # What is committed survives a loss of power.
+            connection.execute("PRAGMA synchronous=FULL")
+            connection.execute("PRAGMA journal_size_limit=1048576")
+            if connection.execute("PRAGMA journal_mode=PERSIST").fetchone()[0] != "persist":
+                raise sqlite3.OperationalError("the file cannot have a rollback journal")
+            if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'geoveil_head'").fetchall():
+                connection.execute("BEGIN EXCLUSIVE")
+                for statement in TABLES.split(";\n"):
+                    connection.execute(statement)
+                connection.execute("COMMIT")
+            self.check_file()
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def check_file(self) -> None:
+        """Refuse to go on if the path no longer leads to the file that was opened, or another path does too."""
+        try:
+            found = os.stat(self.path)
+        except FileNotFoundError:
+            raise LedgerUnavailable(
+                f"{self.path} was moved or deleted while it was in use. Nothing was released. Put it back, or open "
+                "the ledger where it is now."
+            ) from None
+        identity = (found.st_dev, found.st_ino)
+        if self._identity is None:
+            self._identity = identity
+        if identity != self._identity:
+            raise LedgerUnavailable(
+                f"{self.path} was replaced by another file while it was in use. Nothing was released. Was an old "
+                "copy put there? `geoveil budget restore` does that without forgetting charges."
+            )
+        if found.st_nlink > 1:
+            raise LedgerUnavailable(
+                f"{self.path} has {found.st_nlink} hard links. A ledger must have one name, since its journal lies "
+                "beside it. Nothing was released. Remove the other names."
+            )
+
+    def _begin(self, connection: sqlite3.Connection, deadline: float, *, reading: bool) -> Transaction:
+        self.check_file()
+        connection.execute(f"PRAGMA busy_timeout={max(int(1000 * left(deadline)), 1)}")
+        # An exclusive transaction waits for others here, and never at its commit.
+        connection.execute("BEGIN" if reading else "BEGIN EXCLUSIVE")
+        return _SQLiteTransaction(self, connection)
+
+    def _roll_back(self, connection: sqlite3.Connection) -> None:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+
+    def _translated(self, problem: Exception, transaction: Transaction | None) -> Exception:
+        name = getattr(problem, "sqlite_errorname", "")
+        if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
+            return LedgerTimeout(
+                f"{self.path} was locked by others until the time was up. Nothing was charged; try again."
+            )
+        return LedgerUnavailable(
+            f"{self.path}: {problem}. Nothing was released. Is it a ledger, may it be written to, and is there room?"
+        )
+
+
+def _is_mounted(path: Path) -> bool:
+    """Tell whether a file is itself a mount point, as containers mount single files."""
+    try:
+        lines = _MOUNTS.read_bytes().split(b"\n")
+    except OSError:
+        return False
+    places = {line.split()[4] for line in lines if line}
+    # The kernel writes spaces, tabs, newlines and backslashes of paths as octal numbers.
+    written = os.fsencode(path)
+    for character in b"\\ \t\n":
+        written = written.replace(bytes([character]), b"\\%03o" % character)
+    return written in places

@@ -1,0 +1,356 @@
+"""Stores of a ledger: one file has one path, time limits are kept, and readers need no right to write."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import sqlite3
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+import geoveil as gv
+from geoveil.budget import Ledger, stores
+from geoveil.budget.postgres_store import Postgres
+from geoveil.budget.sqlite_store import SQLite
+from geoveil.errors import BudgetExceeded, LedgerError, LedgerTimeout, LedgerUnavailable
+from tests.postgres import database, restart
+from tests.test_ledger import charge, in_processes, place
+
+__all__ = ["place"]
+
+HALF = gv.CGP(rho="5e-4")
+
+
+@pytest.fixture
+def budget(tmp_path: Path) -> Path:
+    """A ledger in a file, with room for two charges."""
+    (tmp_path / "kept").mkdir()
+    with Ledger(tmp_path / "kept" / "budget.db") as ledger:
+        ledger.create("ann", rho="1e-3")
+    return tmp_path / "kept" / "budget.db"
+
+
+def spend(path: Path) -> int:
+    """Charge until the ledger refuses; return how often it did not."""
+    with Ledger(path) as ledger:
+        for count in range(4):
+            try:
+                charge(ledger, "ann", cost=HALF)
+            except BudgetExceeded:
+                return count
+    return 4
+
+
+def test_stores_are_chosen_by_what_is_given() -> None:
+    """A path is a file, a connection string a database."""
+    assert isinstance(stores.open_store("postgresql://host/db", 1), Postgres)
+    assert isinstance(stores.open_store("host=x dbname=y", 1), Postgres)
+    assert isinstance(stores.open_store("budget.db", 1), SQLite)
+
+
+def test_a_ledger_with_two_names_is_refused_under_both(budget: Path, tmp_path: Path) -> None:
+    """A hard link is a second path to the file: it is noticed when it is opened, and while it is in use."""
+    ledger = Ledger(budget)
+    charge(ledger, "ann", cost=HALF)
+    os.link(budget, tmp_path / "other.db")
+    for path in (budget, tmp_path / "other.db"):
+        with pytest.raises(LedgerUnavailable, match="hard links"):
+            Ledger(path)
+    with pytest.raises(LedgerUnavailable, match="hard links"):
+        charge(ledger, "ann", cost=HALF)
+    (tmp_path / "other.db").unlink()
+    assert ledger.spent("ann") == HALF.budget
+    charge(ledger, "ann", cost=HALF)
+    assert ledger.verify() == 3
+
+
+def test_locks_are_on_the_file_whatever_its_path(budget: Path, tmp_path: Path) -> None:
+    """Someone who gets around the refusal still cannot overspend: the charges of one path are seen by the other."""
+    one = Ledger(budget)
+    charge(one, "ann", cost=HALF)
+    os.link(budget, tmp_path / "other.db")
+    with sqlite3.connect(tmp_path / "other.db") as other:
+        assert other.execute("SELECT spent FROM geoveil_accounts").fetchone() == ("0.0005",)
+        assert other.execute("PRAGMA journal_mode").fetchone() == ("delete",)
+    other.close()
+
+
+@contextmanager
+def mounted(what: Path, where: Path) -> Iterator[None]:
+    """Mount a file or a folder at a second place, as containers do."""
+    done = subprocess.run(["mount", "--bind", what, where], capture_output=True, text=True, check=False)
+    if done.returncode:
+        pytest.skip(f"bind mounts take the rights of an administrator: {done.stderr.strip()}")
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", where], check=True)
+
+
+@pytest.mark.skipif(not shutil.which("mount") or sys.platform != "linux", reason="bind mounts are Linux's")
+@pytest.mark.parametrize("name", ["budget.db", "a b\\c.db"])
+def test_a_file_that_is_mounted_alone_is_refused(tmp_path: Path, name: str) -> None:
+    """Its journal would lie in another folder; a folder that is mounted is fine, and shares one budget."""
+    for folder in ("one", "two"):
+        (tmp_path / folder).mkdir()
+    path, second = tmp_path / "one" / name, tmp_path / "two" / name
+    ledger = Ledger(path)
+    ledger.create("ann", rho="1e-3")
+    charge(ledger, "ann", cost=HALF)
+    second.touch()
+    with mounted(path, second), pytest.raises(LedgerUnavailable, match="Mount the folder"):
+        Ledger(second)
+    with mounted(tmp_path / "one", tmp_path / "two"):
+        assert spend(second) == 1
+    with pytest.raises(BudgetExceeded):
+        charge(ledger, "ann", cost=HALF)
+    assert ledger.verify() == 3
+
+
+def test_symbolic_links_are_one_path(budget: Path, tmp_path: Path) -> None:
+    """They lead to the file itself, by whatever folder."""
+    (tmp_path / "link.db").symlink_to(budget)
+    (tmp_path / "folder").symlink_to(budget.parent)
+    ledger = Ledger(tmp_path / "link.db")
+    charge(ledger, "ann", cost=HALF)
+    assert spend(tmp_path / "folder" / "budget.db") == 1
+    assert ledger.remaining("ann") == 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["folder", "kept", "link.db"]
+
+
+@pytest.mark.parametrize("how", ["replaced", "deleted", "moved", "folder moved"])
+def test_a_file_that_is_no_longer_there_is_noticed(budget: Path, tmp_path: Path, how: str) -> None:
+    """Nothing is charged to a file that nobody else will open, and no new one is made in its place."""
+    ledger = Ledger(budget)
+    charge(ledger, "ann", cost=HALF)
+    shutil.copy(budget, tmp_path / "copy.db")
+    if how == "replaced":
+        (tmp_path / "copy.db").replace(budget)
+    elif how == "deleted":
+        budget.unlink()
+    elif how == "moved":
+        budget.rename(tmp_path / "elsewhere.db")
+    else:
+        budget.parent.rename(tmp_path / "elsewhere")
+    for _ in range(2):
+        with pytest.raises(LedgerUnavailable, match=r"replaced|moved or deleted"):
+            charge(ledger, "ann", cost=HALF)
+        ledger.close()
+    assert budget.exists() == (how == "replaced")
+
+
+def test_a_copy_of_the_file_in_use_has_every_charge(budget: Path, tmp_path: Path) -> None:
+    """What is committed is in the file, not in another one beside it."""
+    ledger = Ledger(budget)
+    charge(ledger, "ann", cost=HALF)
+    subprocess.run(["cp", budget, tmp_path / "copy.db"], check=True)
+    assert Ledger(tmp_path / "copy.db").spent("ann") == HALF.budget
+
+
+def _opening(place: str, results: Any) -> None:
+    try:
+        results.put(Ledger(place).id)
+    except LedgerError as problem:
+        results.put(str(problem))
+
+
+def test_many_open_a_new_ledger_at_once(place: str) -> None:
+    """It is one ledger, and none of them fails."""
+    _, found = in_processes(_opening, place, processes=16)
+    assert found == [Ledger(place).id] * 16
+
+
+@pytest.fixture
+def served(request: pytest.FixtureRequest) -> str:
+    """The connection string of a new database."""
+    return database(f"stores{os.getpid()}")
+
+
+def run(place: str, *statements: str) -> list[Any]:
+    """Run statements as an administrator; return the rows of the last one."""
+    with psycopg.connect(place, autocommit=True) as connection:
+        for statement in statements:
+            cursor = connection.execute(statement)
+        return cursor.fetchall() if cursor.description else []
+
+
+@contextmanager
+def frozen(process: int) -> Iterator[None]:
+    """Stop a process for ten seconds, or until the end."""
+    os.kill(process, signal.SIGSTOP)
+    timer = threading.Timer(10, os.kill, (process, signal.SIGCONT))
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        os.kill(process, signal.SIGCONT)
+
+
+def test_a_server_that_freezes_is_given_up_at_the_deadline(served: str) -> None:
+    """For a charge, for its store, and for reading; afterwards the ledger goes on."""
+    ledger = Ledger(served, timeout=0.5)
+    ledger.create("ann", rho=1)
+    first = charge(ledger, "ann", key="k")
+    for act in (
+        lambda: charge(ledger, "ann"),
+        lambda: ledger.store(first, "answer"),
+        lambda: ledger.remaining("ann"),
+        ledger.verify,
+    ):
+        ledger.remaining("ann")
+        with frozen(ledger._store._opened.info.backend_pid), pytest.raises(LedgerTimeout, match="before the time"):
+            act()
+    assert ledger.store(first, "answer") == "answer"
+    assert ledger.verify() == 3
+
+
+def test_a_commit_that_is_not_answered_is_reported_as_such(served: str) -> None:
+    """Whether it was charged is not known, and the error does not claim otherwise."""
+    ledger = Ledger(served, timeout=0.5)
+    ledger.create("ann", rho=1)
+
+    def frozen_at_commit() -> None:
+        with ledger._store.transaction() as transaction:
+            transaction.rows("SELECT 1")
+            process = ledger._store._opened.info.backend_pid
+            transaction.write("UPDATE geoveil_accounts SET spent = spent WHERE subject = ?", ("ann",))
+            os.kill(process, signal.SIGSTOP)
+            resumed.append(threading.Timer(10, os.kill, (process, signal.SIGCONT)))
+            resumed[0].start()
+
+    resumed: list[threading.Timer] = []
+    with pytest.raises(LedgerTimeout, match="not known whether"):
+        frozen_at_commit()
+    resumed[0].cancel()
+    resumed[0].function(*resumed[0].args)
+
+
+def test_a_server_that_never_answers_is_given_up() -> None:
+    """It accepts the connection, and is silent."""
+    with socket.create_server(("127.0.0.1", 0)) as silent, pytest.raises(LedgerTimeout, match="before the time"):
+        Ledger(f"postgresql://ann@127.0.0.1:{silent.getsockname()[1]}/db", timeout=0.5)
+
+
+def test_who_holds_the_ledger_and_falls_silent_loses_it(served: str) -> None:
+    """A client that disappears within a transaction blocks others no longer than its own time limit."""
+    ledger, silent = Ledger(served), Ledger(served, timeout=0.5)
+    ledger.create("ann", rho=1)
+
+    def overslept() -> None:
+        with silent._store.transaction() as transaction:
+            transaction.rows("SELECT 1 FROM geoveil_head WHERE one = 1 FOR UPDATE")
+            charge(ledger, "ann")  # waits for the one that sleeps
+
+    with pytest.raises(LedgerUnavailable):
+        overslept()
+    assert ledger.spent("ann") == Decimal("1e-6")
+    assert silent.verify() == 2
+
+
+def test_a_server_that_was_restarted_is_connected_to_again(served: str) -> None:
+    """An idle ledger does not notice."""
+    ledger = Ledger(served)
+    ledger.create("ann", rho=1)
+    restart()
+    charge(ledger, "ann")
+    restart()
+    assert ledger.spent("ann") == Decimal("1e-6")
+    restart()
+    ledger.spoil(charge(ledger, "ann", key="k"))
+    assert ledger.verify() == 3
+
+
+@pytest.mark.parametrize("level", ["repeatable read", "serializable"])
+def test_a_stricter_default_of_the_database_changes_nothing(served: str, level: str) -> None:
+    """Charges that wait for each other still see each other."""
+    name = run(served, "SELECT current_database()")[0][0]
+    run(
+        served,
+        f"ALTER DATABASE {name} SET default_transaction_isolation = '{level}'",
+        f"ALTER DATABASE {name} SET default_transaction_read_only = on",
+    )
+    ledger = Ledger(served)
+    ledger.create("ann", rho="16e-6")
+    _, found = in_processes(_charge_twice, served, processes=10)
+    assert sum(found) == 16
+    assert ledger.verify() == 17
+
+
+def _charge_twice(place: str, results: Any) -> None:
+    ledger, count = Ledger(place), 0
+    for _ in range(2):
+        try:
+            charge(ledger, "ann")
+        except BudgetExceeded:
+            continue
+        count += 1
+    results.put(count)
+
+
+def test_roles_need_no_more_rights_than_they_use(served: str) -> None:
+    """To charge, those to read and write the tables; to look, those to read them."""
+    ledger = Ledger(served)
+    ledger.create("ann", rho=1)
+    run(
+        served,
+        "DROP ROLE IF EXISTS writer",
+        "DROP ROLE IF EXISTS reader",
+        "CREATE ROLE writer LOGIN",
+        "CREATE ROLE reader LOGIN",
+        "REVOKE CREATE ON SCHEMA public FROM PUBLIC",
+        "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO writer",
+        "GRANT SELECT ON ALL TABLES IN SCHEMA public TO reader",
+    )
+    writer, reader = (Ledger(served.replace("postgres:@", f"{role}:@")) for role in ("writer", "reader"))
+    writer.create("bob", rho=1)
+    writer.spoil(charge(writer, "ann", "bob", key="k"))
+    assert reader.remaining("ann") == 1 - Decimal("1e-6")
+    assert [line["event"] for line in reader.statement("bob")] == ["create", "charge"]
+    assert reader.subjects() == ["ann", "bob"]
+    assert reader.verify() == 4
+    with pytest.raises(LedgerUnavailable, match="permission denied"):
+        charge(reader, "ann")
+    for opened in (writer, reader):
+        opened.close()
+    run(served, "DROP OWNED BY writer, reader", "DROP ROLE writer", "DROP ROLE reader")
+
+
+@contextmanager
+def read_only(folder: Path) -> Iterator[None]:
+    """Take the right to write into a folder away: by a mount from an administrator, by its mode from others."""
+    if os.getuid():
+        for path in (*folder.iterdir(), folder):
+            path.chmod(0o555 if path.is_dir() else 0o444)
+        yield
+        folder.chmod(0o755)
+        return
+    with mounted(folder, folder):
+        subprocess.run(["mount", "-o", "remount,ro,bind", folder], check=True)
+        yield
+
+
+def test_a_folder_that_may_not_be_written_to_can_be_read(budget: Path) -> None:
+    """Accounts, statements and verification write nothing, and leave no file behind; charges are refused."""
+    before = sorted((path.name, path.read_bytes()) for path in budget.parent.iterdir())
+    with read_only(budget.parent):
+        with pytest.raises(OSError, match=r"ead-only|denied"):
+            (budget.parent / "new").touch()
+        with Ledger(budget) as ledger:
+            assert ledger.subjects() == ["ann"]
+            assert ledger.spent("ann") == 0
+            assert len(ledger.statement("ann")) == ledger.verify() == 1
+            with pytest.raises(LedgerUnavailable, match="Nothing was released"):
+                charge(ledger, "ann", cost=HALF)
+    assert sorted((path.name, path.read_bytes()) for path in budget.parent.iterdir()) == before
