@@ -14,13 +14,14 @@ import pytest
 from flint import ctx
 
 import geoveil as gv
-from geoveil.queries import SUMMARIES, Distance
+from geoveil.noise import as_reals
+from geoveil.queries import SUMMARIES, Distance, evaluation, people
 from geoveil.queries.evaluation import away
 from geoveil.queries.summaries import LipschitzQuery
 from tests.formats import BAY
 
 GUARANTEE = gv.CGP(rho=1e-4)
-FAST = ["bounds", "center", "mean", "median", "radius_of_gyration", "distance"]
+FAST = ["bounds", "center", "diameter", "mean", "median", "radius", "radius_of_gyration", "distance"]
 
 
 def query(name: str, d: int = 2) -> LipschitzQuery:
@@ -30,14 +31,14 @@ def query(name: str, d: int = 2) -> LipschitzQuery:
     return SUMMARIES[name](1, d, GUARANTEE)
 
 
-@pytest.mark.parametrize("name", [*FAST, "radius", "diameter"])
+@pytest.mark.parametrize("name", FAST)
 @pytest.mark.parametrize("d", [1, 2, 5])
 def test_values_of_many_are_those_of_each(name: str, d: int) -> None:
     """With the same bound on their error, also for persons with very many points."""
     rng = np.random.default_rng(d)
     sizes = np.array([1, 2, 3, 64, 65, 5000, 1, 70_000, 128])
     if name in ("radius", "diameter"):
-        sizes = np.minimum(sizes, 100)
+        sizes = np.minimum(sizes, 5000 if d < 5 else 100)
     x = rng.normal(scale=1e4, size=(sizes.sum(), d)) + 9e7 * rng.choice([-1.0, 1.0], size=d)
     asked = query(name, d)
     together = asked.evaluate_people(x, sizes)
@@ -52,6 +53,52 @@ def test_values_of_many_are_those_of_each(name: str, d: int) -> None:
                     ball = together.ball(i * alone.values.size + j, 128)
                     assert alone.ball(j, 128).overlaps(ball)
                     assert abs(float(ball) - together.values[i, j]) <= error + 1e-9 * 2.0**-20
+
+
+def tuples(kind: str, d: int, sizes: Any) -> Any:
+    """Points that are hard for smallest balls: on a circle, on a line, on a grid, many times the same."""
+    rng = np.random.default_rng(d)
+    n = int(sizes.sum())
+    x: Any = rng.normal(scale=1e4, size=(n, d))
+    if kind == "sphere":
+        x *= 5e3 / np.linalg.norm(x, axis=1, keepdims=True)
+    elif kind == "line":
+        x = x[:, :1] * np.arange(1.0, d + 1)
+    elif kind == "grid":
+        x = rng.integers(0, 5, size=(n, d)) * 100.0
+    elif kind == "repeated":
+        x = np.repeat(x[: n // 3 + 1], 3, axis=0)[:n]
+    elif kind == "nearly one place":
+        x *= 1e-13
+    return x + 9e7
+
+
+@pytest.mark.parametrize("kind", ["anywhere", "sphere", "line", "grid", "repeated", "nearly one place"])
+@pytest.mark.parametrize("d", [1, 2, 3])
+def test_smallest_balls_of_many_are_certain(kind: str, d: int) -> None:
+    """The radius is between its two bounds, which leave less open than is stated; no point is outside."""
+    sizes = np.random.default_rng(7).integers(1, 40, size=300)
+    x = as_reals(tuples(kind, d, sizes))
+    above, below = people.radii(x.values, sizes)
+    assert evaluation.enclosed(x, above, below).all()
+    together = query("radius", d).evaluate_people(x, sizes)
+    ends = np.cumsum(sizes)
+    for i in range(0, len(sizes), 20):
+        with ctx.workprec(200):
+            exact = evaluation.enclosing_radius(x[ends[i] - sizes[i] : ends[i]]).ball(0, 128)
+        assert abs(float(exact) - above[i, 0]) <= together.error[i, 0]
+
+
+def test_a_smallest_ball_that_is_not_certain_is_found_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the search for many stops early, each is looked at as if alone, with the error of that."""
+    sizes = np.full(20, 30)
+    x = tuples("anywhere", 2, sizes)
+    monkeypatch.setattr(people, "_GROWING", 1)
+    above, below = people.radii(x, sizes)
+    assert not evaluation.enclosed(as_reals(x), above, below).all()
+    values = query("radius").evaluate_people(x, sizes).values[:, 0]
+    monkeypatch.undo()
+    np.testing.assert_allclose(values, people.radii(x, sizes)[0][:, 0], rtol=1e-12)
 
 
 def calls(ask: Callable[[], object]) -> int:
@@ -84,13 +131,16 @@ def test_no_function_is_called_for_each_person(name: str) -> None:
 
     def ask(frame: Any) -> Any:
         more = ((551_000, 4_180_000),) if name == "distance" else ()
-        return getattr(gv, name)(frame, *more, by="user", rho=1e-4)
+        # A radius is known less well: of some of ten thousand more bits are asked for, one by one.
+        rng = np.random.default_rng(1) if name == "radius" else None
+        return getattr(gv, name)(frame, *more, by="user", rho=1e-4, rng=rng)
 
     few, many = crowd(400), crowd(10_400)
     ask(few)  # imports
     assert calls(lambda: ask(many)) - calls(lambda: ask(few)) < 2000
     assert len(ask(many).by) == 10_400
-    assert calls(lambda: gv.radius(crowd(400), by="user", rho=1e-4)) > 400  # what the count would notice
+    first = partial(gv.answer, lambda x: x[0, 0], crowd(400), by="user", lipschitz=1, rho=1e-4)
+    assert calls(first) > 400  # what the count would notice
 
 
 def test_no_function_is_called_for_each_person_of_a_file(tmp_path: Path) -> None:

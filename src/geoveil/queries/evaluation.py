@@ -12,7 +12,7 @@ import functools
 import itertools
 import math
 from collections.abc import Iterable, Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -185,8 +185,7 @@ def widest(x: Tuple) -> Reals:
     """Return the largest distance between two points, which is 2-Lipschitz."""
     x = as_reals(x)
     value = diameter(x.values)
-    rounding = (x.shape[1] + 8) * _ULP * 2 * math.sqrt(x.shape[1]) * _reach(x.values) + 1e-150
-    error = rounding + 2 * displacement(x)
+    error = widest_error(x)
 
     def ball(_: int, bits: int) -> Ball:
         from flint import arb
@@ -201,6 +200,12 @@ def widest(x: Tuple) -> Reals:
         return _root(functools.reduce(lambda a, b: a.max(b), squares, arb(0)))
 
     return Reals(np.asarray(value), error, ball)
+
+
+def widest_error(x: Reals) -> float:
+    """Return the bound for a largest distance."""
+    rounding = (x.shape[1] + 8) * _ULP * 2 * math.sqrt(x.shape[1]) * _reach(x.values) + 1e-150
+    return rounding + 2 * displacement(x)
 
 
 def support(x: Tuple, u: Floats) -> Reals:
@@ -226,10 +231,9 @@ def enclosing_radius(x: Tuple) -> Reals:
     """
     x = as_reals(x)
     centre, value, boundary, below = enclosing(x.values)
-    error = 2.0**-45 * math.sqrt(x.shape[1]) * _reach(x.values)
-    if value - below > error / 2:  # the search has not got there: balls will
-        error = value
-    error += displacement(x)
+    error = enclosing_error(x)
+    if not enclosed(x, value, below):  # the search has not got there: balls will
+        error += value
     # A radius that is known to e leaves a centre free to be anywhere within √(2·radius·e).
     inside = value - 4 * error - 4 * math.sqrt(value * error)
 
@@ -240,6 +244,16 @@ def enclosing_radius(x: Tuple) -> Reals:
         return _enclosed(_distinct(x, candidates, bits)[1], [_point(x, i, bits) for i in guess], bits)
 
     return Reals(np.asarray(value), error, ball)
+
+
+def enclosing_error(x: Reals) -> float:
+    """Return the bound for the radius of a smallest ball that was found."""
+    return 2.0**-45 * math.sqrt(x.shape[1]) * _reach(x.values) + displacement(x)
+
+
+def enclosed(x: Reals, above: Any, below: Any) -> Any:
+    """Return whether bounds on the radius of a smallest ball leave less open than half of the error stated."""
+    return above - below <= (enclosing_error(x) - displacement(x)) / 2
 
 
 def _point(x: Reals, i: int, bits: int) -> _Point:

@@ -5,7 +5,8 @@ They have the bounds of `evaluation`, which does the same for one person.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import itertools
+from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
 import numpy as np
@@ -14,12 +15,18 @@ from numpy.typing import NDArray
 from geoveil.mechanisms.mechanism import Floats
 from geoveil.queries import evaluation
 
-__all__ = ["extremes", "gyrations", "means", "medians", "midranges", "nearest"]
+__all__ = ["diameters", "extremes", "gyrations", "means", "medians", "midranges", "nearest", "radii"]
 
 Sizes: TypeAlias = NDArray[np.int64]
 
 #: Doubles add up so many whole parts exactly, and so many pieces of pieces without much rounding.
 _MOST, _MOST_SQUARES = 2**16, evaluation.PIECE**2
+#: Persons with more points than this are looked at one by one, for their radius and their diameter: pairs are many.
+_MOST_IN_BALL, _MOST_IN_PAIRS = 2**12, 64
+#: Doubles of the persons who are looked at together: few enough for the processor's cache.
+_TOGETHER = 2**17
+#: Steps in which a ball may grow; it takes about ten.
+_GROWING = 200
 
 
 def extremes(x: Floats, sizes: Sizes) -> Floats:
@@ -68,6 +75,135 @@ def gyrations(x: Floats, sizes: Sizes) -> Floats:
 def nearest(distances: Floats, sizes: Sizes) -> Floats:
     """The smallest of each person's distances."""
     return np.minimum.reduceat(distances, _starts(sizes))[:, None]
+
+
+def diameters(x: Floats, sizes: Sizes) -> Floats:
+    """The largest distance between two points."""
+    found = np.zeros((len(sizes), 1))
+    for persons, points in _padded(x, sizes, sizes <= _MOST_IN_PAIRS, lambda n: n * n):
+        squares = np.zeros((*points.shape[:2], points.shape[1]))
+        for column in np.moveaxis(points, 2, 0):
+            squares += np.square(column[:, :, None] - column[:, None, :])
+        found[persons, 0] = np.sqrt(squares.max(axis=(1, 2)))
+    return _mended(found, x, sizes, sizes > _MOST_IN_PAIRS, lambda part: evaluation.widest(part).values)
+
+
+def radii(x: Floats, sizes: Sizes) -> tuple[Floats, Floats]:
+    """The radius of the smallest enclosing ball, from above and from below.
+
+    The two are the same but for rounding wherever the search has come to its end. In more than three dimensions, and
+    for persons with very many points, nothing is found: 0 and infinity below it.
+    """
+    above, below = np.full((2, len(sizes), 1), [[[0.0]], [[-np.inf]]])
+    found = (sizes <= _MOST_IN_BALL) & (x.shape[1] <= 3)
+    for persons, points in _padded(x, sizes, found, lambda n: n):
+        above[persons, 0], below[persons, 0] = _enclosing(points)
+    return above, below
+
+
+def _enclosing(points: Floats) -> tuple[Floats, Floats]:
+    """The radii of the smallest balls of many tuples of equally many points, (m, n, d), from above and from below.
+
+    As `extent.enclosing` has it: the ball of a few points grows by the farthest point outside, until none is farther
+    than rounding. Any centre bounds the radius from above by its farthest point, any weights w on points p bound it
+    from below by the root of Σw|p|² - |Σwp|².
+    """
+    m, _, d = points.shape
+    points = points - points[:, :1]
+    above, below = np.zeros(m), np.zeros(m)
+    # All that is known of tuples which still grow: which they are, and points that hold their ball.
+    left, few = np.arange(m), points[:, :1].repeat(d + 1, axis=1)
+    centres, radius = points[:, 0], np.full(m, -1.0)
+    for _ in range(_GROWING):
+        if not len(left):
+            break
+        away = np.square(points - centres[:, None]).sum(axis=2)
+        farthest = away.argmax(axis=1)
+        above[left] = np.sqrt(away.max(axis=1))
+        grown = np.concatenate([few, np.take_along_axis(points, farthest[:, None, None], axis=1)], axis=1)
+        centres, few, larger, least = _of_few(grown)
+        going = (above[left] > radius * (1 + 2.0**-46)) & (larger > radius)
+        # Of those that stop now the last centre counts, and of bounds from below the largest.
+        below[left] = np.maximum(below[left], least)
+        left, points, centres, few, radius = left[going], points[going], centres[going], few[going], larger[going]
+    return above, below
+
+
+def _of_few(points: Floats) -> tuple[Floats, Floats, Floats, Floats]:
+    """The smallest balls of d + 2 points each, (m, d + 2, d): centres, points that hold them, radii, and bounds below.
+
+    The smallest ball is the largest of the circumscribed balls of at most d + 1 of the points, among those whose
+    centre is between their points. The last point is outside of the ball of the others, and so on the edge of the new.
+    """
+    m, count, d = points.shape
+    best = np.full(m, -1.0)
+    centres, few = points[:, 0].copy(), points[:, :1].repeat(d + 1, axis=1)
+    shares = np.zeros((m, d + 1))
+    shares[:, 0] = 1.0
+    for size in range(2, d + 2):
+        for others in itertools.combinations(range(count - 1), size - 1):
+            corners = points[:, (*others, count - 1)]
+            weights, flat = _weights(corners)
+            square = np.square(corners[:, 0] - _weighted(weights, corners)).sum(axis=1)
+            better = ~flat & (weights.min(axis=1) >= 0) & (square > best)
+            best[better] = square[better]
+            centres[better] = _weighted(weights[better], corners[better])
+            few[better, :size], few[better, size:] = corners[better], corners[better, :1]
+            shares[better, :size], shares[better, size:] = weights[better], 0.0
+    best = np.maximum(best, 0.0)
+    shifts = few - centres[:, None]
+    least = (shares * np.square(shifts).sum(axis=2)).sum(axis=1) - np.square(_weighted(shares, shifts)).sum(axis=1)
+    return centres, few, np.sqrt(best), np.sqrt(np.maximum(least, 0.0))
+
+
+def _weights(corners: Floats) -> tuple[Floats, NDArray[np.bool_]]:
+    """The weights on corners, (m, s, d), of the centre of the sphere through them; and where there is none."""
+    spread = corners[:, 1:] - corners[:, :1]
+    if corners.shape[1] == 2:
+        return np.full(corners.shape[:2], 0.5), np.zeros(len(corners), dtype=bool)
+    gram = spread @ spread.transpose(0, 2, 1)
+    squares = np.diagonal(gram, axis1=1, axis2=2)
+    # In units of the sides, so that the determinant tells the shape and not the size.
+    sides = np.sqrt(squares)
+    flat = (sides == 0).any(axis=1)
+    sides = np.where(sides == 0, 1.0, sides)
+    shape = gram / (sides[:, :, None] * sides[:, None, :])
+    if corners.shape[1] == 3:
+        # By Cramer's rule, which is much faster than LAPACK for so little.
+        cosine = shape[:, 0, 1]
+        determinant = (1 - cosine) * (1 + cosine)
+        flat |= ~(determinant > 2.0**-40)
+        rest = (sides - cosine[:, None] * sides[:, ::-1]) / (2 * np.where(flat, 1.0, determinant)[:, None] * sides)
+    else:
+        flat |= ~(np.linalg.det(shape) > 2.0**-40)
+        shape[flat] = np.eye(shape.shape[1])
+        rest = np.linalg.solve(shape, sides[:, :, None] / 2)[:, :, 0] / sides
+    return np.concatenate([1 - rest.sum(axis=1, keepdims=True), rest], axis=1), flat
+
+
+def _weighted(weights: Floats, points: Floats) -> Floats:
+    return np.asarray((weights[:, :, None] * points).sum(axis=1))
+
+
+def _padded(
+    x: Floats, sizes: Sizes, chosen: NDArray[np.bool_], cost: Callable[[int], int]
+) -> Iterator[tuple[Sizes, Floats]]:
+    """Some of the persons, and their points as (persons, n, d): who has fewer than n has the first of them again.
+
+    Persons come in batches of like sizes. A person with n points takes cost(n) times d doubles.
+    """
+    starts = _starts(sizes)
+    people = np.flatnonzero(chosen)
+    people = people[np.argsort(sizes[people], kind="stable")]
+    while len(people):
+        # As many as fit beside the largest of them, who has not much more points than the smallest.
+        most = max(int(sizes[people[0]] * 1.25), 4)
+        like = int(np.searchsorted(sizes[people], most, side="right"))
+        batch = people[: max(min(like, _TOGETHER // (cost(most) * x.shape[1])), 1)]
+        within = np.arange(sizes[batch[-1]])
+        rows = starts[batch][:, None] + np.where(within < sizes[batch][:, None], within, 0)
+        yield batch, x[rows]
+        people = people[len(batch) :]
 
 
 def _mended(

@@ -60,7 +60,7 @@ class LipschitzQuery(AdditiveQuery):
 
         return Reals(values.reshape(len(sizes), width), error, ball)
 
-    def _values_of_people(self, x: Reals, sizes: NDArray[np.int64]) -> tuple[Floats, float] | None:
+    def _values_of_people(self, x: Reals, sizes: NDArray[np.int64]) -> tuple[Floats, float | Floats] | None:
         """Return the same as doubles with a bound on their error; None if persons have to be looked at one by one."""
         return None
 
@@ -180,6 +180,15 @@ class Radius(LipschitzQuery):
     def evaluate(self, x: Tuple) -> Reals:
         return evaluation.enclosing_radius(x)
 
+    def _values_of_people(self, x: Reals, sizes: NDArray[np.int64]) -> tuple[Floats, Floats]:
+        values, below = people.radii(x.values, sizes)
+        error = np.full(values.shape, evaluation.enclosing_error(x))
+        stops = np.cumsum(sizes)
+        for i in np.flatnonzero(~evaluation.enclosed(x, values, below)):
+            alone = self.evaluate(x[stops[i] - sizes[i] : stops[i]])
+            values[i], error[i] = alone.values, alone.error
+        return values, error
+
 
 @dataclass(frozen=True)
 class RadiusOfGyration(LipschitzQuery):
@@ -204,6 +213,9 @@ class Diameter(LipschitzQuery):
 
     def evaluate(self, x: Tuple) -> Reals:
         return evaluation.widest(x)
+
+    def _values_of_people(self, x: Reals, sizes: NDArray[np.int64]) -> tuple[Floats, float]:
+        return people.diameters(x.values, sizes), evaluation.widest_error(x)
 
 
 @dataclass(frozen=True)
