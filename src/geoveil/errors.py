@@ -10,6 +10,7 @@
     │   └── InvalidCoordinateSystem   coordinates that are not metres on the ground
     ├── IncompatibleGuarantees (also a TypeError)   guarantees that cannot be added, compared or converted
     ├── NoErrorBound                  an error bound that no theorem gives
+    ├── UnreliableArithmetic          a processor or numpy that does not compute as proofs take it to
     └── BudgetError                   an account that cannot be charged; nothing was released
         ├── BudgetExceeded            it has less left than was asked for
         └── LedgerError               the ledger itself
@@ -40,6 +41,7 @@ __all__ = [
     "LedgerTimeout",
     "LedgerUnavailable",
     "NoErrorBound",
+    "UnreliableArithmetic",
 ]
 
 
@@ -106,6 +108,10 @@ class IncompatibleGuarantees(GeoveilError, TypeError):
 
 class NoErrorBound(GeoveilError):
     """An error bound was asked for that no theorem gives."""
+
+
+class UnreliableArithmetic(GeoveilError):
+    """A processor, or numpy, does not compute as bounds on errors take it to; nothing was released."""
 
 
 class BudgetError(GeoveilError):

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from geoveil._version import __version__
+from geoveil.arithmetic import steady
 from geoveil.budget import Entry
 from geoveil.errors import NoErrorBound
 from geoveil.geo import Plane
@@ -150,6 +151,7 @@ class Release:
             lambda a: a.mechanisms[0].scale if len(a.mechanisms) == 1 else tuple(m.scale for m in a.mechanisms)
         )
 
+    @steady()
     def error(self, beta: float, *, each: bool = False) -> Any:
         """With probability 1-β the error is at most this, in metres; by person, a Series.
 
@@ -220,6 +222,7 @@ class Release:
         known = {key: ask(answer) for key, answer in dict(zip(keys, self.answers, strict=True)).items()}
         return pd.Series([known[key] for key in keys], index=self.by, name=self.query)
 
+    @steady()
     def certificate(self) -> dict[str, Any]:
         """A plain, JSON-ready account of what was released and what it guarantees.
 
@@ -350,6 +353,7 @@ class Release:
             lines.append(f"{times}{step['name']} of scale {metres(step['scale'], digits=4)}")
         return lines if self.by is None else [line + " (first person)" for line in lines]
 
+    @steady()
     def place_error(self, beta: float) -> float | None:
         """With probability 1-β any one released place of a neighbour is at most so far off, in metres; None without.
 

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from geoveil.arithmetic import steady
 from geoveil.errors import InvalidParameter
 from geoveil.geo import Area, Form, enter
 from geoveil.geo.columns import distinct
@@ -30,6 +31,7 @@ Make = Callable[[Form, int, int, Guarantee], Query]
 Q = TypeVar("Q", bound=Query)
 
 
+@steady()
 def ask(
     make: Make,
     x: Any,

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from geoveil.api.how import FileHow, Reading, file_question, known, reader
 from geoveil.api.streaming import Crowd, FileRelease, Work
+from geoveil.arithmetic import steady
 from geoveil.budget import Charge, Ledger
 from geoveil.errors import InvalidFile, InvalidParameter
 from geoveil.geo import Plane
@@ -31,6 +32,7 @@ Floats = NDArray[np.float64]
 
 
 @file_question
+@steady()
 def points_file(
     source: Any,
     target: Any,
@@ -192,6 +194,7 @@ def _columns(
 
 
 @reader
+@steady()
 def read(
     path: Any,
     *,

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from geoveil.api.processing import drawn_in, moved, persons, released
+from geoveil.arithmetic import steady
 from geoveil.errors import InvalidData, InvalidParameter
 from geoveil.geo.planes import Plane, plane_of
 from geoveil.mechanisms import Copies, Gaussian, KNorm, Laplace, Mechanism
@@ -43,6 +44,7 @@ class HeatMap(Release):
         return drawn_in(self)[0]
 
 
+@steady()
 def remap(
     release: Release, prior: Any, *, weights: Any = None, to: Literal["mean", "place"] = "mean", by: Any = None
 ) -> Release:
@@ -119,6 +121,7 @@ def remap(
     return replace(result, promised=promised)
 
 
+@steady()
 def density(releases: Release | Sequence[Release], grid: Grid, *, by: Any = None) -> HeatMap:
     """A heat map of the true points, from released ones, for free: the known noise is taken off again.
 

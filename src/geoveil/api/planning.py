@@ -11,6 +11,7 @@ import numpy as np
 
 from geoveil import checks
 from geoveil.api.ask import in_the_plane
+from geoveil.arithmetic import steady
 from geoveil.errors import GeoveilError, InvalidParameter, NoErrorBound
 from geoveil.geo.areas import area_of
 from geoveil.mechanisms import Lipschitz
@@ -56,6 +57,7 @@ class Plan:
         return f"{text}, {self.assumes}" if self.assumes else text
 
 
+@steady()
 def plan(
     question: str,
     *,

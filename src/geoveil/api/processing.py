@@ -9,6 +9,7 @@ from uuid import uuid4
 
 import numpy as np
 
+from geoveil.arithmetic import steady
 from geoveil.errors import InvalidData, InvalidParameter
 from geoveil.geo import form_of
 from geoveil.geo.forms import Index
@@ -22,6 +23,7 @@ __all__ = ["clamp", "drawn_in", "moved", "persons", "released", "smooth"]
 _MOTIONS = {"car": CAR, "cycling": CYCLING, "taxi": TAXI, "walking": WALKING}
 
 
+@steady()
 def smooth(release: Release, *, times: Any, motion: str | Motion, by: Any = None) -> Release:
     """Denoise released trajectories, for free: the noise is known and people move continuously.
 
@@ -81,6 +83,7 @@ def smooth(release: Release, *, times: Any, motion: str | Motion, by: Any = None
     return moved(release, smoothed, step, bounded=False, expected=float(np.sqrt(squares / release.n)))
 
 
+@steady()
 def clamp(release: Release, region: Any) -> Release:
     """Move released points that lie outside a public region to its nearest point, for free.
 

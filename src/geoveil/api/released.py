@@ -15,6 +15,7 @@ from geoveil.api.ask import answers_of, by_size, in_the_plane
 from geoveil.api.files import frame_of
 from geoveil.api.mapping import HeatMap
 from geoveil.api.processing import persons
+from geoveil.arithmetic import steady
 from geoveil.errors import InvalidData, InvalidFile, InvalidParameter
 from geoveil.geo import Plane
 from geoveil.geo.areas import Area
@@ -51,6 +52,7 @@ class Loaded(Release):
         return self.entry
 
 
+@steady()
 def load(path: Any) -> Release:
     r"""A released file and its certificate, as a release that can be smoothed, clamped, remapped and counted.
 
@@ -132,6 +134,7 @@ def endings(*, placed: bool = True) -> tuple[str, ...]:
     return (*DRIVERS, ".geoparquet", *_TABLES) if placed else _TABLES
 
 
+@steady()
 def save(release: Release, path: str | os.PathLike[str]) -> Path:
     r"""Write a release and its certificate into files, whole or not at all.
 

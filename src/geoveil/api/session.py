@@ -18,6 +18,7 @@ from geoveil.api import questions
 from geoveil.api.ask import Opened, Receipt
 from geoveil.api.how import How
 from geoveil.api.storing import packed, unpacked
+from geoveil.arithmetic import steady
 from geoveil.budget import Account, Charge, Ledger, price
 from geoveil.errors import BudgetExceeded, InvalidParameter
 from geoveil.geo import enter
@@ -128,7 +129,8 @@ or not at all; nothing was charged.
             raise InvalidParameter("subject", None, "given with a ledger", "It is whose budget is charged.")
         if short not in ("refuse", "skip"):
             raise InvalidParameter("short", short, "'refuse' or 'skip'", "Leave it out to ask about all or none.")
-        form = enter(x, crs, outside=outside, missing=missing)
+        with steady():
+            form = enter(x, crs, outside=outside, missing=missing)
         self._ledger, self._subject, self._label = ledger, subject, label
         self._subjects = self._names(form, by)
         if rho is None and epsilon is None and ledger is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import copy_context
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -370,12 +371,15 @@ class Work:
 
 
 def _ordered(work: Callable[[T], R], items: Iterable[T], workers: int = _WORKERS) -> Iterator[R]:
-    """The results of work on items, in their order, done by several threads, a few items ahead."""
+    """The results of work on items, in their order, done by several threads, a few items ahead.
+
+    Threads get a copy of the context, and with it numpy's and decimal's settings.
+    """
     with ThreadPoolExecutor(workers) as pool:
         pending: deque[Future[R]] = deque()
         try:
             for item in items:
-                pending.append(pool.submit(work, item))
+                pending.append(pool.submit(copy_context().run, work, item))
                 if len(pending) > workers:
                     yield pending.popleft().result()
             while pending:

@@ -76,7 +76,8 @@ class Exponential(Mechanism):
         self, noisy: Floats, last: float, bound: float, scores: Reals, noise: Reals, source: Source
     ) -> NDArray[np.int64]:
         """The order of all that may be among the first, those nearer to each other than the bound put right."""
-        near = np.flatnonzero(noisy <= last)
+        # Not so, rather than at most: what is not a number is in doubt.
+        near = np.flatnonzero(~(noisy > last))
         near = near[np.argsort(noisy[near])]
         for cluster in np.split(np.arange(len(near)), np.flatnonzero(np.diff(noisy[near]) > bound) + 1):
             if len(cluster) > 1:

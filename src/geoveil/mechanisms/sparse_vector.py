@@ -57,7 +57,7 @@ class SparseVector(Mechanism):
     @property
     def _epsilons(self) -> tuple[Decimal, Decimal]:
         epsilon = pure_epsilon(self.guarantee)
-        first = exact.divide_down(exact.multiply(epsilon, Decimal(self.split)), Decimal(1))
+        first = exact.divide_down(exact.multiply(epsilon, Decimal.from_float(self.split)), Decimal(1))
         return first, exact.subtract(epsilon, first)
 
     @cached_property
@@ -228,6 +228,8 @@ class Walk:
         t = float(threshold.values)
         below = (t - self._lowest) / self._scale
         blur = self._blur(threshold, source)
+        if blur == math.inf:
+            return _OPEN
         log_odds = float((t - self._base) / self._scale - math.log(2))
 
         known: dict[int, Floats] = {}

@@ -5,12 +5,14 @@ Nothing outside this package draws a random number.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
 
+from geoveil.arithmetic import inaccurate
 from geoveil.errors import InvalidParameter
 from geoveil.noise.bits import Bits
 from geoveil.noise.keystream import random_bytes
@@ -19,7 +21,7 @@ from geoveil.noise.reals import Ball, Floats, Reals, settled
 __all__ = ["ACCURACY", "Entropy", "Experiment", "Source", "rehearsal", "source_of"]
 
 #: What numpy's log, log1p, exp, expm1 and sin are trusted to be, relatively: 2048 units in the last place. They are
-#: a thousand times as good; a test measures them on the machine it runs on.
+#: a thousand times as good; `arithmetic.inaccurate` looks at them on every machine, a test looks closely.
 ACCURACY = 2.0**-41
 #: Words so near 0, or so near 2^64, stand for variables that doubles do not know well enough.
 _EDGE, _FAR_EDGE = 2**44, 2**34
@@ -99,7 +101,8 @@ class Entropy(Source):
 
     Every variable is a closed form of uniform bit strings. Doubles know it to a bound that covers the bits not drawn,
     the rounding of each step, and `ACCURACY` for numpy's functions; docs/exactness.md derives the bounds. Where a
-    string is so near 0 or 1 that the bound would not hold, the double comes from a ball.
+    string is so near 0 or 1 that the bound would not hold, the double comes from a ball. Where numpy's functions are
+    not as accurate as that, everything that is released comes from balls.
 
     Parameters
     ----------
@@ -113,7 +116,8 @@ class Entropy(Source):
 
     def __init__(self, read: Callable[[int], bytes] = random_bytes, *, widened: float = 1.0) -> None:
         self._read = read
-        self.widened = widened
+        # Bounds say nothing where numpy is not what they trust it to be: then nothing is left to doubles.
+        self.widened = math.inf if inaccurate() else widened
 
     def uniform(self, count: int) -> Reals:
         bits = Bits(count, self._read)

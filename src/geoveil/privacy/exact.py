@@ -7,7 +7,16 @@ down, so that parts never exceed the whole; what a float carries into a noise sc
 from __future__ import annotations
 
 import math
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal, InvalidOperation
+from decimal import (
+    ROUND_CEILING,
+    ROUND_FLOOR,
+    ROUND_HALF_EVEN,
+    Context,
+    Decimal,
+    DivisionByZero,
+    InvalidOperation,
+    Overflow,
+)
 from fractions import Fraction
 from numbers import Integral, Rational, Real
 from typing import TypeAlias
@@ -20,10 +29,17 @@ DIGITS = 30
 #: Below and above these a budget gives noise that doubles cannot hold.
 SMALLEST, LARGEST = Decimal("1e-100"), Decimal("1e100")
 
-_DOWN = Context(prec=DIGITS, rounding=ROUND_FLOOR)
-_UP = Context(prec=DIGITS, rounding=ROUND_CEILING)
+
+def _context(digits: int, rounding: str) -> Context:
+    """Return a context that owes nothing to the current one, nor to the default for new ones."""
+    traps = [DivisionByZero, InvalidOperation, Overflow]
+    return Context(digits, rounding, Emin=-999999, Emax=999999, capitals=1, clamp=0, traps=traps)
+
+
+_DOWN = _context(DIGITS, ROUND_FLOOR)
+_UP = _context(DIGITS, ROUND_CEILING)
 # Wide enough that sums and products of budgets within the limits above are exact.
-_WIDE = Context(prec=1000)
+_WIDE = _context(1000, ROUND_HALF_EVEN)
 
 
 def to_decimal(argument: str, value: Number) -> Decimal:
@@ -107,7 +123,7 @@ def sqrt_down(a: Decimal) -> Decimal:
 
 def round_down(value: float, digits: int) -> Decimal:
     """The largest decimal of so many significant digits that is at most `value`."""
-    return Context(prec=digits, rounding=ROUND_FLOOR).plus(Decimal(value))
+    return _context(digits, ROUND_FLOOR).plus(Decimal.from_float(value))
 
 
 def root_up(square: Fraction | int) -> float:
@@ -118,25 +134,26 @@ def root_up(square: Fraction | int) -> float:
 
 def rounded_up(value: Decimal | float, digits: int = 6) -> str:
     """A number for people to read, never smaller than it is."""
-    up = Context(prec=digits, rounding=ROUND_CEILING).plus(Decimal(value))
+    exactly = value if isinstance(value, Decimal) else Decimal.from_float(value)
+    up = _context(digits, ROUND_CEILING).plus(exactly)
     return f"{float(up):.{digits}g}"
 
 
 def float_up(value: Decimal) -> float:
     """The smallest double that is at least `value`."""
     nearest = float(value)
-    return math.nextafter(nearest, math.inf) if Decimal(nearest) < value else nearest
+    return math.nextafter(nearest, math.inf) if Decimal.from_float(nearest) < value else nearest
 
 
 def ratio_up(a: float, b: Decimal) -> float:
     """A / b as a double, rounded up."""
-    return float_up(_UP.divide(Decimal(a), b))
+    return float_up(_UP.divide(Decimal.from_float(a), b))
 
 
 def shown(value: Decimal) -> str:
-    """The decimal as a person would write it, all of its digits."""
+    """Return the decimal as a person would write it, all of its digits."""
     short = f"{float(value):g}"
-    return short if Decimal(short) == value else str(value)
+    return short if Decimal(short) == value else _WIDE.to_sci_string(value)
 
 
 def written(value: Decimal) -> str:
