@@ -22,6 +22,8 @@ from typing import Any
 
 import numpy as np
 
+from geoveil.arithmetic import inaccurate
+from geoveil.errors import UnreliableArithmetic
 from geoveil.noise.reals import Ball, Floats, Reals
 from geoveil.noise.source import ACCURACY
 
@@ -142,6 +144,11 @@ class Tangent:
         radius : float
             The error that is stated holds for points within this of the place.
         """
+        if "sin" in inaccurate():
+            raise UnreliableArithmetic(
+                "numpy's sin is less accurate here than the bounds of a projection take it to be. Install another "
+                "version of numpy, or project the data with another tool. Nothing was released."
+            )
         values: Floats = np.empty((len(degrees), 2))
         formula = self._doubles
         for block, out in zip(_blocks(degrees), _blocks(values), strict=True):

@@ -68,7 +68,8 @@ class Exponential(Mechanism):
         if source.exact:
             rounding = 2.0**-51 * (np.abs(noisy).max() + np.abs(known.values).max())
             bound = 2 * source.widened * float(np.max(known.error) + self.scale * noise.error + rounding)
-            if (np.diff(noisy[first]) <= bound).any():
+            # Not so, rather than at most: what is not a number is in doubt.
+            if not (np.diff(noisy[first]) > bound).all():
                 first = self._settled(noisy, noisy[first[k - 1]] + bound, bound, known, noise, source)
         return first[:k]
 
@@ -76,7 +77,6 @@ class Exponential(Mechanism):
         self, noisy: Floats, last: float, bound: float, scores: Reals, noise: Reals, source: Source
     ) -> NDArray[np.int64]:
         """The order of all that may be among the first, those nearer to each other than the bound put right."""
-        # Not so, rather than at most: what is not a number is in doubt.
         near = np.flatnonzero(~(noisy > last))
         near = near[np.argsort(noisy[near])]
         for cluster in np.split(np.arange(len(near)), np.flatnonzero(np.diff(noisy[near]) > bound) + 1):

@@ -228,7 +228,7 @@ class Walk:
         t = float(threshold.values)
         below = (t - self._lowest) / self._scale
         blur = self._blur(threshold, source)
-        if blur == math.inf:
+        if not blur < math.inf:
             return _OPEN
         log_odds = float((t - self._base) / self._scale - math.log(2))
 
