@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import itertools
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
@@ -204,6 +204,10 @@ class Digits(ABC):
         """Root."""
 
     @abstractmethod
+    def circle(self, degrees: float) -> tuple[Real, Real]:
+        """The cosine and the sine of an angle in degrees."""
+
+    @abstractmethod
     def nearest(self, number: Real) -> int:
         """The nearest whole number, if there is no doubt."""
 
@@ -247,6 +251,9 @@ class Mpmath(Digits):
 
     def sqrt(self, number: Real) -> Real:
         return mpmath.sqrt(number)
+
+    def circle(self, degrees: float) -> tuple[Real, Real]:
+        return mpmath.cospi(mpmath.mpf(degrees) / 180), mpmath.sinpi(mpmath.mpf(degrees) / 180)
 
     def nearest(self, number: Real) -> int:
         moved = number + self._half
@@ -294,6 +301,10 @@ class Arb(Digits):
 
     def sqrt(self, number: Real) -> Real:
         return number.sqrt()
+
+    def circle(self, degrees: float) -> tuple[Real, Real]:
+        sine, cosine = (arb(degrees) / 180).sin_cos_pi()
+        return cosine, sine
 
     def nearest(self, number: Real) -> int:
         return int((number + self._half).floor().unique_fmpz())
@@ -408,6 +419,36 @@ def in_balls(digits: Digits, script: Script, dimension: int) -> Iterator[Sequenc
         yield [root * side for side in turn]
 
 
+# Points, of which the reference knows all digits.
+
+
+@dataclass(frozen=True)
+class Located(Reals, ABC):
+    """Points in the plane whose doubles are off, as geoveil gets them, and as the reference knows them."""
+
+    @abstractmethod
+    def exact(self, digits: Digits) -> list[list[Real]]:
+        """The coordinates of each point."""
+
+
+def exact_rows(digits: Digits, points: Floats | Located) -> list[list[Real]]:
+    """The coordinates of each point; doubles are what they are."""
+    if isinstance(points, Located):
+        return points.exact(digits)
+    return [[digits.real(number) for number in point] for point in points.tolist()]
+
+
+#: Points and a place, again and again.
+Asked: TypeAlias = "list[tuple[Floats | Located, Floats]]"
+#: Makes located points of doubles, with a generator of numbers at hand.
+Locate: TypeAlias = Callable[[Floats, np.random.Generator], "Floats | Located"]
+
+
+def as_they_are(points: Floats, generator: np.random.Generator) -> Floats:
+    """Points that are doubles."""
+    return points
+
+
 # Families of releases: what geoveil says, and what it ought to say.
 
 
@@ -439,28 +480,34 @@ class Noise(Family):
     sizes: Sequence[int]
     dimension: int
     reach: float = 1e5
+    locate: Locate = field(kw_only=True, default=as_they_are)
 
-    def inputs(self, seed: int) -> Floats:
+    def inputs(self, seed: int) -> Floats | Located:
         """Rows of which one in four is in the middle between multiples of the grid, as is one in four coordinates."""
         generator = np.random.default_rng([seed, 2])
         rows = generator.uniform(-self.reach, self.reach, (sum(self.sizes), self.dimension))
         cell = self.mechanisms[0].grid
-        return np.where(generator.random(rows.shape) < 0.25, (np.floor(rows / cell) + 0.5) * cell, rows)
+        edges = np.where(generator.random(rows.shape) < 0.25, (np.floor(rows / cell) + 0.5) * cell, rows)
+        return self.locate(edges, generator)
 
-    def outcome(self, inputs: Floats, source: Tape) -> list[float]:
+    def outcome(self, inputs: Floats | Reals, source: Tape) -> list[float]:
         if len(self.mechanisms) == 1:
             found = self.mechanisms[0].sample(inputs, source)
         else:
             found = sample_people(self.mechanisms, np.array(self.sizes), inputs, source)
         return found.ravel().tolist()
 
-    def expected(self, inputs: Floats, digits: Digits, script: Script) -> list[float]:
+    def expected(self, inputs: Floats | Located, digits: Digits, script: Script) -> list[float]:
+        return self.rounded(itertools.chain(*exact_rows(digits, inputs)), digits, script)
+
+    def rounded(self, centers: Iterable[Real], digits: Digits, script: Script) -> list[float]:
+        """The multiples of the grid that are nearest to true values plus noise."""
         people = zip(self.mechanisms, self.sizes, strict=True)
         per_row = [[(each.scale / each.grid, each.grid)] * size * self.dimension for each, size in people]
-        rows = zip(itertools.chain(*per_row), inputs.ravel().tolist(), self.noise(digits, script), strict=True)
+        rows = zip(itertools.chain(*per_row), centers, self.noise(digits, script), strict=True)
         nearest, real = digits.nearest, digits.real
         return [
-            float(nearest(real(center / cell) + real(stretch) * noise)) * cell
+            float(nearest(center / real(cell) + real(stretch) * noise)) * cell
             for (stretch, cell), center, noise in rows
         ]
 
@@ -486,29 +533,31 @@ class Choice(Family):
 
     repeats: int
     n: int
+    locate: Locate = field(kw_only=True, default=as_they_are)
 
-    def inputs(self, seed: int) -> list[tuple[Floats, Floats]]:
+    def inputs(self, seed: int) -> Asked:
         """Points, some of them as far as another to within an ulp, and a place."""
         generator = np.random.default_rng([seed, 3])
         found = []
         for _ in range(self.repeats):
             points = generator.uniform(-1000, 1000, (self.n, 2))
             points[: self.n // 4] = np.nextafter(points[self.n // 4 : 2 * (self.n // 4)], np.inf)
-            found.append((points, generator.uniform(-1000, 1000, 2)))
+            place = generator.uniform(-1000, 1000, 2)
+            found.append((self.locate(points, generator), place))
         return found
 
-    def outcome(self, inputs: list[tuple[Floats, Floats]], source: Tape) -> list[Any]:
+    def outcome(self, inputs: Asked, source: Tape) -> list[Any]:
         return [self.chosen(points, place, source) for points, place in inputs]
 
     @staticmethod
-    def lengths(digits: Digits, points: Floats, place: Floats) -> list[Real]:
+    def lengths(digits: Digits, points: Floats | Located, place: Floats) -> list[Real]:
         """Distances of the points from the place."""
-        real, at = digits.real, [digits.real(number) for number in place.tolist()]
-        shifts = ([real(a) - b for a, b in zip(point, at, strict=True)] for point in points.tolist())
+        at = [digits.real(number) for number in place.tolist()]
+        shifts = ([a - b for a, b in zip(point, at, strict=True)] for point in exact_rows(digits, points))
         return [digits.sqrt(sum(shift * shift for shift in each)) for each in shifts]
 
     @abstractmethod
-    def chosen(self, points: Floats, place: Floats, source: Tape) -> Any:
+    def chosen(self, points: Floats | Located, place: Floats, source: Tape) -> Any:
         """What geoveil chooses among points."""
 
 
@@ -519,11 +568,11 @@ class TopK(Choice):
     mechanism: Exponential
     k: int
 
-    def chosen(self, points: Floats, place: Floats, source: Tape) -> list[int]:
+    def chosen(self, points: Floats | Located, place: Floats, source: Tape) -> list[int]:
         found: list[int] = self.mechanism.sample_several(away(points, place), self.k, source).tolist()
         return found
 
-    def expected(self, inputs: list[tuple[Floats, Floats]], digits: Digits, script: Script) -> list[list[int]]:
+    def expected(self, inputs: Asked, digits: Digits, script: Script) -> list[list[int]]:
         scale, found = digits.real(self.mechanism.scale), []
         for each in inputs:
             lengths, noise = self.lengths(digits, *each), gumbels(digits, script, self.n)
@@ -557,11 +606,11 @@ class Flips(Choice):
     #: So many fair coins for a level.
     levels = (0, 1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 28, 32, 40, 48, 64)
 
-    def chosen(self, points: Floats, place: Floats, source: Tape) -> list[int]:
+    def chosen(self, points: Floats | Located, place: Floats, source: Tape) -> list[int]:
         draws = Draws(away(points, place), self.scale)
         return [draws.choose(source, remove=True) for _ in range(self.k)]
 
-    def expected(self, inputs: list[tuple[Floats, Floats]], digits: Digits, script: Script) -> list[list[int]]:
+    def expected(self, inputs: Asked, digits: Digits, script: Script) -> list[list[int]]:
         """The order of doubles is a matter of layout: it says which coins are whose."""
         found = []
         for points, place in inputs:
@@ -640,14 +689,14 @@ class Walks(Choice):
     mechanism: SparseVector
     offset: float
 
-    def threshold(self, points: Floats, place: Floats) -> float:
+    def threshold(self, points: Floats | Located, place: Floats) -> float:
         """Without noise."""
         return float(away(points, place).values.min()) + self.mechanism.scale * self.offset
 
-    def chosen(self, points: Floats, place: Floats, source: Tape) -> int | None:
+    def chosen(self, points: Floats | Located, place: Floats, source: Tape) -> int | None:
         return self.mechanism.sample(away(points, place), self.threshold(points, place), source)
 
-    def expected(self, inputs: list[tuple[Floats, Floats]], digits: Digits, script: Script) -> list[int | None]:
+    def expected(self, inputs: Asked, digits: Digits, script: Script) -> list[int | None]:
         found = []
         for each in inputs:
             noise = digits.real(self.mechanism.threshold_scale) * laplaces(digits, script, 1)[0]
@@ -668,7 +717,7 @@ class Neighbours(Choice):
     mechanism: NearestNeighbour
     k: int
 
-    def chosen(self, points: Floats, place: Floats, source: Tape) -> list[int]:
+    def chosen(self, points: Floats | Located, place: Floats, source: Tape) -> list[int]:
         walk = Walk(away(points, place), 2 * self.mechanism.scale)
         found = []
         for _ in range(self.k):
@@ -676,7 +725,7 @@ class Neighbours(Choice):
             walk.remove(found[-1])
         return found
 
-    def expected(self, inputs: list[tuple[Floats, Floats]], digits: Digits, script: Script) -> list[list[int]]:
+    def expected(self, inputs: Asked, digits: Digits, script: Script) -> list[list[int]]:
         return [self.search(self.lengths(digits, *each), digits, script) for each in inputs]
 
     def search(self, lengths: list[Real], digits: Digits, script: Script) -> list[int]:
