@@ -16,6 +16,7 @@ from importlib.metadata import version
 
 import numpy as np
 
+from geoveil.geo.tangent import Tangent
 from geoveil.mechanisms import Additive, Copies, Exponential, Gaussian, KNorm, Laplace
 from geoveil.noise import Entropy
 from geoveil.privacy import CGP, GP
@@ -71,6 +72,16 @@ def table(n: int, repeat: int) -> None:
     ]
     for name, mechanism, target in mechanisms:
         row(name, lambda m=mechanism: m.sample(x, source), "standard_normal", plain, target, 2 * n)  # type: ignore[misc]
+    bay, gaussian = Tangent(37.77, -122.42), Gaussian(CGP(rho=5e-5), 2 * n)
+    degrees = bay.inverse(x / 2)
+    row(
+        "Gaussian points in degrees, projected and released",
+        lambda: gaussian.sample(bay.forward(degrees, 75_000), source),
+        "the same points in metres",
+        lambda: gaussian.sample(x, source),
+        None,
+        2 * n,
+    )
     choice = Exponential(CGP(rho=1e-4))
     for k in (1, 50):
         row(
