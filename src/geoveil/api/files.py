@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Set
+from itertools import chain, count
 from pathlib import Path
 from typing import Any, Literal, Unpack
 from uuid import uuid4
@@ -12,14 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from geoveil.api.how import FileHow, Reading, file_question, known, reader
-from geoveil.api.streaming import Crowd, FileRelease, Work
+from geoveil.api.streaming import Crowd, FileRelease, Work, nothing
 from geoveil.arithmetic import steady
 from geoveil.budget import Charge, Ledger
 from geoveil.errors import InvalidFile, InvalidParameter
 from geoveil.geo import Plane
 from geoveil.geo.columns import choose
 from geoveil.geo.files import Locations, ending, open_locations
-from geoveil.geo.files.aside import aside, certificate_of, certify, digest
+from geoveil.geo.files.aside import aside, certificate_of, certify, digest, files_of, touched
+from geoveil.geo.files.locations import readable
 from geoveil.geo.planes import plane_of
 from geoveil.geo.shapes import dropped
 from geoveil.geo.values import is_text
@@ -151,8 +154,10 @@ def _charged(
 
 
 def _checked_target(target: Path, file: Locations) -> Path:
-    if target.resolve() == file.path.resolve():
-        raise InvalidParameter("target", str(target), "another file than the source", "Both are needed.")
+    own = {os.path.realpath(path) for path in (file.path, *files_of(file.path))}
+    if not own.isdisjoint(os.path.realpath(path) for path in touched(target)):
+        allowed = "another file than the source, and none that belongs to it"
+        raise InvalidParameter("target", str(target), allowed, "Both are needed.")
     if file.path.is_dir():
         if target.exists():
             raise InvalidFile(str(target), "something that is there", "a new folder", "Choose another name.")
@@ -242,6 +247,7 @@ def read(
 def frame_of(file: Locations, plane: Plane | None = None, outside: str = "refuse", missing: str = "refuse") -> Any:
     """All of a file as a frame, in its own system or in a plane."""
     import geopandas
+    import pandas as pd
     import pyarrow as pa
     import shapely
 
@@ -256,16 +262,18 @@ def frame_of(file: Locations, plane: Plane | None = None, outside: str = "refuse
         tables.append(batch.columns)
         rows.append(batch.first + (np.arange(len(batch)) if batch.numbers is None else batch.numbers))
         geometries.append(batch.places if batch.shaped else shapely.points(batch.places))
-    if not tables:
-        raise InvalidFile(str(file.path), 0, "at least one row", "There is nothing to read.")
-    columns = pa.concat_tables(tables).to_pandas()
-    if missing == "drop":
-        columns.index = np.concatenate(rows)
+    if not sum(map(len, rows)):
+        raise nothing(file)
+    index = np.concatenate(rows) if missing == "drop" else pd.RangeIndex(sum(map(len, rows)))
+    with readable(file.path, type(file).__name__, "A column cannot be read: remove it."):
+        columns = pa.concat_tables(tables).to_pandas(ignore_metadata=True)
+    # A table without columns has lost its number of rows.
+    columns = columns.set_axis(index) if len(columns.columns) else pd.DataFrame(index=index)
     for name in file.times:
         if columns[name].dtype.kind not in "mM":
             columns[name] = _datetimes(columns[name])
     system = file.crs if plane is None else plane.area.crs
-    name = next(name for name in ("geometry", "place", "released_place") if name not in columns)
+    name = next(name for name in chain(["geometry", "place"], map("place_{}".format, count(2))) if name not in columns)
     places = geopandas.GeoSeries(np.concatenate(geometries), crs=system, index=columns.index)
     return geopandas.GeoDataFrame(columns.assign(**{name: places}), geometry=name, crs=system)
 
@@ -278,6 +286,8 @@ def sizes_of(path: Any, by: str | None, *, missing: str = "refuse", **reading: A
     for batch in file.batches([] if by is None else [by]):
         there = batch.present
         crowd.count(batch.chosen(there) if dropped(there, missing, batch.name) else batch)
+    if not crowd.sizes.sum():
+        raise nothing(file)
     return file.crs, [int(size) for size in crowd.sizes]
 
 

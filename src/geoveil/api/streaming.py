@@ -28,7 +28,7 @@ from geoveil.privacy import Guarantee
 from geoveil.queries import Points
 from geoveil.release import Release
 
-__all__ = ["Crowd", "FileRelease", "Work"]
+__all__ = ["Crowd", "FileRelease", "Work", "nothing"]
 
 Floats = NDArray[np.float64]
 T = TypeVar("T")
@@ -204,7 +204,7 @@ class Work:
         if self.crowd.by is not None:
             distinct(self.crowd.persons, self.crowd.by, self.file.path.name)
         if not self.crowd.sizes.sum():
-            raise InvalidFile(str(self.file.path), 0, "at least one place", "There is nothing to release.")
+            raise nothing(self.file)
 
     @cached_property
     def together(self) -> bool:
@@ -368,6 +368,11 @@ class Work:
             moved=self.beyond,
             **charged,
         )
+
+
+def nothing(file: Locations) -> InvalidFile:
+    """Return the error of a file without places."""
+    return InvalidFile(str(file.path), 0, "a file with at least one place", "There is nothing to release.")
 
 
 def _ordered(work: Callable[[T], R], items: Iterable[T], workers: int = _WORKERS) -> Iterator[R]:

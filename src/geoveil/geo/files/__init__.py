@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import stat
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from geoveil.geo.files.cabspotting import open_cabspotting
 from geoveil.geo.files.csv import open_csv
 from geoveil.geo.files.gdal import DRIVERS, open_gdal
 from geoveil.geo.files.gpx import open_gpx
-from geoveil.geo.files.locations import Batch, Locations
+from geoveil.geo.files.locations import Batch, Locations, readable
 from geoveil.geo.files.parquet import open_parquet
 
 __all__ = ["Batch", "Locations", "open_locations"]
@@ -31,7 +32,7 @@ def ending(path: Path) -> str:
 
 
 def open_locations(path: Any, **reading: Any) -> Locations:
-    """Look at a file of locations; its ending tells the format.
+    """Open a file of locations and read its columns; its ending tells the format.
 
     Parameters
     ----------
@@ -42,20 +43,36 @@ def open_locations(path: Any, **reading: Any) -> Locations:
         of GeoPackage `layer`.
     """
     path = Path(path)
-    if path.is_dir():
-        opened: Callable[..., Locations] = open_cabspotting
-    else:
-        if not path.exists():
-            raise InvalidFile(str(path), "nothing", "a file that is there", f"Look in {path.resolve().parent}.")
-        if ending(path) not in _OPEN:
-            known = f"a file that ends in one of {', '.join(_OPEN)}"
-            raise InvalidFile(str(path), ending(path), known, "Convert it, or rename it if it is one of these.")
-        if path.stat().st_size == 0:
-            raise InvalidFile(str(path), "0 bytes", "a file with locations", "It is empty: was it written to its end?")
-        opened = _OPEN[ending(path)]
+    opener = _opener(path)
     given = {name: value for name, value in reading.items() if value is not None}
-    taken = set(opened.__kwdefaults__ or {})
+    taken = set(opener.__kwdefaults__ or {})
     for name in sorted(set(given) - taken):
         allowed = f"left out, as files like {path.name} have no such thing"
         raise InvalidParameter(name, given[name], allowed, f"It takes {', '.join(sorted(taken)) or 'nothing more'}.")
-    return opened(path, **given)
+    with readable(path, ending(path).lstrip(".") or "cabspotting"):
+        return opener(path, **given)
+
+
+def _opener(path: Path) -> Callable[..., Locations]:
+    """Return the function that opens a path, which must be a file that can be read twice or a folder."""
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        remedy = f"Look in {path.absolute().parent}."
+        raise InvalidFile(str(path), "nothing", "a file that is there", remedy) from None
+    except (OSError, ValueError) as problem:
+        reason = getattr(problem, "strerror", None) or str(problem)
+        raise InvalidFile(
+            str(path), reason, "a file that can be read", "Check its name and who may read it."
+        ) from None
+    if stat.S_ISDIR(found.st_mode):
+        return open_cabspotting
+    if not stat.S_ISREG(found.st_mode):
+        remedy = "Save what comes through a pipe or a device to a file first, or give - to a command."
+        raise InvalidFile(str(path), "a pipe or a device", "a file on the disk, as it is read twice", remedy)
+    if ending(path) not in _OPEN:
+        known = f"a file that ends in one of {', '.join(_OPEN)}"
+        raise InvalidFile(str(path), ending(path), known, "Convert it, or rename it if it is one of these.")
+    if not found.st_size:
+        raise InvalidFile(str(path), "0 bytes", "a file with locations", "It is empty: was it written to its end?")
+    return _OPEN[ending(path)]

@@ -13,8 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from geoveil.errors import InvalidFile
+from geoveil.geo.files.gdal import DRIVERS
+from geoveil.geo.files.guards import usable_name
 
-__all__ = ["aside", "certificate_of", "certify", "digest", "written"]
+__all__ = ["aside", "certificate_of", "certify", "digest", "files_of", "touched", "written"]
 
 #: What other programs put beside a shapefile, in place of its ending, the first four being part of it.
 _SHAPEFILE = (
@@ -31,6 +33,8 @@ def aside(target: Path) -> Iterator[Path]:
 
     At the end all that is in it moves to where the target is, the target last; after an error nothing does.
     """
+    if target.suffix.lower() in DRIVERS:
+        usable_name(target)
     parent = target.absolute().parent
     if not parent.is_dir():
         raise InvalidFile(str(target), str(parent), "in a folder that is there", "Make the folder first.")
@@ -46,15 +50,23 @@ def aside(target: Path) -> Iterator[Path]:
         for path in written:
             _settle(path)
         # What is left of an older one would belong to the new one.
-        stale = [target.with_name(target.name + ending) for ending in _BESIDE]
-        if target.suffix.lower() == ".shp":
-            stale += [target.with_suffix(ending) for ending in _SHAPEFILE]
-        for path in stale:
+        for path in _stale(target):
             path.unlink(missing_ok=True)
         for path in written:
             path.replace(parent / path.name)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _stale(target: Path) -> list[Path]:
+    """Return the files beside a target that other programs made for an older one."""
+    parts = [target.with_suffix(ending) for ending in _SHAPEFILE] if target.suffix.lower() == ".shp" else []
+    return [*(target.with_name(target.name + ending) for ending in _BESIDE), *parts]
+
+
+def touched(target: Path) -> list[Path]:
+    """Return all files that writing a target and its certificate replaces or removes."""
+    return [target, certificate_of(target), *_stale(target)]
 
 
 def written(path: Path, write: Callable[[Path], Any]) -> None:
@@ -75,7 +87,7 @@ def certify(path: Path, account: Mapping[str, Any]) -> None:
 
 def _settle(path: Path) -> None:
     """Have the system write it to the disk, so that a crash leaves no half of it under its last name."""
-    for file in _files(path):
+    for file in files_of(path):
         with file.open("rb") as handle:
             os.fsync(handle.fileno())
 
@@ -83,7 +95,7 @@ def _settle(path: Path) -> None:
 def digest(path: Path) -> str:
     """The SHA-256 of a file; of a folder's files, or those of a shapefile, of their names and digests."""
     digests = {}
-    for file in _files(path):
+    for file in files_of(path):
         with file.open("rb") as handle:
             digests[file.name] = hashlib.file_digest(handle, "sha256").hexdigest()
     if [*digests] == [path.name]:
@@ -92,7 +104,8 @@ def digest(path: Path) -> str:
     return hashlib.sha256(lines.encode()).hexdigest()
 
 
-def _files(path: Path) -> list[Path]:
+def files_of(path: Path) -> list[Path]:
+    """Return the files that hold what a path names: those of a folder, or the parts of a shapefile."""
     if path.is_dir():
         return sorted(file for file in path.iterdir() if file.is_file())
     if path.suffix.lower() == ".shp":

@@ -11,7 +11,7 @@ import numpy as np
 
 from geoveil.errors import InvalidFile
 from geoveil.geo.areas import GEOGRAPHIC
-from geoveil.geo.files.locations import Batch, Locations
+from geoveil.geo.files.locations import Batch, Locations, readable
 from geoveil.geo.files.texts import numbers
 
 __all__ = ["Cabspotting", "open_cabspotting"]
@@ -24,7 +24,7 @@ def open_cabspotting(path: Path) -> Cabspotting:
     import pyarrow as pa
     import pyproj
 
-    taxis = sorted(path.glob("new_*.txt"))
+    taxis = sorted(taxi for taxi in path.glob("new_*.txt") if taxi.is_file())
     if not taxis:
         remedy = "Give a file, or a folder of new_*.txt as the cabspotting data has them."
         raise InvalidFile(str(path), "a folder", "a file of locations", remedy)
@@ -40,13 +40,13 @@ class Cabspotting(Locations):
 
     extensible = False
 
-    def batches(self, columns: Sequence[str]) -> Iterator[Batch]:
+    def _batches(self, columns: Sequence[str]) -> Iterator[Batch]:
         import pyarrow as pa
         import pyarrow.csv as pc
 
         first = 0
         for count, taxi in enumerate(self.taxis, start=1):
-            try:
+            with readable(taxi, "cabspotting", "Its lines are: latitude longitude occupied time."):
                 if taxi.stat().st_size == 0:  # a taxi of which nothing is left
                     table = pa.table({name: pa.array([], pa.string()) for name in _FIELDS})
                 else:
@@ -56,9 +56,6 @@ class Cabspotting(Locations):
                         pc.ParseOptions(delimiter=" "),
                         pc.ConvertOptions(column_types=dict.fromkeys(_FIELDS, pa.string()), strings_can_be_null=False),
                     )
-            except (pa.ArrowException, OSError) as problem:
-                remedy = "Its lines are: latitude longitude occupied time."
-                raise InvalidFile(str(taxi), str(problem), "a file of the cabspotting data", remedy) from None
 
             def name(row: int, taxi: Path = taxi) -> str:
                 return f"{taxi.name}, row {row + 1}"

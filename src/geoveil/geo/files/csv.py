@@ -7,15 +7,19 @@ import csv
 import gzip
 import io
 import re
+import zlib
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from geoveil.errors import InvalidFile, InvalidParameter
-from geoveil.geo.files.locations import Batch, Locations
+from geoveil.geo.files.limits import COLUMNS, EXPANSION, LINE, UNPACKED, check_names
+from geoveil.geo.files.locations import Batch, Locations, readable
 from geoveil.geo.files.texts import coordinate_columns, numbers, texts
 
 __all__ = ["CSV", "open_csv"]
@@ -46,9 +50,7 @@ def open_csv(
     except (LookupError, TypeError):
         raise InvalidParameter("encoding", encoding, "a name that Python knows", 'Try "utf-8" or "latin-1".') from None
     names, delimiter = _header(path, encoding, delimiter)
-    if len(set(names)) < len(names):
-        twice = sorted({name for name in names if names.count(name) > 1})
-        raise InvalidFile(str(path), twice, "columns of different names", "Rename them.")
+    check_names(path, names)
     x, y, system = coordinate_columns(path, names, x, y, source_crs)
     reading = {"x": x, "y": y, "delimiter": delimiter, "decimal": decimal, "encoding": encoding}
     return CSV(
@@ -61,32 +63,66 @@ def open_csv(
 
 
 def _header(path: Path, encoding: str, delimiter: str | None) -> tuple[list[str], str]:
-    """The names of the columns, and what stands between them."""
+    """Read the names of the columns and find the character between them."""
     known = "utf-8-sig" if encoding == "utf-8" else encoding
     try:
         with (
             (gzip.open if _is_packed(path) else Path.open)(path, "rb") as raw,
             io.TextIOWrapper(raw, known, newline="") as stream,
         ):
-            first = ""
-            while not first.strip():
-                first = stream.readline()
-                if not first:
-                    raise InvalidFile(str(path), "", "a header and rows", "The file is empty.")
+            first = "\n"
+            while first and not first.strip():
+                first = stream.readline(LINE)
+            if not first:
+                raise InvalidFile(str(path), "", "a header and rows", "The file is empty.")
+            if len(first) == LINE:
+                remedy = "Is it CSV? Its lines must end."
+                raise InvalidFile(str(path), first[:40], f"a header of less than {LINE} characters", remedy)
             if delimiter is None:
                 delimiter = "\t" if ".tsv" in path.name.lower() else max(",;\t|", key=first.count)
-            return next(
-                csv.reader((line for part in ([first], stream) for line in part), delimiter=delimiter)
-            ), delimiter
+            COLUMNS.check(path, first.count(delimiter) + 1)
+            lines = chain([first], iter(lambda: stream.readline(LINE), ""))
+            return next(csv.reader(lines, delimiter=delimiter)), delimiter
     except UnicodeError as problem:
-        remedy = 'Give encoding=, such as "latin-1" for files of older Windows programs.'
+        marked = _marked(path)
+        remedy = f'Give encoding="{marked or "latin-1"}"' + (
+            "." if marked else ", for files of older Windows programs."
+        )
         raise InvalidFile(str(path), str(problem), f"text in {encoding}", remedy) from None
-    except (OSError, EOFError, csv.Error) as problem:
+    except (OSError, EOFError, csv.Error, zlib.error) as problem:
         raise InvalidFile(str(path), str(problem), "a sound CSV file", "It may be cut off: make it anew.") from None
+
+
+def _marked(path: Path) -> str | None:
+    """Return the encoding that the first bytes of a text state, if they do."""
+    with path.open("rb") as raw:
+        head = raw.read(2)
+    return "utf-16" if head in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) else None
 
 
 def _is_packed(path: Path) -> bool:
     return path.name.lower().endswith(".gz")
+
+
+class _Unpacked(io.RawIOBase):
+    """A compressed file that is read unpacked, as long as it grows no more than limits allow."""
+
+    def __init__(self, path: Path, raw: Any) -> None:
+        import pyarrow as pa
+
+        self._path, self._raw, self._stream = path, raw, pa.CompressedInputStream(raw, "gzip")
+        self._count = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        """Read at most this many bytes."""
+        found: bytes = self._stream.read(size)
+        self._count += len(found)
+        if self._count > UNPACKED:
+            EXPANSION.check(self._path, self._count / self._raw.tell())
+        return found
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -95,39 +131,35 @@ class CSV(Locations):
 
     order: list[str]
 
-    def batches(self, columns: Sequence[str]) -> Iterator[Batch]:
+    def _batches(self, columns: Sequence[str]) -> Iterator[Batch]:
         import pyarrow as pa
         import pyarrow.csv as pc
 
         x, y = self.reading["x"], self.reading["y"]
         first = 0
-        try:
-            size = max(self.path.stat().st_size, 1)
-            with pa.OSFile(str(self.path)) as raw, self._unpacked(raw) as stream:
-                reader = pc.open_csv(
-                    stream,
-                    pc.ReadOptions(block_size=_BLOCK, encoding=self.reading["encoding"]),
-                    pc.ParseOptions(delimiter=self.reading["delimiter"], newlines_in_values=True),
-                    pc.ConvertOptions(
-                        include_columns=[*columns, x, y],
-                        column_types=dict.fromkeys(self.order, pa.string()),
-                        strings_can_be_null=False,
-                    ),
-                )
-                for part in reader:
-                    share = min(raw.tell() / size, 1.0)
-                    batch = Batch(self, first, share, np.empty((0, 2)), pa.table(part).select(list(columns)))
-                    pairs = [numbers(part[name], self.reading["decimal"], batch.name) for name in (x, y)]
-                    yield Batch(self, first, share, np.column_stack(pairs), batch.columns)
-                    first += part.num_rows
-        except (pa.ArrowException, OSError, UnicodeError) as problem:
-            remedy = "Mend the row, or give delimiter= or encoding=."
-            raise self.failed(problem, remedy) from None
-
-    def _unpacked(self, raw: Any) -> Any:
-        import pyarrow as pa
-
-        return pa.CompressedInputStream(raw, "gzip") if _is_packed(self.path) else raw
+        size = max(self.path.stat().st_size, 1)
+        remedy = "Mend the row, or give delimiter= or encoding=."
+        with (
+            readable(self.path, "CSV", remedy),
+            pa.OSFile(str(self.path)) as raw,
+            _Unpacked(self.path, raw) if _is_packed(self.path) else nullcontext(raw) as stream,
+        ):
+            reader = pc.open_csv(
+                stream,
+                pc.ReadOptions(block_size=_BLOCK, encoding=self.reading["encoding"]),
+                pc.ParseOptions(delimiter=self.reading["delimiter"], newlines_in_values=True),
+                pc.ConvertOptions(
+                    include_columns=[*columns, x, y],
+                    column_types=dict.fromkeys(self.order, pa.string()),
+                    strings_can_be_null=False,
+                ),
+            )
+            for part in reader:
+                share = min(raw.tell() / size, 1.0)
+                batch = Batch(self, first, share, np.empty((0, 2)), pa.table(part).select(list(columns)))
+                pairs = [numbers(part[name], self.reading["decimal"], batch.name) for name in (x, y)]
+                yield Batch(self, first, share, np.column_stack(pairs), batch.columns)
+                first += part.num_rows
 
     def write(self, path: Path, batches: Iterator[Batch], schema: Any) -> None:
         import pyarrow as pa

@@ -9,6 +9,8 @@ from typing import Any
 
 from geoveil.errors import InvalidFile, InvalidParameter
 from geoveil.geo.files import wkb
+from geoveil.geo.files.guards import guarded
+from geoveil.geo.files.limits import check_names
 from geoveil.geo.files.locations import ROWS, Batch, Locations, own_system
 
 __all__ = ["DRIVERS", "GDALFile", "open_gdal"]
@@ -23,49 +25,46 @@ DRIVERS = {
 #: Times stay the texts they are.
 _OPTIONS: dict[str, Any] = {"datetime_as_string": True}
 _MORE = {"GeoJSON": {"DATE_AS_STRING": "YES"}, "GeoJSONSeq": {"DATE_AS_STRING": "YES"}}
+#: GDAL's types of columns that hold times.
+_TIMES = ("OFTDate", "OFTTime", "OFTDateTime")
 #: Bytes in a text field of a shapefile.
 _WIDTH = 254
 
 
 def open_gdal(path: Path, *, source_crs: Any = None, layer: str | None = None) -> GDALFile:
-    """Look at a layer."""
-    import pyarrow as pa
+    """Open a layer and read its columns."""
     import pyogrio
 
-    drivers = DRIVERS[path.suffix.lower()]
-    if "!" in str(path):
-        raise InvalidFile(str(path), "!", "a path without it", "Rename it: GDAL takes what is before for an archive.")
+    expected = DRIVERS[path.suffix.lower()][0]
+    name = guarded(path, expected)
     try:
-        layers = [str(name) for name, _ in pyogrio.list_layers(path)]
+        layers = [str(found) for found, _ in pyogrio.list_layers(name)]
         if layer not in (layers if len(layers) != 1 else [*layers, None]):
             raise InvalidParameter("layer", layer, f"a layer of {path.name}, one of {layers}", "Say which.")
         chosen = layers[0] if layer is None else layer
-        info = pyogrio.read_info(path, layer=chosen, force_feature_count=True)
-        with pyogrio.open_arrow(path, layer=chosen, use_pyarrow=True) as (_, reader):
-            times = frozenset(field.name for field in reader.schema if pa.types.is_temporal(field.type))
+        info = pyogrio.read_info(name, layer=chosen, force_feature_count=True)
         options = {**_OPTIONS, **_MORE.get(info["driver"], {})}
-        with pyogrio.open_arrow(path, layer=chosen, use_pyarrow=True, **options) as (_, reader):
+        with pyogrio.open_arrow(name, layer=chosen, use_pyarrow=True, **options) as (_, reader):
             schema = reader.schema
     except (pyogrio.errors.DataSourceError, pyogrio.errors.DataLayerError) as problem:
         remedy = "It may be cut off, or of another format: make it anew."
-        raise InvalidFile(str(path), str(problem), f"a sound {drivers[0]} file", remedy) from None
-    if info["driver"] not in drivers:
-        raise InvalidFile(str(path), info["driver"], f"a file of the format {drivers[0]}", "Convert it.")
+        raise InvalidFile(str(path), str(problem), f"a sound {expected} file", remedy) from None
+    if info["driver"] not in DRIVERS[path.suffix.lower()]:
+        raise InvalidFile(str(path), info["driver"], f"a file of the format {expected}", "Convert it.")
     if info["geometry_type"] is None:
         raise InvalidFile(str(path), chosen, "a layer with geometries", "This one has none.")
-    names = [field.name.casefold() for field in schema]
-    if len(set(names)) < len(names):
-        twice = sorted({name for name in names if names.count(name) > 1})
-        raise InvalidFile(str(path), twice, "columns whose names differ by more than capitals", "Rename them.")
+    check_names(path, schema.names, str.casefold)
     geometry = info["geometry_name"] or "wkb_geometry"
+    timed = zip(info["fields"], info["ogr_types"], strict=True)
     system = own_system(path, info["crs"], source_crs)
     return GDALFile(
         path=path,
         crs=system,
         columns={field.name: field.type for field in schema if field.name != geometry},
-        times=times,
+        times=frozenset(str(field) for field, kind in timed if kind in _TIMES),
         unsafe=frozenset(field.name for field in schema if field.name != geometry and wkb.may_hold_places(field)),
         reading={} if info["crs"] else {"source_crs": system.to_string()},
+        name=name,
         driver=info["driver"],
         layer=chosen,
         named=layer is not None,
@@ -87,6 +86,8 @@ def _kind(field: Any) -> dict[bytes, bytes] | None:
 class GDALFile(Locations):
     """A layer of a file that GDAL reads and writes."""
 
+    #: The name under which GDAL opens it.
+    name: str
     driver: str
     layer: str
     #: Whether the caller chose the layer by its name.
@@ -97,25 +98,20 @@ class GDALFile(Locations):
     geometry: str
     kind: str
 
-    def batches(self, columns: Sequence[str]) -> Iterator[Batch]:
+    def _batches(self, columns: Sequence[str]) -> Iterator[Batch]:
         import pyarrow as pa
         import pyogrio
-        import shapely
 
         first = 0
-        try:
-            with pyogrio.open_arrow(
-                self.path, layer=self.layer, columns=list(columns), batch_size=ROWS, use_pyarrow=True, **self.options
-            ) as (_, reader):
-                for part in reader:
-                    table = pa.table(part)
-                    column = table[self.geometry].combine_chunks()
-                    places = wkb.decode(column)
-                    share = min((first + len(table)) / max(self.rows, 1), 1.0)
-                    yield Batch(self, first, share, places, table.select(list(columns)))
-                    first += len(table)
-        except (pa.ArrowException, pyogrio.errors.DataSourceError, shapely.errors.GEOSException) as problem:
-            raise self.failed(problem, "It may be damaged: make it anew.") from None
+        with pyogrio.open_arrow(
+            self.name, layer=self.layer, columns=list(columns), batch_size=ROWS, use_pyarrow=True, **self.options
+        ) as (_, reader):
+            for part in reader:
+                table = pa.table(part)
+                places = wkb.decode(table[self.geometry].combine_chunks())
+                share = min((first + len(table)) / max(self.rows, 1), 1.0)
+                yield Batch(self, first, share, places, table.select(list(columns)))
+                first += len(table)
 
     def write(self, path: Path, batches: Iterator[Batch], schema: Any) -> None:
         import pyarrow as pa

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -12,12 +14,12 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from geoveil.errors import InvalidFile, InvalidParameter
+from geoveil.errors import GeoveilError, InvalidFile, InvalidParameter
 from geoveil.geo.areas import Floats
 from geoveil.geo.columns import is_time
 from geoveil.geo.shapes import Index, present, vertices
 
-__all__ = ["ROWS", "Batch", "Locations", "own_system"]
+__all__ = ["ROWS", "Batch", "Locations", "own_system", "readable"]
 
 #: In a batch, about: enough for arrays to be fast, few enough for many batches to fit into memory.
 ROWS = 2**18
@@ -139,32 +141,60 @@ class Locations(ABC):
         """Those columns that hold times, by their type or their name."""
         return [name for name, kind in self.columns.items() if name in self.times or is_time(name, kind)]
 
-    @abstractmethod
     def batches(self, columns: Sequence[str]) -> Iterator[Batch]:
-        """Its rows in their order, with some of the columns."""
+        """Read the rows in their order, with some of the columns."""
+        with readable(self.path, type(self).__name__):
+            for batch in self._batches(columns):
+                # Texts that are not UTF-8, and lengths that lead out of the memory, would fail or harm later.
+                batch.columns.validate(full=True)
+                yield batch
+
+    @abstractmethod
+    def _batches(self, columns: Sequence[str]) -> Iterator[Batch]:
+        """Read as `batches` does. Any exception counts as a fault of the file."""
 
     @abstractmethod
     def write(self, path: Path, batches: Iterator[Batch], schema: Any) -> None:
         """Write a file like this one, with the columns of a pyarrow schema beside the places."""
 
-    def failed(self, problem: object, remedy: str) -> InvalidFile:
-        """The error of a file that cannot be read."""
-        return InvalidFile(str(self.path), str(problem), f"a sound {type(self).__name__} file", remedy)
+
+@contextmanager
+def readable(path: Path, format_name: str, remedy: str = "It may be damaged: make it anew.") -> Iterator[None]:
+    """Turn what parsers raise on a damaged file into the error of a file that cannot be read.
+
+    Parsers of damaged bytes fail in more ways than their documentation lists, so every exception is taken.
+    """
+    try:
+        yield
+    except GeoveilError:
+        raise
+    except MemoryError as problem:
+        remedy = "Split it, or use a machine with more memory."
+        raise InvalidFile(
+            str(path), "no memory left", f"a {format_name} file that fits into memory", remedy
+        ) from problem
+    except Exception as problem:
+        found = " ".join(str(problem).split()) or type(problem).__name__
+        raise InvalidFile(str(path), found, f"a sound {format_name} file", remedy) from problem
 
 
 def own_system(path: Path, known: Any, given: Any) -> Any:
-    """The coordinate system of a file: what it says itself, or else what the caller says."""
+    """Return the coordinate system of a file: what it says itself, or else what the caller says."""
     import pyproj
 
     try:
         stated = None if given is None else pyproj.CRS.from_user_input(given)
-    except pyproj.exceptions.CRSError:
+    except (pyproj.exceptions.CRSError, UnicodeError):
         remedy = "Give its code: 4326 for longitude and latitude as GPS has them."
         raise InvalidParameter("source_crs", given, "a coordinate system that pyproj knows", remedy) from None
     try:
         own = None if known is None else pyproj.CRS.from_user_input(known)
-    except pyproj.exceptions.CRSError as problem:
+    except (pyproj.exceptions.CRSError, UnicodeError) as problem:
         raise InvalidFile(str(path), str(problem), "a file whose coordinate system pyproj knows", "Mend it.") from None
+    for system in (own, stated):
+        if system is not None and _ELSEWHERE.search(system.to_wkt()):
+            remedy = "Convert it to a system of PROJ's database."
+            raise InvalidFile(str(path), system.name, "a coordinate system without files of its own", remedy)
     if own is None and stated is None:
         remedy = "Say which one it is: source_crs=4326, say."
         raise InvalidFile(str(path), None, "a file that knows its coordinate system", remedy)
@@ -172,3 +202,7 @@ def own_system(path: Path, known: Any, given: Any) -> Any:
         remedy = "Leave it out, or mend the file."
         raise InvalidParameter("source_crs", given, f"{own.to_string()[:80]}, as the file says itself", remedy)
     return own if stated is None else stated
+
+
+#: A grid of shifts that a coordinate system names by a path or an address: PROJ would open or request it.
+_ELSEWHERE = re.compile(r"PARAMETERFILE\[[^\]]*[/\\]|(?:nad|geoid)grids=[^ \"]*[/\\]", re.IGNORECASE)

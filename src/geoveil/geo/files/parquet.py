@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,7 +14,8 @@ import numpy as np
 from geoveil.errors import InvalidFile, InvalidParameter
 from geoveil.geo.areas import GEOGRAPHIC
 from geoveil.geo.files import wkb
-from geoveil.geo.files.locations import ROWS, Batch, Locations, own_system
+from geoveil.geo.files.limits import COLUMNS, METADATA, check_names
+from geoveil.geo.files.locations import ROWS, Batch, Locations, own_system, readable
 from geoveil.geo.files.texts import coordinate_columns, numbers
 from geoveil.geo.shapes import Naming
 
@@ -34,17 +36,15 @@ def open_parquet(
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    try:
-        with pq.ParquetFile(path) as file:
-            schema, groups = file.schema_arrow, file.metadata
-            account = json.loads((schema.metadata or {}).get(b"geo", b"null"))
-            compression = groups.row_group(0).column(0).compression if groups.num_row_groups else "SNAPPY"
-    except (pa.ArrowException, OSError, ValueError) as problem:
-        remedy = "It may be cut off, or no Parquet file: make it anew."
-        raise InvalidFile(str(path), str(problem), "a sound Parquet file", remedy) from None
-    if len(set(schema.names)) < len(schema.names):
-        twice = sorted({name for name in schema.names if schema.names.count(name) > 1})
-        raise InvalidFile(str(path), twice, "columns of different names", "Rename them.")
+    METADATA.check(path, _footer(path))
+    remedy = "It may be cut off, or no Parquet file: make it anew."
+    with readable(path, "Parquet", remedy), pq.ParquetFile(path) as file:
+        groups = file.metadata
+        COLUMNS.check(path, groups.num_columns)
+        schema = file.schema_arrow
+        account = json.loads((schema.metadata or {}).get(b"geo", b"null"))
+        compression = groups.row_group(0).column(0).compression if groups.num_row_groups else "SNAPPY"
+    check_names(path, schema.names)
     columns = {field.name: _bare(field.type) for field in schema}
     unsafe = {field.name for field in schema if wkb.may_hold_places(field)}
     common: dict[str, Any] = {
@@ -93,6 +93,14 @@ def open_parquet(
 _KINDS = ("Point", "LineString", "MultiPoint")
 
 
+def _footer(path: Path) -> int:
+    """Return the number of bytes that the metadata at the end of a Parquet file take."""
+    with path.open("rb") as file:
+        file.seek(-min(8, path.stat().st_size), os.SEEK_END)
+        end = file.read(8)
+    return int.from_bytes(end[:4], "little") if end.endswith(b"PAR1") else 0
+
+
 def _plain_system(crs: Any) -> dict[str, Any]:
     """A coordinate system as GeoParquet has it, without remarks; one that is registered, as it is registered."""
     import pyproj
@@ -128,13 +136,10 @@ class _Parquet(Locations):
         import pyarrow.parquet as pq
 
         first = 0
-        try:
-            with pq.ParquetFile(self.path) as file:
-                for part in file.iter_batches(ROWS, columns=columns):
-                    yield first, pa.table(part)
-                    first += part.num_rows
-        except (pa.ArrowException, OSError) as problem:
-            raise self.failed(problem, "It may be damaged: make it anew.") from None
+        with pq.ParquetFile(self.path) as file:
+            for part in file.iter_batches(ROWS, columns=columns):
+                yield first, pa.table(part)
+                first += part.num_rows
 
     def _writing(self, path: Path, schema: Any, plain: Sequence[str]) -> Any:
         import pyarrow.parquet as pq
@@ -151,15 +156,12 @@ class GeoParquet(_Parquet):
     geometry: str
     described: dict[str, Any]
 
-    def batches(self, columns: Sequence[str]) -> Iterator[Batch]:
-        import shapely
-
+    def _batches(self, columns: Sequence[str]) -> Iterator[Batch]:
+        remedy = f"The column {self.geometry} must hold geometries as WKB, or points as pairs of numbers."
         for first, table in self._read([*columns, self.geometry]):
             column = table[self.geometry].combine_chunks()
-            try:
+            with readable(self.path, "GeoParquet", remedy):
                 places = _from_points(column) if self.described["encoding"] == "point" else wkb.decode(column)
-            except shapely.errors.GEOSException as problem:
-                raise self.failed(problem, f"The geometries of column {self.geometry} are not WKB.") from None
             share = (first + len(table)) / max(self.rows, 1)
             yield Batch(self, first, share, places, table.select(list(columns)))
 
@@ -181,16 +183,12 @@ class GeoParquet(_Parquet):
 class PlainParquet(_Parquet):
     """A Parquet file with two columns of coordinates."""
 
-    def batches(self, columns: Sequence[str]) -> Iterator[Batch]:
-        import pyarrow as pa
-
+    def _batches(self, columns: Sequence[str]) -> Iterator[Batch]:
         x, y = self.reading["x"], self.reading["y"]
         for first, table in self._read([*columns, x, y]):
             batch = Batch(self, first, 0.0, np.empty((0, 2)), table.select(list(columns)))
-            try:
+            with readable(self.path, "Parquet", f"The columns {x} and {y} must be numbers."):
                 pairs = [_numbers(table[name].combine_chunks(), batch.name) for name in (x, y)]
-            except pa.ArrowException as problem:
-                raise self.failed(problem, f"The columns {x} and {y} must be numbers.") from None
             share = (first + len(table)) / max(self.rows, 1)
             yield replace(batch, share=share, places=np.column_stack(pairs))
 

@@ -1,0 +1,152 @@
+"""Checks of a file before GDAL opens it: GDAL follows addresses that it finds in some files.
+
+GDAL chooses a driver by what a file holds, whatever its name says, and several drivers request the addresses that are
+written in a file. `guarded` names the one driver that a file's ending stands for, and refuses what would make that
+driver look for anything outside of the file.
+"""
+
+from __future__ import annotations
+
+import codecs
+import json
+import re
+import sqlite3
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from geoveil.errors import InvalidFile
+from geoveil.geo.files.limits import LINE
+
+__all__ = ["guarded", "usable_name"]
+
+_BLOCK = 2**23
+#: Bytes that the coordinate system of a GeoJSON file may take.
+_SYSTEM = 2**12
+_RECORD_SEPARATOR = b"\x1e"
+
+
+def guarded(path: Path, driver: str) -> str:
+    """Check a file and return the name under which GDAL opens it with this driver."""
+    usable_name(path)
+    where = path.absolute()
+    if driver == "GeoJSON":
+        _check_systems(where)
+        return f"{'GeoJSONSeq' if _is_sequence(where) else 'GeoJSON'}:{where}"
+    head = {"GPKG": b"SQLite format 3\0", "ESRI Shapefile": b"\x00\x00\x27\x0a"}[driver]
+    with where.open("rb") as file:
+        found = file.read(len(head))
+    if found != head:
+        remedy = "It may be cut off, or of another format: make it anew."
+        raise InvalidFile(str(path), found, f"a {driver} file, which begins with other bytes", remedy)
+    if driver == "GPKG":
+        _check_tables(where)
+    return str(where)
+
+
+def usable_name(path: Path) -> None:
+    """Refuse a path that GDAL would not take as the name of a file on the disk."""
+    try:
+        written = str(path.absolute()).encode()
+    except UnicodeEncodeError:
+        raise InvalidFile(repr(str(path)), path.name, "a path in UTF-8", "Rename it: GDAL cannot open it.") from None
+    if b"!" in written or b";" in written or written.startswith(b"/vsi"):
+        remedy = "Rename it: GDAL would look for another file, or into an archive."
+        raise InvalidFile(str(path), path.name, "a path without '!' and ';' that does not begin with /vsi", remedy)
+
+
+def _spelt(word: str) -> bytes:
+    """Return a pattern of the ways in which JSON can write a word of small letters."""
+    return b"".join(rb"(?:%c|\\u00%02x|\\u00%02x)" % (code, code, code - 32) for code in word.encode())
+
+
+_CRS = re.compile(rb"[\"']" + _spelt("crs") + rb"[\"'][ \t\r\n]{0,64}([^,}\]])", re.IGNORECASE)
+_ESCAPED_LETTER = re.compile(rb"\\u00[4-7]", re.IGNORECASE)
+
+
+def _check_systems(path: Path) -> None:
+    """Refuse GeoJSON with a coordinate system that is given by an address, which GDAL would request.
+
+    A system may be stated anywhere in the file. Blocks overlap by what one may take.
+    """
+    with path.open("rb") as file:
+        text = file.read(_BLOCK)
+        while text:
+            more = file.read(_BLOCK)
+            if b"crs" in text.lower() or _ESCAPED_LETTER.search(text):
+                for found in _CRS.finditer(text):
+                    # One that the end of the block may cut off is looked at with the next block.
+                    if not more or found.start() < len(text) - 2 * _SYSTEM:
+                        _check_system(path, found[1], text[found.end() : found.end() + _SYSTEM])
+            text = text[-2 * _SYSTEM :] + more if more else b""
+
+
+def _check_system(path: Path, follows: bytes, stated: bytes) -> None:
+    """Refuse what stands after the word crs unless it is a name, or surely no coordinate system."""
+    stated = stated.lstrip(b" \t\r\n")
+    if follows == b":" and stated[:1] not in (b"{", b"/", b""):
+        return
+    try:
+        if follows != b":":
+            raise ValueError("neither a member nor a value of JSON")
+        pairs, _ = json.JSONDecoder(object_pairs_hook=list).raw_decode(stated.decode(errors="replace"))
+        kinds = {str(value).casefold() for name, value in pairs if name.casefold() == "type"}
+        members = {inner for name, value in pairs if name.casefold() == "properties" for inner in _names(value)}
+        if kinds <= {"name", "epsg", "ogc"} and not members & {"href", "url"}:
+            return
+    except (ValueError, RecursionError):
+        pass
+    remedy = 'Convert it to longitude and latitude and remove "crs", or name the system: {"type": "name", ...}.'
+    raise InvalidFile(str(path), stated[:80], "GeoJSON whose coordinate system is given by its name", remedy)
+
+
+def _names(value: Any) -> list[str]:
+    return [name.casefold() for name, _ in value] if isinstance(value, list) else []
+
+
+def _is_sequence(path: Path) -> bool:
+    """Whether a file holds a feature in each line, and no collection of features."""
+    with path.open("rb") as file:
+        first = file.readline(LINE)
+        marked = first.startswith(codecs.BOM_UTF8)
+        while first and not (first := first.removeprefix(codecs.BOM_UTF8)).strip():
+            first = file.readline(LINE)
+        more = first.endswith(b"\n") and any(line.strip() for line in iter(lambda: file.readline(2**16), b""))
+    first = first.strip()
+    if not first.startswith((b"{", _RECORD_SEPARATOR)):
+        remedy = "Save it in UTF-8." if first.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "Convert it."
+        raise InvalidFile(str(path), first[:40], "GeoJSON, which begins with a brace", remedy)
+    sequence = first.startswith(_RECORD_SEPARATOR) or (more and _is_feature(first))
+    if sequence and marked:
+        remedy = "Save it without the mark: GDAL would lose features."
+        raise InvalidFile(str(path), "a byte order mark", "a sequence of features that begins with the first", remedy)
+    return sequence
+
+
+def _is_feature(line: bytes) -> bool:
+    try:
+        found = json.loads(line)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(found, dict) and found.get("type") != "FeatureCollection"
+
+
+def _check_tables(path: Path) -> None:
+    """Refuse a GeoPackage with tables whose content lies elsewhere: only indexes of places are virtual tables."""
+    try:
+        store = sqlite3.connect(f"file:{quote(str(path))}?mode=ro&immutable=1", uri=True)
+        try:
+            names = {name for (name,) in store.execute("SELECT name FROM sqlite_master WHERE name = 'gpkg_contents'")}
+            virtual = store.execute("SELECT name, sql FROM sqlite_master WHERE sql LIKE 'CREATE VIRTUAL%'").fetchall()
+        finally:
+            store.close()
+    except (sqlite3.Error, UnicodeError) as problem:
+        remedy = "It may be cut off: make it anew."
+        raise InvalidFile(str(path), str(problem), "a sound GPKG file", remedy) from None
+    if not names:
+        raise InvalidFile(str(path), "no gpkg_contents", "a GPKG file", "It is another SQLite database: convert it.")
+    for name, made in virtual:
+        if not re.search(r"\busing\s+rtree\b", str(made), re.IGNORECASE):
+            raise InvalidFile(
+                str(path), name, "a GPKG file without virtual tables", "Convert the table to a plain one."
+            )

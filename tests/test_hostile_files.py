@@ -1,0 +1,408 @@
+"""Files that are made to harm: opening one requests no address, crashes nothing, and takes little memory."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import socket
+import sqlite3
+import struct
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import shapely
+
+import geoveil as gv
+from geoveil.errors import InvalidFile, InvalidParameter
+from geoveil.geo.files import csv as csv_files
+from geoveil.geo.files import gpx as gpx_files
+from geoveil.geo.files import guards, limits, open_locations, wkb
+from tests.formats import BAY, make, people
+
+POINT = {"type": "Feature", "properties": {"user": "a"}, "geometry": {"type": "Point", "coordinates": [-122.4, 37.7]}}
+
+
+@pytest.fixture
+def requests() -> Iterator[tuple[str, list[bytes]]]:
+    """The address of a server on this machine, and the requests that it gets."""
+    found: list[bytes] = []
+
+    def serve() -> None:
+        while True:
+            try:
+                connection, _ = server.accept()
+            except OSError:
+                return
+            with connection:
+                found.append(connection.recv(1000))
+                connection.sendall(b"HTTP/1.0 404 Not Found\r\n\r\n")
+
+    server = socket.create_server(("127.0.0.1", 0))
+    thread = threading.Thread(target=serve, daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{server.getsockname()[1]}", found
+    server.shutdown(socket.SHUT_RDWR)
+    server.close()
+    thread.join(10)
+
+
+def linked(address: str, kind: str = "link", member: str = "href") -> dict[str, Any]:
+    """A coordinate system of GeoJSON that is to be found at an address."""
+    return {"type": kind, "properties": {member: f"{address}/crs"}}
+
+
+def collection(**more: Any) -> str:
+    """A collection of one feature, with further members before it."""
+    return json.dumps({"type": "FeatureCollection", **more, "features": [POINT]})
+
+
+def virtual(address: str) -> str:
+    """A file of GDAL's own format that refers to another one."""
+    inner = f"<OGRVRTLayer name='a'><SrcDataSource>/vsicurl/{address}/a.geojson</SrcDataSource></OGRVRTLayer>"
+    return f"<OGRVRTDataSource>{inner}</OGRVRTDataSource>"
+
+
+def of_geometry(address: str) -> str:
+    """GeoJSON in which a geometry states the system."""
+    geometry = {**POINT["geometry"], "crs": linked(address)}  # type: ignore[dict-item]
+    return json.dumps({"type": "FeatureCollection", "features": [{**POINT, "geometry": geometry}]})
+
+
+#: Files that ask GDAL to request an address, by their names.
+REQUESTING: dict[str, Callable[[str], str]] = {
+    "link.geojson": lambda at: collection(crs=linked(at)),
+    "url.geojson": lambda at: collection(crs=linked(at, "url", "url")),
+    "capitals.json": lambda at: collection(CRS=linked(at, "LINK", "HREF")),
+    "escaped.geojson": lambda at: collection(crs=linked(at)).replace('"crs"', '"\\u0063r\\u0053"'),
+    "last.geojson": lambda at: collection()[:-1] + f', "crs": {json.dumps(linked(at))}}}',
+    "padded.geojson": lambda at: collection(crs=linked(at)).replace('"crs":', '"crs"' + " " * 9_000_000 + ":"),
+    "far.geojson": lambda at: collection(note="x" * 9_000_000, crs=linked(at)),
+    "long.geojson": lambda at: collection(crs={"note": "x" * 9_000, **linked(at)}),
+    "geometry.geojson": of_geometry,
+    "lines.geojson": lambda at: "\n".join([json.dumps(POINT), json.dumps({**POINT, "crs": linked(at)})]),
+    "vrt.geojson": virtual,
+    "vrt.gpkg": virtual,
+    "vrt.shp": virtual,
+    "wfs.json": lambda at: f"<OGRWFSDataSource><URL>{at}/wfs</URL></OGRWFSDataSource>",
+    "stream.json": lambda at: json.dumps(
+        {"type": "gdal_streamed_alg", "command_line": f"gdal vector convert /vsicurl/{at}/a.geojson stream"}
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REQUESTING)
+def test_opening_a_file_requests_no_address_in_it(
+    name: str, requests: tuple[str, list[bytes]], tmp_path: Path
+) -> None:
+    """GeoJSON with a linked coordinate system, and GDAL's files of addresses under other names, are refused."""
+    address, found = requests
+    (tmp_path / name).write_text(REQUESTING[name](address))
+    with pytest.raises(InvalidFile, match=name):
+        gv.points_file(tmp_path / name, tmp_path / f"out{Path(name).suffix}", rho=1e-4, crs=BAY)
+    assert not found
+
+
+def test_the_server_would_notice_a_request(requests: tuple[str, list[bytes]], tmp_path: Path) -> None:
+    """GDAL itself does request the address."""
+    import pyogrio
+
+    address, found = requests
+    (tmp_path / "link.geojson").write_text(collection(crs=linked(address)))
+    pyogrio.read_info(tmp_path / "link.geojson")
+    assert found
+
+
+@pytest.mark.parametrize(
+    "stated",
+    [None, {"type": "name", "properties": {"name": "urn:ogc:def:crs:OGC:1.3:CRS84"}}],
+    ids=["nothing", "a name"],
+)
+def test_systems_without_an_address_are_read(stated: Any, tmp_path: Path) -> None:
+    """So are columns called crs, link, href and url."""
+    feature = {
+        **POINT,
+        "properties": {"crs": "link", "type": "link", "url": "http://127.0.0.1:9", "href": {"type": "url"}},
+    }
+    whole = {"type": "FeatureCollection", "crs": stated, "features": [feature]}
+    (tmp_path / "a.geojson").write_text(json.dumps(whole, indent=1))
+    assert len(gv.read(tmp_path / "a.geojson")) == 1
+
+
+@pytest.mark.parametrize("size", [400, 4096 * 3])
+def test_systems_are_found_wherever_blocks_end(size: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A coordinate system may be cut in two by the end of a block."""
+    monkeypatch.setattr(guards, "_BLOCK", size)
+    monkeypatch.setattr(guards, "_SYSTEM", 150)
+    for pad in range(0, 900, 7):
+        path = tmp_path / "a.geojson"
+        path.write_text(collection(note="x" * pad, crs=linked("http://127.0.0.1:9")))
+        with pytest.raises(InvalidFile, match="given by its name"):
+            open_locations(path)
+
+
+def test_features_in_lines_are_read_whole_or_refused(tmp_path: Path) -> None:
+    """A sequence of features is one file; what GDAL would read in part is refused."""
+    lines = [json.dumps(POINT)] * 3
+    for text in ("\n".join(lines), "".join(f"\x1e{line}\n" for line in lines), "\n\n".join(lines) + "\n"):
+        (tmp_path / "a.geojson").write_text(text)
+        assert len(gv.read(tmp_path / "a.geojson")) == 3
+    for text in ("\ufeff" + "\n".join(lines), f"{collection()}\n{lines[0]}"):
+        (tmp_path / "a.geojson").write_text(text)
+        with pytest.raises(InvalidFile, match=r"a\.geojson"):
+            gv.read(tmp_path / "a.geojson")
+
+
+def test_geopackages_with_tables_that_lie_elsewhere_are_refused(tmp_path: Path) -> None:
+    """A virtual table reads another file; the index of places is the only one that is allowed."""
+    path, _ = make("trips.gpkg", tmp_path)
+    assert len(gv.read(path)) == 60
+    with sqlite3.connect(path) as store:
+        store.execute("CREATE VIRTUAL TABLE other USING fts5(a)")
+    store.close()
+    with pytest.raises(InvalidFile, match=r"'other'.*virtual"):
+        gv.read(path)
+    with sqlite3.connect(tmp_path / "plain.gpkg") as store:
+        store.execute("CREATE TABLE a (b)")
+    store.close()
+    with pytest.raises(InvalidFile, match="another SQLite database"):
+        gv.read(tmp_path / "plain.gpkg")
+
+
+@pytest.mark.parametrize(
+    "name", ["http://127.0.0.1:9/a.geojson", "/vsicurl/http://127.0.0.1:9/a.shp", "/vsizip/a.zip/a.shp"]
+)
+def test_addresses_and_virtual_files_are_no_paths(name: str, tmp_path: Path) -> None:
+    """Neither to read nor to write."""
+    path, told = make("trips.geojson", tmp_path)
+    with pytest.raises(InvalidFile, match="a file that is there"):
+        gv.read(name)
+    with pytest.raises((InvalidFile, InvalidParameter)):
+        gv.points_file(path, name, rho=1e-4, **told)
+
+
+@pytest.mark.parametrize("name", ["a!b.gpkg", "a;b.shp"])
+def test_names_that_gdal_takes_otherwise_are_refused(name: str, tmp_path: Path) -> None:
+    """To read and, before anything is charged, to write."""
+    path, told = make(f"trips{Path(name).suffix}", tmp_path)
+    (tmp_path / name).write_bytes(path.read_bytes())
+    with pytest.raises(InvalidFile, match="Rename it"):
+        gv.read(tmp_path / name)
+    with pytest.raises(InvalidFile, match="Rename it"):
+        gv.points_file(path, tmp_path / f"out-{name}", rho=1e-4, **told)
+
+
+@pytest.mark.parametrize(
+    "name", ["a b.csv", "ü.geojson", "a%20b?c#d.gpkg", "--help.shp", "a'b\"c.parquet", "new\nline.gpx"]
+)
+def test_odd_names_are_names(name: str, tmp_path: Path) -> None:
+    """Spaces, letters of other languages, and signs that mean something elsewhere."""
+    suffix = Path(name).suffix
+    path, told = make({".parquet": "wkb.parquet"}.get(suffix, f"trips{suffix}"), tmp_path)
+    (tmp_path / "out").mkdir()
+    gv.points_file(path, tmp_path / "out" / name, rho=1e-4, **told)
+    assert gv.load(tmp_path / "out" / name).n == 60
+
+
+def test_systems_that_name_files_or_addresses_are_refused(tmp_path: Path) -> None:
+    """PROJ would open or request a grid of shifts that a coordinate system names."""
+    import pyproj
+
+    (tmp_path / "trips.csv").write_text("e,n\n1,2\n")
+    for grid in ("http://127.0.0.1:9/grid.tif", "/etc/grid.gsb", "@../grid.gsb"):
+        system = f"+proj=longlat +ellps=bessel +nadgrids={grid} +no_defs +type=crs"
+        with pytest.raises(InvalidFile, match="without files of its own"):
+            gv.read(tmp_path / "trips.csv", x="e", y="n", source_crs=system)
+        path = geoparquet(tmp_path / "a.parquet", None, crs=pyproj.CRS(system).to_json_dict())
+        with pytest.raises(InvalidFile, match="without files of its own"):
+            gv.read(path)
+
+
+def nested(depth: int, inner: bytes, kind: int = 7) -> bytes:
+    """A geometry within collections, as well-known binary."""
+    return struct.pack("<BII", 1, kind, 1) * depth + inner
+
+
+def geoparquet(path: Path, *geometries: bytes | None, **more: Any) -> Path:
+    """A GeoParquet file of such geometries."""
+    described = {"encoding": "WKB", "geometry_types": [], **more}
+    account = {"version": "1.1.0", "primary_column": "g", "columns": {"g": described}}
+    table = pa.table({"g": pa.array(geometries, pa.binary())})
+    pq.write_table(table.replace_schema_metadata({"geo": json.dumps(account)}), path)
+    return path
+
+
+@pytest.mark.parametrize("kind", [4, 5, 6, 7])
+def test_geometries_within_geometries_do_not_crash(kind: int, tmp_path: Path) -> None:
+    """GEOS calls itself for each level, and would end the program without an error."""
+    point = shapely.to_wkb(shapely.Point(-122.4, 37.7))
+    second = struct.pack("<BII", 1, 7, 2) + point + nested(200_000, point, kind)
+    for deep in (nested(200_000, point, kind), nested(200_000, b"", kind), second):
+        path = geoparquet(tmp_path / "deep.parquet", point, deep)
+        with pytest.raises(InvalidFile, match=r"row 2 .*more than 64 deep"):
+            gv.read(path)
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [
+        shapely.MultiPoint([[i, i / 7] for i in range(90)]),
+        shapely.MultiPoint([[i, i / 7, 3] for i in range(90)]),
+        shapely.MultiPolygon(
+            [shapely.box(3 * i, 0, 3 * i + 1, 1) - shapely.box(3 * i + 0.2, 0.2, 3 * i + 0.4, 0.4) for i in range(9)]
+        ),
+        shapely.MultiLineString([[[i, 0], [i, 1]] for i in range(50)]),
+        shapely.GeometryCollection(
+            [shapely.GeometryCollection([shapely.Point(i, 1), shapely.box(0, 0, 1, i + 1)]) for i in range(50)]
+        ),
+    ],
+    ids=lambda shape: shape.geom_type + "Z" * shape.has_z,
+)
+@pytest.mark.parametrize(
+    "how", [{"byte_order": 0}, {"byte_order": 1}, {"flavor": "iso"}, {"include_srid": True}], ids=str
+)
+def test_large_geometries_are_not_deep(shape: Any, how: dict[str, Any]) -> None:
+    """Whatever the order of bytes and the way in which altitudes and systems are marked."""
+    data = shapely.to_wkb(shapely.set_srid(shape, 4326), **how)
+    assert len(data) > 9 * limits.DEPTH
+    assert not wkb._is_deep(data)
+    assert wkb._is_deep(nested(64, data))
+    assert not wkb._is_deep(data[: len(data) // 2])
+
+
+def test_many_columns_are_refused_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also if two of them have the same name; the environment can raise the limit."""
+    names = [f"c{i}" for i in range(20_000)]
+    csv, parquet = tmp_path / "wide.csv", tmp_path / "wide.parquet"
+    csv.write_text(",".join(["lat", "lon", *names, "c7"]) + "\n" + "1," * 20_002 + "1\n")
+    pq.write_table(pa.table({name: [1.0] for name in ("lat", "lon", *names)}), parquet)
+    for path in (csv, parquet):
+        with pytest.raises(InvalidFile, match=r"at most 16384 columns.*GEOVEIL_MAX_COLUMNS"):
+            gv.read(path)
+    monkeypatch.setenv("GEOVEIL_MAX_COLUMNS", "30000")
+    with pytest.raises(InvalidFile, match=r"\['c7'\].*different names"):
+        gv.read(csv)
+    assert open_locations(parquet).columns.keys() == {*names}
+    monkeypatch.setenv("GEOVEIL_MAX_COLUMNS", "many")
+    with pytest.raises(InvalidParameter, match="GEOVEIL_MAX_COLUMNS = 'many'"):
+        gv.read(csv)
+
+
+def test_a_file_that_grows_when_unpacked_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beyond some size, by more than a hundredfold."""
+    path = tmp_path / "bomb.csv.gz"
+    path.write_bytes(gzip.compress(b"lat,lon\n" + b"37.7,-122.4\n" * 200_000))
+    assert len(gv.read(path)) == 200_000
+    monkeypatch.setattr(csv_files, "UNPACKED", 2**20)
+    with pytest.raises(InvalidFile, match=r"bomb.*at most 100 bytes unpacked.*GEOVEIL_MAX_EXPANSION"):
+        gv.read(path)
+    monkeypatch.setenv("GEOVEIL_MAX_EXPANSION", "2000")
+    assert len(gv.read(path)) == 200_000
+
+
+def test_a_header_without_an_end_is_refused(tmp_path: Path) -> None:
+    """Of a packed file, after some megabytes."""
+    (tmp_path / "a.csv.gz").write_bytes(gzip.compress(b"a" * 50_000_000))
+    with pytest.raises(InvalidFile, match="a header of less than"):
+        gv.read(tmp_path / "a.csv.gz")
+
+
+def test_large_metadata_of_parquet_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before it is parsed."""
+    path, _ = make("plain.parquet", tmp_path)
+    monkeypatch.setenv("GEOVEIL_MAX_METADATA", "1000")
+    with pytest.raises(InvalidFile, match=r"1000 bytes of metadata.*GEOVEIL_MAX_METADATA"):
+        gv.read(path)
+
+
+GPX = '<gpx version="1.1" xmlns="http://www.topografix.com/GPX/1/1">{}</gpx>'
+WAYPOINT = '<wpt lat="37.7" lon="-122.4">{}</wpt>'
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+def test_documents_that_declare_entities_are_refused(encoding: str, tmp_path: Path) -> None:
+    """Entities of entities would fill the memory; others name files."""
+    levels = "".join(f'<!ENTITY e{i} "{f"&e{i - 1};" * 10}">' for i in range(1, 10))
+    for declared in (f'<!ENTITY e0 "aaaaaaaaaa">{levels}', '<!ENTITY e9 SYSTEM "/etc/passwd">'):
+        text = f'<?xml version="1.0" encoding="{encoding}"?><!DOCTYPE gpx [{declared}]>'
+        (tmp_path / "bomb.gpx").write_text(text + GPX.format(WAYPOINT.format("<name>&e9;</name>")), encoding=encoding)
+        with pytest.raises(InvalidFile, match="declares no document type"):
+            gv.read(tmp_path / "bomb.gpx")
+
+
+def test_tags_within_tags_are_refused_or_left_behind(tmp_path: Path) -> None:
+    """Deep ones in what is read are an error and no crash."""
+    deep = "<extensions>" + "<a>" * 100_000 + "</a>" * 100_000 + "</extensions>"
+    (tmp_path / "deep.gpx").write_text(GPX.format(WAYPOINT.format(deep)))
+    with pytest.raises(InvalidFile, match="more than 64 deep"):
+        gv.read(tmp_path / "deep.gpx")
+    gv.points_file(tmp_path / "deep.gpx", tmp_path / "out.gpx", rho=1e-4, crs=BAY)
+    assert "extensions" not in (tmp_path / "out.gpx").read_text()
+
+
+def test_a_gpx_file_in_which_nothing_ends_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would be held in memory."""
+    monkeypatch.setattr(gpx_files, "_PENDING", 2**20)
+    for text in (WAYPOINT.format("<name>" + "x" * 2**21 + "</name>"), WAYPOINT.format("<a></a>" * 2**19)):
+        (tmp_path / "long.gpx").write_text(GPX.format(WAYPOINT.format("") + text))
+        with pytest.raises(InvalidFile, match="bytes between points"):
+            gv.read(tmp_path / "long.gpx")
+
+
+def test_gpx_is_read_alike_wherever_blocks_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Points, tracks, segments and names are the same for blocks of any size."""
+    path, _ = make("trips.gpx", tmp_path, people(n=12))
+    more = WAYPOINT.format("<name>é</name><link href='a'><text>b</text></link>") + (
+        '<rte><rtept lat="37.6" lon="-122.5"/><rtept lat="37.6" lon="-122.4"><name/></rtept><name>late</name></rte>'
+        '<trk><name>two</name><trkseg/><trkseg><trkpt lat="37.7" lon="-122.4"><ele>1</ele></trkpt></trkseg></trk>'
+    )
+    path.write_text(path.read_text().replace("</gpx>", more + "</gpx>"))
+    whole = gv.read(path)
+    assert whole["track_name"].tolist()[-3:] == ["late", "late", "two"]
+    assert whole["segment"].tolist()[-3:] == [0, 0, 2]
+    for size in (1, 7, 64, 1000):
+        monkeypatch.setattr(gpx_files, "_BLOCK", size)
+        monkeypatch.setattr(gpx_files, "_ROWS", 5)
+        assert gv.read(path).equals(whole)
+        gv.points_file(path, tmp_path / "out.gpx", rho=1e6, crs=BAY, outside="clamp", keep="all")
+        columns = [name for name in whole if name not in ("geometry", "time")]
+        after = gv.read(tmp_path / "out.gpx")
+        assert (
+            after[columns].astype(str).equals(whole[columns].astype(str).assign(segment=after["segment"].astype(str)))
+        )
+
+
+def test_a_target_that_belongs_to_the_source_is_refused(tmp_path: Path) -> None:
+    """Parts of a shapefile whose name differs in capitals alone, a certificate, or a link to the source."""
+    path, told = make("trips.shp", tmp_path)
+    (tmp_path / "trips.SHP").write_bytes(path.read_bytes())
+    path.unlink()
+    with pytest.raises(InvalidParameter, match="belongs to it"):
+        gv.points_file(tmp_path / "trips.SHP", path, rho=1e-4, **told)
+    assert (tmp_path / "trips.dbf").exists()
+    path, told = make("trips.csv", tmp_path)
+    (tmp_path / "link.csv").symlink_to(path)
+    with pytest.raises(InvalidParameter, match="another file than the source"):
+        gv.points_file(path, tmp_path / "link.csv", rho=1e-4, **told)
+
+
+def test_pipes_devices_and_loops_are_refused(tmp_path: Path) -> None:
+    """A file is read twice: what cannot be is refused, and so is a name that leads nowhere."""
+    os.mkfifo(tmp_path / "pipe.csv")
+    (tmp_path / "device.csv").symlink_to("/dev/zero")
+    for name in ("pipe.csv", "device.csv"):
+        with pytest.raises(InvalidFile, match="a pipe or a device"):
+            gv.read(tmp_path / name)
+    (tmp_path / "loop.csv").symlink_to(tmp_path / "loop.csv")
+    (tmp_path / "gone.csv").symlink_to(tmp_path / "nowhere")
+    for name in ("loop.csv", "gone.csv", "a\0b.csv", "a" * 300 + ".csv"):
+        with pytest.raises(InvalidFile, match="a file that"):
+            gv.read(tmp_path / name)
+    path, told = make("trips.csv", tmp_path)
+    gv.points_file(path, tmp_path / "loop.csv", rho=1e-4, **told)
+    assert gv.load(tmp_path / "loop.csv").n == 60
