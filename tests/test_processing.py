@@ -19,6 +19,7 @@ from geoveil.postprocess import smoothing
 from geoveil.postprocess.clamping import clamp
 from geoveil.postprocess.motion import TAXI
 from tests.test_forms import in_the_plane
+from tests.test_people import calls
 
 BOX = shapely.box(0, 0, 1000, 1000)
 TIMES = np.arange(300) * 60.0
@@ -115,6 +116,20 @@ def test_each_person_is_smoothed_alone() -> None:
     shuffled = gv.points(TRACK[order], by=PERSONS[order], rho=1e-3, rng=np.random.default_rng(3))
     done = gv.smooth(shuffled, times=TIMES[order], motion="taxi", by=PERSONS[order])
     assert off(done.value[np.argsort(order)]) < 0.7 * off(shuffled.value[np.argsort(order)])
+
+
+def test_no_function_is_called_for_each_person() -> None:
+    """Calls are for batches of points and for values that are tried, which are a few; one person takes hundreds."""
+
+    def count(persons: int) -> int:
+        who = np.repeat(np.arange(persons), 3)
+        raw = gv.points(np.zeros((len(who), 2)), by=who, rho=1e-3, rng=np.random.default_rng(1))
+        times = np.tile([0.0, 60.0, 120.0], persons)
+        return calls(lambda: gv.smooth(raw, times=times, motion="taxi", by=who))
+
+    count(1)  # imports
+    assert count(10_000) < 5 * 10_000
+    assert count(1) > 500
 
 
 def test_a_frame_knows_its_persons() -> None:

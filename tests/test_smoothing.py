@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
+from geoveil.postprocess import smoothing
 from geoveil.postprocess.motion import CAR, CYCLING, TAXI, WALKING, Motion
 from geoveil.postprocess.smoothing import expected_error, posterior, smooth
 from tests.cabspotting import Floats, names, requires_cabspotting, rms, seconds, trajectory
@@ -134,6 +137,54 @@ def test_it_moves_and_turns_with_the_points_and_the_clock() -> None:
     far = np.array([5e5, 4e6])
     np.testing.assert_allclose(smooth(y + far, times, 3_000, TAXI), expected + far, rtol=0, atol=0.1)
     np.testing.assert_allclose(smooth(y @ turn, times, 3_000, TAXI), expected @ turn, rtol=0, atol=0.1)
+
+
+def crowd(sizes: list[int], rng: np.random.Generator) -> tuple[Floats, Floats, Floats]:
+    """Released points, times and noise scales of persons who differ in all of these, some with an odd point."""
+    y, times, noise = [], [], []
+    for n in sizes:
+        scale = 10 ** rng.uniform(1, 5)
+        path = np.cumsum(rng.normal(scale=800, size=(n, 2)), axis=0) + rng.normal(scale=1e6, size=2)
+        path += rng.normal(scale=scale, size=path.shape)
+        if n > 20:
+            path[rng.integers(n)] += 3e6
+        y.append(path)
+        times.append(irregular_times(n, rng) + rng.uniform(0, 1e6))
+        noise.append(np.full(n, scale))
+    return np.concatenate(y), np.concatenate(times), np.concatenate(noise)
+
+
+@pytest.mark.parametrize("together", [1, 100, 2**14])
+def test_many_persons_are_smoothed_as_each_alone(together: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither who stands before or after someone nor how many are worked on at once changes more than rounding."""
+    monkeypatch.setattr(smoothing, "_TOGETHER", together)
+    sizes = [1, 2, 700, 1, 30, 30, 5, 2, *range(3, 40), 1]
+    y, times, noise = crowd(sizes, np.random.default_rng(9))
+    found = smooth(y, times, noise, TAXI, sizes=sizes)
+    ends = np.cumsum(sizes)
+    squares = 0.0
+    for end, n in zip(ends, sizes, strict=True):
+        rows = slice(end - n, end)
+        alone = smooth(y[rows], times[rows], noise[rows], TAXI)
+        np.testing.assert_allclose(found[rows], alone, rtol=0, atol=0.01)
+        squares += n * expected_error(times[rows], noise[rows], TAXI) ** 2
+    assert expected_error(times, noise, TAXI, sizes=sizes) == pytest.approx(np.sqrt(squares / ends[-1]))
+    # What neighbours do to each other, if their journeys were one.
+    assert np.abs(found - smooth(y, np.sort(times), noise, TAXI)).max() > 100
+
+
+def test_a_posterior_of_many_is_that_of_each() -> None:
+    """Likelihoods add up, as persons are independent."""
+    y, times, noise = crowd([4, 9, 1, 30], np.random.default_rng(10))
+    how: dict[str, Any] = {"spread": 3_000.0, "timescale": 600.0}
+    whole = posterior(y, times, noise, sizes=[4, 9, 1, 30], **how)
+    parts = [posterior(y[i:j], times[i:j], noise[i:j], **how) for i, j in ((0, 4), (4, 13), (13, 14), (14, 44))]
+    np.testing.assert_allclose(whole.mean, np.concatenate([part.mean for part in parts]))
+    np.testing.assert_allclose(whole.variance, np.concatenate([part.variance for part in parts]))
+    assert whole.log_likelihood == pytest.approx(sum(part.log_likelihood for part in parts))
+    for sizes in ([4, 9], [4, 9, 0, 31], [[44]]):
+        with pytest.raises(ValueError, match="add up to 44"):
+            posterior(y, times, noise, sizes=sizes, **how)
 
 
 def test_a_noise_scale_for_each_point_may_be_given() -> None:

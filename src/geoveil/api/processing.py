@@ -71,16 +71,13 @@ def smooth(release: Release, *, times: Any, motion: str | Motion, by: Any = None
     whose = persons(release, by)
     # By person and then by time.
     order = np.lexsort((seconds, whose))
-    journeys = np.split(order, np.cumsum(np.bincount(whose))[:-1])
+    sizes = np.bincount(whose)
+    noise = np.repeat([answer.mechanisms[0].scale for answer in release.answers], sizes)
     smoothed = np.empty_like(coords)
-    squares = 0.0
-    for rows, answer in zip(journeys, release.answers, strict=True):
-        scale = answer.mechanisms[0].scale
-        smoothed[rows] = smoothing.smooth(coords[rows], seconds[rows], scale, prior)
-        error = smoothing.expected_error(seconds[rows], scale, prior, dimension=coords.shape[1])
-        squares += len(rows) * error**2
+    smoothed[order] = smoothing.smooth(coords[order], seconds[order], noise, prior, sizes=sizes)
+    expected = smoothing.expected_error(seconds[order], noise, prior, dimension=coords.shape[1], sizes=sizes)
     step = f"smoothed with the motion spread={prior.spread:g} m, speed={prior.speed:g} m/s"
-    return moved(release, smoothed, step, bounded=False, expected=float(np.sqrt(squares / release.n)))
+    return moved(release, smoothed, step, bounded=False, expected=expected)
 
 
 @steady()
