@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,8 @@ __all__ = ["SQLite"]
 
 #: Lists the places where something is mounted, on Linux; elsewhere a single file cannot be mounted.
 _MOUNTS = Path("/proc/self/mountinfo")
+#: Seconds of one try to lock the file.
+_TRY = 0.01
 
 
 class _SQLiteTransaction(Transaction):
@@ -118,9 +121,20 @@ class SQLite(Store):
 
     def _begin(self, connection: sqlite3.Connection, deadline: float, *, reading: bool) -> Transaction:
         self.check_file()
-        connection.execute(f"PRAGMA busy_timeout={max(int(1000 * left(deadline)), 1)}")
-        # An exclusive transaction waits for others here, and never at its commit.
-        connection.execute("BEGIN" if reading else "BEGIN EXCLUSIVE")
+        while True:
+            # SQLite waits longer and longer before it tries again. Where many wait, several short waits are fairer,
+            # and several times as fast.
+            _wait_at_most(connection, min(left(deadline), _TRY))
+            try:
+                connection.execute("BEGIN" if reading else "BEGIN IMMEDIATE")
+                # From here on a reader sees one state.
+                connection.execute("SELECT 1 FROM geoveil_head").fetchall()
+                break
+            except sqlite3.OperationalError as problem:
+                self._roll_back(connection)
+                if not _is_busy(problem) or time.monotonic() >= deadline:
+                    raise
+        _wait_at_most(connection, left(deadline))
         return _SQLiteTransaction(self, connection)
 
     def _roll_back(self, connection: sqlite3.Connection) -> None:
@@ -128,14 +142,21 @@ class SQLite(Store):
             connection.execute("ROLLBACK")
 
     def _translated(self, problem: Exception, transaction: Transaction | None) -> Exception:
-        name = getattr(problem, "sqlite_errorname", "")
-        if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
+        if _is_busy(problem):
             return LedgerTimeout(
                 f"{self.path} was locked by others until the time was up. Nothing was charged; try again."
             )
         return LedgerUnavailable(
             f"{self.path}: {problem}. Nothing was released. Is it a ledger, may it be written to, and is there room?"
         )
+
+
+def _is_busy(problem: Exception) -> bool:
+    return getattr(problem, "sqlite_errorname", "").startswith(("SQLITE_BUSY", "SQLITE_LOCKED"))
+
+
+def _wait_at_most(connection: sqlite3.Connection, seconds: float) -> None:
+    connection.execute(f"PRAGMA busy_timeout={max(int(1000 * seconds), 1)}")
 
 
 def _is_mounted(path: Path) -> bool:
