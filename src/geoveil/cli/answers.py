@@ -129,7 +129,8 @@ def _rows(release: Any, frame: Any, by: str | None) -> Any:
     """The rows that were found, with what of them is public: their times, and their places if these were released."""
     from geoveil.geo.columns import is_time
 
-    found = table(release)
+    whole = table(release)
+    found = whole.head(_ROWS)
     name = release.query
     times = [column for column in frame if is_time(column, frame[column].dtype)]
     columns = [*([by] if by else []), *(["rank"] if "rank" in found else []), "row", *times]
@@ -145,7 +146,7 @@ def _rows(release: Any, frame: Any, by: str | None) -> Any:
         columns += ["latitude", "longitude"]
         places = found.to_crs(4326).geometry
         rows = [[*cells, f"{p.y:.5f}", f"{p.x:.5f}"] for cells, p in zip(rows, places, strict=True)]
-    return terminal.table(columns, rows, most=_ROWS)
+    return terminal.table(columns, rows, total=len(whole))
 
 
 @click.command(
@@ -231,8 +232,9 @@ def summary(**asked: Any) -> None:
 
 
 def _summary(releases: list[Any], by: str | None) -> Any:
-    """Center, radius and bounds of everyone, and how wrong they can be."""
-    center, radius, bounds = (table(release) for release in releases)
+    """Return center, radius and bounds of the first persons, and how wrong they can be."""
+    total = 1 if by is None else len(releases[0].by)
+    center, radius, bounds = (table(release).head(_ROWS) for release in releases)
     places, boxes = center.to_crs(4326).geometry, bounds.to_crs(4326).geometry.bounds
     rows = []
     for at in range(len(center)):
@@ -245,4 +247,4 @@ def _summary(releases: list[Any], by: str | None) -> Any:
                 f"{box.miny:.5f} to {box.maxy:.5f}, {box.minx:.5f} to {box.maxx:.5f} ±{off}",
             ]
         )
-    return terminal.table([*([by] if by else []), "center", "radius", "bounds"], rows, most=_ROWS)
+    return terminal.table([*([by] if by else []), "center", "radius", "bounds"], rows, total=total)

@@ -81,8 +81,8 @@ def grid(lines: Iterable[tuple[str, str]]) -> Any:
     return shown
 
 
-def table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, most: int | None = None) -> Any:
-    """A table, of which at most so many rows are shown; columns but the first are numbers."""
+def table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, total: int = 0) -> Any:
+    """Return a table of rows, the first ones of `total` if there are more; columns but the first are numbers."""
     from rich import box
     from rich.table import Table
     from rich.text import Text
@@ -90,10 +90,10 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, most: int | 
     shown = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for number, column in enumerate(columns):
         shown.add_column(Text(column), justify="right" if number else "left", overflow="fold")
-    for row in rows[:most]:
+    for row in rows:
         shown.add_row(*map(Text, row))
-    if most is not None and len(rows) > most:
-        shown.caption = f"and {len(rows) - most} more: --json has all"
+    if total > len(rows):
+        shown.caption = f"and {total - len(rows)} more: --json has all"
     return shown
 
 
