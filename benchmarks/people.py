@@ -1,0 +1,78 @@
+"""How much faster many persons are answered together than one by one, and how long a hundred thousand of them take.
+
+Run from the project's root: ``python benchmarks/people.py [--persons 100000] [--points 20]``. The table goes to
+standard output. One by one is a sample of the same persons, each evaluated or smoothed in a call of its own in the
+same run; times are the processor's, so that other programs on the machine count for little.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Callable
+
+import numpy as np
+
+import geoveil as gv
+from geoveil.postprocess.motion import TAXI
+from geoveil.postprocess.smoothing import expected_error, smooth
+from geoveil.queries import SUMMARIES
+
+ALONE = 300
+SIGMA = 2_000.0
+
+
+def seconds(task: Callable[[], object]) -> float:
+    """Processor time of a task."""
+    start = time.process_time()
+    task()
+    return time.process_time() - start
+
+
+def line(name: str, together: float, alone: float, persons: int) -> None:
+    """Print one row: what a person takes alone and together."""
+    each = together / persons
+    print(f"| {name} | {1e6 * alone:.0f} | {1e6 * each:.1f} | {alone / each:.0f} | {together:.1f} s |", flush=True)
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--persons", type=int, default=100_000)
+    parser.add_argument("--points", type=int, default=20)
+    given = parser.parse_args()
+    persons, n = given.persons, given.points
+    rng = np.random.default_rng(2026)
+    homes = rng.normal(scale=10_000.0, size=(persons, 1, 2))
+    x = (homes + np.cumsum(rng.normal(scale=500.0, size=(persons, n, 2)), axis=1)).reshape(-1, 2)
+    who, sizes = np.repeat(np.arange(persons), n), np.full(persons, n)
+    parts = np.split(x[: ALONE * n], ALONE)
+    print(f"{persons} persons of {n} points.\n")
+    print("| what | alone, µs | together, µs a person | times as fast | all of them |\n|---|---|---|---|---|")
+    for name, kind in SUMMARIES.items():
+        print(name, file=sys.stderr, flush=True)
+        query = kind(n, 2, gv.CGP(rho=1e-4))
+        query.evaluate_people(x[: 2 * n], sizes[:2])  # imports
+        alone = seconds(lambda query=query: [query.evaluate(part) for part in parts]) / ALONE  # type: ignore[misc]
+        ask = getattr(gv, name)
+        whole = seconds(lambda ask=ask: ask(x, by=who, rho=1e-4))  # type: ignore[misc]
+        line(f"`{name}`", whole, alone, persons)
+    y = x + rng.normal(scale=SIGMA, size=x.shape)
+    times = np.tile(np.arange(n) * 60.0, persons)
+    print("smooth", file=sys.stderr, flush=True)
+
+    def each() -> None:
+        for part in np.split(y[: ALONE * n], ALONE):
+            smooth(part, times[:n], SIGMA, TAXI)
+            expected_error(times[:n], SIGMA, TAXI)
+
+    each()  # imports
+    alone = seconds(each) / ALONE
+    released = gv.points(x, by=who, rho=n / (2 * SIGMA**2))
+    whole = seconds(lambda: gv.smooth(released, times=times, motion="taxi", by=who))
+    line("`smooth`", whole, alone, persons)
+
+
+if __name__ == "__main__":
+    main()
