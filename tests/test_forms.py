@@ -253,9 +253,9 @@ def test_places_and_areas_are_in_the_units_of_the_data() -> None:
         ("EPSG:3395", "Mercator"),
         ("ESRI:102100", "Mercator"),
         ("EPSG:3857+5703", "Mercator"),
-        ("+proj=merc +a=6378137 +b=6378137 +nadgrids=@null +wktext +type=crs", "Mercator"),
-        ("+proj=merc +ellps=bessel +towgs84=1,2,3 +type=crs", "Mercator"),
-        ("+proj=merc +units=us-ft +type=crs", "Mercator"),
+        ("+proj=merc +a=6378137 +b=6378137 +nadgrids=@null +wktext +type=crs", "register"),
+        ("+proj=merc +ellps=bessel +towgs84=1,2,3 +type=crs", "register"),
+        ("+proj=merc +units=us-ft +type=crs", "register"),
     ],
 )
 def test_systems_that_are_not_metres_on_the_ground_are_refused(crs: Any, why: str) -> None:

@@ -184,7 +184,7 @@ class Release:
 
     def _bound(self, answer: Answer, beta: float, *, each: bool = False) -> float:
         """Return the error bound of an answer on the ground: what the plane shrinks is longer there."""
-        return (answer.error(beta, each=each) + answer.query.displaced) / self._shrink
+        return self._ground(answer.error(beta, each=each) + answer.query.displaced)
 
     @property
     def rounding(self) -> float:
@@ -200,12 +200,11 @@ class Release:
         """The root mean square error to expect, in metres, if the prior named in `processed` holds. Not a bound."""
         if self.expected is None:
             raise NoErrorBound("An expected error is known of smoothed and remapped points only.")
-        return self.expected / self._shrink
+        return self.expected if self.plane is None else self.expected / self.plane.area.shrink
 
-    @property
-    def _shrink(self) -> float:
-        """What a metre of the plane is on the ground, at most, as one over this."""
-        return 1.0 if self.plane is None else self.plane.area.shrink
+    def _ground(self, error: float) -> float:
+        """Return the ground distance that an error in the plane is, at most."""
+        return error if self.plane is None else self.plane.area.ground(error)
 
     @property
     def positions(self) -> Any:
@@ -369,7 +368,7 @@ class Release:
         placing = getattr(query, "placing", None)
         if placing is None:
             return None
-        return (float(placing.error(beta, blocks=query.k, each=True)) + self.rounding) / self._shrink
+        return self._ground(float(placing.error(beta, blocks=query.k, each=True)) + self.rounding)
 
     def _error_line(self, *, quickly: bool = True) -> str:
         if not self.bounded:

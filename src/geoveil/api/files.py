@@ -240,7 +240,7 @@ def read(
     """
     known(reading, Reading)
     file = open_locations(path, **reading)
-    plane = None if crs is None else plane_of(file.crs, crs)
+    plane = None if crs is None else plane_of(file.crs, crs, released=False)
     return frame_of(file, plane, outside, missing)
 
 
@@ -258,7 +258,7 @@ def frame_of(file: Locations, plane: Plane | None = None, outside: str = "refuse
         if dropped(there, missing, batch.name):
             batch = batch.chosen(there)
         if plane is not None and len(batch):
-            batch = batch.moved(plane.enter(batch.coords, outside, batch.name_of_point))
+            batch = batch.moved(plane.enter(batch.coords, outside, batch.name_of_point).values)
         tables.append(batch.columns)
         rows.append(batch.first + (np.arange(len(batch)) if batch.numbers is None else batch.numbers))
         geometries.append(batch.places if batch.shaped else shapely.points(batch.places))

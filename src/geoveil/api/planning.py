@@ -131,7 +131,7 @@ def plan(
             bound = query.error(beta, each=each)
         except NoErrorBound:
             bound = query.ask(_reference(dimension, extent), rehearsal()).error(beta, each=each)
-        return bound if area is None else bound / area.shrink
+        return bound if area is None else area.ground(bound)
 
     if error is None:
         promised = promise(rho, epsilon, metric)

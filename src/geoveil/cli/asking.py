@@ -67,8 +67,8 @@ class Asking:
         import numpy as np
         import pyproj
 
-        from geoveil.geo.areas import GEOGRAPHIC
         from geoveil.geo.planes import plane_of
+        from geoveil.geo.register import GEOGRAPHIC
 
         plane = plane_of(pyproj.CRS(GEOGRAPHIC), self.area_of(crs))
         if plane.area.outside(plane.into(np.array([[at[1], at[0]]])), times=3.0).any():

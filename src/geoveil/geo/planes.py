@@ -1,9 +1,9 @@
-"""The way from a coordinate system into the plane of a public area, and back."""
+"""From a coordinate system into the plane of a public area, and back."""
 
 from __future__ import annotations
 
 import functools
-import itertools
+import math
 import warnings
 from typing import Any
 
@@ -11,25 +11,50 @@ import numpy as np
 from numpy.typing import NDArray
 
 from geoveil.errors import InvalidCoordinateSystem, InvalidData, InvalidParameter
-from geoveil.geo.areas import GEOGRAPHIC, PUBLIC, Area, Floats, area_of, earth, horizontal
+from geoveil.geo.areas import PUBLIC, Area, Floats, area_of, local_of
+from geoveil.geo.register import GEOGRAPHIC, horizontal, registered
+from geoveil.geo.scales import earth
 from geoveil.geo.shapes import Naming, position
+from geoveil.geo.tangent import REACH, pull
+from geoveil.noise.reals import Ball, Reals, as_reals
 
 __all__ = ["Plane", "plane_of"]
 
-#: Points within this ground distance of a place are pulled towards it without drawing any two of them apart.
-_PULLED = 1e7
 #: How much larger than a box the part of its plane is whose scale is known well enough to move points into the box.
 _AROUND = 1.05
+#: Systems other than degrees are not led back to from farther than this from a place, in metres.
+_FARTHEST = 2.5e6
 
 
-def plane_of(own: Any, crs: Any) -> Plane:
-    """The plane for coordinates of a system of one's own: the one stated, or that system if it is a plane itself."""
+def plane_of(own: Any, crs: Any, *, released: bool = True) -> Plane:
+    """Return the plane for coordinates of a system: the one stated, or that system if it is a plane itself.
+
+    Parameters
+    ----------
+    own : pyproj.CRS or None
+        The system of the data.
+    crs : Area, or what pyproj takes as a coordinate system, or None
+        The plane to work in.
+    released : bool
+        Whether results go out in the data's system: then it must be one of a public register.
+    """
     if own is None:
         remedy = "Say which one it is with x.set_crs(...)."
         raise InvalidCoordinateSystem("x.crs", None, "a known coordinate system", remedy)
-    if crs is not None:
-        return Plane(own, area_of(crs))
-    flat, allowed = horizontal(own), "a projected system in metres or feet, or crs= beside it"
+    flat = horizontal(own)
+    stated = None if crs is None else area_of(crs)
+    itself = local_of(flat)
+    if itself is not None:
+        return Plane(itself.crs, stated or itself)
+    known = registered(flat)
+    if known is None and released:
+        allowed = "a system of a public register (EPSG, ESRI, ...): any other may tell where the data is"
+        remedy = "Use x.to_crs(4326) first, or gv.read(path, crs=...) for a file: results are written in this system."
+        raise InvalidCoordinateSystem("x.crs", flat.name, allowed, remedy)
+    flat = flat if known is None else known
+    if stated is not None:
+        return Plane(flat, stated)
+    allowed = "a projected system in metres or feet, or crs= beside it"
     remedy = (
         "Give crs=gv.local(lat=..., lon=..., radius=...), or the code of a system made for the area, such as 32610 "
         f"for UTM zone 10N: {PUBLIC}."
@@ -41,7 +66,7 @@ def plane_of(own: Any, crs: Any) -> Plane:
     if method.startswith(("Mercator", "Popular Visualisation")):
         found = "a Mercator metre shrinks on the ground with latitude"
         raise InvalidCoordinateSystem("x.crs", flat.name, f"{allowed}: {found}", remedy)
-    return Plane(own, area_of(flat))
+    return Plane(flat, area_of(flat))
 
 
 @functools.lru_cache(maxsize=64)
@@ -62,17 +87,25 @@ def _operation(own: Any, plane: Any) -> str | None:
 
 
 def _way(own: Any, plane: Any) -> Any:
+    """Return PROJ's transformer from one system to another, or None if their coordinates are the same."""
     import pyproj
 
     way = _operation(own, plane)
     if way is None:
         allowed = f"a system from which there is a way to {plane.name}"
         raise InvalidCoordinateSystem("x.crs", own.name, allowed, "Use x.to_crs(4326) first.")
-    return pyproj.Transformer.from_pipeline(way)
+    return None if way.startswith("proj=noop") else pyproj.Transformer.from_pipeline(way)
+
+
+@functools.cache
+def _geographic() -> Any:
+    import pyproj
+
+    return pyproj.CRS(GEOGRAPHIC)
 
 
 class Plane:
-    """The way from a system of one's own into the plane of an area, and back.
+    """From a system into the plane of an area, and back.
 
     Parameters
     ----------
@@ -80,31 +113,58 @@ class Plane:
         The system in which coordinates come and go back.
     area : Area
         Where they are worked on.
+
+    Notes
+    -----
+    Coordinates that are the plane's own, and degrees of WGS 84 for a tangent plane, come in exactly: as real numbers
+    that are known to any precision. Others come through PROJ, whose doubles have no balls: `rounding` is how far they
+    may be off.
     """
 
     def __init__(self, own: Any, area: Area) -> None:
         self.own, self.area = own, area
         flat = horizontal(own)
         self._unit = float(area.crs.axis_info[0].unit_conversion_factor)
-        self._transformer = _way(flat, area.crs) if flat != area.crs else None
+        self._same = flat == area.crs
+        self._way = None if self._same else _way(flat, area.crs if area.disc is None else _geographic())
 
     @property
     def rounding(self) -> float:
-        """How far PROJ may put a point from where it is, in metres: its iterations end within 6e-6 m."""
-        return 0.0 if self._transformer is None or self.area.disc else 1e-5
+        """How far PROJ may put points from where they are, in metres; 0 where it is not asked.
+
+        Measured with a margin; docs/places.md says how.
+        """
+        return 0.0 if self._way is None else _rounding(self.own, self.area)
 
     def into(self, coords: Floats) -> Floats:
-        """As metres of the plane; what has no place there becomes infinite."""
-        if self._transformer is not None:
-            coords = np.column_stack(self._transformer.transform(coords[:, 0], coords[:, 1]))
-        return coords * self._unit if self._unit != 1 else coords
+        """Return coordinates as metres of the plane, in doubles; infinite where they have no place there."""
+        return self._project(coords).values
 
-    def enter(self, coords: Floats, outside: str = "refuse", name: Naming = position) -> Floats:
-        """The same for data: what is outside of the area is refused, or moved to its edge with "clamp".
+    def _project(self, coords: Floats) -> Reals:
+        """Return coordinates as metres of the plane."""
+        if self._way is not None:
+            coords = np.column_stack(self._way.transform(coords[:, 0], coords[:, 1]))
+        tangent = None if self._same else self.area.tangent
+        if tangent is not None:
+            return tangent.forward(coords, self.area.radius)
+        if self._unit == 1:
+            return as_reals(coords)
+        unit = self._unit
 
-        Moving draws no two points apart. A disc's are moved on the ground, before they are projected: a circle around
-        the place, up to a quarter of the Earth away, is at least as long as the disc's edge. A box's are moved in the
-        plane, so only from where its scale has been measured.
+        def ball(i: int, _: int) -> Ball:
+            from flint import arb
+
+            return arb(float(coords.flat[i])) * arb(unit)
+
+        # A product is rounded once.
+        farthest = float(np.abs([self.area.low, self.area.high]).max())
+        return Reals(coords * unit, 2.0**-52 * farthest, ball)
+
+    def enter(self, coords: Floats, outside: str = "refuse", name: Naming = position) -> Reals:
+        """Return data as metres of the plane; refuse what is outside, or move it to the edge with "clamp".
+
+        Moving draws no two points apart: the nearest point of a disc or of a box is a contraction. A disc takes points
+        from all of its side of the Earth; a box only from around it, where the plane's scale was measured.
         """
         if outside not in ("refuse", "clamp"):
             raise InvalidParameter(
@@ -113,16 +173,19 @@ class Plane:
         if self._degrees:
             self._check_degrees(coords, name)
         clamped = outside == "clamp"
+        inside = self._project(coords)
         if clamped and self.area.disc:
-            inside, out = self._pulled(coords)
+            out = np.isinf(inside.values[:, 0])
         else:
-            inside = self.into(coords)
-            out = self.area.outside(inside, times=_AROUND if clamped else 1.0)
-            out |= self._astray(coords, inside)
-            if clamped:
-                inside = self.area.nearest(inside)
-        if not out.any():
+            out = self.area.outside(inside.values, times=_AROUND if clamped else 1.0)
+            out |= self._astray(coords, inside.values)
+        if out.any():
+            raise self._outside(coords, out, clamped, name)
+        if not clamped:
             return inside
+        return pull(inside, self.area.radius) if self.area.disc else _clipped(inside, self.area)
+
+    def _outside(self, coords: Floats, out: NDArray[np.bool_], clamped: bool, name: Naming) -> InvalidData:
         first = int(out.argmax())
         allowed = f"inside the area, {self.area.name}"
         remedy = f"state a larger area with crs=, {PUBLIC}"
@@ -131,7 +194,7 @@ class Plane:
             remedy += "" if self.area.disc else "; crs=gv.local(...) moves points from afar"
         if self._degrees and not self.area.outside(self.into(coords[first : first + 1, ::-1])).any():
             remedy = "are longitude and latitude swapped? Else " + remedy
-        raise InvalidData(
+        return InvalidData(
             name(first),
             coords[first].tolist(),
             allowed,
@@ -140,55 +203,28 @@ class Plane:
         )
 
     def _astray(self, coords: Floats, flat: Floats) -> NDArray[np.bool_]:
-        """Which points only seem to be where the plane has them: maps draw places far away onto others."""
-        import pyproj
-
-        if self._transformer is None:
+        """Tell which points only seem to be in a box: PROJ's maps draw places far away onto others."""
+        if self._way is None or self.area.disc:
             return np.zeros(len(coords), dtype=bool)
-        own, geographic = horizontal(self.own), pyproj.CRS(GEOGRAPHIC)
+        own = horizontal(self.own)
+        plain = own.is_geographic and own.prime_meridian.longitude == 0 and own.axis_info[0].unit_name == "degree"
+        way = None if plain else _way(own, _geographic())
 
         def degrees(of: Floats) -> Floats:
-            plain = own.is_geographic and own.prime_meridian.longitude == 0 and own.axis_info[0].unit_name == "degree"
-            return of if plain else np.column_stack(_way(own, geographic).transform(*of.T))
+            return of if way is None else np.column_stack(way.transform(*of.T))
 
         there = degrees(coords)
         astray = ~self.area.in_window(there)
-        if self.area.disc or not astray.any():
+        if not astray.any():
             return astray
         # From a box's plane back to where the point was.
-        back = self._transformer.transform(*flat[astray].T / self._unit, direction="INVERSE")
+        back = self._way.transform(*flat[astray].T / self._unit, direction="INVERSE")
         again = degrees(np.column_stack(back))
         known = np.isfinite(again).all(axis=1) & np.isfinite(there[astray]).all(axis=1)
         off = np.full(len(again), np.inf)
         off[known] = earth().inv(*there[astray][known].T, *again[known].T)[2]
         astray[astray] = ~(off < 1.0)
         return astray
-
-    def check(self, coords: Floats, outside: str = "refuse", name: Naming = position) -> None:
-        """Refuse what `enter` would refuse, and do no more than that takes."""
-        if outside != "refuse" or not self._holds_box(coords):
-            self.enter(coords, outside, name)
-
-    def _holds_box(self, coords: Floats) -> bool:
-        """Whether the disc holds all of a box of degrees around the points; if not, it may still hold the points.
-
-        It does if it holds the box's edges. These are followed from point to point, and between two of them they stray
-        by less than from one to the next.
-        """
-        low, high = coords.min(axis=0), coords.max(axis=0)
-        if not (self.area.disc and self.area.window and self._degrees and (high - low < 30).all()):
-            return False
-        west, south, east, north = self.area.window
-        if not (max(west, -180) <= low[0] and high[0] <= east and south <= low[1] and high[1] <= north):
-            return False
-        along = np.linspace(0, 1, 33)[:, None]
-        corners = np.array([low, (high[0], low[1]), high, (low[0], high[1]), low])
-        edges = np.concatenate([a + along * (b - a) for a, b in itertools.pairwise(corners)])
-        flat = self.into(edges)
-        if not np.isfinite(flat).all():
-            return False
-        step = float(np.hypot(*np.diff(flat, axis=0).T).max())
-        return bool(np.hypot(*(flat - self.area.middle).T).max() + step <= self.area.radius)
 
     @staticmethod
     def _check_degrees(coords: Floats, name: Naming) -> None:
@@ -203,31 +239,15 @@ class Plane:
         allowed = "a longitude of -180 to 360 degrees and a latitude of at most 90"
         raise InvalidData(name(first), coords[first].tolist(), allowed, remedy)
 
-    def _pulled(self, coords: Floats) -> tuple[Floats, NDArray[np.bool_]]:
-        """Points in the plane, moved towards the place up to the disc's edge; and which are too far away for that."""
-        import pyproj
-
-        assert self.area.disc
-        lat, lon, radius = self.area.disc
-        # For all points by way of degrees, so that those near the edge are not torn from those beyond.
-        geographic = pyproj.CRS(GEOGRAPHIC)
-        flat = horizontal(self.own)
-        if flat != geographic:
-            coords = np.column_stack(_way(flat, geographic).transform(*coords.T))
-        start = np.full(len(coords), lon), np.full(len(coords), lat)
-        azimuth, _, away = (np.asarray(part) for part in earth().inv(*start, *coords.T))
-        far = ~(away <= _PULLED)
-        beyond = away > radius
-        ends = earth().fwd(start[0][beyond], start[1][beyond], azimuth[beyond], np.full(beyond.sum(), radius))
-        coords = coords.copy()
-        coords[beyond] = np.column_stack(ends[:2])
-        return np.column_stack(_way(geographic, self.area.crs).transform(*coords.T)), far
+    def check(self, coords: Floats, outside: str = "refuse", name: Naming = position) -> None:
+        """Refuse what `enter` would refuse."""
+        self.enter(coords, outside, name)
 
     def shape(self, argument: str, geometry: Any) -> Any:
-        """A public shape as metres of the plane, its edges bent as the map bends them."""
+        """Return a public shape as metres of the plane, its edges bent as the map bends them."""
         import shapely
 
-        if self._transformer is None:
+        if self._same:
             return shapely.transform(geometry, self.into)
         step = 0.02 if self._degrees else self.area.radius / 50
         flat = shapely.transform(shapely.segmentize(geometry, step), self.into)
@@ -239,12 +259,27 @@ class Plane:
         return flat
 
     def out(self, coords: Floats) -> Floats:
-        """Released metres in the system of one's own: what the map does not reach is moved to where it does."""
-        metres = coords / self._unit if self._unit != 1 else coords
-        if self._transformer is None:
-            return metres
-        east, north = self.area.nearest(coords, times=self._reach).T / self._unit
-        return np.column_stack(self._transformer.transform(east, north, direction="INVERSE"))
+        """Return released metres in the data's system; what the map does not reach is moved to where it does."""
+        if self._same:
+            return coords / self._unit if self._unit != 1 else coords
+        reached = self.area.nearest(coords, times=self._reach)
+        found = self._back(reached)
+        lost = ~np.isfinite(found).all(axis=1)
+        if lost.any():
+            found[lost] = self._back(self.area.nearest(reached[lost]))
+        return found
+
+    def _back(self, coords: Floats) -> Floats:
+        """Return metres of the plane in the data's system."""
+        tangent = self.area.tangent
+        found = coords / self._unit if tangent is None else tangent.inverse(coords)
+        if self._way is None:
+            return found
+        return np.column_stack(self._way.transform(found[:, 0], found[:, 1], direction="INVERSE"))
+
+    def degrees(self, coords: Floats) -> Floats:
+        """Return released metres as longitudes and latitudes of WGS 84."""
+        return Plane(_geographic(), self.area).out(coords)
 
     def box(self, ends: Floats) -> Floats:
         """A released box in the system of one's own: the box around what it is there.
@@ -268,7 +303,7 @@ class Plane:
 
     def boxes(self, ends: Floats) -> Floats:
         """Released boxes, a row each."""
-        return ends / self._unit if self._transformer is None else np.array([self.box(row) for row in ends])
+        return ends / self._unit if self._same else np.array([self.box(row) for row in ends])
 
     def body(self, body: Any) -> Any:
         """A released shape in the system of one's own; in degrees, longitudes go on beyond 180 where it does."""
@@ -298,7 +333,7 @@ class Plane:
     def _outlined(self, shape: Any) -> Any:
         import shapely
 
-        if self._transformer is None:
+        if self._same:
             return shapely.transform(shape, self.out)
         west, south, east, north = shape.bounds
         middle = float(self.out(self.area.middle[None])[0, 0]) if self._degrees else 0.0
@@ -312,15 +347,56 @@ class Plane:
         return shapely.transform(shapely.segmentize(shape, max(east - west, north - south, 1e-9) / 64), outline)
 
     def beyond(self, coords: Floats) -> int:
-        """How many released points the map does not reach."""
-        return 0 if self._transformer is None else int(self.area.outside(coords, times=self._reach).sum())
+        """Count the released points that the map does not reach."""
+        return 0 if self._same else int(self.area.outside(coords, times=self._reach).sum())
 
     @property
     def drawn_in(self) -> tuple[Any, float]:
         """The system of grids in this plane, and metres in a unit of it: one's own, if that is the plane."""
-        return (self.own, self._unit) if self._transformer is None else (self.area.crs, self._unit)
+        return (self.own, self._unit) if self._same else (self.area.crs, self._unit)
 
     @property
     def _reach(self) -> float:
         """How many times as wide as the area the part of the plane is that has a way back."""
-        return max(1.0, 2.5e6 / self.area.radius) if self.area.disc else 1.0
+        if not self.area.disc:
+            return 1.0
+        return REACH / self.area.radius if self._degrees else max(1.0, _FARTHEST / self.area.radius)
+
+
+def _clipped(points: Reals, area: Area) -> Reals:
+    """Return the nearest points of a box."""
+    low, high = np.array(area.low), np.array(area.high)
+
+    def ball(i: int, bits: int) -> Ball:
+        from flint import arb
+
+        return points.ball(i, bits).max(arb(float(low[i % 2]))).min(arb(float(high[i % 2])))
+
+    return Reals(np.clip(points.values, low, high), points.error, ball)
+
+
+@functools.lru_cache(maxsize=64)
+def _rounding(own: Any, area: Area) -> float:
+    """Measure how far PROJ's doubles are off on the way from a system into an area, in metres.
+
+    There and back again, from a mesh over the area, from the plane's end and from the system's; and the bends of what
+    should be straight between three neighbours a tenth of a millimetre apart. Eight times the largest of these.
+    """
+    plane = Plane(own, area)
+    share = np.linspace(-1, 1, 65) * (0.7 if area.disc else 1.0)
+    mesh = np.stack(np.meshgrid(share, share), axis=-1).reshape(-1, 2)
+    metres = area.middle + mesh * (np.array(area.high) - np.array(area.low)) / 2
+    there = plane.out(metres)
+    # Steps that doubles add without rounding.
+    step = 2.0**-30 if plane._degrees else 2.0**-13
+    there = np.rint(there / step) * step
+    flat = plane.into(there)
+    known = np.isfinite(flat).all(axis=1)
+    if not known.any():
+        return math.inf
+    there, flat = there[known], flat[known]
+    again = plane.into(plane.out(flat))
+    off = [np.abs(again - flat)]
+    for direction in (np.array([step, 0.0]), np.array([0.0, step])):
+        off.append(np.abs(flat - 2 * plane.into(there + direction) + plane.into(there + 2 * direction)))
+    return 8 * float(np.max(off))

@@ -70,8 +70,8 @@ def ground(distance: float, radius: float) -> float:
 def pull(points: Reals, radius: float) -> Reals:
     """Nearest points of the disc around (0, 0), a hair smaller than stated so that no rounding leads out of it.
 
-    No two points are drawn apart. The error stays below `rounding(radius)`: where a point is moved, its error shrinks
-    with its distance.
+    No two points are drawn apart. Of points from `Tangent.forward` the error stays below `rounding(radius)`, however
+    far away they are: it shrinks with the distance by which they are moved.
     """
     edge = radius * (1 - 2.0**-40)
     values = points.values
@@ -89,7 +89,7 @@ def pull(points: Reals, radius: float) -> Reals:
         own = y if i % 2 else x
         return own if length < edge else own * (arb(edge) / length).min(arb(1))
 
-    return Reals(values, points.error, ball)
+    return Reals(values, points.error + 2.0**-50 * radius, ball)
 
 
 def _blocks(rows: Floats) -> list[Floats]:

@@ -10,7 +10,6 @@ from geoveil.api.mapping import HeatMap
 from geoveil.api.processing import persons, released
 from geoveil.errors import InvalidData, InvalidParameter
 from geoveil.geo import Plane
-from geoveil.geo.areas import GEOGRAPHIC, horizontal
 from geoveil.release import Release
 from geoveil.report.content import Floats, Layer
 from geoveil.words import metres
@@ -72,10 +71,7 @@ def layers_of(release: Release, *, name: str | None = None) -> tuple[Layer, ...]
 
 def degrees(plane: Plane, metres: Floats) -> Floats:
     """Metres of a plane as longitudes and latitudes; NaN where there is no way back."""
-    import pyproj
-
-    way = pyproj.Transformer.from_crs(horizontal(plane.own), GEOGRAPHIC, always_xy=True)
-    places = np.column_stack(way.transform(*plane.out(metres).T))
+    places = plane.degrees(metres)
     # Far from where it was made for a plane may lead back to anywhere.
     lost = ~np.isfinite(places).all(axis=1) | ~(np.hypot(*(metres - plane.area.middle).T) <= _FARTHEST)
     places[lost] = np.nan
@@ -155,7 +151,7 @@ def _neighbours(release: Release, plane: Plane, name: str) -> tuple[Layer, ...]:
     if release.coords is None:
         return ()
     places = degrees(plane, release.coords)
-    off = query.placing.error(0.05, blocks=query.k, each=True) / plane.area.shrink
+    off = plane.area.ground(query.placing.error(0.05, blocks=query.k, each=True))
     ranks = [str(rank) for _ in range(len(places) // query.k) for rank in range(1, query.k + 1)]
     kind, texts = ("marks", tuple(ranks)) if len(places) <= _LABELLED else ("points", ())
     return (Layer(name, places, kind, "released", radius=off, texts=texts),)  # type: ignore[arg-type]

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from geoveil.errors import InvalidFile
-from geoveil.geo.areas import GEOGRAPHIC
 from geoveil.geo.files.locations import Batch, Locations, readable
 from geoveil.geo.files.texts import numbers
+from geoveil.geo.register import GEOGRAPHIC
 
 __all__ = ["Cabspotting", "open_cabspotting"]
 

@@ -13,10 +13,10 @@ from xml.sax.saxutils import escape
 import numpy as np
 
 from geoveil.errors import InvalidFile
-from geoveil.geo.areas import GEOGRAPHIC
 from geoveil.geo.files.limits import DEPTH, LINE
 from geoveil.geo.files.locations import Batch, Locations
 from geoveil.geo.files.texts import numbers
+from geoveil.geo.register import GEOGRAPHIC
 
 __all__ = ["GPX", "open_gpx"]
 

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from geoveil.errors import GeoveilError, InvalidFile, InvalidParameter
 from geoveil.geo.areas import Floats
 from geoveil.geo.columns import is_time
+from geoveil.geo.register import horizontal, registered
 from geoveil.geo.shapes import Index, present, vertices
 
 __all__ = ["ROWS", "Batch", "Locations", "own_system", "readable"]
@@ -179,7 +180,10 @@ def readable(path: Path, format_name: str, remedy: str = "It may be damaged: mak
 
 
 def own_system(path: Path, known: Any, given: Any) -> Any:
-    """Return the coordinate system of a file: what it says itself, or else what the caller says."""
+    """Return the coordinate system of a file: what it says itself, or else what the caller says.
+
+    A registered one, as it is registered: texts that the file has about it may be about the data.
+    """
     import pyproj
 
     try:
@@ -201,7 +205,8 @@ def own_system(path: Path, known: Any, given: Any) -> Any:
     if own is not None and stated is not None and own != stated:
         remedy = "Leave it out, or mend the file."
         raise InvalidParameter("source_crs", given, f"{own.to_string()[:80]}, as the file says itself", remedy)
-    return own if stated is None else stated
+    system = own if stated is None else stated
+    return registered(system) or horizontal(system)
 
 
 #: A grid of shifts that a coordinate system names by a path or an address: PROJ would open or request it.

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from geoveil.errors import InvalidFile, InvalidParameter
-from geoveil.geo.areas import GEOGRAPHIC
 from geoveil.geo.files import wkb
 from geoveil.geo.files.limits import COLUMNS, METADATA, check_names
 from geoveil.geo.files.locations import ROWS, Batch, Locations, own_system, readable
 from geoveil.geo.files.texts import coordinate_columns, numbers
+from geoveil.geo.register import GEOGRAPHIC
 from geoveil.geo.shapes import Naming
 
 __all__ = ["GeoParquet", "PlainParquet", "open_parquet"]

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from geoveil.errors import InvalidFile, InvalidParameter
-from geoveil.geo.areas import GEOGRAPHIC, Floats
+from geoveil.geo.areas import Floats
 from geoveil.geo.files.locations import own_system
+from geoveil.geo.register import GEOGRAPHIC
 from geoveil.geo.shapes import Naming
 
 __all__ = ["coordinate_columns", "numbers", "texts"]

@@ -1,0 +1,201 @@
+"""How much a registered system stretches and shrinks distances over its area of use: measured, with margins.
+
+A system is accepted as a plane only if its map is one piece there. Then the plane distance of two points is at most
+the largest scale along the geodesic between them, times its length.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from geoveil.errors import InvalidCoordinateSystem
+
+__all__ = ["earth", "measured"]
+
+Floats: TypeAlias = NDArray[np.float64]
+#: The arguments of an area after its name and system: the corners, no disc, a window, stretch and shrink.
+Box: TypeAlias = tuple[
+    tuple[float, float],
+    tuple[float, float],
+    None,
+    tuple[float, float, float, float] | None,
+    float,
+    float,
+]
+
+#: Systems whose scale varies more than this over their area are no plane to put noise into.
+_UNEVEN = 1.5
+#: Added to scales, which PROJ finds by differences to some 1e-7.
+_MARGIN = 1e-5
+#: How much older ellipsoids differ from today's in size.
+_OLDER = 3e-4
+#: The mesh over the box reaches beyond it by this share of its size, on every side, with so many points along a side.
+_BEYOND, _MESH = 0.05, 111
+#: Points are moved into the box from a fortieth of its size on every side: so many points of the mesh.
+_RIM = 2
+_USE = "Use crs=gv.local(...)."
+
+
+@functools.cache
+def earth() -> Any:
+    """Return the ellipsoid of WGS 84, for lengths and directions on the ground."""
+    import pyproj
+
+    return pyproj.Geod(ellps="WGS84")
+
+
+@functools.lru_cache(maxsize=64)
+def measured(flat: Any) -> Box:
+    """Measure the area of use of a registered, projected system; refuse systems that are no plane there."""
+    import pyproj
+
+    geographic = flat.geodetic_crs
+    if geographic.prime_meridian.longitude != 0 or geographic.axis_info[0].unit_name != "degree":
+        allowed = "a system whose longitudes are degrees from Greenwich"
+        raise InvalidCoordinateSystem("crs", flat.name, allowed, _USE)
+    try:
+        forward = pyproj.Transformer.from_crs(geographic, flat, always_xy=True)
+        pyproj.Proj(flat).get_factors(0.0, 0.0)
+    except pyproj.exceptions.ProjError:
+        raise InvalidCoordinateSystem("crs", flat.name, "a system whose scale PROJ can tell", _USE) from None
+    unit = float(flat.axis_info[0].unit_conversion_factor)
+    west, south, east, north = flat.area_of_use.bounds
+    bounds = forward.transform_bounds(west, south, east, north, densify_pts=101)
+    if not np.isfinite(bounds).all():
+        raise InvalidCoordinateSystem("crs", flat.name, "a plane over all of its area", _USE)
+    stretch, shrink = _scales(flat, forward, bounds, unit)
+    if geographic.ellipsoid.name not in ("WGS 84", "GRS 1980"):
+        # A metre on an older ellipsoid is a metre to about a ten-thousandth.
+        stretch, shrink = stretch * (1 + _OLDER), shrink * (1 - _OLDER)
+    if not stretch / shrink <= _UNEVEN:
+        raise InvalidCoordinateSystem(
+            "crs",
+            flat.name,
+            "a system in which a metre is about a metre: in this one it is "
+            f"{1 / stretch:.2g} to {1 / shrink:.2g} m on the ground",
+            "Use gv.local(lat=..., lon=..., radius=...).",
+        )
+    low, high = (unit * bounds[0], unit * bounds[1]), (unit * bounds[2], unit * bounds[3])
+    # Rounded up to seven digits: budgets read floats as decimals.
+    return low, high, None, _window(forward, (west, south, east, north)), math.ceil(stretch * 1e7) / 1e7, shrink
+
+
+def _scales(flat: Any, forward: Any, bounds: Any, unit: float) -> tuple[float, float]:
+    """Bound the scale in a box of the plane, and along the geodesics between its points.
+
+    Between points of a mesh the scale may be beyond both by less than neighbours differ; twice that is added.
+    """
+    import pyproj
+
+    west, south, east, north = bounds
+    across, up = (
+        np.linspace(low - _BEYOND * (high - low), high + _BEYOND * (high - low), _MESH)
+        for low, high in ((west, east), (south, north))
+    )
+    mesh = np.meshgrid(across, up)
+    lon, lat = (np.asarray(part) for part in forward.transform(*mesh, direction="INVERSE"))
+    known = np.isfinite(lon) & np.isfinite(lat)
+    lon, lat = np.where(known, lon, 0.0), np.where(known, lat, 0.0)
+    found = pyproj.Proj(flat).get_factors(lon, lat)
+    scales = np.where(known, [found.tissot_semiminor, found.tissot_semimajor], np.nan)
+    inner = (slice(None), slice(6, -6), slice(6, -6))
+    if not np.isfinite(scales[inner]).all():
+        return math.inf, 1.0
+    step = 2 * max(float(np.nanmax(np.abs(np.diff(scales, axis=axis)))) for axis in (1, 2))
+    rim = np.r_[_RIM : _MESH - _RIM : 10, _MESH - _RIM - 1]
+    # Along the rim, and a few points inside.
+    some = np.zeros_like(known)
+    some[_RIM, rim] = some[-_RIM - 1, rim] = some[rim, _RIM] = some[rim, -_RIM - 1] = True
+    some[15:-15:27, 15:-15:27] = True
+    some &= known
+    ways, pieces = _between(flat, forward, lon[some], lat[some], unit)
+    largest, least = (float(end([end(scales), end(ways)])) for end in (np.nanmax, np.nanmin))
+    stretch, shrink = largest + step + _MARGIN, max(least - step - _MARGIN, 1e-9)
+    _refuse_pieces(flat, forward, np.array(mesh), (lon, lat), unit, stretch, shrink)
+    if not (pieces <= stretch).all():
+        _torn(flat)
+    return stretch, shrink
+
+
+def _between(flat: Any, forward: Any, lon: Floats, lat: Floats, unit: float) -> tuple[Floats, Floats]:
+    """Scales at points of the geodesics between places, and ratios of plane to ground distance from each to the next.
+
+    Geodesics along a high box leave it. Where one crosses a cut of the map, the plane distance is far too long.
+    """
+    import pyproj
+
+    count = 21
+    one, other = np.triu_indices(len(lon), k=1)
+    geod = flat.get_geod()
+    azimuth, _, away = (np.asarray(part) for part in geod.inv(lon[one], lat[one], lon[other], lat[other]))
+    shares = np.linspace(0, 1, count)[:, None]
+    start = [np.broadcast_to(part[one], (count, len(one))).ravel() for part in (lon, lat)]
+    turned = np.broadcast_to(azimuth, (count, len(one))).ravel()
+    along = geod.fwd(start[0], start[1], turned, (shares * away).ravel())[:2]
+    found = pyproj.Proj(flat).get_factors(along[0], along[1])
+    scales = np.array([found.tissot_semiminor, found.tissot_semimajor])
+    there = np.array(forward.transform(*along)).reshape(2, count, -1) * unit
+    pieces = np.hypot(*np.diff(there, axis=1)) / np.maximum(away / (count - 1), 1e-3)
+    return np.where(np.isfinite(scales), scales, np.nan), pieces
+
+
+def _refuse_pieces(
+    flat: Any, forward: Any, mesh: Floats, degrees: tuple[Floats, Floats], unit: float, most: float, least: float
+) -> None:
+    """Refuse a map that is not one piece over the box.
+
+    From the plane to the ground and back must lead back; neighbours in the plane must be neighbours on the ground; and
+    the meridian opposite to the map's own, where most maps are cut, must not have its two sides in the box.
+    """
+    inner = slice(_RIM, -_RIM), slice(_RIM, -_RIM)
+    lon, lat = (part[inner] for part in degrees)
+    plane = [part[inner] for part in mesh]
+    back = forward.transform(lon, lat)
+    off = np.hypot(*(np.asarray(there) - here for there, here in zip(back, plane, strict=True))) * unit
+    if not (off < 1).all():
+        _torn(flat)
+    for before, after in ((np.s_[:, :-1], np.s_[:, 1:]), (np.s_[:-1], np.s_[1:])):
+        ground = np.asarray(flat.get_geod().inv(lon[before], lat[before], lon[after], lat[after])[2])
+        apart = np.hypot(*(part[after] - part[before] for part in plane)) * unit
+        if not ((apart <= most * ground) & (apart >= least * ground)).all():
+            _torn(flat)
+    low, high = (np.array([end(part) for part in plane]) for end in (np.min, np.max))
+    up = np.linspace(-90, 90, 3601)[1:-1]
+    for parameter in flat.coordinate_operation.params:
+        if "ongitude" not in parameter.name or parameter.unit_name != "degree":
+            continue
+        sides, inside = [], np.ones(len(up), dtype=bool)
+        for side in (parameter.value + 180 - 1e-9, parameter.value - 180 + 1e-9):
+            there = np.array(forward.transform(np.full_like(up, side), up)).T
+            back = np.array(forward.transform(*there.T, direction="INVERSE")).T
+            # Places that the map folds onto others are refused one by one.
+            back[~np.isfinite(back)] = np.nan
+            off = np.abs((back[:, 0] - side + 180) % 360 - 180) * np.cos(np.radians(up)) + np.abs(back[:, 1] - up)
+            inside &= ((there >= low) & (there <= high)).all(axis=1) & (off < 1e-5)
+            sides.append(there)
+        if (np.hypot(*(sides[0][inside] - sides[1][inside]).T) * unit > 1).any():
+            _torn(flat)
+
+
+def _torn(flat: Any) -> None:
+    allowed = "a system whose map is one piece over its area: this one has a cut or a fold there"
+    raise InvalidCoordinateSystem("crs", flat.name, allowed, _USE)
+
+
+def _window(forward: Any, bounds: tuple[float, ...]) -> tuple[float, float, float, float] | None:
+    """Return the degrees of an area, if the plane draws no other place where these are: there and back leads back."""
+    west, south, east, north = bounds
+    east += 360 if east < west else 0
+    margin = 0.02 * max(east - west, north - south)
+    mesh = np.meshgrid(
+        np.linspace(west - margin, east + margin, 101),
+        np.linspace(max(south - margin, -90.0), min(north + margin, 90.0), 101),
+    )
+    lon, lat = (np.asarray(part) for part in forward.transform(*forward.transform(*mesh), direction="INVERSE"))
+    off = np.abs((lon - mesh[0] + 180) % 360 - 180) * np.cos(np.radians(mesh[1])) + np.abs(lat - mesh[1])
+    return (west, south, east, north) if (off < 1e-5).all() else None
