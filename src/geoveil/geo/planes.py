@@ -49,7 +49,10 @@ def plane_of(own: Any, crs: Any, *, released: bool = True) -> Plane:
     known = registered(flat)
     if known is None and released:
         allowed = "a system of a public register (EPSG, ESRI, ...): any other may tell where the data is"
-        remedy = "Use x.to_crs(4326) first, or gv.read(path, crs=...) for a file: results are written in this system."
+        remedy = (
+            "Results are written in it: use x.to_crs(4326) first, with crs=gv.local(...); for a file, "
+            "gv.read(path, crs=gv.local(...))."
+        )
         raise InvalidCoordinateSystem("x.crs", flat.name, allowed, remedy)
     flat = flat if known is None else known
     if stated is not None:
