@@ -2,22 +2,34 @@
 
 from __future__ import annotations
 
+import itertools
+import math
+from collections.abc import Callable
 from dataclasses import replace
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
+import geopandas
 import mpmath
 import numpy as np
 import pytest
+import shapely
 from flint import arb, ctx
 
-from geoveil.geo import tangent
+import geoveil as gv
+from geoveil.api import ask as asking
+from geoveil.api import files
+from geoveil.geo import enter, tangent
 from geoveil.mechanisms import Copies, Exponential, Gaussian, KNorm, Laplace, NearestNeighbour, SparseVector
 from geoveil.noise import Entropy, Reals, as_reals
 from geoveil.privacy import CGP, GP
-from geoveil.queries import evaluation
+from geoveil.queries import SUMMARIES, evaluation
 from geoveil.queries.hull import Hull
 from tests.located import BAY, RADIUS, TRUTHS, Summaries, all_different, geocentric, of_degrees, projected, shifted
 from tests.reference import (
+    Arb,
     Digits,
     Family,
     Flips,
@@ -25,8 +37,14 @@ from tests.reference import (
     Mpmath,
     Neighbours,
     Noise,
+    Script,
+    Tape,
     TopK,
     Walks,
+    ascending,
+    gumbels,
+    halted,
+    laplaces,
     tail_of,
     tape,
 )
@@ -258,3 +276,236 @@ def test_the_projections_bound_is_that_of_the_area() -> None:
     """It depends on the radius that was stated, not on where points are."""
     near, far = (BAY.forward(BAY.inverse(np.array([[at, 0.0]])), RADIUS) for at in (1.0, 40_000.0))
     assert near.error == far.error == tangent.rounding(RADIUS)
+
+
+# -------------------------------------------------------------------------------------------------- on the way in
+
+
+def test_numbers_that_are_no_doubles_are_taken_exactly() -> None:
+    """Decimals, fractions and long doubles come in as they are; what is no number is refused."""
+    third, tenth = Fraction(1, 3), Decimal("0.1")
+    fine = np.longdouble(1) + np.finfo(np.longdouble).eps
+    numbers = [(tenth, Fraction(1, 10)), (third, third), (7, Fraction(7)), (np.int64(5), Fraction(5))]
+    for number, ratio in (*numbers, (np.float32(0.1), Fraction(float(np.float32(0.1))))):
+        coords = enter(np.array([[number, Decimal(1)]], dtype=object)).coords
+        with ctx.workprec(200):
+            assert (coords.ball(0, 136) - arb(ratio.numerator) / ratio.denominator).contains(0)
+            assert abs(coords.ball(0, 136) - float(coords.values[0, 0])) <= coords.error
+    coords = enter(np.array([[fine, fine]])).coords
+    with ctx.workprec(200):
+        assert coords.ball(1, 136) > 1 or np.finfo(np.longdouble).eps == np.finfo(float).eps
+    for wrong in ([["0.1", tenth]], [[mpmath.mpf(1), tenth]], [[object(), tenth]]):
+        with pytest.raises(gv.errors.InvalidData, match="x"):
+            gv.points(np.array(wrong, dtype=object), rho=1e-4)
+    with pytest.raises(gv.errors.InvalidData, match="nan"):
+        gv.points([[Decimal("NaN"), tenth]], rho=1e-4)
+    assert gv.points([[tenth, third]], rho=1e-4).exact
+
+
+def test_what_becomes_of_an_array_later_is_not_asked_about() -> None:
+    """Neither its doubles nor its balls."""
+    x = np.array([[1.5, 2.5], [3.5, 4.5]])
+    coords = enter(x).coords
+    x[:] = 9.0
+    assert coords.values.tolist() == [[1.5, 2.5], [3.5, 4.5]]
+    assert coords.ball(3, 128) == 4.5
+
+
+AREA = gv.local(lat=BAY.lat, lon=BAY.lon, radius=RADIUS)
+PUBLIC = shapely.Point(-122.4125, 37.7675)
+#: Every question about one person's points, and the number of points.
+COUNT = 7
+ASKED: dict[str, Callable[[Any, dict[str, Any]], gv.Release]] = {
+    "points": lambda x, how: gv.points(x, **how),
+    **{name: lambda x, how, name=name: getattr(gv, name)(x, **how) for name in TRUTHS if name in SUMMARIES},  # type: ignore[misc]
+    "distance": lambda x, how: gv.distance(x, PUBLIC, **how),
+    "nearest": lambda x, how: gv.nearest(x, PUBLIC, k=3, **how),
+    "nearest, placed": lambda x, how: gv.nearest(x, PUBLIC, k=3, locations=0.5, **how),
+    "first_within": lambda x, how: gv.first_within(x, PUBLIC, radius=900.0, **how),
+    "hull": lambda x, how: gv.hull(x, k=12, **how),
+}
+
+
+def rounded_release(
+    name: str, release: gv.Release, rows: list[list[Any]], place: list[Any], digits: Digits, script: Script
+) -> Any:
+    """What a question ought to release about the points, from what was read."""
+    mechanism: Any = release.mechanism
+    lengths = [digits.sqrt(sum((a - b) ** 2 for a, b in zip(p, place, strict=True))) for p in rows]
+    if name == "nearest, placed":
+        found = rounded_release("nearest", release, rows, place, digits, script)
+        places = Noise([mechanism[-1]], [3], 2).rounded(itertools.chain(*(rows[j] for j in found)), digits, script)
+        return [*found, *places]
+    if name == "nearest":
+        chosen = mechanism[0]
+        if isinstance(chosen, Exponential):
+            noise = gumbels(digits, script, COUNT)
+            noisy = [a - digits.real(chosen.scale) * b for a, b in zip(lengths, noise, strict=True)]
+            return ascending(digits, noisy)[:3]
+        left = sorted(range(COUNT), key=lambda i: lengths[i])
+        found = []
+        for _ in range(3):
+            found.append(Flips(1, COUNT, chosen.scale, 3).one(left, lengths, digits, script))
+            left.remove(found[-1])
+        return found
+    if name == "first_within":
+        shift = digits.real(mechanism.threshold_scale) * laplaces(digits, script, 1)[0]
+        return halted(digits, script, lengths, digits.real(900.0) + shift, mechanism.scale, cyclic=False)
+    if name == "points":
+        return Noise([mechanism], [COUNT], 2).rounded(itertools.chain(*rows), digits, script)
+    if name == "hull":
+        directions: Any = release.answers[0].query.directions  # type: ignore[attr-defined]
+        values = [
+            max(sum(a * digits.real(float(b)) for a, b in zip(p, u, strict=True)) for p in rows) for u in directions
+        ]
+    elif name == "distance":
+        values = [min(lengths)]
+    else:
+        values = TRUTHS[name](digits, rows)
+    return Noise([mechanism], [len(values)], 1).rounded(values, digits, script)
+
+
+def released_numbers(name: str, release: gv.Release) -> Any:
+    """The numbers of a release, in metres."""
+    if name.startswith("nearest"):
+        return [*release.value, *([] if release.coords is None else release.coords.ravel().tolist())]
+    if name == "first_within":
+        return release.value
+    if name == "hull":
+        return release.answers[0].support.tolist()  # type: ignore[attr-defined]
+    return [release.value] if release.coords is None else release.coords.ravel().tolist()
+
+
+@pytest.mark.parametrize("budget", [{"rho": 2e-3}, {"epsilon": 0.05}], ids=["CGP", "GP"])
+@pytest.mark.parametrize("name", ASKED)
+def test_questions_about_degrees_are_answered_as_in_real_arithmetic(
+    name: str, budget: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From a frame in degrees to the release: the same bits give what geocentric vectors in 60 digits give."""
+    digits = Mpmath(tail_of(31))
+    place = of_degrees(shapely.get_coordinates(PUBLIC)).values[0].tolist()
+    for seed in range(31, 51):
+        degrees = BAY.inverse(np.random.default_rng([seed, 5]).uniform(-1500, 1500, (COUNT, 2)))
+        frame = geopandas.GeoSeries(shapely.points(degrees), crs=4326)
+        for widened in (1.0, 2.0**40 if name in ("nearest", "nearest, placed", "first_within") else 2.0**24):
+            read = Tape(np.random.default_rng(seed).bytes, tail_of(31), widened)
+            monkeypatch.setattr(asking, "source_of", lambda rng, read=read: read)
+            release = ASKED[name](frame, {**budget, "crs": AREA})
+            assert release.exact
+            assert release.rounding == 0
+            with digits.work():
+                rows, at = of_degrees(degrees).exact(digits), [digits.real(number) for number in place]
+                wanted = rounded_release(name, release, rows, at, digits, Script(read.log))
+            if isinstance(wanted, list) and name not in ("nearest", "nearest, placed", "hull"):
+                query: Any = release.answers[0].query
+                wanted = query.put_right(np.array([wanted])).ravel().tolist() if name != "points" else wanted
+            assert released_numbers(name, release) == wanted
+            assert widened == 1 or read.refined > 0
+
+
+@pytest.mark.parametrize("name", ["points", "mean", "median", "bounds", "radius", "diameter", "nearest", "hull"])
+@pytest.mark.parametrize("budget", [{"rho": 2e-3}, {"epsilon": 0.05}], ids=["CGP", "GP"])
+def test_persons_whose_degrees_are_mixed_have_their_own_balls(
+    name: str, budget: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever is refined, the same bits give the same release: each ball is that of the person's own point."""
+    degrees = BAY.inverse(np.random.default_rng(41).uniform(-1500, 1500, (60, 2)))
+    frame = geopandas.GeoSeries(shapely.points(degrees), crs=4326)
+    labels = np.random.default_rng(42).permutation(np.repeat(["ann", "bob", "cid", "dan"], [3, 7, 20, 30]))
+    found = []
+    for widened in (1.0, 2.0**40 if name == "nearest" else 2.0**24):
+        read = tape(43, widened)
+        monkeypatch.setattr(asking, "source_of", lambda rng, read=read: read)
+        release = ASKED[name](frame, {**budget, "crs": AREA, "by": labels})
+        held = release.coords if name != "hull" else np.concatenate([a.support for a in release.answers])  # type: ignore[attr-defined]
+        found.append(release.value.to_numpy().ravel().tolist() if held is None else held.ravel().tolist())
+    assert read.refined > 0
+    assert found[0] == found[1]
+
+
+def test_files_of_degrees_are_released_as_in_real_arithmetic(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file's points get the noise of the bits read, point by point or all of a person's at once."""
+    digits = Mpmath(tail_of(32))
+    degrees = BAY.inverse(np.random.default_rng(32).uniform(-1500, 1500, (400, 2)))
+    source = tmp_path / "trips.csv"
+    source.write_text("lon,lat\n" + "\n".join(f"{lon!r},{lat!r}" for lon, lat in degrees.tolist()) + "\n")
+    for i, budget in enumerate(({"rho": 2e-4}, {"epsilon": 0.05})):
+        read = Tape(np.random.default_rng(32 + i).bytes, tail_of(32), 2.0**20)
+        monkeypatch.setattr(files, "source_of", lambda rng, read=read: read)
+        release = gv.points_file(source, tmp_path / f"released{i}.csv", crs=AREA, **budget)  # type: ignore[arg-type]
+        assert read.refined > 0
+        assert release.rounding == 0
+        noise = Noise([release.mechanism], [len(degrees)], 2)
+        with digits.work():
+            rows = of_degrees(degrees).exact(digits)
+            wanted = np.array(noise.rounded(itertools.chain(*rows), digits, Script(read.log))).reshape(-1, 2)
+        written = np.loadtxt(tmp_path / f"released{i}.csv", delimiter=",", skiprows=1)
+        assert release.plane is not None
+        assert (written[:, :2] == release.plane.out(wanted)).all()
+
+
+def test_functions_get_doubles_and_the_release_says_how_far_they_are_off() -> None:
+    """Of degrees, not of metres; a place's distance is refined and needs no such figure."""
+    degrees = geopandas.GeoSeries.from_xy([-122.42, -122.4], [37.77, 37.75], crs=4326)
+    how: dict[str, Any] = {"rho": 1e-4, "crs": AREA}
+    road = shapely.LineString([(-122.5, 37.7), (-122.3, 37.8)])
+    plain = gv.answer(lambda x: x[:, 0].max(), [[0.0, 1.0]], lipschitz=1, fn_error=0, rho=1e-4)
+    own = gv.answer(lambda x: x[:, 0].max(), degrees, lipschitz=1, fn_error=0, **how)
+    to_road = gv.distance(degrees, road, fn_error=1e-6, **how)
+    assert plain.rounding == gv.distance(degrees, PUBLIC, **how).rounding == 0
+    for release in (own, to_road):
+        assert release.exact
+        assert release.rounding == pytest.approx(math.sqrt(2) * tangent.rounding(RADIUS))
+        assert release.certificate()["rounding"] == release.rounding
+        assert "points are rounded by at most 5.3e-07 m" in repr(release)
+        assert "5.3e-07 m" in release.certificate()["words"]
+    assert own.error(0.05) == pytest.approx(plain.error(0.05) + own.rounding, rel=1e-4)
+    assert own.error(0.05) > plain.error(0.05)
+
+
+@pytest.mark.parametrize("metric", ["inf", "2", "1"])
+def test_rounded_points_widen_error_bounds(metric: str) -> None:
+    """By what moving all points by so much moves the value."""
+    x = np.random.default_rng(33).normal(scale=100.0, size=(9, 2))
+    rounding = 0.5
+    rng = np.random.default_rng(34)
+    for name, kind in SUMMARIES.items():
+        query = kind(9, 2, CGP(rho=1e-4, metric=metric), rounding=rounding)
+        turned = rng.normal(size=(200, 9, 2))
+        turned *= rounding / np.linalg.norm(turned, axis=2, keepdims=True)
+        moved = max(
+            float(np.linalg.norm(query.evaluate(x + step).values - query.evaluate(x).values)) for step in turned
+        )
+        assert 0.05 * query.displaced < moved <= query.displaced * (1 + 1e-9), name
+
+
+def test_what_proj_rounds_is_stated(tmp_path: Path) -> None:
+    """In the text, the certificate and the error bound, of frames and files, and it is there after loading."""
+    frame = geopandas.GeoDataFrame(geometry=geopandas.points_from_xy([550_000.0], [4_180_000.0]), crs=32610)
+    release = gv.points(frame, rho=1e-4, crs=AREA)
+    assert 0 < release.rounding < 1e-4
+    assert release.exact
+    assert "points are rounded by at most" in repr(release)
+    assert release.error(0.05) > gv.points(np.zeros((1, 2)), rho=1e-4).error(0.05)
+    source = tmp_path / "trips.csv"
+    source.write_text("x,y\n550000,4180000\n")
+    written = gv.points_file(source, tmp_path / "released.csv", rho=1e-4, x="x", y="y", source_crs=32610, crs=AREA)
+    assert written.rounding == release.rounding
+    assert gv.load(tmp_path / "released.csv").rounding == release.rounding
+    assert gv.points(frame, rho=1e-4).rounding == 0
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("chunk", range(10))
+@pytest.mark.parametrize("name", ["gaussian", "laplace"])
+def test_many_releases_of_degrees_are_those_of_real_arithmetic(name: str, chunk: int) -> None:
+    """With 200 bits of Arb, on 10^6 draws in all, with bounds as they are and 1000 times as wide."""
+    mechanism = Gaussian(RHO, 50_000, 50.0) if name == "gaussian" else Copies(Laplace(EPSILON, 2, 50.0), 25_000)
+    family, seed = Noise([mechanism], [25_000], 2, 30_000.0, locate=projected), 200 + chunk
+    found, read = released(family, seed)
+    assert refined(family, read) < 1e-3
+    wanted = expected(family, seed, Arb(tail_of(seed)), read)
+    assert differences(found, wanted) == []
+    again, reread = released(family, seed, 1000.0)
+    assert refined(family, reread) > 0.02
+    assert differences(again, wanted) == []
