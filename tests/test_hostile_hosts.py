@@ -2,21 +2,40 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
+import ctypes
 import decimal
+import functools
+import itertools
 import locale
+import math
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import tempfile
 import warnings
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
+from fractions import Fraction
+from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
+import shapely
 
 import geoveil as gv
 from geoveil.noise import Entropy
+from geoveil.privacy import exact
+from tests.formats import BAY, make, people
 from tests.oracle import Floats
-from tests.test_inputs import QUESTIONS, ask
+from tests.test_inputs import QUESTIONS, X, ask
 
 pytestmark = pytest.mark.once
 
@@ -50,24 +69,68 @@ def strict_warnings() -> Iterator[None]:
         yield
 
 
+LOCALE = """LC_NUMERIC
+copy "de_DE"
+END LC_NUMERIC
+LC_CTYPE
+copy "tr_TR"
+END LC_CTYPE
+"""
+
+
+@functools.cache
+def compiled_locale() -> str:
+    """Return a folder with a locale of German numbers and Turkish letters, which few systems have."""
+    folder = tempfile.mkdtemp(prefix="geoveil-locale-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    Path(folder, "source").write_text(LOCALE)
+    command = ["localedef", "--no-archive", "-c", "-i", f"{folder}/source", "-f", "UTF-8", f"{folder}/xx_XX.UTF-8"]
+    subprocess.run(command, check=False, capture_output=True, timeout=60)
+    return folder
+
+
 @contextlib.contextmanager
-def another_locale(name: str) -> Iterator[None]:
-    """Decimal commas, or letters that change case in another way."""
-    before = locale.setlocale(locale.LC_ALL)
-    try:
-        locale.setlocale(locale.LC_ALL, name)
-    except locale.Error:
-        pytest.skip(f"this system has no locale {name}")
-    try:
-        yield
-    finally:
-        locale.setlocale(locale.LC_ALL, before)
+def another_locale() -> Iterator[None]:
+    """Decimal commas, and letters that change case in another way, for all of C."""
+    if not (shutil.which("localedef") and os.path.exists("/usr/share/i18n/locales/tr_TR")):
+        pytest.skip("this system cannot compile locales")
+    categories = (locale.LC_NUMERIC, locale.LC_CTYPE)
+    before = [locale.setlocale(category) for category in categories]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LOCPATH", compiled_locale())
+        try:
+            for category in categories:
+                locale.setlocale(category, "xx_XX.UTF-8")
+            assert locale.localeconv()["decimal_point"] == ","
+            assert ctypes.CDLL(None).towupper(ord("i")) == ord("İ")
+            yield
+        finally:
+            for category, name in zip(categories, before, strict=True):
+                locale.setlocale(category, name)
 
 
 @contextlib.contextmanager
 def odd_printing() -> Iterator[None]:
     """Numbers that numpy shows with two digits, and arrays that it cuts short."""
     with np.printoptions(precision=2, threshold=3, suppress=True, legacy="1.13"):
+        yield
+
+
+@contextlib.contextmanager
+def few_digits() -> Iterator[None]:
+    """Whole numbers of more than 640 digits cannot be written."""
+    before = sys.get_int_max_str_digits()
+    sys.set_int_max_str_digits(640)
+    try:
+        yield
+    finally:
+        sys.set_int_max_str_digits(before)
+
+
+@contextlib.contextmanager
+def odd_frames() -> Iterator[None]:
+    """Texts that pandas keeps in another way, and frames that it shows cut short."""
+    with pd.option_context("mode.string_storage", "python", "display.precision", 1, "display.max_rows", 2):
         yield
 
 
@@ -78,8 +141,9 @@ SETTINGS: dict[str, Callable[[], AbstractContextManager[None]]] = {
     "strict decimals": strict_decimals,
     "strict warnings": strict_warnings,
     "odd printing": odd_printing,
-    "German": lambda: another_locale("de_DE.UTF-8"),
-    "Turkish": lambda: another_locale("tr_TR.UTF-8"),
+    "odd frames": odd_frames,
+    "few digits": few_digits,
+    "another locale": another_locale,
 }
 EVERY_SETTING = pytest.mark.parametrize("setting", SETTINGS.values(), ids=SETTINGS)
 
@@ -99,7 +163,7 @@ def told(release: gv.Release) -> Any:
     """Return all that a release says, but for its id and time."""
     certificate = {k: v for k, v in release.certificate().items() if k not in ("id", "created", "time", "release")}
     value = release.coords if release.coords is not None else release.value
-    return repr(np.asarray(value).tolist()), certificate, repr(release.error(0.05))
+    return repr(np.asarray(value).tolist()), certificate, repr(np.asarray(release.error(0.05)).tolist())
 
 
 def asked(name: str, x: Any, monkeypatch: pytest.MonkeyPatch, **more: Any) -> Any:
@@ -109,18 +173,246 @@ def asked(name: str, x: Any, monkeypatch: pytest.MonkeyPatch, **more: Any) -> An
         return told(ask(name, x, **more))
 
 
+def answers(name: str, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Return what a question tells of all tuples, under all budgets, by all methods."""
+    methods = ("best", "paper") if name in ("hull", "nearest", "points", "first_within") else ("best",)
+    cases = itertools.product(TUPLES.values(), BUDGETS, methods)
+    return [asked(name, x, monkeypatch, **budget, method=method) for x, budget, method in cases]
+
+
+#: What is told without any setting.
+CALM: dict[str, list[Any]] = {}
+
+
 @EVERY_SETTING
 @pytest.mark.parametrize("name", QUESTIONS)
-@pytest.mark.parametrize("kind", TUPLES)
 def test_settings_change_no_answer(
-    setting: Callable[[], AbstractContextManager[None]], name: str, kind: str, monkeypatch: pytest.MonkeyPatch
+    setting: Callable[[], AbstractContextManager[None]], name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With the same random bits every question has the same answer, error and certificate, on every tuple."""
-    cases: list[dict[str, Any]] = [{**budget, "method": "best"} for budget in BUDGETS]
-    if name in ("hull", "nearest", "points", "first_within"):
-        cases += [{**budget, "method": "paper"} for budget in BUDGETS]
-    for case in cases:
-        calm = asked(name, TUPLES[kind], monkeypatch, **case)
-        with setting():
-            hostile = asked(name, TUPLES[kind], monkeypatch, **case)
-        assert calm == hostile, case
+    if name not in CALM:
+        CALM[name] = answers(name, monkeypatch)
+    with setting():
+        hostile = answers(name, monkeypatch)
+    for before, after in zip(CALM[name], hostile, strict=True):
+        assert before == after
+
+
+def persons(folder: Path) -> list[Any]:
+    """Ask about each person of a frame in degrees, in a plane of its own."""
+    frame = people(30)
+    more: dict[str, Any] = {"by": "user", "crs": BAY, "rho": "1e-4"}
+    answers = [gv.points(frame, **more), gv.hull(frame, **more), gv.radius(frame, **more), gv.mean(frame, **more)]
+    answers += [gv.nearest(frame, shapely.Point(-122.42, 37.77), k=2, **more)]
+    return [told(answer) for answer in answers]
+
+
+def session(folder: Path) -> list[Any]:
+    """Ask in a session on a ledger, to the last of the budget."""
+    with gv.Ledger(folder / "budget.db") as ledger:
+        ledger.create("ann", rho="0.3")
+        open_session = gv.Session(TUPLES["a taxi"], ledger=ledger, subject="ann")
+        values = [open_session.mean(rho="0.1").value, open_session.hull(rho="0.1", method="paper").coords]
+        values += [open_session.first_within((0.0, 0.0), radius=500, rho="0.1").value]
+        with pytest.raises(gv.errors.BudgetExceeded):
+            open_session.mean(rho="1e-20")
+        ledger.verify()
+        return [repr(np.asarray(value).tolist()) for value in values] + [str(float(ledger.spent("ann")))]
+
+
+def file(folder: Path) -> list[Any]:
+    """Release files, whose batches are worked on in threads, and load them."""
+    written = []
+    for name in ("trips.csv", "comma.csv", "trips.gpkg"):
+        with calm():
+            path, more = make(name, folder, people(30))
+        budget: dict[str, Any] = {"epsilon": 1} if name == "trips.gpkg" else {"rho": "1e-4"}
+        gv.points_file(path, folder / f"out-{name}", **budget, **more)
+        loaded = gv.load(folder / f"out-{name}")
+        written.append(shapely.get_coordinates(loaded.value.geometry).tolist())
+    return written
+
+
+def improvements(folder: Path) -> list[Any]:
+    """Make more of releases, and plan some."""
+    raw = gv.points(TUPLES["a taxi"], rho=1e-4)
+    smoothed = gv.smooth(raw, times=np.arange(300) * 60.0, motion="taxi")
+    clamped = gv.clamp(raw, shapely.box(-1000, -1000, 1000, 1000))
+    plans = [gv.plan("hull", n=100, rho=1e-4).error, gv.plan("points", n=100, error=300.0).guarantee]
+    return [repr(np.asarray(r.value).tolist()) for r in (smoothed, clamped)] + [repr(plan) for plan in plans]
+
+
+PATHS: list[Callable[[Path], list[Any]]] = [persons, session, file, improvements]
+
+
+@contextlib.contextmanager
+def calm() -> Iterator[None]:
+    """Let other libraries do as they are used to."""
+    with np.errstate(all="ignore"), decimal.localcontext(decimal.DefaultContext), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+@EVERY_SETTING
+@pytest.mark.parametrize("path", PATHS, ids=lambda path: path.__name__)
+def test_settings_change_nothing_on_longer_paths(
+    setting: Callable[[], AbstractContextManager[None]],
+    path: Callable[[Path], list[Any]],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Frames of persons, sessions on a ledger, files and free improvements come out the same."""
+    found = []
+    for name, setting_of in (("calm", contextlib.nullcontext), ("hostile", setting)):
+        (tmp_path / name).mkdir()
+        with monkeypatch.context() as patch:
+            patch.setattr(Entropy.__init__, "__defaults__", (np.random.default_rng(3).bytes,))
+            with setting_of():
+                found.append(path(tmp_path / name))
+    assert found[0] == found[1]
+
+
+@EVERY_SETTING
+def test_settings_change_no_budget(setting: Callable[[], AbstractContextManager[None]]) -> None:
+    """A number of any type is read as the decimal that its author wrote, and sums are exact."""
+    numbers: list[Any] = [
+        0.1,
+        np.float64(0.12345678901234567),
+        np.float32(0.1),
+        np.float16(0.1),
+        np.longdouble("0.1"),
+        "1e-7",
+        3,
+    ]
+    numbers += [np.float64(1e-12), Fraction(1, 3)]
+
+    def read() -> list[str]:
+        budgets = [gv.CGP(rho=number) for number in numbers]
+        more = [gv.GP(epsilon="0.1") * 3, gv.CGP(rho=1) / 7, gv.total([gv.CGP(rho=0.1)] * 10)]
+        more += [gv.CGP.hiding(distance=200, chance=0.75)]
+        return [exact.written(budget.budget) for budget in [*budgets, *more]] + [repr(budget) for budget in budgets]
+
+    before = read()
+    with setting():
+        assert read() == before
+    assert before[:3] == ["0.1", "0.12345678901234566", "0.1"]
+
+
+def test_threads_have_settings_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thread in which numpy raises gets an answer like any other."""
+    x = TUPLES["next to nothing"]
+    expected = asked("first_within", x, monkeypatch, method="paper")
+
+    def work() -> Any:
+        np.seterr(all="raise")
+        return asked("first_within", x, monkeypatch, method="paper")
+
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(work).result() == expected
+
+
+def test_settings_are_left_as_they_were() -> None:
+    """What the host program has set still holds afterwards, also after an error."""
+    with numpy_errors(all="raise"), strict_decimals():
+        before = np.geterr(), decimal.getcontext().prec
+        gv.mean(X, rho="1e-4")
+        with pytest.raises(gv.errors.InvalidData):
+            gv.mean([[math.nan, 0.0]], rho="1e-4")
+        assert (np.geterr(), decimal.getcontext().prec) == before
+
+
+def test_a_stack_without_room_is_refused_before_anything_is_charged() -> None:
+    """What fails for lack of room would else depend on whether a value had to be refined."""
+    session = gv.Session(X, rho="1e-3")
+    limit, used = sys.getrecursionlimit(), 0
+    frame: FrameType | None = sys._getframe()
+    while frame is not None:
+        frame, used = frame.f_back, used + 1
+    try:
+        sys.setrecursionlimit(used + 150)
+        with pytest.raises(RecursionError, match="nested calls"):
+            session.hull(rho="1e-4")
+        assert session.spent == 0
+        sys.setrecursionlimit(used + 260)
+        session.hull(rho="1e-4")
+    finally:
+        sys.setrecursionlimit(limit)
+    assert float(session.spent) == 1e-4
+
+
+#: What fegetenv writes on x86-64: the control word of the vector unit is the last of eight words.
+_FLUSH, _DENORMALS_ARE_ZERO = 0x8000, 0x40
+
+
+@contextlib.contextmanager
+def vector_unit(bits: int) -> Iterator[None]:
+    """Set bits of the processor's control word, as the start-up code of -ffast-math does."""
+    if platform.machine() not in ("x86_64", "AMD64") or not sys.platform.startswith("linux"):
+        pytest.skip("the control word is that of another processor")
+    libm = ctypes.CDLL("libm.so.6")
+    before, changed = (ctypes.c_uint32 * 8)(), (ctypes.c_uint32 * 8)()
+    libm.fegetenv(before)
+    libm.fegetenv(changed)
+    changed[7] |= bits
+    libm.fesetenv(changed)
+    try:
+        yield
+    finally:
+        libm.fesetenv(before)
+
+
+@pytest.mark.parametrize(
+    "bits",
+    [_FLUSH, _DENORMALS_ARE_ZERO, _FLUSH | _DENORMALS_ARE_ZERO, 0x2000, 0x4000, 0x6000],
+    ids=["flush", "denormals are zero", "both", "round down", "round up", "round towards zero"],
+)
+def test_a_processor_that_rounds_otherwise_is_refused(bits: int) -> None:
+    """Nothing is charged or drawn under a rounding that no bound on errors is for."""
+    session = gv.Session(X, rho="1e-3")
+    with vector_unit(bits):
+        with pytest.raises(gv.errors.UnreliableArithmetic):
+            session.mean(rho="1e-4")
+        with pytest.raises(gv.errors.UnreliableArithmetic):
+            gv.points(X, rho="1e-4")
+    assert session.spent == 0
+    session.mean(rho="1e-4")
+
+
+OPTIMIZED = """
+import sys
+import numpy as np
+import geoveil as gv
+assert False, "asserts are not there"
+X = np.arange(8.0).reshape(4, 2)
+for more in ({"rho": 1e-4}, {"epsilon": 0.01}):
+    for release in (
+        *(getattr(gv, name)(X, **more) for name in ("points", "bounds", "mean", "median", "radius", "hull")),
+        *(getattr(gv, name)(X, **more) for name in ("center", "diameter", "radius_of_gyration")),
+        gv.nearest(X, (0, 0), k=2, **more),
+        gv.first_within(X, (0, 0), radius=500, **more),
+        gv.distance(X, (0, 0), **more),
+        gv.answer(lambda x: x.max(), X, lipschitz=1, **more),
+    ):
+        release.error(0.05), release.certificate(), repr(release)
+session = gv.Session(X, rho="1e-3")
+session.mean(rho="1e-3")
+for refused in (
+    lambda: session.mean(rho="1e-9"),
+    lambda: gv.mean([[float("nan"), 0.0]], rho=1e-4),
+    lambda: gv.nearest(X, (0, 0), k=9, rho=1e-4),
+    lambda: gv.mean(X, rho=-1),
+    lambda: gv.points(X, rho=1e-4, epsilon=1),
+):
+    try:
+        refused()
+    except gv.errors.GeoveilError:
+        continue
+    sys.exit("not refused")
+print("done")
+"""
+
+
+def test_python_without_asserts_and_docstrings_refuses_as_much() -> None:
+    """No assert stands between data and an answer that should not be given."""
+    told = subprocess.run([sys.executable, "-OO", "-c", OPTIMIZED], capture_output=True, text=True, timeout=120)
+    assert told.stdout == "done\n", told.stderr

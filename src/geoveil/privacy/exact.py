@@ -19,7 +19,7 @@ from decimal import (
 )
 from fractions import Fraction
 from numbers import Integral, Rational, Real
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from geoveil.errors import InvalidParameter
 
@@ -56,13 +56,23 @@ def to_decimal(argument: str, value: Number) -> Decimal:
         elif isinstance(value, (Decimal, str)):
             decimal = Decimal(value)
         else:
-            # str() of a numpy scalar of any width is the shortest decimal that reads back to it.
-            decimal = Decimal(str(value))
+            decimal = Decimal(_shortest(value))
     except InvalidOperation:
         raise InvalidParameter(argument, value, "a number", "Write it as 5e-5 or '0.00005'.") from None
     if not decimal.is_finite():
         raise InvalidParameter(argument, value, "finite", "Give a positive number.")
     return decimal
+
+
+def _shortest(value: Any) -> str:
+    """Return the shortest decimal that reads back to a float of any width, whatever numpy's way of printing is."""
+    if isinstance(value, float):
+        return float.__repr__(value)
+    if hasattr(value, "dtype"):
+        import numpy as np
+
+        return np.format_float_scientific(value)
+    return str(value)
 
 
 def to_budget(argument: str, value: Number) -> Decimal:
