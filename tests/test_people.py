@@ -10,10 +10,12 @@ from typing import Any
 
 import geopandas
 import numpy as np
+import pyproj
 import pytest
 from flint import ctx
 
 import geoveil as gv
+from geoveil.geo.planes import plane_of
 from geoveil.noise import as_reals
 from geoveil.queries import SUMMARIES, Distance, evaluation, people
 from geoveil.queries.evaluation import away
@@ -141,6 +143,22 @@ def test_no_function_is_called_for_each_person(name: str) -> None:
     assert len(ask(many).by) == 10_400
     first = partial(gv.answer, lambda x: x[0, 0], crowd(400), by="user", lipschitz=1, rho=1e-4)
     assert calls(first) > 400  # what the count would notice
+
+
+def test_boxes_of_many_are_those_of_each() -> None:
+    """In degrees a box bends; also around a pole, and across the antimeridian. Many take few calls."""
+    rng = np.random.default_rng(5)
+    for lat, lon in ((37.77, -122.42), (89.0, 10.0), (0.0, 179.9)):
+        plane = plane_of(pyproj.CRS(4326), gv.local(lat=lat, lon=lon, radius=500_000))
+        low = plane.area.middle + rng.uniform(-2e5, 2e5, size=(3000, 2))
+        ends = np.hstack([low, low + rng.uniform(0, 2e5, size=low.shape)])
+        boxes = plane.boxes(ends)
+        for i in range(0, 3000, 100):
+            np.testing.assert_array_equal(boxes[i], plane.box(ends[i]))
+        assert calls(lambda plane=plane, ends=ends: plane.boxes(ends)) < 3000  # type: ignore[misc]
+        assert (boxes[:, 1] < boxes[:, 3]).all()
+        assert (boxes[:, 0] > boxes[:, 2]).any() == (lat != 37.77)
+        assert (boxes[:, 2] - boxes[:, 0] == 360).any() == (lat == 89.0)
 
 
 def test_no_function_is_called_for_each_person_of_a_file(tmp_path: Path) -> None:

@@ -285,28 +285,31 @@ class Plane:
         return Plane(_geographic(), self.area).out(coords)
 
     def box(self, ends: Floats) -> Floats:
-        """A released box in the system of one's own: the box around what it is there.
+        """Return a released box in the data's system, as `boxes` has it."""
+        return np.asarray(self.boxes(ends[None])[0])
+
+    def boxes(self, ends: Floats) -> Floats:
+        """Return released boxes in the data's system, a row each: the boxes around what they are there.
 
         In degrees the east is less than the west across the antimeridian, and a box that holds a pole goes all around.
         """
         import shapely
 
-        outline = shapely.box(*ends)
-        corners = shapely.get_coordinates(self._outlined(outline))
-        box = np.concatenate([corners.min(axis=0), corners.max(axis=0)])
+        if self._same:
+            return ends / self._unit
+        found = np.empty_like(ends)
+        # By parts: an outline has some 250 corners.
+        for part in (slice(i, i + 2**10) for i in range(0, len(ends), 2**10)):
+            outlines = self._outlined(shapely.box(*ends[part].T))
+            found[part] = shapely.bounds(outlines)
         if not self._degrees:
-            return box
+            return found
+        found[:, [0, 2]] = (found[:, [0, 2]] + 180) % 360 - 180
         for side, pole in self._poles():
-            if shapely.Point(pole).within(outline):
-                box = np.array([-180.0, min(box[1], side), 180.0, max(box[3], side)])
-                break
-        else:
-            box[[0, 2]] = (box[[0, 2]] + 180) % 360 - 180
-        return box
-
-    def boxes(self, ends: Floats) -> Floats:
-        """Released boxes, a row each."""
-        return ends / self._unit if self._same else np.array([self.box(row) for row in ends])
+            holds = ((ends[:, :2] < pole) & (pole < ends[:, 2:])).all(axis=1)
+            found[holds, 0], found[holds, 2] = -180.0, 180.0
+            found[holds, 1], found[holds, 3] = np.minimum(found[holds, 1], side), np.maximum(found[holds, 3], side)
+        return found
 
     def body(self, body: Any) -> Any:
         """A released shape in the system of one's own; in degrees, longitudes go on beyond 180 where it does."""
@@ -334,11 +337,12 @@ class Plane:
         return [(side, place) for side, place in places if np.isfinite(place).all()]
 
     def _outlined(self, shape: Any) -> Any:
+        """Return a shape, or an array of shapes, in the data's system, with edges bent as the map bends them."""
         import shapely
 
         if self._same:
             return shapely.transform(shape, self.out)
-        west, south, east, north = shape.bounds
+        west, south, east, north = shapely.bounds(shape).T
         middle = float(self.out(self.area.middle[None])[0, 0]) if self._degrees else 0.0
 
         def outline(coords: Floats) -> Floats:
@@ -347,7 +351,8 @@ class Plane:
                 out[:, 0] = middle + (out[:, 0] - middle + 180) % 360 - 180
             return out
 
-        return shapely.transform(shapely.segmentize(shape, max(east - west, north - south, 1e-9) / 64), outline)
+        step = np.maximum(np.maximum(east - west, north - south), 1e-9) / 64
+        return shapely.transform(shapely.segmentize(shape, step), outline)
 
     def beyond(self, coords: Floats) -> int:
         """Count the released points that the map does not reach."""
