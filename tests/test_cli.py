@@ -444,7 +444,7 @@ def test_budgets_from_creation_to_verification(run: Any, tmp_path: Path) -> None
     assert run("budget", "lower", "b.db", "ann", "--rho", "1").code == 2
     assert run("budget", "override", "b.db", "ann", "--rho", "1", "--reason", "she said so").code == 0
     (events,) = [json.loads(run("budget", "statement", "b.db", "ann", "--json").out)]
-    assert [event["event"] for event in events] == ["create", "charge", "store", "lower", "override"]
+    assert [event["event"] for event in events] == ["create", "charge", "lower", "override"]
 
 
 @pytest.mark.parametrize(

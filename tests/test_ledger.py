@@ -14,7 +14,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,8 @@ from geoveil.budget import Charge, Ledger
 from geoveil.budget import journal as journals
 from geoveil.budget.chain import link
 from geoveil.budget.history import COLUMNS
+from geoveil.budget.reading import line_at, lines_after
+from geoveil.budget.storable import digest
 from geoveil.errors import (
     BudgetExceeded,
     IncompatibleGuarantees,
@@ -61,7 +63,7 @@ def test_an_account_is_kept(place: str) -> None:
     ledger.create("ann", rho="1e-4")
     ledger.create("bob", epsilon="0.1", metric="2")
     found = charge(ledger, "ann", cost=gv.CGP(rho="4e-5"), parameters={"k": 3}, release="r1")
-    assert found.entries[0].number == 3
+    assert found.entry.number == 3
     with pytest.raises(BudgetExceeded) as refused:
         charge(ledger, "ann", cost=gv.CGP(rho="7e-5"))
     assert (refused.value.requested, refused.value.remaining) == (Decimal("7e-5"), Decimal("6e-5"))
@@ -129,26 +131,23 @@ def test_all_or_none_are_charged_unless_some_are_skipped(place: str) -> None:
     assert ledger.spent("ann") == 0
     found = charge(ledger, "ann", "bob", "cy", short="skip")
     assert found.skipped == ("bob",)
-    assert [entry.subject for entry in found.entries] == ["ann", "cy"]
+    assert found.amounts == {"ann": Decimal("1e-6"), "cy": Decimal("1e-6")}
     assert [ledger.spent(name) for name in ("ann", "bob", "cy")] == [Decimal("1e-6"), 0, Decimal("1e-6")]
-    assert ledger.verify() == 5
+    assert ledger.verify() == 4
 
 
 def test_many_people_are_charged_at_once(place: str) -> None:
-    """In one transaction, each with a line of the history."""
+    """In one transaction, with one line of the history."""
     ledger = Ledger(place)
-    names = [f"p{i}" for i in range(3000)]
-    with ledger._store.transaction() as transaction:
-        journal = ledger._journal(transaction, [])
-        for name in names:
-            journal.add(name, "create", gv.CGP(rho=1))
-        journal.write(transaction)
-        transaction.write(
-            "INSERT INTO geoveil_accounts (subject, notion, metric, total, spent) VALUES (?, ?, ?, ?, ?)",
-            *((name, "CGP", "inf", "1", "0") for name in names),
-        )
-    assert len(charge(ledger, *names).entries) == 3000
-    assert ledger.verify() == 6000
+    names = [f"p{i}" for i in range(12_000)]
+    ledger.create(*names, rho=1)
+    with pytest.raises(InvalidParameter, match=r"'p7'.*without an account"):
+        ledger.create("new", "p7", rho=1)
+    found = charge(ledger, *names)
+    assert len(found.amounts) == 12_000
+    assert set(ledger.balances(names).values()) == {1 - Decimal("1e-6")}
+    assert [line["number"] for line in ledger.statement("p7")] == [1, 2]
+    assert ledger.verify() == 2
 
 
 def test_totals_are_lowered_and_raised_only_on_record(place: str) -> None:
@@ -173,20 +172,35 @@ def test_totals_are_lowered_and_raised_only_on_record(place: str) -> None:
 
 
 def test_a_key_is_charged_once(place: str) -> None:
-    """What was stored comes back; what was charged and not stored is drawn under the old charge."""
+    """What was stored comes back, for free, and nobody stores another answer under the same charge."""
     ledger = Ledger(place)
     ledger.create("ann", rho=1)
     first = charge(ledger, "ann", key="k")
-    assert ledger.store(first, "answer") == "answer"
+    ledger.store(first, "answer")
     second = charge(ledger, "ann", key="k")
-    assert (second.content, second.entries) == ("answer", first.entries)
-    half = charge(ledger, "ann", key="half")
-    ledger.gave_up(half)
-    again = charge(ledger, "ann", key="half")
-    assert (again.content, again.entries) == (None, half.entries)
-    assert ledger.store(again, "mine") == "mine"
-    assert ledger.store(half, "late") == "mine"
+    assert (second.content, second.entry) == ("answer", first.entry)
+    with pytest.raises(LedgerError, match="stored already"):
+        ledger.store(first, "another")
+    assert ledger.spent("ann") == Decimal("1e-6")
+    assert ledger.verify() == 3
+
+
+@pytest.mark.parametrize("key", ["k", None])
+def test_an_attempt_without_an_answer_is_spent(place: str, key: str | None) -> None:
+    """The next one is charged anew, and what the first one draws later is refused."""
+    ledger = Ledger(place)
+    ledger.create("ann", rho=1)
+    half = charge(ledger, "ann", key=key, release="r1")
+    ledger.abandon(half)
+    again = charge(ledger, "ann", key=key, release="r2")
+    assert (again.content, again.entry.number) == (None, 3)
+    ledger.store(again, "mine")
+    if key is not None:
+        with pytest.raises(LedgerError, match="the charge is spent"):
+            ledger.store(half, "late")
+        assert charge(ledger, "ann", key=key).content == "mine"
     assert ledger.spent("ann") == Decimal("2e-6")
+    assert ledger.verify() == 4
 
 
 def _charging(place: str, count: int, threads: int, results: Any) -> None:
@@ -278,17 +292,20 @@ def test_processes_with_one_key_get_one_answer(place: str) -> None:
     _, found = in_processes(_asking, place)
     assert len(set(found)) == 1
     assert ledger.remaining("ann") == 0
-    assert [line["event"] for line in ledger.statement("ann")] == ["create", "charge", "store"]
+    assert [line["event"] for line in ledger.statement("ann")] == ["create", "charge"]
+    assert ledger.verify() == 3
 
 
 def test_others_wait_while_someone_draws(place: str) -> None:
     """Who draws is not overtaken; who waits too long is told."""
     ledger = Ledger(place, timeout=0.3)
     ledger.create("ann", rho=1)
-    charge(ledger, "ann", key="k")
+    mine = charge(ledger, "ann", key="k")
     with pytest.raises(LedgerTimeout, match="drawn under the key"):
         charge(ledger, "ann", key="k")
     assert ledger.spent("ann") == Decimal("1e-6")
+    ledger.store(mine, "answer")
+    assert charge(ledger, "ann", key="k").content == "answer"
 
 
 LOOP = """
@@ -440,7 +457,7 @@ def test_a_database_that_restarts_loses_nothing() -> None:
             journal = ledger._journal(transaction, ["ann"])
             with psycopg.connect(place, autocommit=True) as other:
                 other.execute(ends + " AND datname = current_database()")
-            journal.add("ann", "charge", COST)
+            journal.add("charge", COST, [("ann", "0.000001")])
             journal.write(transaction)
 
     with pytest.raises(LedgerUnavailable, match="Nothing was released"):
@@ -451,34 +468,36 @@ def test_a_database_that_restarts_loses_nothing() -> None:
     assert server() is not None
 
 
-def test_a_clock_that_goes_back(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By a little, times stand still; by more, nothing is charged until it is set right."""
+def test_a_clock_that_is_wrong_stops_nothing(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lines are ordered by their numbers; their times are what the clock said."""
     ledger = Ledger(place)
     ledger.create("ann", rho=1)
+    kind = type(ledger._store)
+    plain = kind._begin
+    said = iter(["2999-01-01T00:00:00.000000+00:00", "1970-01-01T00:00:00.000000+00:00"])
 
-    class Clock(datetime):
-        off = timedelta(0)
+    def begin(*args: Any, **more: Any) -> Any:
+        transaction = plain(*args, **more)
+        transaction.clock = f"'{next(said)}'"  # type: ignore[misc]
+        return transaction
 
-        @classmethod
-        def now(cls, tz: Any = None) -> datetime:  # type: ignore[override]
-            return datetime.now(UTC) + cls.off
-
-    monkeypatch.setattr(journals, "datetime", Clock)
-    Clock.off = timedelta(minutes=-1)
-    charge(ledger, "ann")
-    times = [line["time"] for line in ledger.statement("ann")]
-    assert times == sorted(times)
-    Clock.off = timedelta(hours=-1)
-    with pytest.raises(LedgerError, match="set the clock right"):
+    with monkeypatch.context() as patched:
+        patched.setattr(kind, "_begin", begin)
         charge(ledger, "ann")
-    Clock.off = timedelta(0)
+        charge(ledger, "ann")
     charge(ledger, "ann")
-    assert ledger.verify() == 3
+    assert [line["time"][:4] for line in ledger.statement("ann")][1:3] == ["2999", "1970"]
+    assert [line["number"] for line in ledger.statement("ann")] == [1, 2, 3, 4]
+    assert ledger.verify() == 4
 
 
 EDITS = {
     "changed": "UPDATE geoveil_history SET amount = '0.0000001' WHERE number = 3",
-    "renamed": "UPDATE geoveil_history SET subject = 'bob' WHERE number = 3",
+    "amount": "UPDATE geoveil_postings SET amount = '0.0000001' WHERE number = 3",
+    "renamed": "UPDATE geoveil_postings SET subject = 'bob' WHERE number = 3",
+    "posting deleted": "DELETE FROM geoveil_postings WHERE number = 3",
+    "posting added": "INSERT INTO geoveil_postings (number, subject, amount) VALUES (99, 'ann', '0.000001')",
+    "key": "UPDATE geoveil_history SET key = 'another' WHERE number = 3",
     "deleted": "DELETE FROM geoveil_history WHERE number = 3",
     "cut": "DELETE FROM geoveil_history WHERE number = 5",
     "account": "UPDATE geoveil_accounts SET spent = '0'",
@@ -516,7 +535,7 @@ def test_edits_are_noticed(place: str, key: bytes | None, name: str) -> None:
         moves = [(3, -3), (4, 3), (-3, 4)]
         edit(place, *(f"UPDATE geoveil_history SET number = {b} WHERE number = {a}" for a, b in moves))
     elif name == "duplicated":
-        copied = "time, subject, event, query, parameters, notion, metric, amount, release, hash"
+        copied = ", ".join((*COLUMNS[1:], "hash"))
         edit(
             place,
             f"INSERT INTO geoveil_history (number, {copied}) SELECT 6, {copied} FROM geoveil_history WHERE number = 5",
@@ -536,11 +555,11 @@ def test_a_chain_computed_anew(place: str, key: bytes | None) -> None:
     certificates = [session.mean(rho="1e-6").certificate() for _ in range(2)]
     assert ledger.verify(certificates) == 5
     ledger.close()
-    forged = Ledger.__new__(Ledger)
-    forged.__dict__.update({**ledger.__dict__, "_secret": None})
-    lines = forged.statement("ann")[:3]
+    with ledger._store.reading() as transaction:
+        lines = [line for line, _ in lines_after(transaction, 0)][:3]
     previous = "0" * 64
-    statements = ["DELETE FROM geoveil_history WHERE number > 3", "DELETE FROM geoveil_answers WHERE number > 3"]
+    tables = ("history", "postings", "answers")
+    statements = [f"DELETE FROM geoveil_{table} WHERE number > 3" for table in tables]
     for line in lines:
         entry = {name: line[name] for name in COLUMNS}
         previous = link(previous, {**entry, "ledger": ledger.id})
@@ -630,37 +649,16 @@ def test_a_file_is_charged_for_everyone_in_it(tmp_path: Path, budget: dict[str, 
     assert loaded.scale.tolist() == release.scale.tolist()
     assert ledger.spent("taxi/u0") > 0
     assert ledger.spent("taxi/u1") == 0
-    assert ledger.verify([release.certificate()]) == 6
-    with ledger._store.transaction() as transaction:
-        (kept_note,) = transaction.rows("SELECT content FROM geoveil_answers")[0]
-    assert json.loads(kept_note) == {"id": release.id, "sha256": release.digest}
+    assert ledger.verify([release.certificate()]) == 5
+    note = json.dumps({"id": release.id, "sha256": release.digest})
+    with ledger._store.reading() as transaction:
+        assert json.loads(line_at(transaction, 5)["parameters"]) == {"charge": 4, "sha256": digest(note)}
+        assert transaction.rows("SELECT content FROM geoveil_answers") == [(None,)]
     before = ledger.spent("taxi/u0")
     gv.points_file(path, tmp_path / "out.parquet", short="skip", **how)
     assert ledger.spent("taxi/u0") == 2 * before
     with pytest.raises(InvalidParameter, match="given with a ledger"):
         gv.points_file(path, tmp_path / "out.parquet", **{**how, "by": None, "subject": None})
-
-
-def test_of_two_who_have_drawn_the_first_ones_answer_stands(place: str) -> None:
-    """Whoever stores second hands out what was stored first: under one charge one answer gets out."""
-    one, other = Ledger(place), Ledger(place)
-    one.create("ann", rho=1)
-    for turn in range(10):
-        first = charge(one, "ann", key=f"k{turn}")
-        one.gave_up(first)
-        second = charge(other, "ann", key=f"k{turn}")
-        assert second.entries == first.entries
-        stored: list[str] = []
-
-        def keep(ledger: Ledger, found: Charge, text: str, stored: list[str] = stored) -> None:
-            stored.append(ledger.store(found, text))
-
-        threads = [threading.Thread(target=keep, args=each) for each in ((one, first, "a"), (other, second, "b"))]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        assert len(set(stored)) == 1
 
 
 def test_two_ledgers_of_one_process_do_not_draw_twice(place: str) -> None:
@@ -670,12 +668,12 @@ def test_two_ledgers_of_one_process_do_not_draw_twice(place: str) -> None:
     found = charge(one, "ann", key="k")
     with pytest.raises(LedgerTimeout):
         charge(other, "ann", key="k")
-    one.gave_up(found)
-    assert charge(other, "ann", key="k").entries == found.entries
+    one.store(found, "answer")
+    assert charge(other, "ann", key="k").content == "answer"
 
 
-def test_an_interrupted_charge_charges_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Threads that shared a commit with it are told so, and nothing hangs afterwards."""
+def test_an_interruption_stops_one_thread_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Threads that shared a commit with it are charged nevertheless."""
     ledger = Ledger(tmp_path / "budget.db")
     ledger.create("ann", rho=1)
     problems: list[BaseException] = []
@@ -683,6 +681,7 @@ def test_an_interrupted_charge_charges_nobody(tmp_path: Path, monkeypatch: pytes
     plain = journals.Journal.write
 
     def interrupted(journal: Any, transaction: Any) -> None:
+        monkeypatch.setattr(journals.Journal, "write", plain)
         entered.set()
         go.wait(10)
         raise KeyboardInterrupt
@@ -694,17 +693,380 @@ def test_an_interrupted_charge_charges_nobody(tmp_path: Path, monkeypatch: pytes
             problems.append(problem)
 
     monkeypatch.setattr(journals.Journal, "write", interrupted)
-    threads = [threading.Thread(target=work) for _ in range(3)]
+    threads = [threading.Thread(target=work) for _ in range(4)]
     threads[0].start()
-    entered.wait(10)
+    assert entered.wait(10)
     for thread in threads[1:]:
         thread.start()
-    time.sleep(0.2)
     go.set()
     for thread in threads:
         thread.join(20)
-    assert len(problems) == 3
-    assert ledger.spent("ann") == 0
-    monkeypatch.setattr(journals.Journal, "write", plain)
-    charge(ledger, "ann")
+    assert [type(problem) for problem in problems] == [KeyboardInterrupt]
+    assert ledger.spent("ann") == Decimal("3e-6")
+    assert ledger.verify() == 4
+
+
+@pytest.mark.parametrize("ending", ["raise SystemExit", "raise KeyboardInterrupt", "raise GeneratorExit"])
+def test_functions_of_the_users_own_see_the_data_once_for_each_charge(place: str, ending: str) -> None:
+    """Whatever a function leaves by, its attempt is spent, and another function is charged anew."""
+    ledger = Ledger(place)
+    ledger.create("ann", rho="1e-5")
+    session = gv.Session(WALK, ledger=ledger, subject="ann")
+    looks = 0
+
+    def leave(x: Any) -> float:
+        nonlocal looks
+        looks += 1
+        exec(ending)
+        return 0.0
+
+    def ask() -> None:
+        session.answer(leave, lipschitz=1, rho="1e-6", key="k")
+
+    for turn in range(10):
+        with pytest.raises(BaseException) as left:  # noqa: PT011
+            ask()
+        assert not isinstance(left.value, Exception)
+        assert looks == turn + 1
+        assert ledger.spent("ann") == Decimal("1e-6") * looks
+    with pytest.raises(BudgetExceeded):
+        ask()
+    assert looks == 10
+    assert ledger.verify() == 11
+
+
+LEAVING = """
+import os, signal, sys
+import numpy as np
+import geoveil as gv
+session = gv.Session(np.zeros((3, 2)), ledger=gv.Ledger(sys.argv[1]), subject="ann")
+def leave(x):
+    if sys.argv[2] == "exit": os._exit(0)
+    if sys.argv[2] == "kill": os.kill(os.getpid(), signal.SIGKILL)
+    return 1.0
+print(session.answer(leave, lipschitz=1, rho="1e-6", key="k").value)
+"""
+
+
+def test_functions_that_end_the_process_pay_each_time(place: str) -> None:
+    """`os._exit` and `kill -9` are no way around a charge, and the answer that comes at last is stored."""
+    ledger = Ledger(place)
+    ledger.create("ann", rho="1e-5")
+    ledger.close()
+    for turn, way in enumerate(("exit", "kill", "answer", "answer"), start=1):
+        command = [sys.executable, "-c", LEAVING, place, way]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        assert bool(done.stdout) == (way == "answer"), done.stderr
+        assert ledger.spent("ann") == Decimal("1e-6") * min(turn, 3)
+    assert ledger.verify() == 5
+
+
+@pytest.mark.parametrize("problem", [KeyboardInterrupt, SystemExit, RuntimeError])
+@pytest.mark.parametrize("where", ["progress", "draw"])
+def test_questions_that_are_interrupted_are_spent(
+    place: str, where: str, problem: type[BaseException], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Built-in questions too, by a callback or anywhere; the answer that is drawn later verifies."""
+    ledger = Ledger(place)
+    ledger.create("a", "b", rho="1")
+
+    def interrupt(*_: Any) -> None:
+        raise problem
+
+    opened: dict[str, Any] = {"by": np.repeat(["a", "b"], 10), "ledger": ledger, "label": "walk"}
+    with monkeypatch.context() as patched:
+        if where == "draw":
+            patched.setattr("geoveil.api.ask._Crowd.draw", interrupt)
+        with pytest.raises(problem):
+            gv.Session(WALK, progress=interrupt if where == "progress" else None, **opened).hull(rho="1e-6")
+    release = gv.Session(WALK, **opened).hull(rho="1e-6")
+    assert ledger.spent("a") == Decimal("2e-6")
+    assert ledger.verify([release.certificate()]) == 4
+    again = gv.Session(WALK[::-1], **opened).hull(rho="1e-6")
+    assert again.certificate() == release.certificate()
+
+
+CRASHING = """
+import os, sys
+import numpy as np
+import geoveil as gv
+class Crashing(gv.Ledger):
+    def store(self, charge, content):
+        os._exit(9)
+gv.Session(np.zeros((3, 2)), ledger=Crashing(sys.argv[1]), subject="ann", label="walk").mean(rho="1e-6")
+"""
+
+
+def test_an_answer_that_is_drawn_again_after_a_crash_has_a_certificate_that_holds(place: str) -> None:
+    """A crash between charge and store costs budget; the next answer is a charge and a release of its own."""
+    ledger = Ledger(place)
+    ledger.create("ann", rho=1)
+    ledger.close()
+    assert subprocess.run([sys.executable, "-c", CRASHING, place], timeout=60, check=False).returncode == 9
+    release = gv.Session(np.zeros((3, 2)), ledger=ledger, subject="ann", label="walk").mean(rho="1e-6")
+    assert ledger.verify([release.certificate()]) == 4
+    assert ledger.spent("ann") == Decimal("2e-6")
+
+
+@pytest.mark.parametrize("key", [None, KEY], ids=["unkeyed", "keyed"])
+def test_answers_that_were_exchanged_are_noticed(place: str, key: bytes | None) -> None:
+    """The chain covers the key under which an answer is stored."""
+    ledger = Ledger(place, key=key)
+    ledger.create("ann", rho=1)
+    for name in ("k", "l"):
+        ledger.store(charge(ledger, "ann", key=name), f"the answer to {name}")
+    assert ledger.verify() == 5
+    ledger.close()
+    moves = [(2, "'x'"), (4, "'" + digest("k") + "'"), (2, "'" + digest("l") + "'")]
+    edit(place, *(f"UPDATE geoveil_answers SET key = {text} WHERE number = {number}" for number, text in moves))
+    with pytest.raises(LedgerTampered):
+        charge(ledger, "ann", key="k")
+    with pytest.raises(LedgerTampered):
+        ledger.verify()
+    edit(
+        place,
+        *(
+            f"UPDATE geoveil_answers SET key = {text} WHERE number = {number}"
+            for number, text in ((2, "'x'"), (4, "'" + digest("l") + "'"), (2, "'" + digest("k") + "'"))
+        ),
+    )
+    assert ledger.verify() == 5
+    edit(place, "UPDATE geoveil_answers SET content = 'the answer to l' WHERE number = 2")
+    edit(place, "UPDATE geoveil_answers SET content = 'the answer to k' WHERE number = 4")
+    with pytest.raises(LedgerTampered):
+        ledger.verify()
+
+
+@pytest.mark.parametrize(("amount", "told"), [("2", "more than was left"), ("0.0000001", "what the release costs")])
+def test_a_charge_that_an_account_could_not_pay_is_noticed(place: str, amount: str, told: str) -> None:
+    """Even if whoever wrote it knew the key and kept chain and accounts consistent."""
+    ledger = Ledger(place, key=KEY)
+    ledger.create("ann", rho=1)
+    with ledger._store.transaction() as transaction:
+        journal = ledger._journal(transaction, ["ann"])
+        journal.add("charge", gv.CGP(rho=2), [("ann", amount)], query="points")
+        journal.spend({"ann": Decimal(amount)})
+        journal.write(transaction)
+    with pytest.raises(LedgerTampered, match=told):
+        ledger.verify()
+
+
+def test_keys_may_be_of_any_length(place: str) -> None:
+    """As those of questions about many persons are, which hold all of their names."""
+    names = [f"person {i}" for i in range(1500)]
+    ledger = Ledger(place)
+    ledger.create(*names, rho=1)
+    x = np.zeros((len(names), 2))
+    release = gv.Session(x, by=np.array(names), ledger=ledger, label="march").mean(rho="1e-6")
+    again = gv.Session(x, by=np.array(names), ledger=ledger, label="march").mean(rho="1e-6")
+    assert again.certificate() == release.certificate()
+    rng = random.Random(5)
+    for size in (1, 3000, 10**6):
+        key = "".join(rng.choices("abcdefghij\x00\u20ac", k=size))
+        found = charge(ledger, "person 7", key=key)
+        ledger.store(found, "kept")
+        assert charge(ledger, "person 7", key=key).content == "kept"
+    assert ledger.verify([release.certificate()])
+
+
+BAD: dict[str, Any] = {
+    "key": ["\ud800", 7, b"k"],
+    "query": ["\ud800", "a\x00b", None],
+    "release": ["\udfff", "\x00", 1],
+    "parameters": [{1: 2, "a": 3}, {"a": 10**5000}],
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_requests_fail_alone(place: str, name: str) -> None:
+    """What a store cannot hold is refused by name before it joins what other threads charge."""
+    ledger = Ledger(place)
+    ledger.create("ann", rho=1)
+    refused: list[Exception] = []
+    stop = threading.Event()
+
+    def spoil() -> None:
+        while not stop.wait(0.002):
+            for bad in BAD[name]:
+                try:
+                    ledger.charge(["ann"], COST, **{"query": "points", name: bad})
+                except InvalidParameter as problem:
+                    refused.append(problem)
+
+    spoilers = [threading.Thread(target=spoil) for _ in range(2)]
+    for thread in spoilers:
+        thread.start()
+    for _ in range(30):
+        charge(ledger, "ann")
+    stop.set()
+    for thread in spoilers:
+        thread.join()
+    assert refused
+    assert all(str(problem).startswith(name) for problem in refused)
+    assert ledger.spent("ann") == Decimal("30e-6")
+    for bad_name in ("a" * 501, "\udc00", "a\x00"):
+        with pytest.raises(InvalidParameter, match=r"^subject"):
+            charge(ledger, bad_name)
+    with pytest.raises(InvalidParameter, match=r"^reason"):
+        ledger.override("ann", rho=2, reason="\ud800")
+    ledger.create("\U0001f600" * 500, rho=1)
+    assert ledger.verify() == 32
+
+
+def test_a_batch_that_fails_is_tried_one_by_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One request that no store takes does not take others with it."""
+    ledger = Ledger(tmp_path / "budget.db")
+    ledger.create("ann", rho=1)
+    entered, go = threading.Event(), threading.Event()
+    plain = journals.Journal.add
+
+    def add(journal: Any, *args: Any, **more: Any) -> Any:
+        entered.set()
+        go.wait(10)
+        if more["release"] == "bad":
+            raise RuntimeError("no store takes this")
+        return plain(journal, *args, **more)
+
+    monkeypatch.setattr(journals.Journal, "add", add)
+    problems: list[Exception] = []
+
+    def work(release: str) -> None:
+        try:
+            charge(ledger, "ann", release=release)
+        except RuntimeError as problem:
+            problems.append(problem)
+
+    threads = [threading.Thread(target=work, args=(release,)) for release in ("first", "good", "bad", "fine")]
+    threads[0].start()
+    assert entered.wait(10)
+    for thread in threads[1:]:
+        thread.start()
+    while len(ledger._batching._queue) < 3:
+        time.sleep(0.01)
+    go.set()
+    for thread in threads:
+        thread.join(20)
+    assert len(problems) == 1
+    assert ledger.spent("ann") == Decimal("3e-6")
+    assert ledger.verify() == 4
+
+
+def test_threads_wait_for_a_held_ledger_together(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each until its own deadline, from the beginning of its call, and not one after the other."""
+    ledger = Ledger(place)
+    ledger.create("ann", rho=1)
+    impatient = Ledger(place, timeout=0.5)
+    deadlines: list[float] = []
+    late: list[LedgerTimeout] = []
+    plain = impatient._store.transaction
+
+    def transaction(deadline: float | None = None) -> Any:
+        assert deadline is not None
+        deadlines.append(deadline)
+        return plain(deadline)
+
+    monkeypatch.setattr(impatient._store, "transaction", transaction)
+    calls: list[float] = []
+    served = impatient._batching.served
+
+    def serve(request: Any, deadline: float, commit: Any) -> Any:
+        calls.append(deadline)
+        return served(request, deadline, commit)
+
+    monkeypatch.setattr(impatient._batching, "served", serve)
+
+    def work() -> None:
+        with pytest.raises(LedgerTimeout, match="Nothing was charged") as raised:
+            charge(impatient, "ann")
+        late.append(raised.value)
+
+    threads = [threading.Thread(target=work) for _ in range(12)]
+    with ledger._store.transaction() as held:
+        ledger._journal(held)
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert len(late) == len(calls) == 12
+    # Whoever has waited in vain for others does not begin to wait for the store anew.
+    assert set(deadlines) <= set(calls)
+    assert len(deadlines) <= 12
+    monkeypatch.undo()
+    charge(impatient, "ann")
     assert ledger.verify() == 2
+
+
+def test_who_waits_for_an_answer_gets_it_when_it_is_there(place: str) -> None:
+    """Threads of the same process are woken; they do not ask the store again and again."""
+    ledger = Ledger(place)
+    ledger.create("ann", rho=1)
+    mine = charge(ledger, "ann", key="k")
+    commits = 0
+    plain = ledger._commit
+
+    def commit(*args: Any) -> Any:
+        nonlocal commits
+        commits += 1
+        return plain(*args)
+
+    ledger._commit = commit  # type: ignore[assignment, method-assign]
+    found: list[str | None] = []
+    threads = [threading.Thread(target=lambda: found.append(charge(ledger, "ann", key="k").content)) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    time.sleep(0.5)
+    ledger.store(mine, "answer")
+    for thread in threads:
+        thread.join(20)
+    assert found == ["answer"] * 4
+    assert commits < 120
+    assert ledger.verify() == 3
+
+
+def test_only_answers_with_a_key_are_kept_and_until_they_are_forgotten(place: str) -> None:
+    """What they cost stays spent, their keys are never drawn again, and the history stays whole."""
+    ledger = Ledger(place)
+    ledger.create("ann", rho=1)
+    labelled = gv.Session(WALK, ledger=ledger, subject="ann", label="walk")
+    kept = [labelled.mean(rho="1e-6"), labelled.center(rho="1e-6"), labelled.hull(rho="1e-6")]
+    loose = gv.Session(WALK, ledger=ledger, subject="ann").points(rho="1e-6")
+    with ledger._store.reading() as transaction:
+        held = transaction.rows("SELECT number FROM geoveil_answers WHERE content IS NOT NULL ORDER BY number")
+    assert [number for (number,) in held] == [release.entry.number for release in kept if release.entry]
+    assert ledger.forget(kept[0].id) == 1
+    with pytest.raises(InvalidParameter, match="forgotten"):
+        labelled.mean(rho="1e-6")
+    assert labelled.center(rho="1e-6").id == kept[1].id
+    for unknown in (kept[0].id, loose.id, "none"):
+        with pytest.raises(InvalidParameter, match=r"^release"):
+            ledger.forget(unknown)
+    with pytest.raises(InvalidParameter, match="time zone"):
+        ledger.forget(before=datetime(2000, 1, 1))
+    assert ledger.forget(before=datetime(2000, 1, 1, tzinfo=UTC)) == 0
+    assert ledger.forget(before=datetime(9000, 1, 1, tzinfo=UTC)) == 2
+    assert ledger.spent("ann") == Decimal("4e-6")
+    assert ledger.verify([release.certificate() for release in (*kept, loose)]) == 12
+    edit(place, "UPDATE geoveil_answers SET forgotten = NULL WHERE number = 2")
+    with pytest.raises(LedgerTampered):
+        ledger.verify()
+    with pytest.raises(LedgerTampered):
+        labelled.mean(rho="1e-6")
+
+
+def test_a_lease_does_not_trust_clocks(tmp_path: Path) -> None:
+    """An attempt on another machine whose clock is ahead by years blocks its key for minutes at most."""
+    place = str(tmp_path / "budget.db")
+    ledger = Ledger(place, timeout=0.2)
+    ledger.create("ann", rho=1)
+    attempt = charge(ledger, "ann", key="k")
+    owner = {"host": "elsewhere", "process": 1, "start": "1", "token": attempt.token}
+    for since, waits in ((time.time(), True), (time.time() + 1e8, False)):
+        edit(place, "UPDATE geoveil_answers SET owner = '" + json.dumps({**owner, "since": since}) + "'")
+        if waits:
+            with pytest.raises(LedgerTimeout):
+                charge(ledger, "ann", key="k")
+        else:
+            ledger.store(charge(ledger, "ann", key="k"), "answer")
+    with pytest.raises(LedgerError, match="the charge is spent"):
+        ledger.store(attempt, "late")
+    assert ledger.spent("ann") == Decimal("2e-6")

@@ -212,7 +212,7 @@ def test_a_server_that_freezes_is_given_up_at_the_deadline(served: str) -> None:
         ledger.remaining("ann")
         with frozen(ledger._store._opened.info.backend_pid), pytest.raises(LedgerTimeout, match="before the time"):
             act()
-    assert ledger.store(first, "answer") == "answer"
+    ledger.store(first, "answer")
     assert ledger.verify() == 3
 
 
@@ -268,7 +268,7 @@ def test_a_server_that_was_restarted_is_connected_to_again(served: str) -> None:
     restart()
     assert ledger.spent("ann") == Decimal("1e-6")
     restart()
-    ledger.spoil(charge(ledger, "ann", key="k"))
+    ledger.abandon(charge(ledger, "ann", key="k"))
     assert ledger.verify() == 3
 
 
@@ -315,11 +315,11 @@ def test_roles_need_no_more_rights_than_they_use(served: str) -> None:
     )
     writer, reader = (Ledger(served.replace("postgres:@", f"{role}:@")) for role in ("writer", "reader"))
     writer.create("bob", rho=1)
-    writer.spoil(charge(writer, "ann", "bob", key="k"))
+    writer.abandon(charge(writer, "ann", "bob", key="k"))
     assert reader.remaining("ann") == 1 - Decimal("1e-6")
     assert [line["event"] for line in reader.statement("bob")] == ["create", "charge"]
     assert reader.subjects() == ["ann", "bob"]
-    assert reader.verify() == 4
+    assert reader.verify() == 3
     with pytest.raises(LedgerUnavailable, match="permission denied"):
         charge(reader, "ann")
     for opened in (writer, reader):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-__all__ = ["this_process"]
+__all__ = ["is_running", "this_process"]
 
 
 def this_process() -> tuple[int, bytes]:
@@ -14,13 +14,25 @@ def this_process() -> tuple[int, bytes]:
     is noticed like one that Python knows of. A system without `/proc` does not tell the start; there the id stands
     alone.
     """
-    return os.getpid(), _start()
+    return os.getpid(), _start("self")
 
 
-def _start() -> bytes:
-    """Return the start of this process in ticks since the machine started, or nothing if the system does not tell."""
+def is_running(process: tuple[int, bytes]) -> bool:
+    """Tell whether a process of this machine is there; without `/proc`, whether any process has its id."""
+    number, start = process
     try:
-        file = os.open("/proc/self/stat", os.O_RDONLY)
+        os.kill(number, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass
+    return _start(number) in (start, b"")
+
+
+def _start(process: int | str) -> bytes:
+    """Return the start of a process in ticks since the machine started, or nothing if the system does not tell."""
+    try:
+        file = os.open(f"/proc/{process}/stat", os.O_RDONLY)
     except (FileNotFoundError, NotADirectoryError, PermissionError):
         return b""
     try:

@@ -59,8 +59,8 @@ class Release:
         Rows of the input that had no place and were left out.
     clamped : bool
         Whether points outside of the area were moved to its edge before they were looked at; errors are from there.
-    entries : tuple of Entry
-        Where a ledger has what it cost, if it was charged there.
+    entry : Entry, optional
+        The line of a ledger's history that charged it, if one did.
     skipped : tuple of str
         Subjects of a ledger without enough budget, who were left out.
     left_out : tuple of str
@@ -81,7 +81,7 @@ class Release:
     expected: float | None = field(kw_only=True, default=None)
     missing: int = field(kw_only=True, default=0)
     clamped: bool = field(kw_only=True, default=False)
-    entries: tuple[Entry, ...] = field(kw_only=True, default=())
+    entry: Entry | None = field(kw_only=True, default=None)
     skipped: tuple[str, ...] = field(kw_only=True, default=())
     left_out: tuple[Any, ...] = field(kw_only=True, default=())
     id: str = field(kw_only=True, default_factory=lambda: uuid4().hex)
@@ -250,7 +250,7 @@ class Release:
             "inexact": self.inexact,
             "fn_error": self.answers[0].query.fn_error,
             "rounding": self.rounding,
-            "entry": self._entry_account(),
+            "entry": None if self.entry is None else self.entry.certificate(),
             "version": __version__,
             "id": self.id,
         }
@@ -280,10 +280,6 @@ class Release:
             return str(self.plane.area.certificate()["plane"])
         return str(self.crs.to_string())
 
-    def _entry_account(self) -> dict[str, Any] | None:
-        """The last of the ledger's entries, which are adjacent, and how many there are."""
-        return {**self.entries[-1].certificate(), "entries": len(self.entries)} if self.entries else None
-
     def _words(self) -> str:
         """What it means, for people."""
         away = hidden(self.guarantee.hidden(chance=0.75))
@@ -306,7 +302,7 @@ class Release:
             sentences.append(
                 f"Rounding moved points by at most {moved} first: two versions count as up to {apart} farther apart."
             )
-        if self._entry_account():
+        if self.entry is not None:
             sentences.append("It was charged to a ledger, where budgets about the same person add up.")
         else:
             sentences.append("Other releases about the same person add to what it tells.")

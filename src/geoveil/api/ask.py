@@ -66,19 +66,15 @@ def ask(
     elif keep is not None:
         raise InvalidParameter("keep", keep, "left out, unless x is a GeoDataFrame", "There are no columns.")
     receipt = opened.charge(guarantee, subject, key)
-    subject = subject.without(receipt.skipped)
     try:
-        stored = receipt.stored
-        if stored is None:
-            try:
-                outcome = subject.draw(source, opened.progress)
-            except Exception:
-                receipt.failed()
-                raise
-            stored = receipt.store(lambda: subject.kept(outcome))
-        outcome = outcome if stored is None else subject.restored(stored)
+        subject = subject.without(receipt.skipped)
+        if receipt.stored is None:
+            outcome = subject.draw(source, opened.progress)
+            receipt.store(lambda: subject.kept(outcome))
+        else:
+            outcome = subject.restored(receipt.stored)
     finally:
-        receipt.settle()
+        receipt.close()
     release = subject.release(outcome, source)
     release = replace(release, asked=None if working is guarantee else guarantee, **receipt.stated)
     shown = subject.shown
@@ -88,24 +84,20 @@ def ask(
 
 
 class Receipt:
-    """What was charged for a question, and where its answer is kept before it is handed out; here, nothing."""
+    """What was charged for a question, and where its answer is stored before it is handed out; here, nowhere."""
 
-    #: An answer that was given before.
+    #: The answer, if it was given before.
     stored: Any = None
     #: Which persons are left out, if any are.
     skipped: Any = None
-    #: What the release says of it.
+    #: What the release says of the charge.
     stated: Mapping[str, Any] = MappingProxyType({})
 
-    def store(self, content: Callable[[], Any]) -> Any:
-        """Keep an answer; gives the one to be handed out, if it is another one."""
-        return None
+    def store(self, content: Callable[[], Any]) -> None:
+        """Store the answer before it is handed out."""
 
-    def failed(self) -> None:
-        """Drawing has failed, and that it did may have told something."""
-
-    def settle(self) -> None:
-        """The question has been answered, or has failed."""
+    def close(self) -> None:
+        """End the attempt: without a stored answer the charge is spent, whatever ended it."""
 
 
 @dataclass(frozen=True)

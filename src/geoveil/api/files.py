@@ -147,10 +147,9 @@ def _charged(
     identity = uuid4().hex
     parameters = {"by": work.crowd.by, "file": work.file.path.name, work.guarantee.symbol: str(work.guarantee.budget)}
     charge = ledger.charge(names, work.guarantee, query="points", parameters=parameters, release=identity, short=short)
-    ledger.gave_up(charge)
     if charge.skipped:
         work.skipped = np.isin(np.array(names, dtype=object), charge.skipped)
-    return charge, {"id": identity, "entries": charge.entries, "skipped": charge.skipped}
+    return charge, {"id": identity, "entry": charge.entry, "skipped": charge.skipped}
 
 
 def _checked_target(target: Path, file: Locations) -> Path:

@@ -16,6 +16,7 @@ from geoveil.api.files import frame_of
 from geoveil.api.mapping import HeatMap
 from geoveil.api.processing import persons
 from geoveil.arithmetic import steady
+from geoveil.budget import Entry
 from geoveil.errors import InvalidData, InvalidFile, InvalidParameter
 from geoveil.geo import Plane
 from geoveil.geo.areas import Area
@@ -41,15 +42,9 @@ class Loaded(Release):
     ----------
     file : Locations
         The file, opened.
-    entry : dict, optional
-        The ledger's entry that its certificate refers to.
     """
 
     file: Locations = field(kw_only=True)
-    entry: dict[str, Any] | None = field(kw_only=True)
-
-    def _entry_account(self) -> dict[str, Any] | None:
-        return self.entry
 
 
 @steady()
@@ -92,7 +87,8 @@ def load(path: Any) -> Release:
         area, file, by, method = Area.certified(account["area"]), account["file"], account["by"], account["method"]
         sha256, reading = file["sha256"], dict(file["reading"])
         kind = file.get("kind", "points")
-        more = {name: account[name] for name in ("inexact", "missing", "id", "entry")}
+        more = {name: account[name] for name in ("inexact", "missing", "id")}
+        more["entry"] = None if account["entry"] is None else Entry(**account["entry"])
         more |= {"processed": tuple(account["processed"]), "bounded": account["radius_95"] is not None}
         more |= {"clamped": account["outside"] == "clamp"}
         rounding = float(account["rounding"])

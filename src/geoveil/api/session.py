@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import inspect
 import json
-import threading
 from collections.abc import Callable
 from decimal import Decimal
 from types import TracebackType
@@ -20,7 +19,7 @@ from geoveil.api.how import How
 from geoveil.api.storing import packed, unpacked
 from geoveil.arithmetic import steady
 from geoveil.budget import Account, Charge, Ledger, price
-from geoveil.errors import BudgetExceeded, InvalidParameter
+from geoveil.errors import BudgetExceeded, IncompatibleGuarantees, InvalidInput, InvalidParameter
 from geoveil.geo import enter
 from geoveil.privacy import Guarantee, exact, promise
 from geoveil.release import Release
@@ -147,7 +146,6 @@ or not at all; nothing was charged.
         self._settled: How = {"metric": total.metric, "rng": rng}
         self._opened = Opened(form, by, self._charge, progress or (lambda share: None))
         self._by, self._short = by, short
-        self._lock = threading.Lock()
         self._history: list[dict[str, Any]] = []
 
     def _names(self, form: Any, by: Any) -> list[str]:
@@ -189,9 +187,8 @@ or not at all; nothing was charged.
             told = [self._subject, people, query.name, parameters, self._label, self._short]
             key = json.dumps(told, sort_keys=True, default=str)
         identity = uuid4().hex
-        with self._lock:
-            if self._account is not None and not (key is not None and self._ledger.is_stored(key)):
-                self._account.check(guarantee)  # before the ledger is charged
+        reserved = self._reserve(guarantee, key)
+        try:
             charge = self._ledger.charge(
                 self._subjects,
                 guarantee,
@@ -201,9 +198,26 @@ or not at all; nothing was charged.
                 key=key,
                 short=self._short,
             )
-            if self._account is not None and charge.content is None:
-                self._account.charge(guarantee)
+        except (BudgetExceeded, InvalidInput, IncompatibleGuarantees):
+            # Nothing was charged. After a failure of the ledger that is not certain.
+            if self._account is not None and reserved is not None:
+                self._account.give_back(reserved)
+            raise
+        if self._account is not None and reserved is not None and charge.content is not None:
+            self._account.give_back(reserved)
         return _LedgerReceipt(self._ledger, charge, identity, self._subjects)
+
+    def _reserve(self, guarantee: Guarantee, key: str | None) -> Guarantee | None:
+        """Take a question off the session's own total, if it has one, before the ledger is charged."""
+        if self._account is None:
+            return None
+        try:
+            return self._account.charge(guarantee)
+        except BudgetExceeded:
+            # A stored answer costs nothing.
+            if key is None or self._ledger is None or not self._ledger.is_stored(key):
+                raise
+            return None
 
     @property
     def spent(self) -> Decimal:
@@ -266,29 +280,22 @@ or not at all; nothing was charged.
 
 
 class _LedgerReceipt(Receipt):
-    """Charged to a ledger, and stored there before it is handed out."""
+    """A charge to a ledger, where the answer is stored before it is handed out."""
 
     def __init__(self, ledger: Ledger, charge: Charge, identity: str, subjects: list[str]) -> None:
-        self._ledger, self._charge = ledger, charge
+        self._ledger, self._charge, self._identity = ledger, charge, identity
+        self._open = charge.content is None
         if charge.skipped:
             self.skipped = np.isin(np.array(subjects, dtype=object), charge.skipped)
-        self._identity = identity
         if charge.content is not None:
             told = json.loads(charge.content)
             self._identity, self.stored = told["id"], unpacked(told["answer"])
-        self.stated = {"id": self._identity, "entries": charge.entries, "skipped": charge.skipped}
+        self.stated = {"id": self._identity, "entry": charge.entry, "skipped": charge.skipped}
 
-    def store(self, content: Callable[[], Any]) -> Any:
-        mine = json.dumps({"id": self._identity, "answer": packed(content())})
-        kept = self._ledger.store(self._charge, mine)
-        if kept == mine:
-            return None
-        told = json.loads(kept)
-        self.stated = {**self.stated, "id": told["id"]}
-        return unpacked(told["answer"])
+    def store(self, content: Callable[[], Any]) -> None:
+        self._ledger.store(self._charge, json.dumps({"id": self._identity, "answer": packed(content())}))
+        self._open = False
 
-    def failed(self) -> None:
-        self._ledger.spoil(self._charge)
-
-    def settle(self) -> None:
-        self._ledger.gave_up(self._charge)
+    def close(self) -> None:
+        if self._open:
+            self._ledger.abandon(self._charge)

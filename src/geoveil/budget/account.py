@@ -53,3 +53,8 @@ class Account:
             taken = self.check(cost)
             self._spent = exact.add(self._spent, taken.budget)
         return taken
+
+    def give_back(self, taken: Guarantee) -> None:
+        """Return what was reserved for a question that was not charged elsewhere, and so not asked."""
+        with self._lock:
+            self._spent = exact.subtract(self._spent, taken.budget)

@@ -5,65 +5,133 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from typing import Generic, TypeAlias, TypeVar
 
-from geoveil.budget.charging import Request
-from geoveil.budget.entries import Charge
-from geoveil.errors import LedgerTimeout
+from geoveil.errors import LedgerTimeout, LedgerUnavailable
 from geoveil.processes import this_process
 
-__all__ = ["Batching"]
+__all__ = ["Batching", "Waiting"]
+
+R = TypeVar("R")
+A = TypeVar("A")
+Commit: TypeAlias = Callable[[list[R], float], list[A | Exception | None]]
+
+#: Seconds that a thread waits beyond its deadline for the one that is committing for it.
+_GRACE = 2.0
 
 
-class Batching:
-    """A queue of charges: whichever thread has its turn serves all that wait, in one transaction.
+class Waiting(Generic[R, A]):
+    """A request that waits for its turn until a deadline, and what came of it.
 
     Parameters
     ----------
-    serve : callable
-        Serves some requests: sets `done`, and `charge` or `problem`, of each.
-    timeout : float
-        Seconds that a thread waits for others.
+    request : object
+        What is asked for.
+    deadline : float
+        When to give up, by `time.monotonic`.
     """
 
-    def __init__(self, serve: Callable[[list[Request]], None], timeout: float) -> None:
-        self._serve = serve
-        self._timeout = timeout
+    def __init__(self, request: R, deadline: float) -> None:
+        self.request, self.deadline = request, deadline
+        self.done = False
+        self.outcome: A | Exception | None = None
+
+    def finish(self, outcome: A | Exception | None) -> None:
+        """Note the outcome."""
+        self.outcome, self.done = outcome, True
+
+
+class Batching(Generic[R, A]):
+    """A queue of requests: whichever thread has its turn commits all that wait, in one transaction.
+
+    A batch that fails is tried one by one, so that a request which cannot be committed fails alone.
+    """
+
+    def __init__(self) -> None:
         self._begin_process()
 
     def _begin_process(self) -> None:
         """Begin anew: a fork copies the queue of the parent's threads, but not the threads."""
         self._process = this_process()
-        self._waiting = threading.Condition()
-        self._queue: list[Request] = []
+        self._changed = threading.Condition()
+        self._queue: list[Waiting[R, A]] = []
         self._serving = False
 
-    def served(self, request: Request) -> Charge | None:
-        """Serve a request, or have another thread serve it; return its charge or raise its problem."""
-        deadline = time.monotonic() + self._timeout
+    def served(self, request: R, deadline: float, commit: Commit[R, A]) -> A | None:
+        """Commit a request, or have another thread commit it; return its outcome or raise it.
+
+        Parameters
+        ----------
+        request : object
+            What is asked for.
+        deadline : float
+            When to give up, by `time.monotonic`.
+        commit : callable
+            Commits requests by a deadline, and returns the outcome of each, in order. It raises an error only if
+            nothing was committed.
+        """
         if self._process != this_process():
             self._begin_process()
-        with self._waiting:
-            request.done = False
-            self._queue.append(request)
-            try:
-                while not request.done and self._serving:
-                    if not self._waiting.wait(deadline - time.monotonic()) and request in self._queue:
-                        late = f"Other threads held the ledger for {self._timeout:g} s. Nothing was charged."
-                        raise LedgerTimeout(late)
-            except BaseException:
-                if request in self._queue:
-                    self._queue.remove(request)
-                raise
-            batch = [] if request.done else self._queue
-            if batch:
-                self._queue, self._serving = [], True
-        if batch:
-            try:
-                self._serve(batch)
-            finally:
-                with self._waiting:
-                    self._serving = False
-                    self._waiting.notify_all()
-        if request.problem is not None:
-            raise request.problem
-        return request.charge
+        mine: Waiting[R, A] = Waiting(request, deadline)
+        with self._changed:
+            self._queue.append(mine)
+        try:
+            while not mine.done:
+                if batch := self._turn(mine):
+                    self._serve(batch, commit)
+        except BaseException:
+            with self._changed:
+                if mine in self._queue:
+                    self._queue.remove(mine)
+            raise
+        if isinstance(mine.outcome, Exception):
+            raise mine.outcome
+        return mine.outcome
+
+    def _turn(self, mine: Waiting[R, A]) -> list[Waiting[R, A]]:
+        """Wait until a request is done, or it is this thread's turn to serve all that wait: return them."""
+        with self._changed:
+            while self._serving and not mine.done:
+                left = mine.deadline - time.monotonic()
+                queued = mine in self._queue
+                if left <= 0 and queued:
+                    raise LedgerTimeout("Other threads held the ledger until the time was up. Nothing was charged.")
+                if left + _GRACE <= 0:
+                    raise LedgerUnavailable(
+                        "The ledger did not answer before the time was up. Nothing was released; whether it was "
+                        "charged the statement will tell."
+                    )
+                self._changed.wait(left if queued else left + _GRACE)
+            if mine.done:
+                return []
+            batch, self._queue, self._serving = self._queue, [], True
+            return batch
+
+    def _serve(self, batch: list[Waiting[R, A]], commit: Commit[R, A]) -> None:
+        try:
+            self._try(batch, commit)
+        finally:
+            with self._changed:
+                # After an interruption the others are served by another thread.
+                self._queue = [each for each in batch if not each.done] + self._queue
+                self._serving = False
+                self._changed.notify_all()
+
+    def _try(self, batch: list[Waiting[R, A]], commit: Commit[R, A]) -> None:
+        deadline = min(each.deadline for each in batch)
+        try:
+            outcomes = commit([each.request for each in batch], deadline)
+        except LedgerTimeout as problem:
+            for each in batch:
+                # The others have time left.
+                if each.deadline <= deadline:
+                    each.finish(problem)
+        except Exception as problem:
+            if len(batch) == 1:
+                batch[0].finish(problem)
+                return
+            for each in batch:
+                self._try([each], commit)
+        else:
+            for each, outcome in zip(batch, outcomes, strict=True):
+                each.finish(outcome)

@@ -3,30 +3,55 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 from uuid import uuid4
 
-from geoveil.budget.drawing import is_drawing, owner_of
+from geoveil.budget import drawing
 from geoveil.budget.entries import Charge, Entry
-from geoveil.budget.history import digest
-from geoveil.budget.journal import Journal, lines_of
+from geoveil.budget.journal import Journal
 from geoveil.budget.prices import price
-from geoveil.budget.storable import unknown
+from geoveil.budget.reading import line_at, postings_of
+from geoveil.budget.storable import digest, unknown
 from geoveil.budget.stores import Transaction
-from geoveil.errors import BudgetExceeded, InvalidParameter, LedgerTampered
+from geoveil.errors import (
+    BudgetError,
+    BudgetExceeded,
+    IncompatibleGuarantees,
+    InvalidInput,
+    InvalidParameter,
+    LedgerTampered,
+)
 from geoveil.privacy import Guarantee, exact
 from geoveil.privacy.exact import written
 
-__all__ = ["ANSWER", "Request", "answer_request"]
+__all__ = ["Request", "answer_requests"]
 
-ANSWER = "SELECT number, entries, content, owner FROM geoveil_answers WHERE key = ?"
-_STORED = "SELECT parameters FROM geoveil_history WHERE subject = ? AND event = 'store' AND release = ?"
+_ANSWERS = "SELECT key, number, owner, stored, content, forgotten FROM geoveil_answers WHERE key IN ({})"
+_ATTEMPT = "INSERT INTO geoveil_answers (number, key, owner) VALUES (?, ?, ?)"
 
 
 @dataclass(eq=False)
 class Request:
-    """A charge that waits for its turn, and what came of it."""
+    """A charge that is asked for.
+
+    Parameters
+    ----------
+    names : list of str
+        Whose budget it takes.
+    cost : CGP or GP
+        What the release promises to each of them.
+    query, parameters, release : str
+        What was asked, and the id of the release, for the history.
+    key : str, optional
+        The digest of the question's key.
+    shown : str
+        The key itself, for messages.
+    skips : bool
+        Whether subjects without enough budget are left out.
+    """
 
     names: list[str]
     cost: Guarantee
@@ -34,78 +59,114 @@ class Request:
     parameters: str
     release: str
     key: str | None
+    shown: str
     skips: bool
-    done: bool = False
-    charge: Charge | None = None
-    problem: Exception | None = None
 
 
-def answer_request(transaction: Transaction, journal: Journal, request: Request) -> Charge | None:
-    """Return the charge of a request, new or known; None while another process draws under its key."""
-    if request.key is None:
-        return _charge(journal, request, uuid4().hex)
-    rows = transaction.rows(ANSWER, (request.key,))
-    if not rows:
-        earlier = journal.charged.get(request.key)
-        return _charge(journal, request, request.key) if earlier is None else None
-    number, count, content, owner = rows[0]
-    known = lines_of(transaction, "number >= ? AND number < ?", (number, number + count))
-    entries = [Entry.of(journal.ledger, line) for line in known]
-    about = {entry.subject for entry in entries}
-    same = (known[0]["query"], known[0]["parameters"]) == (request.query, request.parameters)
-    if not same or not about <= set(request.names) or not _as_charged(journal, request, known):
-        remedy = f"It was used for {known[0]['query']} about {entries[0].subject!r}: take another one."
-        raise InvalidParameter("key", request.key, "a key of its own for each question", remedy)
-    stored = transaction.rows(_STORED, (entries[0].subject, str(number)))
-    if [json.loads(told)["sha256"] for (told,) in stored] != ([] if content is None else [digest(content)]):
-        raise LedgerTampered(f"The answer stored under {request.key!r} is not what it was. Nothing was released.")
-    token = uuid4().hex
-    if content is None:
-        if is_drawing(owner):
-            return None
-        transaction.write("UPDATE geoveil_answers SET owner = ? WHERE key = ?", (owner_of(token), request.key))
-    skipped = tuple(name for name in request.names if name not in about)
-    return Charge(tuple(entries), skipped, request.key, content, token)
+def answer_requests(
+    transaction: Transaction, journal: Journal, requests: Sequence[Request]
+) -> list[Charge | Exception | None]:
+    """Return for each request its charge, new or stored; why it is refused; or None while another draws its answer."""
+    keys = sorted({request.key for request in requests if request.key is not None})
+    found: dict[str, tuple[Any, ...]] = {}
+    if keys:
+        rows = transaction.rows(_ANSWERS.format(", ".join("?" * len(keys))), keys)
+        found = {key: tuple(row) for key, *row in rows}
+    taken: set[str] = set()
+    outcomes: list[Charge | Exception | None] = []
+    for request in requests:
+        if request.key in taken:
+            outcomes.append(None)
+            continue
+        try:
+            outcome = _answer(transaction, journal, request, found.get(request.key or ""))
+        except (BudgetError, InvalidInput, IncompatibleGuarantees) as problem:
+            outcomes.append(problem)
+            continue
+        outcomes.append(outcome)
+        if outcome is not None and outcome.content is None and request.key is not None:
+            taken.add(request.key)
+    return outcomes
 
 
-def _as_charged(journal: Journal, request: Request, known: list[dict[str, Any]]) -> bool:
-    """Tell whether a question would cost what was charged under its key."""
-    for line in known:
-        taken = price(request.cost, journal.accounts[line["subject"]][0])
-        if (taken.notion, taken.metric.name, written(taken.budget)) != (
-            line["notion"],
-            line["metric"],
-            line["amount"],
-        ):
-            return False
-    return True
+def _answer(
+    transaction: Transaction, journal: Journal, request: Request, known: tuple[Any, ...] | None
+) -> Charge | None:
+    """Return the stored answer of a request, or a new charge; None while another draws."""
+    if known is None:
+        return _charge(transaction, journal, request)
+    number, owner, stored, content, forgotten = known
+    if stored is None and not drawing.is_drawing(owner):
+        # An attempt that has ended without an answer is spent, whatever ended it: it may have looked at the data.
+        transaction.write("DELETE FROM geoveil_answers WHERE number = ?", (number,))
+        return _charge(transaction, journal, request)
+    line, postings = line_at(transaction, number), postings_of(transaction, number)
+    if not line or line["key"] != request.key:
+        raise LedgerTampered(f"Entry {number} is not what was charged under this key. Nothing was released.")
+    if not _is_same(request, line, postings):
+        remedy = f"It was used for {line['query']} about {postings[0][0]!r}: take another one."
+        raise InvalidParameter("key", request.shown, "a key of its own for each question", remedy)
+    if stored is None:
+        return None
+    if content is None and forgotten is not None:
+        remedy = "Its answer was forgotten; take another key, or another label, which is charged anew."
+        raise InvalidParameter("key", request.shown, "one whose answer is kept", remedy)
+    if content is None or not _is_stored(transaction, number, stored, content):
+        raise LedgerTampered(f"The answer stored under entry {number} is not what it was. Nothing was released.")
+    amounts = {subject: Decimal(amount) for subject, amount in postings}
+    skipped = tuple(name for name in request.names if name not in amounts)
+    return Charge(Entry(journal.ledger, number, line["hash"]), amounts, skipped, request.key, content)
 
 
-def _charge(journal: Journal, request: Request, key: str) -> Charge:
+def _is_same(request: Request, line: dict[str, Any], postings: list[tuple[str, str]]) -> bool:
+    """Tell whether a request is the question that was charged in a line."""
+    cost = request.cost
+    asked = request.query, request.parameters, cost.notion, cost.metric.name, written(cost.budget)
+    charged = tuple(line[name] for name in ("query", "parameters", "notion", "metric", "amount"))
+    return asked == charged and {subject for subject, _ in postings} <= set(request.names)
+
+
+def _is_stored(transaction: Transaction, number: int, stored: int, content: str) -> bool:
+    """Tell whether an answer is the one that was stored."""
+    line = line_at(transaction, stored)
+    told = json.loads(line.get("parameters", "{}"))
+    return line.get("event") == "store" and told == {"charge": number, "sha256": digest(content)}
+
+
+def _charge(transaction: Transaction, journal: Journal, request: Request) -> Charge:
     """Charge every subject, or, if some are to be skipped, those with enough budget."""
-    missing = [name for name in request.names if name not in journal.accounts]
-    if missing:
-        raise unknown(missing[0])
-    taken, skipped = {}, []
+    amounts, spent, skipped = {}, {}, []
+    prices: dict[tuple[str, str], Decimal] = {}
     for name in request.names:
+        if name not in journal.accounts:
+            raise unknown(name)
         total, before = journal.accounts[name]
-        asked = price(request.cost, total)
-        remaining = exact.subtract(total.budget, before)
-        if asked.budget <= remaining:
-            taken[name] = asked
+        kind = total.notion, total.metric.name
+        if kind not in prices:
+            prices[kind] = price(request.cost, total).budget
+        asked = prices[kind]
+        after = exact.add(before, asked)
+        if after <= total.budget:
+            amounts[name], spent[name] = asked, after
         elif request.skips and len(request.names) > 1:
             skipped.append(name)
         else:
-            raise BudgetExceeded(asked.budget, remaining, name)
-    if not taken:
-        raise BudgetExceeded(asked.budget, remaining, name)
-    lines = []
-    told = {"query": request.query, "parameters": request.parameters, "release": request.release}
-    for name, asked in taken.items():
-        total, before = journal.accounts[name]
-        journal.accounts[name] = total, exact.add(before, asked.budget)
-        lines.append(journal.add(name, "charge", asked, **told))
-    journal.touched.update(taken)
-    token = uuid4().hex
-    journal.charged[key] = lines[0]["number"], len(lines), owner_of(token)
-    return Charge(tuple(Entry.of(journal.ledger, line) for line in lines), tuple(skipped), key, None, token)
+            raise BudgetExceeded(asked, exact.subtract(total.budget, before), name)
+    if not amounts:
+        raise BudgetExceeded(asked, exact.subtract(total.budget, before), name)
+    texts = {amount: written(amount) for amount in prices.values()}
+    entry = journal.add(
+        "charge",
+        request.cost,
+        [(name, texts[amount]) for name, amount in amounts.items()],
+        query=request.query,
+        parameters=request.parameters,
+        release=request.release,
+        key=request.key or "",
+    )
+    journal.spend(spent)
+    charge = Charge(entry, amounts, tuple(skipped), request.key, None, uuid4().hex)
+    # Before others can see it: whoever finds it in the store finds that it is being drawn.
+    drawing.begin(charge)
+    transaction.write(_ATTEMPT, (entry.number, request.key, drawing.owner_of(charge.token)))
+    return charge

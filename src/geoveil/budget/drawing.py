@@ -1,37 +1,61 @@
-"""Who is about to draw under a charge, so that nobody else does."""
+"""Attempts to draw an answer: who is at it, so that others with the same key wait instead of paying too."""
 
 from __future__ import annotations
 
 import json
-import os
 import socket
+import threading
 import time
+import weakref
 
-__all__ = ["LIVE", "is_drawing", "owner_of"]
+from geoveil.budget.entries import Charge
+from geoveil.processes import is_running, this_process
 
-#: What this process is about to draw.
-LIVE: set[str] = set()
-#: Nobody draws for so many seconds.
-_DRAWING = 600
+__all__ = ["begin", "end", "is_drawing", "owner_of", "wait"]
+
+#: Seconds after which an attempt on another machine counts as dead. Whoever is overtaken has paid and gets no answer;
+#: whoever overtakes pays as well.
+_LEASE = 600.0
+#: Attempts of this process, each as long as someone holds its charge.
+_ATTEMPTS: weakref.WeakValueDictionary[str, Charge] = weakref.WeakValueDictionary()
+_ENDED = threading.Condition()
+
+
+def begin(charge: Charge) -> None:
+    """Note that this process is about to draw under a charge."""
+    _ATTEMPTS[charge.token] = charge
+
+
+def end(charge: Charge) -> None:
+    """Note that an attempt has ended, and wake the threads that wait for it."""
+    with _ENDED:
+        _ATTEMPTS.pop(charge.token, None)
+        _ENDED.notify_all()
+
+
+def wait(seconds: float) -> None:
+    """Wait until an attempt of this process ends, or for some seconds: those of other processes give no signal."""
+    with _ENDED:
+        _ENDED.wait(seconds)
 
 
 def owner_of(token: str) -> str:
-    """Who draws: a process, so that others can tell whether it is still there."""
-    return json.dumps({"host": socket.gethostname(), "process": os.getpid(), "since": time.time(), "token": token})
+    """Describe who draws, so that others can tell whether it is still there."""
+    number, start = this_process()
+    told = {"host": socket.gethostname(), "process": number, "start": start.decode(), "since": time.time()}
+    return json.dumps({**told, "token": token})
 
 
 def is_drawing(owner: str) -> bool:
-    """Whether the owner of a charge may still be about to draw: another process that is there, or a thread of this."""
+    """Tell whether whoever was charged may still draw: a thread of this process, or another process that is there."""
     told = json.loads(owner)
-    recent = bool(time.time() - told["since"] < _DRAWING)
-    if told["host"] != socket.gethostname():
-        return recent
-    if told["process"] == os.getpid():
-        return recent and told["token"] in LIVE
-    try:
-        os.kill(told["process"], 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        pass
-    return recent
+    process: tuple[int, bytes] = told["process"], told["start"].encode()
+    if told["host"] == socket.gethostname():
+        if process == this_process():
+            return told["token"] in _ATTEMPTS
+        if not is_running(process):
+            return False
+        if process[1]:
+            return True
+    # Whether it is there cannot be told. A clock that was ahead must not make a lease last for years.
+    return bool(abs(time.time() - told["since"]) < _LEASE)

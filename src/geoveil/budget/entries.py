@@ -22,22 +22,11 @@ class Entry:
         Number of the line, counted from 1.
     hash : str
         Hash of the line and of all lines before it.
-    subject : str
-        Whose budget it is about.
-    amount : Decimal
-        What was taken, or the total that was set.
     """
 
     ledger: str
     number: int
     hash: str
-    subject: str
-    amount: Decimal
-
-    @classmethod
-    def of(cls, ledger: str, line: Mapping[str, Any]) -> Entry:
-        """Make an entry of a line of the history."""
-        return cls(ledger, int(line["number"]), line["hash"], line["subject"], Decimal(line["amount"]))
 
     def certificate(self) -> dict[str, Any]:
         """Return the entry as a certificate states it."""
@@ -46,24 +35,27 @@ class Entry:
 
 @dataclass(frozen=True)
 class Charge:
-    """What was charged for one release.
+    """What was charged for one release. It pays for one attempt to draw it.
 
     Parameters
     ----------
-    entries : tuple of Entry
-        A line for each subject.
+    entry : Entry
+        The line of the history.
+    amounts : dict
+        What was taken from the account of each subject.
     skipped : tuple of str
         Subjects without enough budget, who are to be left out.
-    key : str
-        The key under which the release is stored.
+    key : str, optional
+        The digest of the question's key, if it has one.
     content : str, optional
         The release, if it was made and stored before: nothing was charged.
     token : str
-        Identifies the one who is to draw it.
+        Identifies the attempt.
     """
 
-    entries: tuple[Entry, ...]
+    entry: Entry
+    amounts: Mapping[str, Decimal]
     skipped: tuple[str, ...]
-    key: str
+    key: str | None = None
     content: str | None = None
     token: str = ""

@@ -1,121 +1,236 @@
-"""The history of a ledger, read again: whether it is whole, and says what accounts and certificates say."""
+"""The history of a ledger, replayed: whether it is whole, kept to its rules, and agrees with what else is known."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import lru_cache
 from typing import Any
 
 from geoveil.budget.chain import FIRST, link
 from geoveil.budget.prices import price
-from geoveil.errors import LedgerTampered
+from geoveil.budget.storable import digest
+from geoveil.errors import IncompatibleGuarantees, LedgerTampered
 from geoveil.privacy import CGP, GP, Guarantee, certified, exact
 from geoveil.privacy.exact import written
 
-__all__ = ["COLUMNS", "History", "digest", "guarantee_of"]
+__all__ = ["COLUMNS", "Answer", "Replay", "guarantee_of", "postings_digest"]
 
-#: Of a line, in the order in which they are kept; its hash stands after them.
-COLUMNS = ("number", "time", "subject", "event", "query", "parameters", "notion", "metric", "amount", "release")
+#: Columns of a line, all of which its hash covers; the hash comes after them.
+COLUMNS = (
+    *("number", "time", "event", "query", "parameters", "notion", "metric", "amount", "release", "key"),
+    "postings",
+)
 
-#: By subject: the notion, the metric, the total and what is spent.
-Accounts = dict[str, tuple[str, str, str, str]]
+#: What a line does to accounts: subjects and amounts.
+Postings = Sequence[tuple[str, str]]
 
 
 @dataclass(frozen=True)
-class History:
-    """All lines of a ledger.
+class Answer:
+    """A charge that is being drawn or was answered, with what the history says of it.
+
+    Parameters
+    ----------
+    number : int
+        The line that charged it.
+    key : str
+        The digest of the question's key; empty if it has none.
+    stored : int, optional
+        The line that says it was stored.
+    content : str, optional
+        The answer, if it is kept.
+    charge, store, forget : tuple
+        Event and key of the line that charged it; event, key and parameters of those that say it was stored and
+        deleted.
+    """
+
+    number: int
+    key: str
+    stored: int | None
+    content: str | None
+    charge: tuple[Any, ...]
+    store: tuple[Any, ...]
+    forget: tuple[Any, ...]
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it is what was charged and stored, under the same key; only forgotten answers may be gone."""
+        if self.charge != ("charge", self.key):
+            return False
+        if self.stored is None:
+            return self.content is None
+        if not self._is("store", self.store):
+            return False
+        if self.content is None:
+            return not self.key or self._is("forget", self.forget)
+        return self.forget[0] is None and digest(self.content) == json.loads(self.store[2])["sha256"]
+
+    def _is(self, event: str, line: tuple[Any, ...]) -> bool:
+        """Tell whether a line is such an event of this answer."""
+        return line[:2] == (event, self.key) and json.loads(line[2])["charge"] == self.number
+
+
+class Replay:
+    """Replays a history line by line, in bounded memory, and checks every line.
 
     Parameters
     ----------
     ledger : str
-        Its id.
+        Id of the ledger.
     secret : bytes, optional
         The key of the chain.
-    lines : list of dict
-        In the order of their numbers.
+    certificates : iterable of dict
+        Certificates of releases. Those of this ledger must refer to a line that says what they say.
     """
 
-    ledger: str
-    secret: bytes | None
-    lines: list[dict[str, Any]]
+    def __init__(self, ledger: str, secret: bytes | None, certificates: Iterable[Mapping[str, Any]] = ()) -> None:
+        self._ledger, self._secret = ledger, secret
+        self.number, self.hash = 0, FIRST
+        self._accounts: dict[str, tuple[Guarantee, Decimal]] = {}
+        self._stored = self._posted = 0
+        self._certificates: dict[int, list[Mapping[str, Any]]] = {}
+        for certificate in certificates:
+            if certificate.get("entry") is not None:
+                self._certificates.setdefault(self._number_in(certificate), []).append(certificate)
 
-    def verify(self, head: tuple[int, str], accounts: Accounts, answers: list[tuple[Any, ...]]) -> None:
-        """Compute the chain again, and compare it with what the ledger knows of its end, of accounts and answers."""
-        previous = FIRST
-        computed: Accounts = {}
-        for number, line in enumerate(self.lines, start=1):
-            if line["number"] != number:
-                raise LedgerTampered(f"Entry {number} is missing, moved or there twice.")
-            content = {name: line[name] for name in COLUMNS}
-            if line["hash"] != link(previous, {**content, "ledger": self.ledger}, self.secret):
-                raise LedgerTampered(f"Entry {number} was changed, or one before it was.")
-            previous = line["hash"]
-            _replay(computed, line)
-        if head != (len(self.lines), previous):
-            raise LedgerTampered(f"The history ends at entry {len(self.lines)}, and the ledger knew of {head[0]}.")
-        if computed != accounts:
-            names = sorted(set(computed) ^ set(accounts)) or [n for n in computed if computed[n] != accounts[n]]
-            raise LedgerTampered(f"The account of {names[0]!r} is not what its history says.")
-        self._verify_answers(answers)
+    def lines(self, lines: Sequence[tuple[Mapping[str, Any], Postings]]) -> bool:
+        """Check the next lines and what they did to accounts; tell whether there were any."""
+        for line, postings in lines:
+            self._line(line, postings)
+        return bool(lines)
 
-    def _verify_answers(self, answers: list[tuple[Any, ...]]) -> None:
-        """What is stored is what was stored, each under a charge."""
-        charged = {line["number"] for line in self.lines if line["event"] == "charge"}
-        stored = [line for line in self.lines if line["event"] == "store"]
-        said = {int(line["release"]): json.loads(line["parameters"])["sha256"] for line in stored}
-        found = {number: digest(content) for number, content in answers if content is not None}
-        if said != found or not {number for number, _ in answers} <= charged:
-            wrong = sorted(number for number in {*said, *found} if said.get(number) != found.get(number))
-            raise LedgerTampered(f"What is stored of entries {wrong[:3]} is not what was stored.")
-
-    def compare(self, certificate: Mapping[str, Any]) -> None:
-        """Whether the ledger has what a certificate says of it."""
-        told = certificate.get("entry")
-        if told is None:
-            return
+    def _line(self, line: Mapping[str, Any], postings: Postings) -> None:
+        """Check the next line: its place in the chain, and that the rules allowed it at that time."""
+        number = self.number + 1
+        if line["number"] != number:
+            raise LedgerTampered(f"Entry {number} is missing, moved or there twice.")
+        content = {name: line[name] for name in COLUMNS}
+        if line["hash"] != link(self.hash, {**content, "ledger": self._ledger}, self._secret):
+            raise LedgerTampered(f"Entry {number} was changed, or one before it was.")
+        if line["postings"] != postings_digest(postings):
+            raise LedgerTampered(f"What entry {number} did to accounts was changed.")
+        self.number, self.hash = number, line["hash"]
+        self._posted += len(postings)
         try:
-            ledger, number, hashed = told["ledger"], int(told["number"]), told["hash"]
-            promised = certified(certificate)
-            query, identity, processed = certificate["query"], certificate["id"], certificate["processed"]
-        except (KeyError, TypeError, ValueError, AttributeError) as problem:
-            raise LedgerTampered(f"A certificate is not whole: {problem!r}.") from None
-        if ledger != self.ledger:
-            raise LedgerTampered(f"A certificate is of another ledger, {ledger!r}.")
-        if not 0 < number <= len(self.lines) or self.lines[number - 1]["hash"] != hashed:
+            self._apply(line, postings)
+        except (KeyError, ValueError, TypeError, IncompatibleGuarantees) as problem:
+            raise LedgerTampered(f"Entry {number} is of a kind that no ledger writes: {problem!r}.") from None
+        for certificate in self._certificates.pop(number, ()):
+            _compare(line, certificate)
+
+    def _apply(self, line: Mapping[str, Any], postings: Postings) -> None:
+        event = line["event"]
+        if event == "create":
+            total = guarantee_of(line["notion"], line["metric"], line["amount"])
+            self._accounts |= {name: (total, Decimal(0)) for name, _ in postings}
+        elif event in ("lower", "override"):
+            total = guarantee_of(line["notion"], line["metric"], line["amount"])
+            for name, _ in postings:
+                self._accounts[name] = total, self._accounts[name][1]
+        elif event == "charge":
+            self._charge(line, postings)
+        elif event == "store":
+            self._stored += 1
+        elif event != "forget":
+            raise ValueError(event)
+
+    def _charge(self, line: Mapping[str, Any], postings: Postings) -> None:
+        """Take amounts off accounts; each must be the price of the release, and must have been there."""
+        cost = guarantee_of(line["notion"], line["metric"], line["amount"])
+        for name, amount in postings:
+            total, spent = self._accounts[name]
+            after = exact.add(spent, Decimal(amount))
+            if after > total.budget:
+                raise LedgerTampered(f"Entry {line['number']} charged {name!r} more than was left.")
+            if amount != _price_text(cost, total):
+                raise LedgerTampered(f"Entry {line['number']} did not charge {name!r} what the release costs.")
+            self._accounts[name] = total, after
+
+    def finish(
+        self, end: tuple[int, str, int], accounts: Iterable[tuple[Any, ...]], answers: Iterable[Answer]
+    ) -> None:
+        """Compare the replayed history with the ledger's last line, its accounts and its stored answers.
+
+        Parameters
+        ----------
+        end : tuple
+            Number and hash of the last line, and the number of amounts that lines posted to accounts.
+        accounts : iterable
+            Subject, notion, metric, total and spent amount of each account.
+        answers : iterable
+            The answers, with what the lines they refer to say: these were replayed before.
+        """
+        if end[:2] != (self.number, self.hash):
+            raise LedgerTampered(f"The history ends at entry {self.number}, and the ledger knew of {end[0]}.")
+        if end[2] != self._posted:
+            raise LedgerTampered("Amounts are there that belong to no entry.")
+        if self._certificates:
+            number = min(self._certificates)
             raise LedgerTampered(f"Entry {number}, which a certificate refers to, is not there.")
-        line = self.lines[number - 1]
-        taken = price(promised, guarantee_of(line["notion"], line["metric"], "1"))
-        # What was made of a release later has a name of its own.
-        same = (line["query"], line["amount"]) == (query, written(taken.budget))
-        if not same or (not processed and line["release"] != identity):
-            raise LedgerTampered(
-                f"Entry {number} is of {line['query']} for {line['amount']}; a certificate says else."
-            )
+        for name, *told in accounts:
+            total, spent = self._accounts.pop(name, (None, None))
+            if total is None or spent is None or told != _row(total, spent):
+                raise LedgerTampered(f"The account of {name!r} is not what its history says.")
+        if self._accounts:
+            raise LedgerTampered(f"The account of {min(self._accounts)!r} is gone.")
+        stored = 0
+        for answer in answers:
+            if not answer.is_whole:
+                raise LedgerTampered(f"What is stored under entry {answer.number} is not what was stored.")
+            stored += answer.stored is not None
+        if stored != self._stored:
+            raise LedgerTampered(f"{self._stored} answers were stored, and {stored} are there.")
+
+    def _number_in(self, certificate: Mapping[str, Any]) -> int:
+        """Return the number of the line that a certificate refers to."""
+        try:
+            ledger, number = certificate["entry"]["ledger"], int(certificate["entry"]["number"])
+        except (KeyError, TypeError, ValueError) as problem:
+            raise LedgerTampered(f"A certificate is not whole: {problem!r}.") from None
+        if ledger != self._ledger:
+            raise LedgerTampered(f"A certificate is of another ledger, {ledger!r}.")
+        return number
 
 
-def _replay(accounts: Accounts, entry: Mapping[str, Any]) -> None:
-    """What an entry makes of the accounts."""
-    name, amount = entry["subject"], entry["amount"]
-    if entry["event"] == "store":
-        return
-    if entry["event"] == "create":
-        accounts[name] = (entry["notion"], entry["metric"], amount, "0")
-    else:
-        notion, metric, total, spent = accounts[name]
-        if entry["event"] == "charge":
-            accounts[name] = (notion, metric, total, written(exact.add(Decimal(spent), Decimal(amount))))
-        else:
-            accounts[name] = (notion, metric, amount, spent)
+def _compare(line: Mapping[str, Any], certificate: Mapping[str, Any]) -> None:
+    """Refuse a certificate that does not say what its line says."""
+    number = line["number"]
+    try:
+        promised, hashed = certified(certificate), certificate["entry"]["hash"]
+        query, identity, processed = certificate["query"], certificate["id"], certificate["processed"]
+    except (KeyError, TypeError, ValueError, AttributeError) as problem:
+        raise LedgerTampered(f"A certificate is not whole: {problem!r}.") from None
+    if hashed != line["hash"]:
+        raise LedgerTampered(f"Entry {number}, which a certificate refers to, is not there.")
+    told = query, promised.notion, promised.metric.name, written(promised.budget)
+    same = line["event"] == "charge" and told == tuple(line[name] for name in ("query", "notion", "metric", "amount"))
+    # A release that was processed later has an id of its own.
+    if not same or (not processed and line["release"] != identity):
+        raise LedgerTampered(f"Entry {number} is of {line['query']} for {line['amount']}; a certificate says else.")
 
 
+def _row(total: Guarantee, spent: Decimal) -> list[str]:
+    return [total.notion, total.metric.name, written(total.budget), written(spent)]
+
+
+@lru_cache(maxsize=1024)
 def guarantee_of(notion: str, metric: str, budget: str) -> Guarantee:
-    """A guarantee as a line has it."""
+    """Return the guarantee that a line or an account states."""
+    if notion not in ("CGP", "GP"):
+        raise ValueError(notion)
     return CGP(rho=budget, metric=metric) if notion == "CGP" else GP(epsilon=budget, metric=metric)
 
 
-def digest(content: str) -> str:
-    """By which what was stored is known again."""
+@lru_cache(maxsize=1024)
+def _price_text(cost: Guarantee, total: Guarantee) -> str:
+    return written(price(cost, total).budget)
+
+
+def postings_digest(postings: Postings) -> str:
+    """Return the digest of what a line does to accounts, whatever the order."""
+    content = json.dumps(sorted(postings), separators=(",", ":"), ensure_ascii=True)
     return hashlib.sha256(content.encode()).hexdigest()

@@ -4,32 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 from uuid import uuid4
 
 from geoveil.budget.chain import FIRST, link
-from geoveil.budget.history import COLUMNS, guarantee_of
+from geoveil.budget.entries import Entry
+from geoveil.budget.history import Postings, postings_digest
+from geoveil.budget.reading import FIELDS, Accounts, account_questions, accounts_of
 from geoveil.budget.schema import VERSION
 from geoveil.budget.stores import Transaction
-from geoveil.errors import LedgerError, LedgerUnavailable
+from geoveil.errors import LedgerUnavailable
 from geoveil.privacy import Guarantee
 from geoveil.privacy.exact import written
 
-__all__ = ["Journal", "begin_ledger", "ledger_id", "lines_of", "read_accounts"]
+__all__ = ["Journal", "begin_ledger", "ledger_id"]
 
-_FIELDS = ", ".join(COLUMNS)
-_ENTRY = f"INSERT INTO geoveil_history ({_FIELDS}, hash) VALUES ({', '.join('?' * 11)})"
-_HELD = "SELECT number, hash, time FROM geoveil_head WHERE one = 1 FOR UPDATE"
-_HEAD = "UPDATE geoveil_head SET number = ?, hash = ?, time = ? WHERE one = 1"
-_CHARGED = "INSERT INTO geoveil_answers (key, number, entries, owner) VALUES (?, ?, ?, ?)"
-#: A clock that is corrected may go back by this much.
-_STEP = timedelta(minutes=5)
-#: Number of subjects that one statement looks up.
-_AT_ONCE = 5000
-
-Accounts = dict[str, tuple[Guarantee, Decimal]]
+_LINE = f"INSERT INTO geoveil_history ({', '.join(FIELDS)}) VALUES ({', '.join('?' * len(FIELDS))})"
+_POSTING = "INSERT INTO geoveil_postings (number, subject, amount) VALUES (?, ?, ?)"
+_ACCOUNT = "INSERT INTO geoveil_accounts (subject, notion, metric, total, spent) VALUES (?, ?, ?, ?, '0')"
 
 
 @dataclass
@@ -42,8 +35,10 @@ class Journal:
         Id of the ledger.
     secret : bytes, optional
         The key of the chain.
-    number, hash, time :
+    number, hash :
         Of the last line.
+    time : str
+        What the store's clock says. Lines are ordered by their numbers: a clock may be wrong, or go back.
     accounts : dict
         Total and spent amount of the subjects that the transaction is about.
     """
@@ -54,68 +49,68 @@ class Journal:
     hash: str
     time: str
     accounts: Accounts
-    added: list[dict[str, Any]] = field(default_factory=list)
-    touched: set[str] = field(default_factory=set)
-    charged: dict[str, tuple[int, int, str]] = field(default_factory=dict)
+    _lines: list[dict[str, Any]] = field(default_factory=list)
+    _postings: list[tuple[int, str, str]] = field(default_factory=list)
+    _touched: dict[str, None] = field(default_factory=dict)
 
     @classmethod
-    def read(
-        cls,
-        transaction: Transaction,
-        ledger: str,
-        secret: bytes | None,
-        names: Sequence[str],
-        *,
-        charging: bool = True,
-    ) -> Journal:
+    def read(cls, transaction: Transaction, ledger: str, secret: bytes | None, names: Sequence[str] = ()) -> Journal:
         """Read the last line, which locks the ledger against others, and the accounts of some subjects."""
-        held, *found = transaction.ask((_HELD, ()), *_account_questions(names))
-        number, hashed, last = held[0]
-        now, before = datetime.now(UTC), datetime.fromisoformat(last)
-        if charging and now < before - _STEP:
-            raise LedgerError(
-                f"The clock says {_moment(now)}, and the ledger's last entry is of {last}: set the clock right. "
-                "Nothing was charged."
-            )
-        return cls(ledger, secret, int(number), hashed, _moment(max(now, before)), _accounts(found))
+        head = f"SELECT number, hash, {transaction.clock} FROM geoveil_head WHERE one = 1 FOR UPDATE"
+        held, *found = transaction.ask((head, ()), *account_questions(names))
+        number, hashed, now = held[0]
+        return cls(ledger, secret, int(number), hashed, now, accounts_of(found))
 
     def add(
         self,
-        subject: str,
         event: str,
-        of: Guarantee,
+        of: Guarantee | None = None,
+        postings: Postings = (),
         *,
         query: str = "",
         parameters: str = "{}",
         release: str = "",
-        amount: str | None = None,
-    ) -> dict[str, Any]:
-        """Add a line, chained to the last one."""
+        key: str = "",
+    ) -> Entry:
+        """Add a line, chained to the last one, and what it does to accounts."""
         line: dict[str, Any] = {
             "number": self.number + 1,
             "time": self.time,
-            "subject": subject,
             "event": event,
             "query": query,
             "parameters": parameters,
-            "notion": of.notion,
-            "metric": of.metric.name,
-            "amount": written(of.budget) if amount is None else amount,
+            "notion": "" if of is None else of.notion,
+            "metric": "" if of is None else of.metric.name,
+            "amount": "" if of is None else written(of.budget),
             "release": release,
+            "key": key,
+            "postings": postings_digest(postings),
         }
         line["hash"] = link(self.hash, {**line, "ledger": self.ledger}, self.secret)
         self.number, self.hash = line["number"], line["hash"]
-        self.added.append(line)
-        return line
+        self._lines.append(line)
+        self._postings += [(self.number, name, amount) for name, amount in postings]
+        return Entry(self.ledger, self.number, self.hash)
+
+    def spend(self, spent: dict[str, Decimal]) -> None:
+        """Set what has been spent of some accounts."""
+        for name, amount in spent.items():
+            self.accounts[name] = self.accounts[name][0], amount
+        self._touched |= dict.fromkeys(spent)
+
+    def open_accounts(self, transaction: Transaction, names: Sequence[str], total: Guarantee) -> None:
+        """Open accounts with a total of which nothing is spent."""
+        row = total.notion, total.metric.name, written(total.budget)
+        transaction.write(_ACCOUNT, *((name, *row) for name in names))
 
     def write(self, transaction: Transaction) -> None:
         """Write the new lines, and what they make of the accounts."""
-        if not self.added:
+        if not self._lines:
             return
-        transaction.write(_ENTRY, *(tuple(line[name] for name in (*COLUMNS, "hash")) for line in self.added))
-        transaction.write(_HEAD, (self.number, self.hash, self.time))
-        transaction.write(_CHARGED, *((key, *lines) for key, lines in self.charged.items()))
-        spent = [(written(self.accounts[name][1]), name) for name in self.touched]
+        transaction.write(_LINE, *(tuple(line[name] for name in FIELDS) for line in self._lines))
+        transaction.write(_POSTING, *self._postings)
+        transaction.write("UPDATE geoveil_head SET number = ?, hash = ? WHERE one = 1", (self.number, self.hash))
+        spent = [(written(self.accounts[name][1]), name) for name in self._touched]
         transaction.update("geoveil_accounts", "spent", "subject", spent)
 
 
@@ -136,54 +131,17 @@ def ledger_id(transaction: Transaction, secret: bytes | None) -> str | None:
 def begin_ledger(transaction: Transaction, secret: bytes | None) -> str:
     """Give a new ledger its id, and return it; if another process was faster, return that one's."""
     # Of those who open it at the same time, the second waits here for the first.
-    transaction.rows(_HELD)
+    (((now,),),) = transaction.ask((f"SELECT {transaction.clock} FROM geoveil_head WHERE one = 1 FOR UPDATE", ()))
     known = ledger_id(transaction, secret)
     if known is not None:
         return known
     name = uuid4().hex
     transaction.write(
         "INSERT INTO geoveil_ledger (version, id, created, seal) VALUES (?, ?, ?, ?)",
-        (VERSION, name, _moment(datetime.now(UTC)), _seal(name, secret)),
+        (VERSION, name, now, _seal(name, secret)),
     )
     return name
 
 
 def _seal(name: str, secret: bytes | None) -> str | None:
     return None if secret is None else link(FIRST, {"ledger": name}, secret)
-
-
-def read_accounts(transaction: Transaction, names: Sequence[str]) -> Accounts:
-    """Return the total and the spent amount of those subjects that have an account."""
-    return _accounts(transaction.ask(*_account_questions(names)))
-
-
-def lines_of(transaction: Transaction, condition: str, parameters: Sequence[Any] = ()) -> list[dict[str, Any]]:
-    """Return the lines of the history that meet a condition, in their order, by the names of their columns."""
-    rows = transaction.rows(
-        f"SELECT {_FIELDS}, hash FROM geoveil_history WHERE {condition} ORDER BY number", parameters
-    )
-    return [dict(zip((*COLUMNS, "hash"), row, strict=True)) for row in rows]
-
-
-def _account_questions(names: Sequence[str]) -> list[tuple[str, Sequence[Any]]]:
-    chunks = [names[first : first + _AT_ONCE] for first in range(0, len(names), _AT_ONCE)]
-    return [
-        (
-            "SELECT subject, notion, metric, total, spent FROM geoveil_accounts "
-            f"WHERE subject IN ({', '.join('?' * len(some))})",
-            some,
-        )
-        for some in chunks
-    ]
-
-
-def _accounts(found: list[list[tuple[Any, ...]]]) -> Accounts:
-    return {
-        name: (guarantee_of(notion, metric, total), Decimal(spent))
-        for rows in found
-        for name, notion, metric, total, spent in rows
-    }
-
-
-def _moment(moment: datetime) -> str:
-    return moment.isoformat(timespec="microseconds")

@@ -6,32 +6,30 @@ import json
 import os
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from datetime import datetime
 from decimal import Decimal
 from typing import Any, Literal, Self
 
 from geoveil import checks
+from geoveil.budget import drawing
 from geoveil.budget.batching import Batching
 from geoveil.budget.chain import secret_of
-from geoveil.budget.charging import ANSWER, Request, answer_request
-from geoveil.budget.drawing import LIVE
+from geoveil.budget.charging import Request, answer_requests
 from geoveil.budget.entries import Charge, Entry
-from geoveil.budget.history import History, digest
-from geoveil.budget.journal import Journal, begin_ledger, ledger_id, lines_of, read_accounts
-from geoveil.budget.storable import subject_name, unknown
+from geoveil.budget.history import Replay
+from geoveil.budget.journal import Journal, begin_ledger, ledger_id
+from geoveil.budget.reading import all_accounts, all_answers, line_at, lines_after, read_accounts, statement
+from geoveil.budget.storable import digest, key_digest, parameters_text, subject_name, text, unknown
 from geoveil.budget.stores import Transaction, open_store
-from geoveil.errors import (
-    BudgetError,
-    IncompatibleGuarantees,
-    InvalidInput,
-    InvalidParameter,
-    LedgerError,
-    LedgerTampered,
-    LedgerTimeout,
-)
+from geoveil.errors import InvalidParameter, LedgerError, LedgerTampered, LedgerTimeout
 from geoveil.privacy import Guarantee, exact, promise
 from geoveil.privacy.exact import written
 
 __all__ = ["Ledger"]
+
+#: Seconds between two looks at whether another process has drawn an answer.
+_LONGEST_PAUSE = 0.5
 
 
 class Ledger:
@@ -67,7 +65,7 @@ class Ledger:
         self._store = open_store(place, timeout)
         self._timeout = timeout
         self._secret = secret_of(key)
-        self._batching = Batching(self._serve, timeout)
+        self._batching: Batching[Request, Charge] = Batching()
         with self._store.reading() as transaction:
             known = ledger_id(transaction, self._secret)
         if known is None:
@@ -77,37 +75,31 @@ class Ledger:
 
     def create(
         self,
-        subject: str,
-        *,
+        *subjects: str,
         rho: Any = None,
         epsilon: Any = None,
         metric: str | None = None,
     ) -> Entry:
-        """Open an account with a total budget.
+        """Open accounts with a total budget each, all or none.
 
         Parameters
         ----------
-        subject : str
-            A person, a device or a data set.
+        *subjects : str
+            Persons, devices or data sets.
         rho, epsilon : optional
-            The total, by exactly one of them.
+            The total of each, by exactly one of them.
         metric : {"inf", "2", "1"}, default "inf"
             The metric of all that will be charged.
         """
-        total = promise(rho, epsilon, metric)
+        total, names = promise(rho, epsilon, metric), _names(subjects)
         with self._store.transaction() as transaction:
-            journal = self._journal(transaction, [subject_name(subject)])
-            if journal.accounts:
-                raise InvalidParameter(
-                    "subject", subject, "someone without an account", "Use lower(), or another name."
-                )
-            entry = journal.add(subject, "create", total)
+            journal = self._journal(transaction, names)
+            for name in journal.accounts:
+                raise InvalidParameter("subject", name, "someone without an account", "Use lower(), or another name.")
+            entry = journal.add("create", total, [(name, written(total.budget)) for name in names])
             journal.write(transaction)
-            transaction.write(
-                "INSERT INTO geoveil_accounts (subject, notion, metric, total, spent) VALUES (?, ?, ?, ?, ?)",
-                (subject, total.notion, total.metric.name, written(total.budget), "0"),
-            )
-        return Entry.of(self.id, entry)
+            journal.open_accounts(transaction, names, total)
+        return entry
 
     def charge(
         self,
@@ -122,6 +114,9 @@ class Ledger:
     ) -> Charge:
         """Take the price of a release off the accounts of all its subjects, in one transaction: of all or of none.
 
+        A charge pays for one attempt to draw the release. If the attempt ends without `store`, whatever ended it, the
+        charge is spent.
+
         Parameters
         ----------
         subjects : sequence of str
@@ -131,102 +126,142 @@ class Ledger:
         query, parameters, release : optional
             What was asked, and the release's id, for the history.
         key : str, optional
-            The same key is charged once: if its release is stored, that comes back; if it was charged and never
-            stored, it may be drawn under that charge.
+            Identifies the question. If its release is stored, that is returned and nothing is charged; while someone
+            else draws it, this waits.
         short : {"refuse", "skip"}
-            What becomes of subjects without as much budget.
+            Whether subjects without enough budget stop the charge, or are skipped.
         """
+        deadline = time.monotonic() + self._timeout
         if short not in ("refuse", "skip"):
             raise InvalidParameter("short", short, "'refuse' or 'skip'", "Leave it out to charge all or none.")
-        names = [subject_name(subject) for subject in subjects]
-        if not names or len(set(names)) < len(names):
-            raise InvalidParameter("subjects", subjects, "at least one name, none twice", "Charge each once.")
-        described = json.dumps(dict(parameters or {}), sort_keys=True, default=str)
-        request = Request(names, cost, query, described, release, key, short == "skip")
-        deadline = time.monotonic() + self._timeout
-        while (found := self._served_or_given_up(request)) is None:
-            # Someone else is drawing it.
-            if time.monotonic() > deadline:
-                raise LedgerTimeout(f"Another process has drawn under the key {key!r} for {self._timeout:g} s.")
-            time.sleep(0.02)
+        request = Request(
+            _names(subjects),
+            cost,
+            text("query", query),
+            parameters_text(parameters),
+            text("release", release),
+            None if key is None else key_digest(key),
+            key or "",
+            short == "skip",
+        )
+        pause = 0.01
+        while (found := self._batching.served(request, deadline, self._commit)) is None:
+            left = deadline - time.monotonic()
+            if left <= 0:
+                raise LedgerTimeout(
+                    f"Someone else has drawn under the key {key!r} for {self._timeout:g} s, and is not done. "
+                    "Nothing was charged; try again."
+                )
+            drawing.wait(min(pause, left))
+            pause = min(2 * pause, _LONGEST_PAUSE)
         return found
 
-    def _served_or_given_up(self, request: Request) -> Charge | None:
+    def _commit(self, requests: list[Request], deadline: float) -> list[Charge | Exception | None]:
+        """Charge requests in one transaction."""
+        transaction = None
         try:
-            return self._batching.served(request)
-        except BaseException:
-            # Whatever was charged for it, nobody will draw.
-            if request.charge is not None:
-                self.gave_up(request.charge)
-            raise
+            with self._store.transaction(deadline) as transaction:
+                journal = self._journal(transaction, sorted({name for request in requests for name in request.names}))
+                outcomes = answer_requests(transaction, journal, requests)
+                journal.write(transaction)
+        except LedgerError as problem:
+            if transaction is None or not transaction.committing:
+                raise
+            # It may have been committed: whoever tried again would pay twice.
+            return [problem] * len(requests)
+        return outcomes
 
-    def _serve(self, batch: list[Request]) -> None:
-        found: dict[int, Charge | None] = {}
-        problems: dict[int, Exception] = {}
+    def store(self, charge: Charge, content: str) -> None:
+        """Record the digest of a release before it is handed out, and keep the release itself if it has a key."""
+        number = charge.entry.number
         try:
             with self._store.transaction() as transaction:
-                journal = self._journal(transaction, sorted({name for request in batch for name in request.names}))
-                for at, request in enumerate(batch):
-                    try:
-                        found[at] = answer_request(transaction, journal, request)
-                    except (BudgetError, InvalidInput, IncompatibleGuarantees) as problem:
-                        problems[at] = problem
+                journal = self._journal(transaction)
+                line = line_at(transaction, number)
+                if line.get("hash") != charge.entry.hash:
+                    raise LedgerTampered(
+                        f"The charge in entry {number} is gone from the ledger. Nothing was released."
+                    )
+                open_now = "SELECT 1 FROM geoveil_answers WHERE number = ? AND stored IS NULL"
+                if not transaction.rows(open_now, (number,)):
+                    raise LedgerError(
+                        f"The answer that entry {number} paid for was stored already, or someone else has drawn one "
+                        "since. Nothing was released, and the charge is spent. Ask again."
+                    )
+                told = {"charge": number, "sha256": digest(content)}
+                same = {"query": line["query"], "release": line["release"], "key": line["key"]}
+                entry = journal.add("store", parameters=json.dumps(told), **same)
                 journal.write(transaction)
-        except BaseException as problem:
-            # Nothing was written, whatever seemed to be.
-            ordinary = isinstance(problem, Exception)
-            told = (
-                problem if ordinary else LedgerError("The thread that charged was interrupted. Nothing was charged.")
-            )
-            found, problems = {}, dict.fromkeys(range(len(batch)), told)  # type: ignore[arg-type]
-            if not ordinary:
-                raise
+                kept = None if charge.key is None else content
+                transaction.write(
+                    "UPDATE geoveil_answers SET stored = ?, content = ? WHERE number = ?", (entry.number, kept, number)
+                )
         finally:
-            for at, request in enumerate(batch):
-                request.charge, request.problem, request.done = found.get(at), problems.get(at), True
-                if request.charge is not None and request.charge.content is None:
-                    LIVE.add(request.charge.token)
+            drawing.end(charge)
 
-    def store(self, charge: Charge, content: str) -> str:
-        """Keep a release before it is handed out; what is handed out is what comes back."""
-        LIVE.discard(charge.token)
-        first = charge.entries[0]
-        with self._store.transaction() as transaction:
-            # The ledger is held, so that of two who have drawn the first one's answer stands.
-            journal = self._journal(transaction, [first.subject])
-            before = transaction.rows(ANSWER, (charge.key,))
-            if not before or before[0][0] != first.number:
-                raise LedgerTampered(f"The charge of {charge.key!r} is gone from the ledger. Nothing was released.")
-            if before[0][2] is not None:
-                return str(before[0][2])
-            of, told = journal.accounts[first.subject][0], json.dumps({"sha256": digest(content)})
-            journal.add(first.subject, "store", of, parameters=told, release=str(first.number), amount="0")
-            journal.write(transaction)
-            transaction.write("UPDATE geoveil_answers SET content = ? WHERE key = ?", (content, charge.key))
-        return content
+    def abandon(self, charge: Charge) -> None:
+        """End an attempt without an answer: its charge is spent, and others need not wait for it."""
+        drawing.end(charge)
+        if charge.key is None:
+            return
+        # If this fails, others find out by themselves that nobody draws.
+        with suppress(LedgerError), self._store.transaction() as transaction:
+            transaction.write(
+                "DELETE FROM geoveil_answers WHERE number = ? AND stored IS NULL", (charge.entry.number,)
+            )
 
     def is_stored(self, key: str) -> bool:
-        """Whether a release is stored under a key: it costs nothing to ask for it again."""
+        """Tell whether a release is stored under a key: asking for it again costs nothing."""
         with self._store.reading() as transaction:
-            found = transaction.rows(ANSWER, (key,))
-        return bool(found) and found[0][2] is not None
+            kept = "SELECT 1 FROM geoveil_answers WHERE key = ? AND content IS NOT NULL"
+            return bool(transaction.rows(kept, (key_digest(key),)))
 
-    def gave_up(self, charge: Charge) -> None:
-        """Nothing was drawn under a charge, or nothing of it will get out: someone else may draw."""
-        LIVE.discard(charge.token)
+    def forget(self, *releases: str, before: datetime | None = None) -> int:
+        """Delete stored answers. Their charges and digests stay, and their keys are never drawn again.
 
-    def spoil(self, charge: Charge) -> None:
-        """What was charged is gone: drawing failed, which may have told something. The next one is charged anew."""
-        LIVE.discard(charge.token)
+        Parameters
+        ----------
+        *releases : str
+            Ids of releases.
+        before : datetime, optional
+            All that were charged before this moment, by the ledger's clock.
+
+        Returns
+        -------
+        int
+            The number of answers deleted.
+        """
+        wanted = {text("release", release) for release in releases}
+        if before is not None and before.tzinfo is None:
+            raise InvalidParameter("before", before, "a moment with a time zone", "Use datetime.now(UTC), or tzinfo=.")
         with self._store.transaction() as transaction:
-            transaction.write("DELETE FROM geoveil_answers WHERE key = ? AND content IS NULL", (charge.key,))
+            journal = self._journal(transaction)
+            kept = transaction.rows(
+                "SELECT number, time, query, release, key FROM geoveil_history WHERE number IN "
+                "(SELECT number FROM geoveil_answers WHERE content IS NOT NULL) ORDER BY number"
+            )
+            chosen = [
+                (number, query, release, key)
+                for number, time, query, release, key in kept
+                if release in wanted or (before is not None and datetime.fromisoformat(time) < before)
+            ]
+            for missing in wanted - {release for _, _, release, _ in chosen}:
+                raise InvalidParameter("release", missing, "the id of a stored answer", "The statement lists them.")
+            deleted = []
+            for number, query, release, key in chosen:
+                told = json.dumps({"charge": number})
+                entry = journal.add("forget", parameters=told, query=query, release=release, key=key)
+                deleted.append((entry.number, number))
+            journal.write(transaction)
+            transaction.write("UPDATE geoveil_answers SET content = NULL, forgotten = ? WHERE number = ?", *deleted)
+        return len(chosen)
 
     def total(self, subject: str) -> Guarantee:
-        """The total of an account."""
+        """Return the total of an account."""
         return self._account(subject)[0]
 
     def accounts(self, subjects: Sequence[str]) -> dict[str, tuple[Guarantee, Decimal]]:
-        """The totals of many accounts and what was spent of them, in one go."""
+        """Return the totals of many accounts and what was spent of them."""
         names = [subject_name(subject) for subject in subjects]
         with self._store.reading() as transaction:
             accounts = read_accounts(transaction, names)
@@ -236,28 +271,28 @@ class Ledger:
         return {name: accounts[name] for name in names}
 
     def balances(self, subjects: Sequence[str]) -> dict[str, Decimal]:
-        """What is left of many accounts, in one go."""
+        """Return what is left of many accounts."""
         found = self.accounts(subjects)
         return {name: exact.subtract(total.budget, spent) for name, (total, spent) in found.items()}
 
     def spent(self, subject: str) -> Decimal:
-        """What has been charged to an account."""
+        """Return what has been charged to an account."""
         return self._account(subject)[1]
 
     def remaining(self, subject: str) -> Decimal:
-        """What is left of it, exactly."""
+        """Return what is left of an account, exactly."""
         total, spent = self._account(subject)
         return exact.subtract(total.budget, spent)
 
     def subjects(self) -> list[str]:
-        """Everyone with an account, in the order of their names."""
+        """Return everyone with an account, in the order of their names."""
         with self._store.reading() as transaction:
             return [name for (name,) in transaction.rows("SELECT subject FROM geoveil_accounts ORDER BY subject")]
 
     def statement(self, subject: str) -> list[dict[str, Any]]:
-        """The history of an account: when what was asked, with which parameters, and what it cost."""
+        """Return the history of an account: when what was asked, with which parameters, and what it cost."""
         with self._store.reading() as transaction:
-            return lines_of(transaction, "subject = ?", (subject_name(subject),))
+            return statement(transaction, subject_name(subject))
 
     def lower(self, subject: str, *, rho: Any = None, epsilon: Any = None) -> Entry:
         """Set a smaller total. What has been spent stays spent, even if it is more."""
@@ -267,67 +302,64 @@ class Ledger:
         """Set a larger total, against what was promised: the history keeps the reason for ever."""
         if not isinstance(reason, str) or not reason.strip():
             raise InvalidParameter("reason", reason, "a text", "It is recorded: say who decided it, and why.")
-        return self._set(subject, rho, epsilon, "override", reason)
+        return self._set(subject, rho, epsilon, "override", text("reason", reason))
 
     def _set(self, subject: str, rho: Any, epsilon: Any, event: str, reason: str) -> Entry:
+        name = subject_name(subject)
         with self._store.transaction() as transaction:
-            journal = self._journal(transaction, [subject_name(subject)])
-            before = journal.accounts.get(subject)
-            if before is None:
-                raise unknown(subject)
+            journal = self._journal(transaction, [name])
+            if name not in journal.accounts:
+                raise unknown(name)
+            before = journal.accounts[name][0]
             stated = isinstance(rho, Guarantee) or isinstance(epsilon, Guarantee)
-            total = promise(rho, epsilon, None if stated else before[0].metric)
-            if type(total) is not type(before[0]) or total.metric != before[0].metric:
-                wanted = f"{before[0].symbol}= under {before[0].metric}"
-                raise InvalidParameter(
-                    "rho, epsilon", (rho, epsilon), f"{wanted}, as the account has it", "Give that."
-                )
-            if event == "lower" and total.budget > before[0].budget:
+            total = promise(rho, epsilon, None if stated else before.metric)
+            if type(total) is not type(before) or total.metric != before.metric:
+                allowed = f"{before.symbol}= under {before.metric}, as the account has it"
+                raise InvalidParameter("rho, epsilon", (rho, epsilon), allowed, "Give that.")
+            if event == "lower" and total.budget > before.budget:
                 remedy = "A total that was promised stands; override() breaks the promise, on record."
-                raise InvalidParameter(total.symbol, str(total.budget), f"at most {before[0].budget}", remedy)
-            entry = journal.add(subject, event, total, query=reason)
+                raise InvalidParameter(total.symbol, str(total.budget), f"at most {before.budget}", remedy)
+            amount = written(total.budget)
+            entry = journal.add(event, total, [(name, amount)], query=reason)
             journal.write(transaction)
-            transaction.write(
-                "UPDATE geoveil_accounts SET total = ? WHERE subject = ?", (written(total.budget), subject)
-            )
-        return Entry.of(self.id, entry)
+            transaction.update("geoveil_accounts", "total", "subject", [(amount, name)])
+        return entry
 
     def verify(self, certificates: Iterable[Mapping[str, Any]] = ()) -> int:
-        """Compute the history's chain again, and compare it with the accounts and with certificates.
+        """Replay the history: its chain, its rules, the accounts, the stored answers, and certificates.
 
         Parameters
         ----------
         certificates : iterable of dict
-            Of releases; each refers to its entry, which must still be there.
+            Certificates of releases; each refers to its entry, which must still be there.
 
         Returns
         -------
         int
-            How many entries there are.
+            The number of entries.
 
         Raises
         ------
         LedgerTampered
-            If anything is not what it was.
+            If anything is not what it was, or if a charge exceeded an account.
         """
+        replay = Replay(self.id, self._secret, certificates)
+        page = True
+        while page:
+            # In short transactions: others may charge meanwhile, and what is written is not changed.
+            with self._store.reading() as transaction:
+                lines = lines_after(transaction, replay.number)
+            page = replay.lines(lines)
         with self._store.reading() as transaction:
+            while replay.lines(lines_after(transaction, replay.number)):
+                pass
             ((number, hashed),) = transaction.rows("SELECT number, hash FROM geoveil_head")
-            lines = lines_of(transaction, "number > 0")
-            accounts = {
-                name: (notion, metric, total, spent)
-                for name, notion, metric, total, spent in transaction.rows(
-                    "SELECT subject, notion, metric, total, spent FROM geoveil_accounts"
-                )
-            }
-            answers = transaction.rows("SELECT number, content FROM geoveil_answers")
-        held = History(self.id, self._secret, lines)
-        held.verify((int(number), hashed), accounts, answers)
-        for certificate in certificates:
-            held.compare(certificate)
-        return len(lines)
+            ((posted,),) = transaction.rows("SELECT COUNT(*) FROM geoveil_postings")
+            replay.finish((number, hashed, posted), all_accounts(transaction), all_answers(transaction))
+        return replay.number
 
     def close(self) -> None:
-        """Give the connection back; it is opened again when it is needed."""
+        """Close the connection; it is opened again when it is needed."""
         self._store.close()
 
     def __enter__(self) -> Self:
@@ -336,8 +368,15 @@ class Ledger:
     def __exit__(self, *problem: object) -> None:
         self.close()
 
-    def _journal(self, transaction: Transaction, names: Sequence[str], *, charging: bool = True) -> Journal:
-        return Journal.read(transaction, self.id, self._secret, names, charging=charging)
+    def _journal(self, transaction: Transaction, names: Sequence[str] = ()) -> Journal:
+        return Journal.read(transaction, self.id, self._secret, names)
 
     def _account(self, subject: str) -> tuple[Guarantee, Decimal]:
         return self.accounts([subject])[subject]
+
+
+def _names(subjects: Sequence[str]) -> list[str]:
+    names = [subject_name(subject) for subject in subjects]
+    if not names or len(set(names)) < len(names):
+        raise InvalidParameter("subjects", subjects, "at least one name, none twice", "Name each once.")
+    return names

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 
 import click
@@ -11,7 +12,7 @@ from geoveil.cli import terminal
 from geoveil.cli.command import Program
 from geoveil.cli.options import Budget, as_json, existing
 from geoveil.cli.options import budget as budget_options
-from geoveil.words import hidden
+from geoveil.words import counted, hidden
 
 LEDGER = click.argument("ledger", metavar="LEDGER")
 SUBJECT = click.argument("subject")
@@ -40,14 +41,13 @@ def create(ledger: str, subjects: tuple[str, ...], budget: Budget, as_json: bool
     from geoveil import Ledger
 
     with Ledger(ledger) as opened:
-        entries = [opened.create(subject, **budget.keywords) for subject in subjects]
+        entry = opened.create(*subjects, **budget.keywords)
     if as_json:
-        terminal.json(
-            [{"subject": entry.subject, "total": str(entry.amount), **entry.certificate()} for entry in entries]
-        )
+        total = str(budget.guarantee.budget)
+        terminal.json([{"subject": subject, "total": total, **entry.certificate()} for subject in subjects])
     else:
-        for entry in entries:
-            terminal.say(f"{entry.subject}: {budget.guarantee} in all.")
+        for subject in subjects:
+            terminal.say(f"{subject}: {budget.guarantee} in all.")
 
 
 @budget.command(
@@ -143,6 +143,29 @@ def verify(ledger: str, certificates: tuple[str, ...], as_json: bool) -> None:
     )
     if known < len(accounts):
         terminal.say(f"{len(accounts) - known} certificates refer to no ledger.")
+
+
+@budget.command(
+    examples=(
+        (
+            "One answer, by the id in its certificate:",
+            "geoveil budget forget budget.db 0123456789abcdef0123456789abcdef",
+        ),
+        ("All answers of last year:", "geoveil budget forget budget.db --before 2026-01-01"),
+    )
+)
+@LEDGER
+@click.argument("releases", nargs=-1)
+@click.option("--before", type=click.DateTime(["%Y-%m-%d"]), help="All that were charged before this day (UTC).")
+def forget(ledger: str, releases: tuple[str, ...], before: datetime | None) -> None:
+    """Delete stored answers. What they cost stays spent, and their labels and keys are never answered again."""
+    from geoveil import Ledger
+
+    if not releases and before is None:
+        raise click.UsageError("Name releases by their ids, or give --before.")
+    with Ledger(existing(ledger)) as opened:
+        count = opened.forget(*releases, before=before and before.replace(tzinfo=UTC))
+    terminal.say(f"{counted(count, 'answer')} deleted.")
 
 
 @budget.command(examples=(("Less from now on:", "geoveil budget lower budget.db ann --rho 5e-4"),))

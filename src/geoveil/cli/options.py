@@ -262,9 +262,9 @@ class Account:
 
         found: dict[str, Any] = {}
         for charge in self.charges:
-            for entry in charge.entries:
-                amount = entry.amount if charge.content is None else Decimal(0)
-                found[entry.subject] = exact.add(found.get(entry.subject, Decimal(0)), amount)
+            for subject, taken in charge.amounts.items():
+                amount = taken if charge.content is None else Decimal(0)
+                found[subject] = exact.add(found.get(subject, Decimal(0)), amount)
         return found
 
     def words(self) -> str:

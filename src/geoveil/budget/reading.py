@@ -1,0 +1,131 @@
+"""Reading a ledger: accounts, lines of the history and what they did to accounts, stored answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from decimal import Decimal
+from typing import Any
+
+from geoveil.budget.history import COLUMNS, Answer, guarantee_of
+from geoveil.budget.stores import Transaction
+from geoveil.privacy import Guarantee
+
+__all__ = [
+    "FIELDS",
+    "Accounts",
+    "account_questions",
+    "accounts_of",
+    "all_accounts",
+    "all_answers",
+    "line_at",
+    "lines_after",
+    "postings_of",
+    "read_accounts",
+    "statement",
+]
+
+#: Total and spent amount of subjects.
+Accounts = dict[str, tuple[Guarantee, Decimal]]
+
+#: Columns of the history.
+FIELDS = (*COLUMNS, "hash")
+_LINES = f"SELECT {', '.join(FIELDS)} FROM geoveil_history WHERE number"
+_ACCOUNTS = "SELECT subject, notion, metric, total, spent FROM geoveil_accounts"
+#: Rows that are read, or looked up, at once.
+_AT_ONCE = 5000
+_ANSWERS = f"""
+SELECT answer.number, answer.key, answer.stored, answer.content IS NOT NULL, charge.event, charge.key,
+  store.event, store.key, store.parameters, forget.event, forget.key, forget.parameters
+FROM geoveil_answers AS answer LEFT JOIN geoveil_history AS charge ON charge.number = answer.number
+  LEFT JOIN geoveil_history AS store ON store.number = answer.stored
+  LEFT JOIN geoveil_history AS forget ON forget.number = answer.forgotten
+WHERE answer.number > ? ORDER BY answer.number LIMIT {_AT_ONCE}
+"""
+
+
+def read_accounts(transaction: Transaction, names: Sequence[str]) -> Accounts:
+    """Return the total and the spent amount of those subjects that have an account."""
+    return accounts_of(transaction.ask(*account_questions(names)))
+
+
+def line_at(transaction: Transaction, number: int) -> dict[str, Any]:
+    """Return a line of the history by the names of its columns; empty if there is none."""
+    return next((_named(row) for row in transaction.rows(f"{_LINES} = ?", (number,))), {})
+
+
+def postings_of(transaction: Transaction, number: int) -> list[tuple[str, str]]:
+    """Return what a line did to accounts: subjects and amounts."""
+    found = transaction.rows("SELECT subject, amount FROM geoveil_postings WHERE number = ?", (number,))
+    return [(subject, amount) for subject, amount in found]
+
+
+def lines_after(transaction: Transaction, number: int) -> list[tuple[dict[str, Any], list[tuple[str, str]]]]:
+    """Return the next lines after a number, and what each did to accounts: as many as fit into memory easily."""
+    found = transaction.rows(f"{_LINES} > ? ORDER BY number LIMIT {_AT_ONCE}", (number,))
+    if not found:
+        return []
+    between = "FROM geoveil_postings WHERE number BETWEEN ? AND ?"
+    counts = f"SELECT number, COUNT(*) {between} GROUP BY number ORDER BY number"
+    postings, first, last = 0, found[0][0], found[-1][0]
+    for at, count in transaction.rows(counts, (first, last)):
+        postings += count
+        if postings > 10 * _AT_ONCE:
+            last = at
+            break
+    posted: dict[int, list[tuple[str, str]]] = {}
+    for at, subject, amount in transaction.rows(f"SELECT number, subject, amount {between}", (first, last)):
+        posted.setdefault(at, []).append((subject, amount))
+    return [(_named(row), posted.get(row[0], [])) for row in found if row[0] <= last]
+
+
+def _named(row: tuple[Any, ...]) -> dict[str, Any]:
+    return dict(zip(FIELDS, row, strict=True))
+
+
+def account_questions(names: Sequence[str]) -> list[tuple[str, Sequence[Any]]]:
+    """Return the statements that read the accounts of some subjects."""
+    chunks = [names[first : first + _AT_ONCE] for first in range(0, len(names), _AT_ONCE)]
+    return [(f"{_ACCOUNTS} WHERE subject IN ({', '.join('?' * len(some))})", some) for some in chunks]
+
+
+def accounts_of(found: list[list[tuple[Any, ...]]]) -> Accounts:
+    """Return accounts from the rows that `account_questions` give."""
+    return {
+        name: (guarantee_of(notion, metric, total), Decimal(spent))
+        for rows in found
+        for name, notion, metric, total, spent in rows
+    }
+
+
+def all_accounts(transaction: Transaction) -> Iterator[tuple[Any, ...]]:
+    """Iterate over the accounts: subject, notion, metric, total and spent amount."""
+    last = ""
+    while found := transaction.rows(f"{_ACCOUNTS} WHERE subject > ? ORDER BY subject LIMIT {_AT_ONCE}", (last,)):
+        yield from found
+        last = found[-1][0]
+
+
+def all_answers(transaction: Transaction) -> Iterator[Answer]:
+    """Iterate over the answers and the lines that they refer to, with one answer in memory at a time."""
+    last = 0
+    while found := transaction.rows(_ANSWERS, (last,)):
+        for number, key, stored, kept, *told in found:
+            content = None
+            if kept:
+                ((content,),) = transaction.rows("SELECT content FROM geoveil_answers WHERE number = ?", (number,))
+            yield Answer(number, key or "", stored, content, tuple(told[:2]), tuple(told[2:5]), tuple(told[5:]))
+        last = found[-1][0]
+
+
+def statement(transaction: Transaction, subject: str) -> list[dict[str, Any]]:
+    """Return what the history says about one subject; amounts are in the unit of the account."""
+    told = ("number", "time", "event", "query", "parameters", "release", "key", "hash")
+    rows = transaction.rows(
+        f"SELECT {', '.join('line.' + name for name in told)}, account.notion, account.metric, posting.amount "
+        "FROM geoveil_postings AS posting JOIN geoveil_history AS line ON line.number = posting.number "
+        "JOIN geoveil_accounts AS account ON account.subject = posting.subject "
+        "WHERE posting.subject = ? ORDER BY posting.number",
+        (subject,),
+    )
+    names = (*told, "notion", "metric", "amount")
+    return [{"subject": subject, **dict(zip(names, row, strict=True))} for row in rows]
