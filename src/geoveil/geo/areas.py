@@ -25,7 +25,6 @@ Floats: TypeAlias = NDArray[np.float64]
 #: Beyond this radius a tangent plane draws distances more than an eighth too short.
 _WIDEST = 3e6
 _LOCAL = "geoveil local "
-_MERCATOR = "Mercator metres, as the paper has them"
 
 PUBLIC = "chosen from public knowledge, never with estimate_utm_crs() or the data's bounds, which look at the data"
 
@@ -81,11 +80,6 @@ class Area:
         """The tangent plane of a disc."""
         return None if self.disc is None else Tangent(*self.disc[:2])
 
-    @property
-    def mercator(self) -> bool:
-        """Whether its metres are Mercator's, which are not metres on the ground."""
-        return self.name == _MERCATOR
-
     def ground(self, distance: float) -> float:
         """Bound the ground distance between a point of the area and one at this plane distance from it."""
         return distance / self.shrink if self.disc is None else ground(distance, self.radius)
@@ -103,10 +97,7 @@ class Area:
     @classmethod
     def certified(cls, account: dict[str, Any]) -> Area:
         """Return the area that a certificate names."""
-        if account.get("disc"):
-            found = local(**account["disc"])
-        else:
-            found = area_of("mercator" if account["name"] == _MERCATOR else account["plane"])
+        found = local(**account["disc"]) if account.get("disc") else area_of(account["plane"])
         stretch, shrink = float(account["stretch"]), float(account["shrink"])
         return replace(found, name=str(account["name"]), stretch=stretch, shrink=shrink)
 
@@ -214,9 +205,6 @@ def area_of(given: Any) -> Area:
 
     if isinstance(given, Area):
         return given
-    if isinstance(given, str) and given == "mercator":  # pyproj would look the word up as another system
-        world, window = 2.1e7, (-180.0, -90.0, 180.0, 90.0)
-        return Area(_MERCATOR, pyproj.CRS(3857), (-world, -world), (world, world), None, window, 1.0, 1.0)
     allowed = "gv.local(...), a code such as 32610, or a name of a system or region that pyproj knows"
     try:
         flat = horizontal(pyproj.CRS.from_user_input(given))

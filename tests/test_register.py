@@ -1,0 +1,129 @@
+"""Only registered coordinate systems go out: a system of one's own may tell where the data is."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import geopandas
+import pyproj
+import pytest
+
+import geoveil as gv
+from geoveil.errors import InvalidCoordinateSystem
+from geoveil.geo.areas import area_of
+from geoveil.geo.register import registered
+
+BAY = gv.local(lat=37.77, lon=-122.42, radius=50_000)
+#: Centred on a home: whoever reads the system needs no data.
+HOME = "+proj=aeqd +lat_0=37.771234 +lon_0=-122.429876 +datum=WGS84 +type=crs"
+SECRET = "annlivesat37771234"
+
+
+def marked(crs: Any) -> Any:
+    """A system with a word in its name, its remarks and its area."""
+    more = {"name": SECRET, "remarks": SECRET, "scope": SECRET, "area": SECRET}
+    return pyproj.CRS.from_json_dict(pyproj.CRS(crs).to_json_dict() | more)
+
+
+def frame(crs: Any) -> Any:
+    """Two points near San Francisco in a system."""
+    points = geopandas.GeoDataFrame(geometry=geopandas.points_from_xy([-122.43, -122.41], [37.77, 37.78]), crs=4326)
+    return points.to_crs(crs)
+
+
+def claimed(crs: Any, authority: str, code: int) -> Any:
+    """A system that claims a code of another one."""
+    found: dict[str, Any] = pyproj.CRS(crs).to_json_dict()
+    return pyproj.CRS.from_json_dict({**found, "id": {"authority": authority, "code": code}})
+
+
+BOUND = "+proj=utm +zone=10 +ellps=WGS84 +towgs84=37.771234,0,0 +type=crs"
+OWN: list[Any] = [
+    HOME,
+    marked(HOME),
+    claimed(HOME, "EPSG", 32610),
+    BOUND,
+    "+proj=utm +zone=10 +a=6378137 +rf=298 +type=crs",
+]
+
+
+@pytest.mark.parametrize("own", OWN, ids=["home", "marked", "claimed", "bound", "ellipsoid"])
+def test_systems_of_ones_own_are_refused(own: Any) -> None:
+    """As the system of a frame, and as a plane; the remedy works."""
+    crs = pyproj.CRS(own)
+    assert registered(crs) is None
+    x = frame(crs)
+    with pytest.raises(InvalidCoordinateSystem, match=r"public register.*to_crs\(4326\)"):
+        gv.points(x, rho=1e-4, crs=BAY)
+    with pytest.raises(InvalidCoordinateSystem, match="public register"):
+        gv.Session(x, rho=1e-4, crs=BAY)
+    with pytest.raises(InvalidCoordinateSystem, match="public register"):
+        area_of(crs)
+    assert gv.points(x.to_crs(4326), rho=1e-4, crs=BAY).n == 2
+
+
+@pytest.mark.parametrize("code", [4326, 4979, "OGC:CRS84", 32610, 26910, 2227, "ESRI:102003", "EPSG:32610+5703"])
+def test_what_a_system_says_beside_its_register_stays_behind(code: Any) -> None:
+    """Its name, remarks, scope and area; results and certificates have those of the register."""
+    x = frame(code).set_crs(marked(code), allow_override=True)
+    release = gv.points(x, rho=1e-4, crs=BAY)
+    assert release.value.crs == pyproj.CRS(code) or release.value.crs == registered(pyproj.CRS(code))
+    told = json.dumps(release.certificate()) + release.value.crs.to_wkt() + release.value.crs.to_json() + repr(release)
+    assert SECRET not in told
+    named = gv.center(x, rho=1e-4, crs=BAY, by=["a", "b"])
+    assert SECRET not in named.value.crs.to_json()
+
+
+def test_systems_are_known_in_other_words() -> None:
+    """As strings of PROJ, and as ESRI writes them into shapefiles."""
+    for text, code in (
+        ("+proj=utm +zone=10 +datum=WGS84 +type=crs", "EPSG:32610"),
+        ("+proj=longlat +datum=WGS84 +type=crs", "OGC:CRS84"),
+        (pyproj.CRS(2227).to_wkt("WKT1_ESRI"), "EPSG:2227"),
+        (pyproj.CRS(4326).to_wkt("WKT1_ESRI"), "EPSG:4326"),
+    ):
+        assert registered(pyproj.CRS(text)) == pyproj.CRS(code)
+        assert registered(pyproj.CRS(text)).to_string() == code
+
+
+def write(x: Any, path: Path) -> None:
+    """A frame as a file, with all that its system says."""
+    if path.suffix == ".parquet":
+        x.to_parquet(path)
+    else:
+        x.to_file(path)
+
+
+@pytest.mark.parametrize("name", ["x.parquet", "x.gpkg", "x.shp", "x.geojson"])
+def test_files_say_no_more_of_a_system_than_its_register(name: str, tmp_path: Path) -> None:
+    """No byte of what is written has the word that the source's system has."""
+    (tmp_path / "out").mkdir()
+    source, target = tmp_path / name, tmp_path / "out" / name
+    write(frame(32610).set_crs(marked(32610), allow_override=True), source)
+    gv.points_file(source, target, rho=1e-4, crs=BAY)
+    for path in (tmp_path / "out").iterdir():
+        assert SECRET.encode() not in path.read_bytes()
+    found: Any = gv.load(target).value.crs
+    assert found.to_authority() == ("EPSG", "32610")
+
+
+@pytest.mark.parametrize("name", ["x.parquet", "x.gpkg", "x.shp"])
+def test_files_in_systems_of_ones_own_are_refused(name: str, tmp_path: Path) -> None:
+    """Nothing is written; `read` leads into the area's plane, which may be released."""
+    source, target = tmp_path / name, tmp_path / f"out-{name}"
+    write(frame(HOME), source)
+    with pytest.raises(InvalidCoordinateSystem, match=r"public register.*gv\.read"):
+        gv.points_file(source, target, rho=1e-4, crs=BAY)
+    assert not target.exists()
+    release = gv.points(gv.read(source, crs=BAY), rho=1e-4)
+    assert release.value.crs == BAY.crs
+    assert "37.771234" not in json.dumps(release.certificate())
+
+
+def test_csv_in_a_system_of_ones_own_is_refused(tmp_path: Path) -> None:
+    """Its system is in the certificate of what would be released."""
+    (tmp_path / "x.csv").write_text("east,north\n1,2\n")
+    with pytest.raises(InvalidCoordinateSystem, match="public register"):
+        gv.points_file(tmp_path / "x.csv", tmp_path / "y.csv", x="east", y="north", source_crs=HOME, rho=1e-4, crs=BAY)
