@@ -139,7 +139,8 @@ def test_a_plan_knows_what_its_plane_stretches(crs: Any, place: tuple[float, flo
     """The error is that of the release, and an error takes the budget that gives it."""
     x = geopandas.GeoSeries.from_xy([place[0]], [place[1]], crs=4326)
     planned = gv.plan("points", n=1, rho=1e-4, crs=crs)
-    assert planned.error == gv.points(x, rho=1e-4, crs=crs).error(0.05)
+    # A plan does not know what PROJ will round on the way in.
+    assert planned.error == pytest.approx(gv.points(x, rho=1e-4, crs=crs).error(0.05), rel=1e-8)
     assert planned.error > gv.plan("points", n=1, rho=1e-4).error
     asked = gv.plan("points", n=1, error=300, crs=crs)
     assert gv.points(x, rho=cast(gv.CGP, asked.guarantee), crs=crs).error(0.05) <= 300

@@ -84,8 +84,9 @@ def test_systems_are_known_in_other_words() -> None:
         (pyproj.CRS(2227).to_wkt("WKT1_ESRI"), "EPSG:2227"),
         (pyproj.CRS(4326).to_wkt("WKT1_ESRI"), "EPSG:4326"),
     ):
-        assert registered(pyproj.CRS(text)) == pyproj.CRS(code)
-        assert registered(pyproj.CRS(text)).to_string() == code
+        found: Any = registered(pyproj.CRS(text))
+        assert found == pyproj.CRS(code)
+        assert found.to_string() == code
 
 
 def write(x: Any, path: Path) -> None:

@@ -102,10 +102,11 @@ def _scales(flat: Any, forward: Any, bounds: Any, unit: float) -> tuple[float, f
     known = np.isfinite(lon) & np.isfinite(lat)
     lon, lat = np.where(known, lon, 0.0), np.where(known, lat, 0.0)
     found = pyproj.Proj(flat).get_factors(lon, lat)
-    scales = np.where(known, [found.tissot_semiminor, found.tissot_semimajor], np.nan)
+    scales = np.array([found.tissot_semiminor, found.tissot_semimajor])
+    scales[~(np.isfinite(scales) & known)] = np.nan
     inner = (slice(None), slice(6, -6), slice(6, -6))
     if not np.isfinite(scales[inner]).all():
-        return math.inf, 1.0
+        raise _torn(flat)
     step = 2 * max(float(np.nanmax(np.abs(np.diff(scales, axis=axis)))) for axis in (1, 2))
     rim = np.r_[_RIM : _MESH - _RIM : 10, _MESH - _RIM - 1]
     # Along the rim, and a few points inside.
@@ -118,7 +119,7 @@ def _scales(flat: Any, forward: Any, bounds: Any, unit: float) -> tuple[float, f
     stretch, shrink = largest + step + _MARGIN, max(least - step - _MARGIN, 1e-9)
     _refuse_pieces(flat, forward, np.array(mesh), (lon, lat), unit, stretch, shrink)
     if not (pieces <= stretch).all():
-        _torn(flat)
+        raise _torn(flat)
     return stretch, shrink
 
 
@@ -158,12 +159,12 @@ def _refuse_pieces(
     back = forward.transform(lon, lat)
     off = np.hypot(*(np.asarray(there) - here for there, here in zip(back, plane, strict=True))) * unit
     if not (off < 1).all():
-        _torn(flat)
+        raise _torn(flat)
     for before, after in ((np.s_[:, :-1], np.s_[:, 1:]), (np.s_[:-1], np.s_[1:])):
         ground = np.asarray(flat.get_geod().inv(lon[before], lat[before], lon[after], lat[after])[2])
         apart = np.hypot(*(part[after] - part[before] for part in plane)) * unit
         if not ((apart <= most * ground) & (apart >= least * ground)).all():
-            _torn(flat)
+            raise _torn(flat)
     low, high = (np.array([end(part) for part in plane]) for end in (np.min, np.max))
     up = np.linspace(-90, 90, 3601)[1:-1]
     for parameter in flat.coordinate_operation.params:
@@ -179,12 +180,12 @@ def _refuse_pieces(
             inside &= ((there >= low) & (there <= high)).all(axis=1) & (off < 1e-5)
             sides.append(there)
         if (np.hypot(*(sides[0][inside] - sides[1][inside]).T) * unit > 1).any():
-            _torn(flat)
+            raise _torn(flat)
 
 
-def _torn(flat: Any) -> None:
-    allowed = "a system whose map is one piece over its area: this one has a cut or a fold there"
-    raise InvalidCoordinateSystem("crs", flat.name, allowed, _USE)
+def _torn(flat: Any) -> InvalidCoordinateSystem:
+    allowed = "a system whose map is one piece over its area: this one has a cut, a fold or an end there"
+    return InvalidCoordinateSystem("crs", flat.name, allowed, _USE)
 
 
 def _window(forward: Any, bounds: tuple[float, ...]) -> tuple[float, float, float, float] | None:
