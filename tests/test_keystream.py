@@ -10,11 +10,13 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from typing import Any
 
 import numpy as np
 import pytest
 from scipy import stats
 
+import geoveil as gv
 from geoveil.budget.account import Account
 from geoveil.errors import BudgetError
 from geoveil.noise import Entropy, keystream, settled
@@ -135,6 +137,34 @@ def test_a_process_is_told_from_another_one_of_its_id(monkeypatch: pytest.Monkey
     # The start of a process is told in hundredths of a second.
     time.sleep(0.02)
     assert in_a_fork(refused, fork_in_c) == b"refused"
+
+
+@pytest.mark.parametrize("fork", FORKS.values(), ids=FORKS)
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+def test_a_fork_in_the_middle_of_a_question_gives_one_answer(fork: Callable[[], int]) -> None:
+    """Two processes must not both draw for what one of them has paid."""
+    session = gv.Session([[0.0, 0.0]], rho="1e-4")
+    here, child = os.getpid(), 0
+    receive, send = os.pipe()
+
+    def forking(x: Any) -> float:
+        nonlocal child
+        child = fork()
+        return float(x[0, 0])
+
+    outcome = b"answered"
+    try:
+        session.answer(forking, lipschitz=1, rho="1e-4")
+    except BudgetError:
+        outcome = b"refused"
+    if os.getpid() != here:
+        os.write(send, outcome)
+        os._exit(0)
+    os.waitpid(child, 0)
+    assert outcome == b"answered"
+    assert os.read(receive, 100) == b"refused"
+    os.close(receive)
+    os.close(send)
 
 
 def test_a_fork_does_not_wait_for_threads_it_does_not_have() -> None:

@@ -16,7 +16,8 @@ from types import FrameType
 
 import numpy as np
 
-from geoveil.errors import GeoveilWarning, UnreliableArithmetic
+from geoveil.errors import BudgetError, GeoveilWarning, UnreliableArithmetic
+from geoveil.processes import this_process
 
 __all__ = ["inaccurate", "steady"]
 
@@ -41,7 +42,8 @@ def steady() -> Iterator[None]:
     Everything between data and answer runs inside. Under `numpy.seterr(all="raise")` a point for which a number
     underflows would else fail where its neighbour does not: the failure would tell about the data. So would an answer
     that runs out of stack, or a processor that flushes small numbers to zero: both are refused before anything is
-    looked at.
+    looked at. What began in one process ends in it: if a function or a callback of the host forks, two processes
+    would draw for what one of them has paid, so the child gets an error instead of an answer.
 
     Raises
     ------
@@ -49,7 +51,10 @@ def steady() -> Iterator[None]:
         If the processor does not round to nearest, or flushes subnormal numbers to zero.
     RecursionError
         If too few nested calls are left.
+    BudgetError
+        In a process that was forked meanwhile.
     """
+    process = this_process()
     if not _rounds(sys.float_info.min, 2.0**-54):
         raise UnreliableArithmetic(
             "The processor does not round to nearest, or flushes subnormal numbers to zero in this thread: no bound "
@@ -63,6 +68,8 @@ def steady() -> Iterator[None]:
         )
     with np.errstate(all="ignore"), decimal.localcontext(_PLAIN):
         yield
+    if this_process() != process:
+        raise BudgetError("A fork came in the middle of a question. The process that asked it has the answer.")
 
 
 def _rounds(smallest: float, bit: float) -> bool:
