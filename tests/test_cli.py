@@ -718,6 +718,10 @@ def test_check_finds_what_gives_places_away(run: Any, tmp_path: Path) -> None:
     for expected in ("'address' may give", "'reading' may give", "1 of 60 rows have no place", "at 0, 0", "degrees"):
         assert expected in words
     assert "'battery'" not in words
+    table.assign(t="POINT (1 2)").to_csv(tmp_path / "shapes.csv", index=False)
+    found = json.loads(run("check", "shapes.csv", "--json").out)["findings"]
+    assert [line["remedy"] for line in found if "'t' may hold places itself" in line["what"]] == ["It never goes out."]
+    assert not any("as they are: t" in line["what"] for line in found)
     assert "'zone' may give" in json.dumps(json.loads(run("check", "odd.csv", "--json").out))
     bad = run("check", "odd.csv", *LOCAL)
     assert bad.code == 3

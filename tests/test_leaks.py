@@ -12,6 +12,7 @@ import pickle
 import types
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ import shapely
 
 import geoveil as gv
 from geoveil.errors import GeoveilWarning, InvalidData, InvalidParameter
+from geoveil.geo.planes import plane_of
 from geoveil.geo.values import copied, copied_index, may_hold_places
 from tests.formats import BAY
 from tests.test_forms import EVERY_QUESTION, ORIGIN, QUESTIONS, X, ask, frame
@@ -82,7 +84,7 @@ def held(start: object) -> bytes:
     return b"\0".join(parts)
 
 
-def assert_nothing_is_held(release: gv.Release, *labels: str, coords: Any = X) -> None:
+def assert_nothing_is_held(release: gv.Release, *labels: str, coords: Any = X, least: float = 1000.0) -> None:
     """Neither any of the labels nor any true coordinate, as a double or as digits."""
     # That somebody was skipped is what a release says on purpose.
     found = held(replace(release, skipped=()))
@@ -90,7 +92,7 @@ def assert_nothing_is_held(release: gv.Release, *labels: str, coords: Any = X) -
         assert label.encode() not in found
     # In either order of bytes; small round numbers may be anything.
     for number in np.unique(coords):
-        if abs(number) > 1000:
+        if abs(number) > least:
             for form in (np.float64(number).tobytes(), np.array(number, ">f8").tobytes()):
                 assert form not in found
 
@@ -185,6 +187,24 @@ def test_true_coordinates_are_nowhere(name: str) -> None:
     assert_nothing_is_held(by_person, coords=big)
 
 
+@EVERY_QUESTION
+@pytest.mark.parametrize("exact", [False, True])
+def test_true_degrees_are_nowhere(name: str, exact: bool) -> None:
+    """Neither they nor the metres that they are projected to; with exact noise, which is drawn from real numbers."""
+    degrees = np.random.default_rng(2).uniform(0.0, 0.1, size=(7, 2)) + np.array([-122.42, 37.77])
+    x = frame(degrees, crs=4326, who=PEOPLE)
+    metres = np.asarray(plane_of(x.crs, BAY).into(degrees))
+    how = {key: value for key, value in QUESTIONS[name].items() if key not in ("p", "fn")}
+    places = [degrees[0].round(2)] if "p" in QUESTIONS[name] else []
+    first = [QUESTIONS[name]["fn"]] if name == "answer" else []
+    for by in (None, "who"):
+        rng = None if exact else np.random.default_rng(3)
+        release = getattr(gv, name)(*first, x, *places, rho=1e-4, crs=BAY, by=by, rng=rng, **how)
+        release.error(0.05)
+        release.certificate()
+        assert_nothing_is_held(release, coords=np.concatenate([degrees, metres]), least=1.0)
+
+
 def test_files_that_were_released_hold_their_own_persons(tmp_path: Path) -> None:
     """The account of a released file, and what `load` makes of it."""
     places = geopandas.points_from_xy(-122.42 + np.arange(7) * 1e-3, 37.77 + np.arange(7) * 1e-3)
@@ -213,12 +233,12 @@ def test_the_search_finds_what_is_hidden() -> None:
         (pd.Series(base)[:1], np.float64(123_456.789).tobytes()),
         (pd.DataFrame({"a": base}).iloc[:1], np.float64(123_456.789).tobytes()),
         (shapely.Point(123_456.789, 0), np.float64(123_456.789).tobytes()),
-        (lambda x, here=base: x, np.float64(123_456.789).tobytes()),
     ]
-    for thing, secret in hiding[:-1]:
+    for thing, secret in hiding:
         assert secret in held(thing)
     # Functions cannot be pickled.
-    assert any(item is base for item in reached(hiding[-1][0]))
+    for function in (lambda x, here=base: x, lambda: base, partial(np.add, base), cache(lambda: base)):
+        assert any(item is base for item in reached(function))
 
 
 MASKED = pd.arrays.IntegerArray(NUMBERS.copy(), NUMBERS > 100)

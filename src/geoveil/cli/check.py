@@ -196,13 +196,17 @@ def _people(frame: Any, by: str | None) -> Iterator[Finding]:
 
 
 def _columns(file: Any, frame: Any, by: str | None) -> Iterator[Finding]:
-    """Which columns go out, and which would give places away if they did."""
+    """Find the columns that are released unchanged, and those that would give places away if they were."""
     import shapely
+
+    from geoveil.geo.values import may_hold_places
 
     geometry = frame.geometry
     first = shapely.get_coordinates(shapely.centroid(geometry.array))
     names = [name for name in frame if name != geometry.name]
-    times = file.time_columns
+    unsafe = {*file.unsafe, *(name for name in names if may_hold_places(frame[name].array))}
+    names = [name for name in names if name not in unsafe]
+    times = [name for name in file.time_columns if name not in unsafe]
     if times or by is not None:
         going = [*([by] if by is not None else []), *times]
         yield Finding("good", f"These columns go out as they are: {', '.join(map(str, going))}.")
@@ -222,7 +226,7 @@ def _columns(file: Any, frame: Any, by: str | None) -> Iterator[Finding]:
     safe = [name for name in left if name not in telling]
     if safe:
         yield Finding("good", f"These columns stay behind unless --keep names them: {', '.join(map(str, safe))}.")
-    for name in sorted(file.unsafe):
+    for name in sorted(unsafe):
         yield Finding("note", f"The column {name!r} may hold places itself.", "It never goes out.")
 
 
