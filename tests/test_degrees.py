@@ -495,6 +495,60 @@ def test_what_proj_rounds_is_stated(tmp_path: Path) -> None:
     assert gv.points(frame, rho=1e-4).rounding == 0
 
 
+def test_frames_that_were_projected_by_read_say_so(tmp_path: Path) -> None:
+    """Their doubles come from degrees: the release says by how much they were rounded."""
+    source = tmp_path / "trips.csv"
+    source.write_text("lon,lat\n-122.42,37.77\n-122.41,37.76\n")
+    made = gv.read(source, crs=AREA)
+    for crs in (None, AREA, gv.local(lat=BAY.lat, lon=BAY.lon, radius=2 * RADIUS)):
+        assert gv.points(made, rho=1e-4, crs=crs).rounding >= math.sqrt(2) * tangent.rounding(RADIUS)
+    assert gv.points(gv.read(source), rho=1e-4, crs=AREA).rounding == 0
+    assert gv.points_file(source, tmp_path / "released.csv", rho=1e-4, crs=AREA).rounding == 0
+
+
+def test_points_that_are_moved_to_the_edge_are_moved_exactly(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Far from the area, beyond its edge and within nanometres of it, as real numbers."""
+    small, digits = 1000.0, Mpmath(tail_of(51))
+    area = gv.local(lat=BAY.lat, lon=BAY.lon, radius=small)
+    rng = np.random.default_rng(51)
+    angle = rng.uniform(0, 2 * np.pi, 300)
+    away = small * np.concatenate([rng.uniform(0.5, 2, 100), 1 + rng.uniform(-1e-11, 1e-11, 100), np.full(100, 4e3)])
+    degrees = BAY.inverse(away[:, None] * np.column_stack([np.cos(angle), np.sin(angle)]))
+    frame = geopandas.GeoSeries(shapely.points(degrees), crs=4326)
+    for widened in (1.0, 2.0**24):
+        read = tape(52, widened)
+        monkeypatch.setattr(asking, "source_of", lambda rng, read=read: read)
+        release = gv.points(frame, rho=0.5, crs=area, outside="clamp")
+        with digits.work():
+            edge = digits.real(small * (1 - 2.0**-40))
+            moved = []
+            for row in of_degrees(degrees, radius=5e6).exact(digits):
+                length = digits.sqrt(sum(number * number for number in row))
+                moved += [number * edge / length if edge < length else number for number in row]
+            script = Script(read.log)
+            wanted = Noise([release.mechanism], [300], 2).rounded(moved, digits, script)
+        assert widened == 1 or read.refined > 200
+        assert release.coords is not None
+        assert release.coords.ravel().tolist() == wanted
+
+
+def test_feet_are_turned_into_metres_exactly(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A product with the unit has more digits than a double: whatever is refined, the same bits give the same."""
+    feet = np.random.default_rng(53).uniform(0, 1000, (300, 2)) + np.array([6e6, 2.1e6])
+    frame = geopandas.GeoSeries(shapely.points(feet), crs=2227)
+    unit, digits = 1200 / 3937, Mpmath(tail_of(54))
+    for widened in (1.0, 2.0**24):
+        read = tape(54, widened)
+        monkeypatch.setattr(asking, "source_of", lambda rng, read=read: read)
+        release = gv.points(frame, rho=0.5)
+        assert release.rounding == 0
+        with digits.work():
+            metres = [digits.real(number) * digits.real(unit) for number in feet.ravel().tolist()]
+            wanted = Noise([release.mechanism], [300], 2).rounded(metres, digits, Script(read.log))
+        assert release.coords is not None
+        assert release.coords.ravel().tolist() == wanted
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("chunk", range(10))
 @pytest.mark.parametrize("name", ["gaussian", "laplace"])

@@ -15,7 +15,7 @@ from geoveil.geo.areas import PUBLIC, Area, Floats, area_of, local_of
 from geoveil.geo.register import GEOGRAPHIC, horizontal, registered
 from geoveil.geo.scales import earth
 from geoveil.geo.shapes import Naming, position
-from geoveil.geo.tangent import REACH, pull
+from geoveil.geo.tangent import REACH, pull, rounding
 from geoveil.noise.reals import Ball, Reals, as_reals
 
 __all__ = ["Plane", "plane_of"]
@@ -133,11 +133,14 @@ class Plane:
 
     @property
     def rounding(self) -> float:
-        """How far PROJ may put points from where they are, in metres; 0 where it is not asked.
+        """How far points may be from where they were, in metres; 0 where nothing has rounded them.
 
-        Measured with a margin; docs/places.md says how.
+        PROJ rounds, which is measured with a margin (docs/places.md says how). Doubles in the plane of `gv.local` are
+        made by `gv.read`, from degrees and with a rounding that is known.
         """
-        return 0.0 if self._way is None else _rounding(self.own, self.area)
+        proj = 0.0 if self._way is None else _rounding(self.own, self.area)
+        made = local_of(horizontal(self.own))
+        return proj if made is None else proj + math.sqrt(2) * rounding(made.radius) * (1 + 2.0**-50)
 
     def into(self, coords: Floats) -> Floats:
         """Return coordinates as metres of the plane, in doubles; infinite where they have no place there."""
