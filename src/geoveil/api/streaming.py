@@ -190,7 +190,7 @@ class Work:
             coded = self.crowd.labels(batch).dictionary_encode()
             self.placed.update(name for name in self.texts if shows_places(batch.columns[name]))
             if len(batch):
-                self.plane.check(batch.coords, self.outside, batch.name_of_point)
+                self.plane.enter(batch.coords, self.outside, batch.name_of_point)
             coords = batch.coords if self.together else None
             return batch.share, missing, coded.dictionary, np.asarray(coded.indices)[batch.rows], coords
 

@@ -114,7 +114,8 @@ def _system(file: Any, frame: Any, area: dict[str, Any]) -> Iterator[Finding]:
         else:
             yield Finding("stop", message_of(problem))
         return
-    more = f", drawn in {plane.area.name}, which stretches by at most {plane.area.stretch - 1:.3%}"
+    stretched = f"by at most {plane.area.stretch - 1:.3%}" if plane.area.stretch > 1 else "nothing"
+    more = f", drawn in {plane.area.name}, which stretches {stretched}"
     yield Finding("good", f"Its coordinates are {units} ({file.crs.name}){more}.")
 
 
@@ -139,7 +140,7 @@ def _places(file: Any, frame: Any, area: dict[str, Any]) -> Iterator[Finding]:
         yield Finding("stop", "Some coordinates are no degrees.", remedy)
     elif area["crs"] is not None:
         try:
-            plane_of(file.crs, area["crs"]).check(coords, area["outside"], lambda row: f"point {row + 1}")
+            plane_of(file.crs, area["crs"]).enter(coords, area["outside"], lambda row: f"point {row + 1}")
         except GeoveilError as problem:
             yield Finding("stop", message_of(problem))
     unique = len(np.unique(coords, axis=0))

@@ -245,10 +245,6 @@ class Plane:
         allowed = "a longitude of -180 to 360 degrees and a latitude of at most 90"
         raise InvalidData(name(first), coords[first].tolist(), allowed, remedy)
 
-    def check(self, coords: Floats, outside: str = "refuse", name: Naming = position) -> None:
-        """Refuse what `enter` would refuse."""
-        self.enter(coords, outside, name)
-
     def shape(self, argument: str, geometry: Any) -> Any:
         """Return a public shape as metres of the plane, its edges bent as the map bends them."""
         import shapely

@@ -44,7 +44,7 @@ def details(guarantee: Guarantee, certificate: Mapping[str, Any]) -> list[tuple[
         ("Points", counted(certificate["n"]) if "n" in certificate else None),
         ("Persons", counted(certificate["persons"]) if "persons" in certificate else None),
         ("Rows without a place", certificate.get("missing") or None),
-        ("Area", area and f"{area['name']}; its plane stretches lengths by at most {area['stretch']:.6g}"),
+        ("Area", area and f"{area['name']}; its plane stretches {_stretched(area['stretch'])}"),
         ("Points outside of it", "moved to its edge" if certificate.get("outside") == "clamp" else None),
         ("Coordinate system", certificate.get("crs")),
         ("Since then", "; ".join(certificate.get("processed", ()))),
@@ -55,6 +55,10 @@ def details(guarantee: Guarantee, certificate: Mapping[str, Any]) -> list[tuple[
         ("Version", certificate.get("version") and f"geoveil {certificate['version']}"),
     ]
     return [(name, str(text)) for name, text in rows if text]
+
+
+def _stretched(stretch: float) -> str:
+    return "nothing" if stretch == 1 else f"lengths by at most {stretch:.6g}"
 
 
 def _mechanism(step: Mapping[str, Any]) -> str:
