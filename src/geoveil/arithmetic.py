@@ -7,6 +7,7 @@ Three things are not in geoveil's hands, and are looked at here: how numpy and `
 from __future__ import annotations
 
 import decimal
+import os
 import sys
 import warnings
 from collections.abc import Iterator
@@ -17,7 +18,6 @@ from types import FrameType
 import numpy as np
 
 from geoveil.errors import BudgetError, GeoveilWarning, UnreliableArithmetic
-from geoveil.processes import this_process
 
 __all__ = ["inaccurate", "steady"]
 
@@ -54,7 +54,7 @@ def steady() -> Iterator[None]:
     BudgetError
         In a process that was forked meanwhile.
     """
-    process = this_process()
+    process = os.getpid()
     if not _rounds(sys.float_info.min, 2.0**-54):
         raise UnreliableArithmetic(
             "The processor does not round to nearest, or flushes subnormal numbers to zero in this thread: no bound "
@@ -68,7 +68,7 @@ def steady() -> Iterator[None]:
         )
     with np.errstate(all="ignore"), decimal.localcontext(_PLAIN):
         yield
-    if this_process() != process:
+    if os.getpid() != process:
         raise BudgetError("A fork came in the middle of a question. The process that asked it has the answer.")
 
 
