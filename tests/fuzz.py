@@ -18,7 +18,7 @@ from pathlib import Path
 from geoveil.cli.main import main
 from tests.formats import make, people
 
-__all__ = ["damaged", "failures", "ran"]
+__all__ = ["commands", "damaged", "failures", "ran"]
 
 _INSERTED = (
     *(b"", b"\0", b"\xff", b"\xfe\xff", b"-1", b"1e999", b"nan", b'"', b"'", b"<", b"{", b"[", b"]}", b",", b"\n"),
@@ -54,7 +54,7 @@ def commands(path: Path, told: dict[str, object], out: Path) -> list[list[str]]:
     """Every command that reads a file of locations."""
     area = ["--local", "37.77,-122.42,50km"]
     reading = [*(["--decimal", str(told["decimal"])] if "decimal" in told else []), "--missing", "drop"]
-    whose = ["--by", str(told["by"])]
+    whose = ["--by", str(told["by"])] if "by" in told else []
     target = str(out / path.name)
     return [
         ["check", str(path), *whose, *area, *reading],

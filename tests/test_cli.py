@@ -500,7 +500,7 @@ def test_ctrl_c_leaves_no_half_file_and_says_what_was_charged(
     assert run("budget", "create", "b.db", "ann", "--rho", "1e-3").code == 0
     before = sorted(tmp_path.iterdir())
 
-    def stopped(*_: Any) -> None:
+    def stopped(*_: Any, **__: Any) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(streaming.Work, "write" if charged else "count", stopped)

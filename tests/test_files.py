@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
+import signal
 import sqlite3
 import struct
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -24,10 +28,11 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import geoveil as gv
-from geoveil.api import streaming
-from geoveil.errors import InvalidCoordinateSystem, InvalidData, InvalidFile, InvalidParameter
+from geoveil.api import crowds, streaming
+from geoveil.errors import GeoveilWarning, InvalidCoordinateSystem, InvalidData, InvalidFile, InvalidParameter
 from geoveil.geo.files import csv as csv_files
 from geoveil.geo.files import gdal, locations, parquet
+from geoveil.geo.files.workspace import workspace
 from tests.cabspotting import folder as cabspotting_folder
 from tests.cabspotting import requires_cabspotting
 from tests.formats import BAY, FORMATS, IN_PLANE, SECRET, degrees_of, make, people, raw_bytes
@@ -49,7 +54,7 @@ def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (locations, gdal, parquet, streaming):
         monkeypatch.setattr(module, "ROWS", 7)
     monkeypatch.setattr(csv_files, "_BLOCK", 400)
-    monkeypatch.setattr(streaming, "_LABELS", 5)
+    monkeypatch.setattr(crowds, "_LABELS", 5)
 
 
 @EVERY_FORMAT
@@ -291,17 +296,133 @@ def test_an_interrupted_release_leaves_nothing(name: str, tmp_path: Path) -> Non
     assert path.is_dir() or target.read_text() == "older"
 
 
-def test_a_file_that_changes_while_it_is_read_is_refused(tmp_path: Path) -> None:
-    """More points of a person than were counted would have too little noise."""
+def _swapped(rows: list[str], at: int, other: int) -> list[str]:
+    rows[at], rows[other] = rows[other], rows[at]
+    return rows
+
+
+def _with_persons_swapped(rows: list[str]) -> list[str]:
+    (at, first), (other, second) = [next((i, r) for i, r in enumerate(rows) if r.startswith(u)) for u in ("u0", "u1")]
+    rows[at], rows[other] = "u1" + first[2:], "u0" + second[2:]
+    return rows
+
+
+#: What may happen to the rows of a file between two readings.
+CHANGES: dict[str, Any] = {
+    "another row": lambda rows: [*rows, rows[-1]],
+    "one row less": lambda rows: rows[:-1],
+    "other coordinates": lambda rows: [*rows[:-1], rows[-1].replace("-122.", "-122.4", 1)],
+    "another order": lambda rows: _swapped(rows, 3, 7),
+    "other persons": _with_persons_swapped,
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("budget", [{"rho": 1e-4}, {"epsilon": 0.01, "metric": "2"}], ids=["rho", "epsilon"])
+def test_a_file_that_changes_while_it_is_read_is_refused(change: str, budget: dict[str, Any], tmp_path: Path) -> None:
+    """Also if the file system says that it is the same file with the same time of change."""
     path, told = make("trips.csv", tmp_path)
-    whole = path.read_text()
+    before = path.stat()
+    header, *rows = path.read_text().splitlines()
+    changed = CHANGES[change]([*rows])
+    assert changed != rows
 
-    def grow(share: float) -> None:
-        path.write_text(whole + whole.splitlines()[-1] + "\n")
+    def rewrite(share: float) -> None:
+        path.write_text("\n".join([header, *changed]) + "\n")
+        os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
 
-    with pytest.raises(InvalidFile, match="other rows than before"):
-        gv.points_file(path, tmp_path / "out.csv", rho=1e-4, progress=grow, **told)
+    with pytest.raises(InvalidFile, match="left alone while it is read"):
+        gv.points_file(path, tmp_path / "out.csv", progress=rewrite, **budget, **told)
     assert sorted(p.name for p in tmp_path.iterdir()) == ["trips.csv"]
+
+
+@pytest.mark.parametrize("name", ["trips.csv", "trips.shp", "cabs"])
+def test_columns_that_change_while_a_file_is_read_are_noticed(name: str, tmp_path: Path) -> None:
+    """The file system tells that a part of it was written to: texts that are released unchanged, another taxi."""
+    path, told = make(name, tmp_path)
+    part = {"trips.shp": path.with_suffix(".dbf"), "cabs": path / "new_u1.txt"}.get(name, path)
+
+    def rewrite(share: float) -> None:
+        part.write_bytes(part.read_bytes())
+
+    before = sorted(p.name for p in tmp_path.iterdir())
+    with pytest.raises(InvalidFile, match="left alone while it is read"):
+        gv.points_file(path, tmp_path / f"out{path.suffix}", rho=1e-4, progress=rewrite, **told)
+    assert sorted(p.name for p in tmp_path.iterdir()) == before
+
+
+@pytest.mark.parametrize("budget", [{"rho": 1e-4}, {"epsilon": 0.01, "metric": "2"}, {"epsilon": 0.01}], ids=str)
+@pytest.mark.parametrize("short", [["u0"], ["u1"], ["u2"], ["u0", "u2"]], ids="-".join)
+def test_any_person_may_be_skipped(short: list[str], budget: dict[str, Any], tmp_path: Path) -> None:
+    """Whoever has too little budget, the first or the last; all others are released."""
+    path, told = make("trips.csv", tmp_path)
+    symbol = next(iter(budget))
+    with gv.Ledger(tmp_path / "budget.db") as ledger:
+        for user in ("u0", "u1", "u2"):
+            ledger.create(user, **{**budget, symbol: budget[symbol] / (2 if user in short else 1)})
+        release = gv.points_file(path, tmp_path / "out.csv", ledger=ledger, short="skip", **budget, **told)
+    assert release.skipped == tuple(sorted(short))
+    assert set(gv.load(tmp_path / "out.csv").value["user"]) == {"u0", "u1", "u2"} - {*short}
+
+
+def test_a_column_that_cannot_be_read_is_refused_before_anything_is_charged(tmp_path: Path) -> None:
+    """With a ledger the first reading reads all that is to be released."""
+    users = pa.array(["a", "b"])
+    times = pa.array([b"2024", b"\xff\xfe"], pa.binary()).view(pa.string()).dictionary_encode()
+    table = pa.table({"user": users, "lat": [37.7, 37.8], "lon": [-122.4, -122.4], "time": times})
+    pq.write_table(table, tmp_path / "in.parquet")
+    with gv.Ledger(tmp_path / "budget.db") as ledger:
+        for user in ("a", "b"):
+            ledger.create(user, rho=1)
+        with pytest.raises(InvalidFile, match=r"in\.parquet"):
+            gv.points_file(
+                tmp_path / "in.parquet", tmp_path / "out.parquet", by="user", rho=1e-4, crs=BAY, ledger=ledger
+            )
+        assert [ledger.spent(user) for user in ("a", "b")] == [0, 0]
+
+
+def test_texts_that_spreadsheets_run_are_told_of(tmp_path: Path) -> None:
+    """They are released unchanged; a warning and the certificate name their columns, also for the names themselves."""
+    path = write(
+        tmp_path / "in.csv",
+        "user,lat,lon,note,phone,=1+1,speed\n"
+        "a,37.7,-122.4,=HYPERLINK(0),+1 555 0100,x,-3.5e-2\n@b,37.7,-122.4,fine,-,y,+4\n",
+    )
+    with pytest.warns(GeoveilWarning, match="user, note, =1.1 begin as formulas do"):
+        release = gv.points_file(path, tmp_path / "out.csv", by="user", keep="all", rho=1e-4, crs=BAY)
+    assert release.certificate()["file"]["formulas"] == ["user", "note", "=1+1"]
+    assert gv.load(tmp_path / "out.csv").value["note"].tolist() == ["=HYPERLINK(0)", "fine"]
+    plain = gv.points_file(path, tmp_path / "plain.csv", rho=1e-4, crs=BAY)
+    assert "formulas" not in plain.certificate()["file"]
+
+
+def test_what_a_killed_run_left_is_removed_by_the_next(tmp_path: Path) -> None:
+    """But nothing that a running one needs, and nothing that is not ours."""
+    path, told = make("trips.csv", tmp_path)
+    (tmp_path / ".geoveil-analysis").mkdir()
+    (tmp_path / ".geoveil-notmine_.aside").symlink_to(tmp_path / ".geoveil-analysis")
+    code = (
+        "import os, signal\nfrom pathlib import Path\nfrom geoveil.geo.files.workspace import workspace\n"
+        f"with workspace(Path({str(tmp_path)!r})) as folder:\n"
+        "    (folder / 'half.csv').write_text('half')\n    print(folder.name, flush=True)\n"
+    )
+    killed = subprocess.run(
+        [sys.executable, "-c", f"{code}    os.kill(os.getpid(), signal.SIGKILL)"], capture_output=True, text=True
+    )
+    assert killed.returncode == -signal.SIGKILL
+    with subprocess.Popen(
+        [sys.executable, "-c", f"{code}    input()"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as alive:
+        assert alive.stdout is not None
+        running = alive.stdout.readline().strip()
+        assert not (tmp_path / killed.stdout.strip()).exists()
+        with workspace(tmp_path) as own:
+            gv.points_file(path, tmp_path / "out.csv", rho=1e-4, **told)
+            assert own.is_dir()
+        assert (tmp_path / running / "half.csv").read_text() == "half"
+        alive.communicate("\n", timeout=60)
+    left = {"trips.csv", "out.csv", "out.csv.certificate.json", ".geoveil-analysis", ".geoveil-notmine_.aside"}
+    assert {p.name for p in tmp_path.iterdir()} == left
 
 
 def test_rows_without_a_place_are_refused_or_dropped_and_counted(tmp_path: Path) -> None:
@@ -382,6 +503,7 @@ labels = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max
 fields = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00\r"), max_size=12)
 
 
+@pytest.mark.filterwarnings("ignore:.*begin as formulas do")
 @pytest.mark.parametrize("name", ["trips.csv", "comma.csv", "wkb.parquet", "trips.gpkg", "trips.geojson"])
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(

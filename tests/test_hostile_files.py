@@ -8,6 +8,8 @@ import os
 import socket
 import sqlite3
 import struct
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -23,7 +25,8 @@ from geoveil.errors import InvalidFile, InvalidParameter
 from geoveil.geo.files import csv as csv_files
 from geoveil.geo.files import gpx as gpx_files
 from geoveil.geo.files import guards, limits, open_locations, wkb
-from tests.formats import BAY, make, people
+from tests import fuzz
+from tests.formats import BAY, FORMATS, make, people
 
 POINT = {"type": "Feature", "properties": {"user": "a"}, "geometry": {"type": "Point", "coordinates": [-122.4, 37.7]}}
 
@@ -406,3 +409,130 @@ def test_pipes_devices_and_loops_are_refused(tmp_path: Path) -> None:
     path, told = make("trips.csv", tmp_path)
     gv.points_file(path, tmp_path / "loop.csv", rho=1e-4, **told)
     assert gv.load(tmp_path / "loop.csv").n == 60
+
+
+def crafted(folder: Path) -> dict[str, tuple[Path, str | None]]:
+    """Files that are empty, damaged or odd in one way each, with the column of persons."""
+    found: dict[str, tuple[Path, str | None]] = {}
+
+    def put(name: str, content: bytes | str, by: str | None = "user") -> None:
+        (folder / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+        found[name] = folder / name, by
+
+    def table(name: str, **columns: Any) -> None:
+        pq.write_table(pa.table(columns), folder / name)
+        found[name] = folder / name, "user"
+
+    def features(name: str, *geometries: Any) -> None:
+        put(
+            name, json.dumps({"type": "FeatureCollection", "features": [{**POINT, "geometry": g} for g in geometries]})
+        )
+
+    put("header.csv", "user,lat,lon\n")
+    put("mark.csv", b"\xef\xbb\xbfuser,lat,lon\na,37.7,-122.4\n")
+    put("utf16.csv", "user,lat,lon\na,37.7,-122.4\n".encode("utf-16"))
+    put("latin.csv", "user,lat,lon\nJos\xe9,37.7,-122.4\n".encode("latin-1"))
+    put("zero.csv", b"user,lat,lon\na\0,37.7,-122.4\n")
+    put("quote.csv", 'user,lat,lon\n"a,37.7,-122.4\n')
+    put("blank.csv", "\n\n\n")
+    put("infinite.csv", "user,lat,lon\na,inf,-122.4\n")
+    put("packed.csv.gz", "user,lat,lon\na,37.7,-122.4\n")
+    put("nobody.csv", "user,lat,lon\n,37.7,-122.4\n")
+    put("spaces.csv", "user,lat,lon\na,37.7,-122.4\na ,37.7,-122.4\n")
+    put("taken.csv", "user,lat,lon,rho\na,37.7,-122.4,1\n", "rho")
+    put("empty.geojson", '{"type": "FeatureCollection", "features": []}')
+    put("latin.geojson", collection().replace('"a"', '"Jos\xe9"').encode("latin-1"))
+    put("utf16.geojson", collection().encode("utf-16"))
+    put("list.json", "[1, 2]")
+    put("deep.geojson", collection().replace('"a"', "[" * 100_000 + "]" * 100_000))
+    shapes = '{"type": "GeometryCollection", "geometries": ['
+    put("shapes.geojson", f'{{"type": "Feature", "properties": {{}}, "geometry": {shapes * 5000}{"]}" * 5000}}}', None)
+    features("polygon.geojson", {"type": "Polygon", "coordinates": [[[0, 0], [1, 0], [1, 1], [0, 0]]]})
+    features("nowhere.geojson", None)
+    features("texts.geojson", {"type": "Point", "coordinates": ["a", "b"]})
+    features("short.geojson", {"type": "Point", "coordinates": [1]})
+    features("mixed.geojson", POINT["geometry"], {"type": "GeometryCollection", "geometries": []})
+    table(
+        "none.parquet", user=pa.array([], pa.string()), lat=pa.array([], pa.float64()), lon=pa.array([], pa.float64())
+    )
+    table("columnless.parquet")
+    table("lists.parquet", user=["a"], lat=[[1.0]], lon=[[2.0]])
+    table("bytes.parquet", user=["a"], lat=[b"x"], lon=[b"y"])
+    table("truth.parquet", user=["a"], lat=[True], lon=[False])
+    table("nobody.parquet", user=pa.array([None], pa.null()), lat=[37.7], lon=[-122.4])
+    table("encoded.parquet", user=pa.array([b"\xff"], pa.binary()).view(pa.string()), lat=[37.7], lon=[-122.4])
+    point = shapely.to_wkb(shapely.Point(-122.4, 37.7))
+    for name, account in {
+        "geo-list": "[]",
+        "geo-deep": "[" * 100_000,
+        "geo-bytes": b"\xff",
+        "geo-columns": '{"primary_column": "g", "columns": []}',
+        "geo-primary": '{"primary_column": ["g"], "columns": {}}',
+        "geo-system": '{"primary_column": "g", "columns": {"g": {"encoding": "WKB", "crs": {"a": 1}}}}',
+        "geo-point": '{"primary_column": "g", "columns": {"g": {"encoding": "point"}}}',
+        "geo-boxes": '{"primary_column": "g", "columns": {"g": {"encoding": "WKB", "covering": {"bbox": {"": 1}}}}}',
+    }.items():
+        described = pa.table({"user": ["a"], "g": [point]}).replace_schema_metadata({"geo": account})
+        pq.write_table(described, folder / f"{name}.parquet")
+        found[name] = folder / f"{name}.parquet", "user"
+    put("deep.gpx", GPX.format(WAYPOINT.format("<extensions>" + "<a>" * 9999 + "</a>" * 9999 + "</extensions>")), None)
+    put("unknown.gpx", '<?xml version="1.0" encoding="klingon"?>' + GPX.format(WAYPOINT.format("")), None)
+    put("half.gpx", GPX.format('<wpt lon="-122.4"/>'), None)
+    damage = {".dbf": b"", ".prj": b"garbage", ".cpg": b"klingon", ".shx": b""}
+    for suffix, content in {**damage, ".dbf.3": b"\3" * 40, ".prj.0": b"", ".prj.255": b"\xff\xfe\0"}.items():
+        (folder / f"shapes{suffix}").mkdir()
+        path, _ = make("trips.shp", folder / f"shapes{suffix}", people(n=5))
+        path.with_suffix(suffix[:4]).write_bytes(content)
+        found[f"shapes{suffix}"] = path, "user"
+    people(n=3).iloc[:0].to_file(folder / "none.gpkg")
+    found["none.gpkg"] = folder / "none.gpkg", "user"
+    (folder / "loop.csv").symlink_to(folder / "loop.csv")
+    os.mkfifo(folder / "pipe.csv")
+    (folder / "folder.csv").mkdir()
+    (folder / "cabs").mkdir()
+    (folder / "cabs" / "new_a.txt").write_text("")
+    for name in ("loop.csv", "pipe.csv", "folder.csv", "missing.csv", "cabs"):
+        found[name] = folder / name, "cab" if name == "cabs" else "user"
+    return found
+
+
+def test_odd_and_damaged_files_are_refused_with_a_message(tmp_path: Path) -> None:
+    """No command fails in an unexpected way, and `check` says "Ready." of no file that `points` refuses."""
+    (tmp_path / "out").mkdir()
+    refused = 0
+    for name, (path, by) in crafted(tmp_path).items():
+        told: dict[str, Any] = {} if by is None else {"by": by}
+        codes: dict[str, int] = {}
+        for command in fuzz.commands(path, told, tmp_path / "out")[:2]:
+            args = [arg for arg in command if arg not in ("--missing", "drop", "--keep", "all")]
+            codes[args[0]], said = fuzz.ran(args)
+            assert codes[args[0]] in (0, 2, 3), (name, args[0], said)
+        assert codes["points"] == 0 or codes["check"] != 0, name
+        refused += codes["points"] != 0
+    assert refused > 40
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", FORMATS)
+def test_files_with_changed_bytes_are_refused_with_a_message(name: str, tmp_path: Path) -> None:
+    """In a process of its own, whose crash would be noticed."""
+    ran = subprocess.run(
+        [sys.executable, "-X", "faulthandler", "-m", "tests.fuzz", name, "250", "1", str(tmp_path)],
+        capture_output=True,
+        text=True,
+        cwd=Path(__file__).parent.parent,
+    )
+    assert (ran.returncode, ran.stdout) == (0, ""), ran.stderr
+
+
+def test_the_search_for_failures_would_find_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A reader that fails in its own way is reported."""
+    path, told = make("trips.csv", tmp_path)
+
+    def fail(*_: Any, **__: Any) -> None:
+        raise KeyError("planted")
+
+    monkeypatch.setattr("geoveil.api.streaming.shows_places", fail)
+    (tmp_path / "out").mkdir()
+    codes = [fuzz.ran(args)[0] for args in fuzz.commands(path, told, tmp_path / "out")]
+    assert 1 in codes

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import warnings
 from collections.abc import Callable, Set
 from itertools import chain, count
 from pathlib import Path
@@ -13,11 +14,12 @@ from uuid import uuid4
 import numpy as np
 from numpy.typing import NDArray
 
+from geoveil.api.crowds import Crowd
 from geoveil.api.how import FileHow, Reading, file_question, known, reader
-from geoveil.api.streaming import Crowd, FileRelease, Work, nothing
+from geoveil.api.streaming import FileRelease, Work, nothing
 from geoveil.arithmetic import steady
 from geoveil.budget import Charge, Ledger
-from geoveil.errors import InvalidFile, InvalidParameter
+from geoveil.errors import GeoveilWarning, InvalidFile, InvalidParameter
 from geoveil.geo import Plane
 from geoveil.geo.columns import choose
 from geoveil.geo.files import Locations, ending, open_locations
@@ -27,9 +29,9 @@ from geoveil.geo.planes import plane_of
 from geoveil.geo.shapes import dropped
 from geoveil.geo.values import is_text
 from geoveil.noise import source_of
-from geoveil.privacy import promise
+from geoveil.privacy import CGP, Guarantee, promise
 
-__all__ = ["FileRelease", "frame_of", "points_file", "read", "sizes_of"]
+__all__ = ["FileRelease", "frame_of", "points_file", "read", "rehearsed"]
 
 Floats = NDArray[np.float64]
 
@@ -94,10 +96,41 @@ def points_file(
     'user,lat,lon,radius_95,rho'
     """
     guarantee = promise(how.get("rho"), how.get("epsilon"), how.get("metric"))
-    noise, by = source_of(how.get("rng")), how.get("by")
     known(how, FileHow)
+    for name, given, default in (("subject", subject, None), ("short", short, "refuse")):
+        if ledger is None and given != default:
+            raise InvalidParameter(name, given, "left out without a ledger", "Give ledger=.")
+    work, kept, left = _work(source, guarantee, keep, progress, how)
+    target = _checked_target(Path(target), work.file)
+    # What cannot be read is refused before anything is charged.
+    work.count(also=kept if ledger is not None else ())
+    if work.placed:
+        kept, left = _columns(work.file, work.crowd.by, keep, guarantee.symbol, places=work.placed)
+    if work.formulas & {*kept}:
+        named = ", ".join(name for name in kept if name in work.formulas)
+        told = f"{target}: texts in {named} begin as formulas do, and a spreadsheet would run them."
+        warnings.warn(told, GeoveilWarning, stacklevel=2)
+    try:
+        with aside(target) as folder:
+            charge, stated = (None, {}) if ledger is None else _charged(work, ledger, subject, short)
+            work.write(folder / target.name, kept)
+            release = work.release(target, kept, left, digest(folder / target.name), **stated)
+            certify(folder / target.name, release.certificate())
+            if ledger is not None and charge is not None:
+                ledger.store(charge, json.dumps({"id": release.id, "sha256": release.digest}))
+    except OSError as problem:
+        remedy = "Is there room, and may one write there? Nothing was released."
+        raise InvalidFile(str(target), str(problem), "a file that can be written", remedy) from None
+    work.progress(1.0)
+    return release
+
+
+def _work(
+    source: Any, guarantee: Guarantee, keep: Any, progress: Callable[[float], None] | None, how: FileHow
+) -> tuple[Work, list[str], tuple[str, ...]]:
+    """Open a file and check what is asked about it; the work, and the columns that are released and removed."""
+    noise, by = source_of(how.get("rng")), how.get("by")
     file = open_locations(source, **{name: how.get(name) for name in Reading.__annotations__})
-    target = _checked_target(Path(target), file)
     plane = plane_of(file.crs, how.get("crs"))
     kept, left = _columns(file, by, keep, guarantee.symbol)
     work = Work(
@@ -112,25 +145,29 @@ def points_file(
         progress=progress or (lambda _: None),
         texts=[name for name in kept if is_text(file.columns[name])],
     )
-    for name, given, default in (("subject", subject, None), ("short", short, "refuse")):
-        if ledger is None and given != default:
-            raise InvalidParameter(name, given, "left out without a ledger", "Give ledger=.")
-    work.count()
+    return work, kept, left
+
+
+def rehearsed(source: Any, **how: Unpack[FileHow]) -> Work:
+    """Do all that `points_file` does before it charges: whatever it refuses of a file is refused here.
+
+    Parameters
+    ----------
+    source : str or Path
+        The file.
+    **how
+        As for `points_file`; the budget may be left out.
+
+    Returns
+    -------
+    Work
+        It knows the number of points of each person.
+    """
+    work, kept, _ = _work(source, CGP(rho=1), None, None, how)
+    work.count(also=kept)
     if work.placed:
-        kept, left = _columns(file, by, keep, guarantee.symbol, places=work.placed)
-    try:
-        with aside(target) as folder:
-            charge, stated = (None, {}) if ledger is None else _charged(work, ledger, subject, short)
-            work.write(folder / target.name, kept)
-            release = work.release(target, left, digest(folder / target.name), **stated)
-            certify(folder / target.name, release.certificate())
-            if ledger is not None and charge is not None:
-                ledger.store(charge, json.dumps({"id": release.id, "sha256": release.digest}))
-    except OSError as problem:
-        remedy = "Is there room, and may one write there? Nothing was released."
-        raise InvalidFile(str(target), str(problem), "a file that can be written", remedy) from None
-    work.progress(1.0)
-    return release
+        _columns(work.file, work.crowd.by, None, work.guarantee.symbol, places=work.placed)
+    return work
 
 
 def _charged(
@@ -275,19 +312,6 @@ def frame_of(file: Locations, plane: Plane | None = None, outside: str = "refuse
     name = next(name for name in chain(["geometry", "place"], map("place_{}".format, count(2))) if name not in columns)
     places = geopandas.GeoSeries(np.concatenate(geometries), crs=system, index=columns.index)
     return geopandas.GeoDataFrame(columns.assign(**{name: places}), geometry=name, crs=system)
-
-
-def sizes_of(path: Any, by: str | None, *, missing: str = "refuse", **reading: Any) -> tuple[Any, list[int]]:
-    """The system of a file, and how many points each person has: what noise depends on, and public."""
-    file = open_locations(path, **reading)
-    _columns(file, by, None, "")
-    crowd = Crowd(by)
-    for batch in file.batches([] if by is None else [by]):
-        there = batch.present
-        crowd.count(batch.chosen(there) if dropped(there, missing, batch.name) else batch)
-    if not crowd.sizes.sum():
-        raise nothing(file)
-    return file.crs, [int(size) for size in crowd.sizes]
 
 
 def _datetimes(texts: Any) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import dataclass, field, replace
@@ -15,11 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from geoveil.api.ask import answers_of, by_size, in_the_plane
+from geoveil.api.crowds import Crowd
 from geoveil.errors import InvalidFile
 from geoveil.geo import Plane
 from geoveil.geo.columns import distinct
 from geoveil.geo.files import Batch, Locations
+from geoveil.geo.files.formulas import has_formulas
 from geoveil.geo.files.locations import ROWS
+from geoveil.geo.files.unchanged import Trace, hashes, state_of
 from geoveil.geo.shapes import Index, dropped
 from geoveil.geo.values import copied_index, shows_places
 from geoveil.mechanisms import Additive, sample_people, sample_rows
@@ -28,7 +31,7 @@ from geoveil.privacy import Guarantee
 from geoveil.queries import Points
 from geoveil.release import Release
 
-__all__ = ["Crowd", "FileRelease", "Work", "nothing"]
+__all__ = ["FileRelease", "Work", "nothing"]
 
 Floats = NDArray[np.float64]
 T = TypeVar("T")
@@ -37,8 +40,6 @@ R = TypeVar("R")
 #: Reading and counting take about so much of the time, writing the rest.
 _FIRST_PASS = 0.3
 _WORKERS = 2
-#: So many labels are held before they are merged.
-_LABELS = 2**22
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -55,12 +56,15 @@ class FileRelease(Release):
         SHA-256 of the file.
     moved : int
         Points that the map of their system does not reach and that stand where it ends.
+    formulas : tuple of str
+        Columns of a CSV file with texts that a spreadsheet would run as formulas.
     """
 
     by_column: str | None = field(kw_only=True)
     reading: dict[str, Any] = field(kw_only=True)
     digest: str = field(kw_only=True)
     moved: int = field(kw_only=True)
+    formulas: tuple[str, ...] = field(kw_only=True)
 
     @property
     def beyond(self) -> int:
@@ -68,97 +72,29 @@ class FileRelease(Release):
 
     def certificate(self) -> dict[str, Any]:
         file = {"name": self.value.name, "sha256": self.digest, "reading": self.reading, "kind": "points"}
+        if self.formulas:
+            file["formulas"] = list(self.formulas)
         return {**super().certificate(), "by": self.by_column, "file": file}
 
 
-class Crowd:
-    """Whose points there are, and how many: what the first pass finds.
+@dataclass(frozen=True)
+class _Read:
+    """A batch of the second reading.
 
     Parameters
     ----------
-    by : str, optional
-        The column that tells; without it all are one person's.
+    coords, person : array
+        All points that have a place, and the position of the person of each, for comparison with the first reading.
+    batch : Batch
+        The rows that are released.
+    rows : array
+        The position of the person of each of these rows.
     """
 
-    def __init__(self, by: str | None) -> None:
-        self.by = by
-        self._parts: list[Any] = []
-        self._counts: list[Index] = []
-        self._held = 0
-
-    def add(self, labels: Any, counts: Index) -> None:
-        """Points of some persons, who may be known already: a pyarrow array of labels, and how many each has."""
-        self._parts.append(labels)
-        self._counts.append(counts)
-        self._held += len(labels)
-        if self._held > _LABELS:
-            self._merge()
-
-    def count(self, batch: Batch) -> None:
-        """The points of some rows."""
-        coded = self.labels(batch).dictionary_encode()
-        self.add(coded.dictionary, np.bincount(np.asarray(coded.indices)[batch.rows], minlength=len(coded.dictionary)))
-
-    def _merge(self) -> None:
-        import pyarrow as pa
-
-        if not self._parts:
-            self._parts, self._counts = [pa.array([], pa.string())], [np.zeros(0, dtype=np.int64)]
-        merged = pa.chunked_array(self._parts).combine_chunks().dictionary_encode()
-        totals = np.bincount(np.asarray(merged.indices), weights=np.concatenate(self._counts))
-        self._parts, self._counts = [merged.dictionary], [totals.astype(np.int64)]
-        self._held = 0
-
-    @cached_property
-    def _merged(self) -> tuple[Any, Index]:
-        self._merge()
-        return self._parts[0], self._counts[0]
-
-    @property
-    def persons(self) -> Any:
-        """A pyarrow array of labels, in the order in which they first appear."""
-        return self._merged[0]
-
-    @property
-    def sizes(self) -> Index:
-        """How many points each person has."""
-        return self._merged[1]
-
-    @property
-    def index(self) -> Any:
-        """The persons as pandas has them."""
-        import pandas as pd
-
-        return None if self.by is None else pd.Index(self.persons.to_pandas(), name=self.by)
-
-    def labels(self, batch: Batch) -> Any:
-        """Whose each row is, as a pyarrow array; nobody's rows are refused."""
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
-        if self.by is None:
-            return pa.repeat(0, len(batch))
-        column = batch.columns[self.by].combine_chunks()
-        if pa.types.is_dictionary(column.type):
-            column = column.cast(column.type.value_type)
-        if pa.types.is_string_view(column.type):
-            column = column.cast(pa.string())
-        unknown = pc.is_null(column, nan_is_null=True)
-        if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
-            unknown = pc.or_kleene(unknown, pc.equal(column, ""))
-        if pc.any(unknown).as_py():
-            row = pc.index(unknown, True).as_py()
-            remedy = "Give everyone a label, or drop the row."
-            raise InvalidFile(f"{batch.name(row)}, {self.by}", None, "a label that says whose place it is", remedy)
-        # Zero is one number, whatever its sign.
-        return pc.add(column, pa.scalar(0, column.type)) if pa.types.is_floating(column.type) else column
-
-    def whose(self, batch: Batch) -> Index:
-        """For each row the position of its person; -1 for one who was not there before."""
-        import pyarrow.compute as pc
-
-        found = pc.index_in(self.labels(batch), value_set=self.persons)
-        return np.asarray(pc.fill_null(found, -1), dtype=np.int64)
+    coords: Floats
+    person: Index
+    batch: Batch
+    rows: Index
 
 
 @dataclass(kw_only=True)
@@ -180,31 +116,47 @@ class Work:
     left_out: int = 0
     beyond: int = 0
     skipped: NDArray[np.bool_] | None = None
+    #: Columns that a spreadsheet would run as formulas.
+    formulas: set[str] = field(default_factory=set)
     _held: list[tuple[Any, Index, Floats]] = field(default_factory=list)
+    _state: Any = None
+    _first: Trace = field(default_factory=Trace)
 
-    def count(self) -> None:
-        """Check all places and texts, and count each person's points: noise depends on that. Nothing is drawn yet."""
+    def count(self, also: Sequence[str] = ()) -> None:
+        """Check all places and texts, and count each person's points: noise depends on that. Nothing is drawn yet.
 
-        def look(batch: Batch) -> tuple[float, int, Any, Index, Floats | None]:
+        Parameters
+        ----------
+        also : sequence of str
+            Further columns to read, so that a damaged one is found now.
+        """
+        import pyarrow as pa
+
+        def look(batch: Batch) -> tuple[Batch, int, Any, Index, Index]:
             batch, missing = self._present(batch)
             coded = self.crowd.labels(batch).dictionary_encode()
             self.placed.update(name for name in self.texts if shows_places(batch.columns[name]))
+            if self.file.spreadsheet:
+                self.formulas.update(name for name in self.texts if has_formulas(batch.columns[name]))
             if len(batch):
                 self.plane.enter(batch.coords, self.outside, batch.name_of_point)
-            coords = batch.coords if self.together else None
-            return batch.share, missing, coded.dictionary, np.asarray(coded.indices)[batch.rows], coords
+            return batch, missing, coded.dictionary, np.asarray(coded.indices)[batch.rows], hashes(coded.dictionary)
 
-        columns = [*dict.fromkeys([*self._by, *self.texts])]
-        for share, missing, labels, codes, coords in _ordered(look, self.file.batches(columns)):
+        self._state = state_of(self.file.path)
+        columns = [*dict.fromkeys([*self._by, *self.texts, *also])]
+        for batch, missing, labels, codes, known in _ordered(look, self.file.batches(columns)):
             self.left_out += missing
             self.crowd.add(labels, np.bincount(codes, minlength=len(labels)))
-            if coords is not None:
-                self._held.append((labels, codes, coords))
-            self.progress(_FIRST_PASS * share)
+            self._first.add(batch.coords, known[codes])
+            if self.together:
+                self._held.append((labels, codes, batch.coords))
+            self.progress(_FIRST_PASS * batch.share)
         if self.crowd.by is not None:
             distinct(self.crowd.persons, self.crowd.by, self.file.path.name)
         if not self.crowd.sizes.sum():
             raise nothing(self.file)
+        if self.file.spreadsheet:
+            self.formulas.update(name for name in self.texts if has_formulas(pa.array([name])))
 
     @cached_property
     def together(self) -> bool:
@@ -264,51 +216,52 @@ class Work:
         added = ("radius_95", self.guarantee.symbol) if self.file.extensible else ()
         types = [*((name, self.file.columns[name]) for name in columns), *((name, pa.float64()) for name in added)]
         released = self._released_together if self.together else self._released_apart
-        seen = np.zeros_like(self.sizes)
+        second, known = Trace(), hashes(self.crowd.persons)
 
         def parts() -> Iterator[Batch]:
-            for batch, beyond, person in released(columns):
-                np.add(seen, np.bincount(person[batch.rows], minlength=len(seen)), out=seen)
+            for found, batch, beyond in released(columns):
+                second.add(found.coords, known[found.person])
                 self.beyond += beyond
                 yield batch
                 self.progress(_FIRST_PASS + (1 - _FIRST_PASS) * batch.share)
 
         self.file.write(path, parts(), pa.schema(types))
-        if (seen != self.sizes).any():
+        if second.digest != self._first.digest or state_of(self.file.path) != self._state:
             raise self._changed()
 
     def _changed(self) -> InvalidFile:
         remedy = "Try again when nobody writes to it. Nothing was released."
-        return InvalidFile(str(self.file.path), "other rows than before", "left alone while it is read", remedy)
+        return InvalidFile(str(self.file.path), "changed", "left alone while it is read, which is done twice", remedy)
 
-    def _whose(self, batch: Batch) -> tuple[Batch, Index]:
-        """A batch without rows that have no place, and the person of each row."""
+    def _read(self, batch: Batch) -> _Read:
+        """Take a batch of the second reading, without the rows that are not to be released."""
         batch, _ = self._present(batch)
         person = self.crowd.whose(batch)
         if (person < 0).any():
             raise self._changed()
+        coords, whose = batch.coords, person[batch.rows]
         if self.skipped is not None and len(batch):
             kept = ~self.skipped[person]
             batch, person = batch.chosen(kept), person[kept]
-        return batch, person
+        return _Read(coords, whose, batch, person)
 
-    def _written(self, batch: Batch, coords: Floats, person: Index) -> tuple[Batch, int, Index]:
-        """A batch as it is written, of released points in the plane, and how many of these the map does not reach."""
+    def _written(self, read: _Read, coords: Floats) -> tuple[_Read, Batch, int]:
+        """Return a batch as it is written, of released points in the plane, and how many of them the map misses."""
         import pyarrow as pa
 
         stated = {}
         if self.file.extensible:
-            stated["radius_95"] = pa.array(self.radii[self.which[person]])
-            stated[self.guarantee.symbol] = pa.repeat(float(self.guarantee.budget), len(batch))
-        return _pruned(batch.moved(self.plane.out(coords), **stated)), self.plane.beyond(coords), person
+            stated["radius_95"] = pa.array(self.radii[self.which[read.rows]])
+            stated[self.guarantee.symbol] = pa.repeat(float(self.guarantee.budget), len(read.batch))
+        return read, _pruned(read.batch.moved(self.plane.out(coords), **stated)), self.plane.beyond(coords)
 
-    def _released_apart(self, columns: list[str]) -> Iterator[tuple[Batch, int, Index]]:
+    def _released_apart(self, columns: list[str]) -> Iterator[tuple[_Read, Batch, int]]:
         """Batch by batch, where noise is independent on all points."""
 
-        def release(batch: Batch) -> tuple[Batch, int, Index]:
-            batch, person = self._whose(batch)
-            which = self.which[person][batch.rows]
-            return self._written(batch, sample_rows(self.mechanisms, which, self._enter(batch), self.noise), person)
+        def release(batch: Batch) -> tuple[_Read, Batch, int]:
+            read = self._read(batch)
+            which = self.which[read.rows][read.batch.rows]
+            return self._written(read, sample_rows(self.mechanisms, which, self._enter(read.batch), self.noise))
 
         yield from _ordered(release, self.file.batches(columns), self._workers)
 
@@ -317,38 +270,42 @@ class Work:
         """A generator of numbers for experiments must be asked in order."""
         return _WORKERS if self.noise.exact else 1
 
-    def _released_together(self, columns: list[str]) -> Iterator[tuple[Batch, int, Index]]:
+    def _released_together(self, columns: list[str]) -> Iterator[tuple[_Read, Batch, int]]:
         """All points at once, as the first pass held them."""
         import pyarrow.compute as pc
 
         of = [np.asarray(pc.index_in(labels, value_set=self.crowd.persons))[codes] for labels, codes, _ in self._held]
         person, points = np.concatenate(of), np.concatenate([coords for _, _, coords in self._held])
         self._held.clear()
-        sizes = self.sizes
         if self.skipped is not None:
             kept = ~self.skipped[person]
             person, points = person[kept], points[kept]
+        # Persons who are skipped have no points and no noise.
+        there = np.flatnonzero(self.sizes)
+        sizes, which = self.sizes[there], self.which[there]
         order = np.argsort(person, kind="stable")
         ends = np.cumsum(sizes)
 
         def draw(people: slice) -> None:
             rows = order[ends[people.start] - sizes[people.start] : ends[people.stop - 1]]
-            each = [self.mechanisms[i] for i in self.which[people]]
+            each = [self.mechanisms[i] for i in which[people]]
             # Coordinates of the file's system, of which noisy ones of the plane take the place.
             points[rows] = sample_people(each, sizes[people], self.plane.enter(points[rows], self.outside), self.noise)
 
         for _ in _ordered(draw, _shares(ends), self._workers):
             pass
         first = 0
-        for batch, whose in _ordered(self._whose, self.file.batches(columns)):
-            end = first + len(batch.rows)
-            if not np.array_equal(whose[batch.rows], person[first:end]):
+        for read in _ordered(self._read, self.file.batches(columns)):
+            end = first + len(read.batch.rows)
+            if not np.array_equal(read.rows[read.batch.rows], person[first:end]):
                 raise self._changed()
-            yield self._written(batch, points[first:end], whose)
+            yield self._written(read, points[first:end])
             first = end
 
-    def release(self, target: Path, left_out: tuple[str, ...], sha256: str, **charged: Any) -> FileRelease:
-        """The account of what was written."""
+    def release(
+        self, target: Path, kept: Sequence[str], left_out: tuple[str, ...], sha256: str, **charged: Any
+    ) -> FileRelease:
+        """Return the account of what was written."""
         there = slice(None) if self.skipped is None else ~self.skipped
         index = self.crowd.index
         return FileRelease(
@@ -366,6 +323,7 @@ class Work:
             reading=self.file.reading,
             digest=sha256,
             moved=self.beyond,
+            formulas=tuple(name for name in kept if name in self.formulas),
             **charged,
         )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
 import click
@@ -55,11 +56,7 @@ def check(source: str, by: str | None, area: dict[str, Any], reading: dict[str, 
     What is printed is about the true data: it is for its owner's eyes only. Exits with 3 if something must be mended.
     """
     with incoming(source, reading.pop("format")) as path, terminal.waiting(f"Looking at {path.name}"):
-        from geoveil.geo.files import open_locations
-
-        missing = reading.pop("missing")
-        file = open_locations(path, **reading)
-        found = [*_found(file, by, area, missing, reading)]
+        found = [*_found(path, by, area, reading)]
     stop = any(finding.kind == "stop" for finding in found)
     if as_json:
         terminal.json({"ready": not stop, "findings": [vars(finding) for finding in found]})
@@ -70,28 +67,48 @@ def check(source: str, by: str | None, area: dict[str, Any], reading: dict[str, 
         click.get_current_context().exit(3)
 
 
-def _found(
-    file: Any, by: str | None, area: dict[str, Any], missing: str, reading: dict[str, Any]
-) -> Iterator[Finding]:
+def _found(path: Path, by: str | None, area: dict[str, Any], reading: dict[str, Any]) -> Iterator[Finding]:
     from geoveil import read
+    from geoveil.api.files import rehearsed
+    from geoveil.cli.problems import message_of
     from geoveil.errors import GeoveilError
+    from geoveil.geo.files import open_locations
 
-    rows, there = (
-        sum(counts) for counts in zip(*((len(b), int(b.present.sum())) for b in file.batches([])), strict=True)
-    )
-    if there < rows:
+    missing = reading["missing"]
+    how = {name: value for name, value in reading.items() if name != "missing"}
+    file = open_locations(path, **how)
+    refused = None
+    try:
+        work = rehearsed(path, by=by, **area, **reading)
+        formulas = sorted(work.formulas)
+    except GeoveilError as problem:
+        refused, formulas = problem, []
+    stopped = False
+    try:
+        frame = read(path, **how, missing="drop")
+    except GeoveilError as problem:
+        if refused is None:
+            yield Finding("note", message_of(problem), "A column that is removed cannot be read.")
+    else:
+        for finding in _about(file, frame, by, area, missing):
+            stopped = stopped or finding.kind == "stop"
+            yield finding
+    for name in formulas:
+        what = f"The column {name!r} has texts that begin as formulas do: a spreadsheet would run them."
+        yield Finding("note", what, "They are released unchanged: clean them, or warn the recipient.")
+    # What is found above says more; whatever else a release refuses is told in its words.
+    if refused is not None and not stopped:
+        yield Finding("stop", message_of(refused))
+
+
+def _about(file: Any, frame: Any, by: str | None, area: dict[str, Any], missing: str) -> Iterator[Finding]:
+    rows = sum(len(batch) for batch in file.batches([]))
+    if len(frame) < rows:
         kind: Any = "note" if missing == "drop" else "stop"
-        yield Finding(kind, f"{rows - there} of {rows} rows have no place.", "--missing drop leaves them out.")
-    if not there:
-        yield Finding("stop", "There are no places.")
-        return
-    frame = read(file.path, **reading, missing="drop")
+        yield Finding(kind, f"{rows - len(frame)} of {rows} rows have no place.", "--missing drop leaves them out.")
     yield from _system(file, frame, area)
     yield from _places(file, frame, area)
-    try:
-        yield from _people(frame, by)
-    except GeoveilError as problem:
-        yield Finding("stop", str(problem))
+    yield from _people(frame, by)
     yield from _columns(file, frame, by)
 
 

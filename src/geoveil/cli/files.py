@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -31,8 +30,10 @@ def incoming(source: str, form: str | None) -> Iterator[Path]:
             raise click.UsageError("--format is for what comes through a pipe; a file's ending tells its own.")
         yield Path(source)
         return
-    with tempfile.TemporaryDirectory(prefix="geoveil-") as folder:
-        path = Path(folder) / f"stdin.{form or 'csv'}"
+    from geoveil.geo.files.workspace import workspace
+
+    with workspace() as folder:
+        path = folder / f"stdin.{form or 'csv'}"
         with path.open("wb") as held:
             path.chmod(0o600)
             shutil.copyfileobj(sys.stdin.buffer, held)
@@ -41,10 +42,10 @@ def incoming(source: str, form: str | None) -> Iterator[Path]:
 
 def distinct(paths: Mapping[str, str | None]) -> None:
     """Refuse one file in two places of a command line: what is written would replace what is read or written."""
-    known: dict[Path, str] = {}
+    known: dict[str, str] = {}
     for name, path in paths.items():
         if path is not None and path != "-":
-            other = known.setdefault(Path(path).resolve(), name)
+            other = known.setdefault(os.path.realpath(path), name)
             if other != name:
                 raise click.UsageError(f"{other} and {name} are both {path}: name another file.")
 
@@ -99,10 +100,11 @@ class Target:
     def opened(self, ending: str) -> Iterator[Path]:
         """The path to write a release to; at the end it goes through the pipe, and its certificate to its place."""
         from geoveil.geo.files.aside import certificate_of
+        from geoveil.geo.files.workspace import workspace
 
         assert self.path is not None
-        with tempfile.TemporaryDirectory(prefix="geoveil-") as folder:
-            path = Path(folder) / f"stdout{ending}" if self.path == "-" else Path(self.path)
+        with workspace() as folder:
+            path = folder / f"stdout{ending}" if self.path == "-" else Path(self.path)
             yield path
             if self.certificate is not None:
                 shutil.move(certificate_of(path), self.certificate)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
@@ -117,13 +116,14 @@ def release_file(path: Path, target: Path, motion: str | None, time: str | None,
     """Release a file, and smooth what was released if that is asked for: then nothing else of it gets out."""
     from geoveil import load, points_file, save
     from geoveil.geo.files import ending
+    from geoveil.geo.files.workspace import workspace
 
     same = ending(path) == ending(target)
     with ExitStack() as stack:
         first = target
         if motion is not None or not same:
-            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix=".geoveil-", dir=target.absolute().parent))
-            first = Path(folder) / (target.name if same else f"released{ending(path)}")
+            folder = stack.enter_context(workspace(target.absolute().parent))
+            first = folder / (target.name if same else f"released{ending(path)}")
         with terminal.progress(f"Releasing {path.name}") as tell:
             release = points_file(path, first, progress=tell, **how)
         if first == target:
@@ -135,11 +135,11 @@ def release_file(path: Path, target: Path, motion: str | None, time: str | None,
 
 
 def _foresee(asking: Asking, path: Path, ledger: Any, method: str) -> None:
-    from geoveil.api.files import sizes_of
+    from geoveil.api.files import rehearsed
 
     with terminal.waiting("Counting"):
-        crs, sizes = sizes_of(path, asking.by, **asking.how)
-    area = asking.area_of(crs)
+        work = rehearsed(path, by=asking.by, **asking.area, **asking.how)
+    sizes, area = work.crowd.sizes.tolist(), work.plane.area
     told, lines = foreseen("points", sizes, asking.budget.guarantee, area, ledger, asking.account, method=method)
     if asking.output.json:
         terminal.json({**told, "points": sum(sizes), "persons": len(sizes)})

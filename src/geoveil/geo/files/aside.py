@@ -5,8 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import shutil
-import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +13,7 @@ from typing import Any
 from geoveil.errors import InvalidFile
 from geoveil.geo.files.gdal import DRIVERS
 from geoveil.geo.files.guards import usable_name
+from geoveil.geo.files.workspace import workspace
 
 __all__ = ["aside", "certificate_of", "certify", "digest", "files_of", "touched", "written"]
 
@@ -40,11 +39,7 @@ def aside(target: Path) -> Iterator[Path]:
         raise InvalidFile(str(target), str(parent), "in a folder that is there", "Make the folder first.")
     if target.is_dir():
         raise InvalidFile(str(target), "a folder that is there", "a new one", "Choose another name, or remove it.")
-    try:
-        folder = Path(tempfile.mkdtemp(prefix=".geoveil-", dir=parent))
-    except OSError as problem:
-        raise InvalidFile(str(target), str(problem), "in a folder that can be written to", "Choose another.") from None
-    try:
+    with workspace(parent) as folder:
         yield folder
         written = sorted(folder.iterdir(), key=lambda path: path.name == target.name)
         for path in written:
@@ -54,8 +49,6 @@ def aside(target: Path) -> Iterator[Path]:
             path.unlink(missing_ok=True)
         for path in written:
             path.replace(parent / path.name)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _stale(target: Path) -> list[Path]:

@@ -131,6 +131,8 @@ class CSV(Locations):
 
     order: list[str]
 
+    spreadsheet = True
+
     def _batches(self, columns: Sequence[str]) -> Iterator[Batch]:
         import pyarrow as pa
         import pyarrow.csv as pc

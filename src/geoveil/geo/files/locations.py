@@ -134,6 +134,8 @@ class Locations(ABC):
 
     #: Whether columns can be added to it.
     extensible = True
+    #: Whether it is text that a spreadsheet opens, and may run as formulas.
+    spreadsheet: ClassVar[bool] = False
     #: Columns without which it cannot be written.
     structure: ClassVar[tuple[str, ...]] = ()
 

@@ -1,0 +1,107 @@
+"""Whose points a file holds, and how many: what noise depends on."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from geoveil.errors import InvalidFile
+from geoveil.geo.files import Batch
+from geoveil.geo.shapes import Index
+
+__all__ = ["Crowd"]
+
+#: Labels that are held before they are merged.
+_LABELS = 2**22
+
+
+class Crowd:
+    """The persons in a file and the number of points of each.
+
+    Parameters
+    ----------
+    by : str, optional
+        The column that tells; without it all are one person's.
+    """
+
+    def __init__(self, by: str | None) -> None:
+        self.by = by
+        self._parts: list[Any] = []
+        self._counts: list[Index] = []
+        self._held = 0
+
+    def add(self, labels: Any, counts: Index) -> None:
+        """Points of some persons, who may be known already: a pyarrow array of labels, and how many each has."""
+        self._parts.append(labels)
+        self._counts.append(counts)
+        self._held += len(labels)
+        if self._held > _LABELS:
+            self._merge()
+
+    def count(self, batch: Batch) -> None:
+        """The points of some rows."""
+        coded = self.labels(batch).dictionary_encode()
+        self.add(coded.dictionary, np.bincount(np.asarray(coded.indices)[batch.rows], minlength=len(coded.dictionary)))
+
+    def _merge(self) -> None:
+        import pyarrow as pa
+
+        if not self._parts:
+            self._parts, self._counts = [pa.array([], pa.string())], [np.zeros(0, dtype=np.int64)]
+        merged = pa.chunked_array(self._parts).combine_chunks().dictionary_encode()
+        totals = np.bincount(np.asarray(merged.indices), weights=np.concatenate(self._counts))
+        self._parts, self._counts = [merged.dictionary], [totals.astype(np.int64)]
+        self._held = 0
+
+    @cached_property
+    def _merged(self) -> tuple[Any, Index]:
+        self._merge()
+        return self._parts[0], self._counts[0]
+
+    @property
+    def persons(self) -> Any:
+        """A pyarrow array of labels, in the order in which they first appear."""
+        return self._merged[0]
+
+    @property
+    def sizes(self) -> Index:
+        """How many points each person has."""
+        return self._merged[1]
+
+    @property
+    def index(self) -> Any:
+        """The persons as pandas has them."""
+        import pandas as pd
+
+        return None if self.by is None else pd.Index(self.persons.to_pandas(), name=self.by)
+
+    def labels(self, batch: Batch) -> Any:
+        """Whose each row is, as a pyarrow array; nobody's rows are refused."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        if self.by is None:
+            return pa.repeat(0, len(batch))
+        column = batch.columns[self.by].combine_chunks()
+        if pa.types.is_dictionary(column.type):
+            column = column.cast(column.type.value_type)
+        if pa.types.is_string_view(column.type):
+            column = column.cast(pa.string())
+        unknown = pc.is_null(column, nan_is_null=True)
+        if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+            unknown = pc.or_kleene(unknown, pc.equal(column, ""))
+        if pc.any(unknown).as_py():
+            row = pc.index(unknown, True).as_py()
+            remedy = "Give everyone a label, or drop the row."
+            raise InvalidFile(f"{batch.name(row)}, {self.by}", None, "a label that says whose place it is", remedy)
+        # Zero is one number, whatever its sign.
+        return pc.add(column, pa.scalar(0, column.type)) if pa.types.is_floating(column.type) else column
+
+    def whose(self, batch: Batch) -> Index:
+        """For each row the position of its person; -1 for one who was not there before."""
+        import pyarrow.compute as pc
+
+        found = pc.index_in(self.labels(batch), value_set=self.persons)
+        return np.asarray(pc.fill_null(found, -1), dtype=np.int64)
