@@ -29,7 +29,7 @@ from geoveil.privacy.exact import written
 
 __all__ = ["Request", "answer_requests"]
 
-_ANSWERS = "SELECT key, number, owner, stored, content, forgotten FROM geoveil_answers WHERE key IN ({})"
+_ANSWERS = "SELECT key, number, owner, stored, content, forgotten FROM geoveil_answers WHERE key IN "
 _ATTEMPT = "INSERT INTO geoveil_answers (number, key, owner) VALUES (?, ?, ?)"
 
 
@@ -70,7 +70,7 @@ def answer_requests(
     keys = sorted({request.key for request in requests if request.key is not None})
     found: dict[str, tuple[Any, ...]] = {}
     if keys:
-        rows = transaction.rows(_ANSWERS.format(", ".join("?" * len(keys))), keys)
+        rows = transaction.rows(_ANSWERS + transaction.texts, (json.dumps(keys),))
         found = {key: tuple(row) for key, *row in rows}
     taken: set[str] = set()
     outcomes: list[Charge | Exception | None] = []

@@ -11,7 +11,7 @@ from uuid import uuid4
 from geoveil.budget.chain import FIRST, link
 from geoveil.budget.entries import Entry
 from geoveil.budget.history import Postings, postings_digest
-from geoveil.budget.reading import FIELDS, Accounts, account_questions, accounts_of
+from geoveil.budget.reading import FIELDS, Accounts, account_question, accounts_of
 from geoveil.budget.schema import VERSION
 from geoveil.budget.stores import Transaction
 from geoveil.errors import LedgerUnavailable
@@ -21,8 +21,6 @@ from geoveil.privacy.exact import written
 __all__ = ["Journal", "begin_ledger", "ledger_id"]
 
 _LINE = f"INSERT INTO geoveil_history ({', '.join(FIELDS)}) VALUES ({', '.join('?' * len(FIELDS))})"
-_POSTING = "INSERT INTO geoveil_postings (number, subject, amount) VALUES (?, ?, ?)"
-_ACCOUNT = "INSERT INTO geoveil_accounts (subject, notion, metric, total, spent) VALUES (?, ?, ?, ?, '0')"
 
 
 @dataclass
@@ -57,7 +55,7 @@ class Journal:
     def read(cls, transaction: Transaction, ledger: str, secret: bytes | None, names: Sequence[str] = ()) -> Journal:
         """Read the last line, which locks the ledger against others, and the accounts of some subjects."""
         head = f"SELECT number, hash, {transaction.clock} FROM geoveil_head WHERE one = 1 FOR UPDATE"
-        held, *found = transaction.ask((head, ()), *account_questions(names))
+        held, found = transaction.ask((head, ()), account_question(transaction, names))
         number, hashed, now = held[0]
         return cls(ledger, secret, int(number), hashed, now, accounts_of(found))
 
@@ -100,15 +98,16 @@ class Journal:
 
     def open_accounts(self, transaction: Transaction, names: Sequence[str], total: Guarantee) -> None:
         """Open accounts with a total of which nothing is spent."""
-        row = total.notion, total.metric.name, written(total.budget)
-        transaction.write(_ACCOUNT, *((name, *row) for name in names))
+        row = total.notion, total.metric.name, written(total.budget), "0"
+        columns = ("subject", "notion", "metric", "total", "spent")
+        transaction.insert("geoveil_accounts", columns, [(name, *row) for name in names])
 
     def write(self, transaction: Transaction) -> None:
         """Write the new lines, and what they make of the accounts."""
         if not self._lines:
             return
         transaction.write(_LINE, *(tuple(line[name] for name in FIELDS) for line in self._lines))
-        transaction.write(_POSTING, *self._postings)
+        transaction.insert("geoveil_postings", ("number", "subject", "amount"), self._postings)
         transaction.write("UPDATE geoveil_head SET number = ?, hash = ? WHERE one = 1", (self.number, self.hash))
         spent = [(written(self.accounts[name][1]), name) for name in self._touched]
         transaction.update("geoveil_accounts", "spent", "subject", spent)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from typing import Any
@@ -13,7 +14,7 @@ from geoveil.privacy import Guarantee
 __all__ = [
     "FIELDS",
     "Accounts",
-    "account_questions",
+    "account_question",
     "accounts_of",
     "all_accounts",
     "all_answers",
@@ -31,7 +32,7 @@ Accounts = dict[str, tuple[Guarantee, Decimal]]
 FIELDS = (*COLUMNS, "hash")
 _LINES = f"SELECT {', '.join(FIELDS)} FROM geoveil_history WHERE number"
 _ACCOUNTS = "SELECT subject, notion, metric, total, spent FROM geoveil_accounts"
-#: Rows that are read, or looked up, at once.
+#: Rows that are read at once.
 _AT_ONCE = 5000
 _ANSWERS = f"""
 SELECT answer.number, answer.key, answer.stored, answer.content IS NOT NULL, charge.event, charge.key,
@@ -45,7 +46,7 @@ WHERE answer.number > ? ORDER BY answer.number LIMIT {_AT_ONCE}
 
 def read_accounts(transaction: Transaction, names: Sequence[str]) -> Accounts:
     """Return the total and the spent amount of those subjects that have an account."""
-    return accounts_of(transaction.ask(*account_questions(names)))
+    return accounts_of(transaction.rows(*account_question(transaction, names)))
 
 
 def line_at(transaction: Transaction, number: int) -> dict[str, Any]:
@@ -82,19 +83,14 @@ def _named(row: tuple[Any, ...]) -> dict[str, Any]:
     return dict(zip(FIELDS, row, strict=True))
 
 
-def account_questions(names: Sequence[str]) -> list[tuple[str, Sequence[Any]]]:
-    """Return the statements that read the accounts of some subjects."""
-    chunks = [names[first : first + _AT_ONCE] for first in range(0, len(names), _AT_ONCE)]
-    return [(f"{_ACCOUNTS} WHERE subject IN ({', '.join('?' * len(some))})", some) for some in chunks]
+def account_question(transaction: Transaction, names: Sequence[str]) -> tuple[str, Sequence[Any]]:
+    """Return the statement that reads the accounts of some subjects, and its parameters."""
+    return f"{_ACCOUNTS} WHERE subject IN {transaction.texts}", (json.dumps(names),)
 
 
-def accounts_of(found: list[list[tuple[Any, ...]]]) -> Accounts:
-    """Return accounts from the rows that `account_questions` give."""
-    return {
-        name: (guarantee_of(notion, metric, total), Decimal(spent))
-        for rows in found
-        for name, notion, metric, total, spent in rows
-    }
+def accounts_of(rows: list[tuple[Any, ...]]) -> Accounts:
+    """Return accounts from the rows that `account_question` gives."""
+    return {name: (guarantee_of(notion, metric, total), Decimal(spent)) for name, notion, metric, total, spent in rows}
 
 
 def all_accounts(transaction: Transaction) -> Iterator[tuple[Any, ...]]:

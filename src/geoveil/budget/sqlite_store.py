@@ -29,6 +29,7 @@ _TRY = 0.01
 
 class _SQLiteTransaction(Transaction):
     clock = "strftime('%Y-%m-%dT%H:%M:%f000+00:00', 'now')"
+    texts = "(SELECT value FROM json_each(?))"
 
     def __init__(self, store: SQLite, connection: sqlite3.Connection) -> None:
         super().__init__()
@@ -39,6 +40,9 @@ class _SQLiteTransaction(Transaction):
         return [
             self._connection.execute(sql.removesuffix(" FOR UPDATE"), given).fetchall() for sql, given in questions
         ]
+
+    def insert(self, table: str, columns: Sequence[str], rows: Sequence[Sequence[str | int]]) -> None:
+        self.write(f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})", *rows)
 
     def update(self, table: str, column: str, key: str, rows: Sequence[tuple[Any, Any]]) -> None:
         self.write(f"UPDATE {table} SET {column} = ? WHERE {key} = ?", *rows)

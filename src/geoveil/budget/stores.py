@@ -25,6 +25,8 @@ class Transaction(ABC):
 
     #: An SQL expression for the present time by the store's clock: UTC, as ISO 8601 text with microseconds.
     clock: ClassVar[str]
+    #: An SQL subquery for the texts in a parameter that is a JSON array: any number of them in one parameter.
+    texts: ClassVar[str]
 
     def __init__(self) -> None:
         self._writes: list[tuple[str, list[Sequence[Any]]]] = []
@@ -43,6 +45,10 @@ class Transaction(ABC):
         """Run a statement at the end, once for each row of parameters."""
         if rows:
             self._writes.append((sql, list(rows)))
+
+    @abstractmethod
+    def insert(self, table: str, columns: Sequence[str], rows: Sequence[Sequence[str | int]]) -> None:
+        """Insert many rows at the end: texts and integers."""
 
     @abstractmethod
     def update(self, table: str, column: str, key: str, rows: Sequence[tuple[Any, Any]]) -> None:
