@@ -192,7 +192,8 @@ class Postgres(Store):
             outcome = "It is not known whether the charge was committed; nothing was released."
         else:
             outcome = "Nothing was charged."
-        if isinstance(problem, (_Late, errors.LockNotAvailable, errors.QueryCanceled, errors.ConnectionTimeout)):
+        late = (errors.LockNotAvailable, errors.QueryCanceled, errors.IdleInTransactionSessionTimeout)
+        if isinstance(problem, (_Late, errors.ConnectionTimeout, *late)):
             return LedgerTimeout(f"The database did not answer before the time was up ({told}). {outcome} Try again.")
         return LedgerUnavailable(f"The database: {told}. {outcome} Nothing was released; is it there?")
 
