@@ -11,6 +11,7 @@ and the exact marginal likelihood of each; a second one, from the other end, giv
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,7 +64,7 @@ class Tracks:
         node = np.cumsum(new) - 1
         return cls(node[first], gaps, node)
 
-    @property
+    @cached_property
     def counts(self) -> Index:
         """How many times each journey has."""
         return np.diff(self.starts, append=len(self.gaps))

@@ -243,6 +243,7 @@ def _fit(
     count = len(tracks.starts)
     fields = {0: field}
     known = np.full((count, 2 * _STEPS + 1, 2 * _STEPS + 1), np.nan)
+    scaled = spreads * scale
 
     def score(who: Index, at: Index) -> Floats:
         inside = np.abs(at).max(axis=1) <= _STEPS
@@ -256,7 +257,7 @@ def _fit(
             some, theirs = tracks.chosen(here)
             part = fields[j].chosen(some, theirs)
             found = np.full(here.sum(), -(i * i + j * j) / (2 * _STEP_DEVIATION**2))
-            for column, spread in zip(means[:, theirs], (spreads * scale)[:, theirs] * _STEP**i, strict=True):
+            for column, spread in zip(means[:, theirs], scaled[:, theirs] * _STEP**i, strict=True):
                 found += part.solve(column[None], weights[theirs], spread).log_likelihood
             known[here, i, j] = found
         scores = np.full(len(who), -np.inf)
