@@ -241,7 +241,6 @@ def _fit(
     # Where the noise hides the journey the likelihood is flat, and the public values stay.
     tracks = field.tracks
     count = len(tracks.starts)
-    fields = {0: field}
     known = np.full((count, 2 * _STEPS + 1, 2 * _STEPS + 1), np.nan)
     scaled = spreads * scale
 
@@ -249,23 +248,24 @@ def _fit(
         inside = np.abs(at).max(axis=1) <= _STEPS
         cell = who[inside], at[inside, 0], at[inside, 1]
         asked = np.isnan(known[cell])
-        for i, j in np.unique(at[inside][asked], axis=0):
-            if j not in fields:
-                fields[j] = Field.of(tracks, timescale * _STEP**j)
-            here = np.zeros(count, dtype=bool)
-            here[cell[0][asked & (cell[1] == i) & (cell[2] == j)]] = True
-            some, theirs = tracks.chosen(here)
-            part = fields[j].chosen(some, theirs)
-            found = np.full(here.sum(), -(i * i + j * j) / (2 * _STEP_DEVIATION**2))
-            for column, spread in zip(means[:, theirs], scaled[:, theirs] * _STEP**i, strict=True):
-                found += part.solve(column[None], weights[theirs], spread).log_likelihood
-            known[here, i, j] = found
+        if asked.any():
+            new, i, j = (part[asked] for part in cell)
+            some, theirs = tracks.chosen(np.isin(np.arange(count), new))
+            slower = Field.of(some, timescale * _powers(j))
+            found = -(i * i + j * j) / (2 * _STEP_DEVIATION**2)
+            for column, spread in zip(means[:, theirs], scaled[:, theirs] * some.spread(_powers(i)), strict=True):
+                found += slower.solve(column[None], weights[theirs], spread).log_likelihood
+            known[new, i, j] = found
         scores = np.full(len(who), -np.inf)
         scores[inside] = known[cell]
         return scores
 
-    wider, slower = np.asarray(_STEP ** _climb(count, score), dtype=float).T
+    wider, slower = _powers(_climb(count, score)).T
     return spreads * tracks.spread(wider), Field.of(tracks, timescale * slower)
+
+
+def _powers(steps: Index) -> Floats:
+    return np.asarray(_STEP**steps, dtype=float)
 
 
 def _climb(count: int, score: Callable[[Index, Index], Floats]) -> Index:
