@@ -16,6 +16,7 @@ from geoveil.geo.areas import area_of
 from geoveil.geo.register import registered
 
 BAY = gv.local(lat=37.77, lon=-122.42, radius=50_000)
+WGS84 = pyproj.CRS(4326)
 #: Centred on a home: whoever reads the system needs no data.
 HOME = "+proj=aeqd +lat_0=37.771234 +lon_0=-122.429876 +datum=WGS84 +type=crs"
 SECRET = "annlivesat37771234"
@@ -74,6 +75,17 @@ def test_what_a_system_says_beside_its_register_stays_behind(code: Any) -> None:
     assert SECRET not in told
     named = gv.center(x, rho=1e-4, crs=BAY, by=["a", "b"])
     assert SECRET not in named.value.crs.to_json()
+
+
+def test_a_shift_of_the_datas_own_stays_behind() -> None:
+    """A registered system with a datum shift beside it is the registered one."""
+    shift = pyproj.crs.coordinate_operation.ToWGS84Transformation(pyproj.CRS(4277), 37.771234, -122.4, 0, 0, 0, 0, 0)
+    bound = pyproj.crs.BoundCRS(pyproj.CRS(27700), WGS84, shift)
+    x = geopandas.GeoSeries.from_xy([530_000.0], [180_000.0], crs=bound)
+    for crs in (None, gv.local(lat=51.5, lon=-0.1, radius=50_000)):
+        release = gv.points(x, rho=1e-4, crs=crs)
+        assert release.value.crs == pyproj.CRS(27700)
+        assert "37.771234" not in release.value.crs.to_json() + json.dumps(release.certificate())
 
 
 def test_systems_are_known_in_other_words() -> None:

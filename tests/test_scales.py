@@ -59,6 +59,15 @@ def test_the_same_maps_are_planes_elsewhere(kind: str) -> None:
         assert 0.85 < shrink <= 1
 
 
+@pytest.mark.parametrize("shape", ["+R=6370997", "+R=1737400", "+a=6378137 +b=6350000"])
+def test_other_bodies_are_refused(shape: str) -> None:
+    """A metre of a sphere is not a metre of the Earth: they differ by up to a third of a hundredth."""
+    made = system("+proj=laea +lat_0=45 +lon_0=10", 0, 40, 20, 50).to_json_dict()
+    other = pyproj.CRS(f"+proj=laea +lat_0=45 +lon_0=10 {shape} +type=crs").to_json_dict()
+    with pytest.raises(InvalidCoordinateSystem, match="ellipsoid of the Earth"):
+        measured(pyproj.CRS.from_json_dict(other | {"bbox": made["bbox"], "scope": "a test", "area": "a test"}))
+
+
 def ratios(area: Area, one: Floats, other: Floats) -> Floats:
     """Plane distance over ground distance, of pairs of points in metres of the area."""
     plane = Plane(WGS84, area)

@@ -180,6 +180,17 @@ def test_no_search_finds_points_that_are_drawn_apart(lat: float, lon: float) -> 
         assert -found.fun <= 1 + 2e-8
 
 
+def test_the_precision_of_the_host_program_is_of_no_matter() -> None:
+    """Nor are the constants of a place those of a rough ball."""
+    points = disc(37.77, -122.42, 50_000, 50)
+    usual = Tangent(37.77, -122.42).forward(points, 50_000).values
+    with ctx.workprec(10):
+        rough = Tangent(37.77, -122.42).forward(points, 50_000).values
+        back = Tangent(37.77, -122.42).inverse(usual)
+    assert (usual == rough).all()
+    np.testing.assert_allclose(back, points, atol=1e-12)
+
+
 @EVERYWHERE
 def test_the_far_side_is_infinite(lat: float, lon: float) -> None:
     """There the plane would have a second point for the same place."""

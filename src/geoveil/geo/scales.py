@@ -32,8 +32,8 @@ Box: TypeAlias = tuple[
 _UNEVEN = 1.5
 #: Added to scales, which PROJ finds by differences to some 1e-7.
 _MARGIN = 1e-5
-#: How much older ellipsoids differ from today's in size.
-_OLDER = 3e-4
+#: How much longer or shorter a metre may be by an older ellipsoid than by today's, and how much its axes may differ.
+_OLDER, _AXES = 3e-4, 2e-4
 #: The mesh over the box reaches beyond it by this share of its size, on every side, with so many points along a side.
 _BEYOND, _MESH = 0.05, 111
 #: Points are moved into the box from a fortieth of its size on every side: so many points of the mesh.
@@ -57,6 +57,10 @@ def measured(flat: Any) -> Box:
     geographic = flat.geodetic_crs
     if geographic.prime_meridian.longitude != 0 or geographic.axis_info[0].unit_name != "degree":
         allowed = "a system whose longitudes are degrees from Greenwich"
+        raise InvalidCoordinateSystem("crs", flat.name, allowed, _USE)
+    axes = geographic.ellipsoid.semi_major_metre / earth().a, geographic.ellipsoid.semi_minor_metre / earth().b
+    if not all(abs(ratio - 1) <= _AXES for ratio in axes):
+        allowed = "a system on an ellipsoid of the Earth, and not on a sphere or another body"
         raise InvalidCoordinateSystem("crs", flat.name, allowed, _USE)
     try:
         forward = pyproj.Transformer.from_crs(geographic, flat, always_xy=True)

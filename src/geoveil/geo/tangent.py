@@ -24,7 +24,7 @@ import numpy as np
 
 from geoveil.arithmetic import inaccurate
 from geoveil.errors import UnreliableArithmetic
-from geoveil.noise.reals import Ball, Floats, Reals
+from geoveil.noise.reals import Ball, Floats, Reals, settled
 from geoveil.noise.source import ACCURACY
 
 __all__ = ["REACH", "Tangent", "ground", "pull", "rounding", "shrink"]
@@ -183,11 +183,14 @@ class Tangent:
 
     @functools.cached_property
     def _doubles(self) -> _Constants:
-        """The constants, each the double nearest to it."""
+        """The constants, each the double nearest to it, whatever precision the host program has set."""
         from flint import arb
 
-        angle = arb(self.lat) / 180
-        return _Constants(float(angle.sin_pi().mid()), float(angle.cos_pi().mid()), float(_AXIS), _E2, np.sqrt)
+        def found(_: int) -> tuple[float, float]:
+            angle = arb(self.lat) / 180
+            return float(angle.sin_pi().mid()), float(angle.cos_pi().mid())
+
+        return _Constants(*settled(found), float(_AXIS), _E2, np.sqrt)
 
     def _ball(self, degrees: Floats, i: int, _: int) -> Ball:
         """A ball that contains coordinate i of the flattened result, at Arb's present precision."""

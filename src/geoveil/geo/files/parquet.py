@@ -79,7 +79,7 @@ def open_parquet(
         remedy = "Write it with geometry_encoding='WKB'."
         raise InvalidFile(str(path), described.get("encoding"), "GeoParquet with WKB or points", remedy)
     system = own_system(path, known, source_crs)
-    stated = {} if "crs" not in described else {"crs": _plain_system(system)}
+    stated = {} if "crs" not in described else {"crs": system.to_json_dict()}
     return GeoParquet(
         crs=system,
         columns={name: kind for name, kind in columns.items() if name != primary},
@@ -99,18 +99,6 @@ def _footer(path: Path) -> int:
         file.seek(-min(8, path.stat().st_size), os.SEEK_END)
         end = file.read(8)
     return int.from_bytes(end[:4], "little") if end.endswith(b"PAR1") else 0
-
-
-def _plain_system(crs: Any) -> dict[str, Any]:
-    """A coordinate system as GeoParquet has it, without remarks; one that is registered, as it is registered."""
-    import pyproj
-
-    registered = crs.to_authority(min_confidence=100)
-    account: dict[str, Any] = (pyproj.CRS.from_authority(*registered) if registered else crs).to_json_dict()
-    return account if registered else {k: v for k, v in account.items() if k not in _REMARKS}
-
-
-_REMARKS = ("remarks", "scope", "area", "bbox", "usages")
 
 
 def _bare(kind: Any) -> Any:
