@@ -434,10 +434,8 @@ def test_a_locked_ledger_is_waited_for(place: str) -> None:
     ledger = Ledger(place)
     ledger.create("ann", rho=1)
     impatient = Ledger(place, timeout=0.2)
-    with ledger._store.transaction() as transaction:
-        ledger._journal(transaction, [])
-        with pytest.raises(LedgerTimeout, match="Nothing was charged"):
-            charge(impatient, "ann")
+    with ledger._writing(), pytest.raises(LedgerTimeout, match="Nothing was charged"):
+        charge(impatient, "ann")
     assert impatient.spent("ann") == 0
     charge(impatient, "ann")
     assert ledger.spent("ann") == Decimal("1e-6")
@@ -453,8 +451,7 @@ def test_a_database_that_restarts_loses_nothing() -> None:
     def interrupted() -> None:
         import psycopg
 
-        with ledger._store.transaction() as transaction:
-            journal = ledger._journal(transaction, ["ann"])
+        with ledger._writing(["ann"]) as (transaction, journal):
             with psycopg.connect(place, autocommit=True) as other:
                 other.execute(ends + " AND datname = current_database()")
             journal.add("charge", COST, [("ann", "0.000001")])
@@ -543,7 +540,7 @@ def test_edits_are_noticed(place: str, key: bytes | None, name: str) -> None:
     else:
         edit(place, EDITS[name])
     with pytest.raises(LedgerTampered):
-        ledger.verify()
+        Ledger(place, key=key).verify()
 
 
 @pytest.mark.parametrize("key", [None, KEY], ids=["unkeyed", "keyed"])
@@ -568,6 +565,8 @@ def test_a_chain_computed_anew(place: str, key: bytes | None) -> None:
     statements.append("UPDATE geoveil_accounts SET spent = '0.000001'")
     ledger.close()
     edit(place, *statements)
+    # Another process: this one remembers where the ledger ended.
+    ledger = Ledger(place, key=key)
     if key is None:
         assert ledger.verify() == 3  # what the page says an unkeyed chain cannot tell
     else:
@@ -842,8 +841,7 @@ def test_a_charge_that_an_account_could_not_pay_is_noticed(place: str, amount: s
     """Even if whoever wrote it knew the key and kept chain and accounts consistent."""
     ledger = Ledger(place, key=KEY)
     ledger.create("ann", rho=1)
-    with ledger._store.transaction() as transaction:
-        journal = ledger._journal(transaction, ["ann"])
+    with ledger._writing(["ann"]) as (transaction, journal):
         journal.add("charge", gv.CGP(rho=2), [("ann", amount)], query="points")
         journal.spend({"ann": Decimal(amount)})
         journal.write(transaction)
@@ -981,8 +979,7 @@ def test_threads_wait_for_a_held_ledger_together(place: str, monkeypatch: pytest
         late.append(raised.value)
 
     threads = [threading.Thread(target=work) for _ in range(12)]
-    with ledger._store.transaction() as held:
-        ledger._journal(held)
+    with ledger._writing():
         for thread in threads:
             thread.start()
         for thread in threads:

@@ -14,6 +14,7 @@ from geoveil.budget.history import Postings, postings_digest
 from geoveil.budget.reading import FIELDS, Accounts, account_question, accounts_of
 from geoveil.budget.schema import VERSION
 from geoveil.budget.stores import Transaction
+from geoveil.budget.witness import Head, check_heads, head_questions
 from geoveil.errors import LedgerUnavailable
 from geoveil.privacy import Guarantee
 from geoveil.privacy.exact import written
@@ -52,10 +53,19 @@ class Journal:
     _touched: dict[str, None] = field(default_factory=dict)
 
     @classmethod
-    def read(cls, transaction: Transaction, ledger: str, secret: bytes | None, names: Sequence[str] = ()) -> Journal:
-        """Read the last line, which locks the ledger against others, and the accounts of some subjects."""
+    def read(
+        cls,
+        transaction: Transaction,
+        ledger: str,
+        secret: bytes | None,
+        names: Sequence[str] = (),
+        heads: Sequence[Head] = (),
+    ) -> Journal:
+        """Read the last line, which locks the ledger, and some accounts; refuse a ledger that lacks earlier lines."""
         head = f"SELECT number, hash, {transaction.clock} FROM geoveil_head WHERE one = 1 FOR UPDATE"
-        held, found = transaction.ask((head, ()), account_question(transaction, names))
+        questions = (head, ()), account_question(transaction, names), *head_questions(heads)
+        held, found, *earlier = transaction.ask(*questions)
+        check_heads(heads, earlier)
         number, hashed, now = held[0]
         return cls(ledger, secret, int(number), hashed, now, accounts_of(found))
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from decimal import Decimal
 from typing import Any, Literal, Self
@@ -22,6 +22,7 @@ from geoveil.budget.journal import Journal, begin_ledger, ledger_id
 from geoveil.budget.reading import all_accounts, all_answers, line_at, lines_after, read_accounts, statement
 from geoveil.budget.storable import digest, key_digest, parameters_text, subject_name, text, unknown
 from geoveil.budget.stores import Transaction, open_store
+from geoveil.budget.witness import Memory, Witness, check_heads, head_questions
 from geoveil.errors import InvalidParameter, LedgerError, LedgerTampered, LedgerTimeout
 from geoveil.privacy import Guarantee, exact, promise
 from geoveil.privacy.exact import written
@@ -42,8 +43,11 @@ class Ledger:
     key : bytes or Path, optional
         A secret, or a file that holds one: the chain of the history is then one that nobody without it can compute.
         Without it, what the environment variable GEOVEIL_LEDGER_KEY holds, if anything.
+    witness : str or Path, optional
+        A second place, of either kind, that is told the last line of the history after each charge. It notices a
+        ledger that was set back. Without it, the place in the environment variable GEOVEIL_LEDGER_WITNESS, if any.
     timeout : float
-        Seconds to wait for others who charge at the same time.
+        Seconds that a call may take, whatever it waits for: other threads, other processes, the database.
 
     Examples
     --------
@@ -59,12 +63,18 @@ class Ledger:
     """
 
     def __init__(
-        self, place: str | os.PathLike[str], *, key: bytes | os.PathLike[str] | None = None, timeout: float = 60.0
+        self,
+        place: str | os.PathLike[str],
+        *,
+        key: bytes | os.PathLike[str] | None = None,
+        witness: str | os.PathLike[str] | None = None,
+        timeout: float = 60.0,
     ) -> None:
         checks.positive("timeout", timeout, remedy="Give a number of seconds.")
         self._store = open_store(place, timeout)
         self._timeout = timeout
         self._secret = secret_of(key)
+        self._memory = Memory(Witness.of(witness, timeout))
         self._batching: Batching[Request, Charge] = Batching()
         with self._store.reading() as transaction:
             known = ledger_id(transaction, self._secret)
@@ -92,8 +102,7 @@ class Ledger:
             The metric of all that will be charged.
         """
         total, names = promise(rho, epsilon, metric), _names(subjects)
-        with self._store.transaction() as transaction:
-            journal = self._journal(transaction, names)
+        with self._writing(names) as (transaction, journal):
             for name in journal.accounts:
                 raise InvalidParameter("subject", name, "someone without an account", "Use lower(), or another name.")
             entry = journal.add("create", total, [(name, written(total.budget)) for name in names])
@@ -160,8 +169,8 @@ class Ledger:
         """Charge requests in one transaction."""
         transaction = None
         try:
-            with self._store.transaction(deadline) as transaction:
-                journal = self._journal(transaction, sorted({name for request in requests for name in request.names}))
+            names = sorted({name for request in requests for name in request.names})
+            with self._writing(names, deadline) as (transaction, journal):
                 outcomes = answer_requests(transaction, journal, requests)
                 journal.write(transaction)
         except LedgerError as problem:
@@ -175,8 +184,7 @@ class Ledger:
         """Record the digest of a release before it is handed out, and keep the release itself if it has a key."""
         number = charge.entry.number
         try:
-            with self._store.transaction() as transaction:
-                journal = self._journal(transaction)
+            with self._writing() as (transaction, journal):
                 line = line_at(transaction, number)
                 if line.get("hash") != charge.entry.hash:
                     raise LedgerTampered(
@@ -234,8 +242,7 @@ class Ledger:
         wanted = {text("release", release) for release in releases}
         if before is not None and before.tzinfo is None:
             raise InvalidParameter("before", before, "a moment with a time zone", "Use datetime.now(UTC), or tzinfo=.")
-        with self._store.transaction() as transaction:
-            journal = self._journal(transaction)
+        with self._writing() as (transaction, journal):
             kept = transaction.rows(
                 "SELECT number, time, query, release, key FROM geoveil_history WHERE number IN "
                 "(SELECT number FROM geoveil_answers WHERE content IS NOT NULL) ORDER BY number"
@@ -306,8 +313,7 @@ class Ledger:
 
     def _set(self, subject: str, rho: Any, epsilon: Any, event: str, reason: str) -> Entry:
         name = subject_name(subject)
-        with self._store.transaction() as transaction:
-            journal = self._journal(transaction, [name])
+        with self._writing([name]) as (transaction, journal):
             if name not in journal.accounts:
                 raise unknown(name)
             before = journal.accounts[name][0]
@@ -344,6 +350,7 @@ class Ledger:
             If anything is not what it was, or if a charge exceeded an account.
         """
         replay = Replay(self.id, self._secret, certificates)
+        heads = self._memory.heads(self.id)
         page = True
         while page:
             # In short transactions: others may charge meanwhile, and what is written is not changed.
@@ -353,14 +360,78 @@ class Ledger:
         with self._store.reading() as transaction:
             while replay.lines(lines_after(transaction, replay.number)):
                 pass
+            check_heads(heads, transaction.ask(*head_questions(heads)) if heads else [])
             ((number, hashed),) = transaction.rows("SELECT number, hash FROM geoveil_head")
             ((posted,),) = transaction.rows("SELECT COUNT(*) FROM geoveil_postings")
             replay.finish((number, hashed, posted), all_accounts(transaction), all_answers(transaction))
         return replay.number
 
+    def backup(self, file: str | os.PathLike[str]) -> int:
+        """Copy the ledger, while it is in use, into a file that can be read and restored but not charged.
+
+        Parameters
+        ----------
+        file : str or Path
+            The backup, which must not exist. `Ledger.restore` makes a ledger of it.
+
+        Returns
+        -------
+        int
+            The number of entries in the backup, which was verified.
+        """
+        from geoveil.budget.backup import back_up
+
+        return back_up(self, file)
+
+    @staticmethod
+    def restore(
+        backup: str | os.PathLike[str],
+        place: str | os.PathLike[str],
+        *,
+        key: bytes | os.PathLike[str] | None = None,
+        certificates: Iterable[Mapping[str, Any]] = (),
+        witness: str | os.PathLike[str] | None = None,
+        write_off: str | None = None,
+    ) -> Ledger:
+        """Make a ledger of a backup, if nothing was charged since; otherwise write off what is left of all budgets.
+
+        Parameters
+        ----------
+        backup : str or Path
+            A file that `backup` wrote.
+        place : str or Path
+            Where the ledger is to be: a file that does not exist.
+        key : bytes or Path, optional
+            The key of the ledger's chain.
+        certificates : iterable of dict
+            Certificates of the latest releases. The backup must have the entries that they refer to.
+        witness : str or Path, optional
+            The witness of the ledger. The backup must have the last entry that it knows of.
+        write_off : str, optional
+            A reason. Anything may have been charged after the backup, so everything that is left is charged, on
+            record, and the witness begins anew. Totals can then be raised one by one with `override`.
+
+        Returns
+        -------
+        Ledger
+            The ledger, verified.
+        """
+        from geoveil.budget.backup import restore
+
+        return restore(backup, place, key=key, certificates=certificates, witness=witness, write_off=write_off)
+
+    def testify(self) -> int:
+        """Tell the witness where the ledger ends, and return the number of its last entry."""
+        if self._memory.witness is None:
+            raise InvalidParameter("witness", None, "the place of a witness", "Open the ledger with witness=.")
+        with self._writing() as (_, journal):
+            return journal.number
+
     def close(self) -> None:
         """Close the connection; it is opened again when it is needed."""
         self._store.close()
+        if self._memory.witness is not None:
+            self._memory.witness.close()
 
     def __enter__(self) -> Self:
         return self
@@ -368,8 +439,16 @@ class Ledger:
     def __exit__(self, *problem: object) -> None:
         self.close()
 
-    def _journal(self, transaction: Transaction, names: Sequence[str] = ()) -> Journal:
-        return Journal.read(transaction, self.id, self._secret, names)
+    @contextmanager
+    def _writing(
+        self, names: Sequence[str] = (), deadline: float | None = None
+    ) -> Iterator[tuple[Transaction, Journal]]:
+        """Hold the ledger, refuse one that was set back, and remember its last line before anything is released."""
+        heads = self._memory.heads(self.id, deadline)
+        with self._store.transaction(deadline) as transaction:
+            journal = Journal.read(transaction, self.id, self._secret, names, heads)
+            yield transaction, journal
+        self._memory.record(self.id, journal.number, journal.hash)
 
     def _account(self, subject: str) -> tuple[Guarantee, Decimal]:
         return self.accounts([subject])[subject]

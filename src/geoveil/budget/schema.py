@@ -18,6 +18,7 @@ VERSION = 2
 #: - `answers`: one row for each charge that is being drawn or has been answered. `key` is the digest of the question's
 #:   key, if it has one, `owner` whoever draws, `stored` the line that says it was stored, `content` the answer,
 #:   which is kept for questions with a key only, and `forgotten` the line that says it was deleted.
+#: - `witness`: the last line of other ledgers, whose witness this place is.
 TABLES = f"""
 CREATE TABLE IF NOT EXISTS geoveil_ledger (version INTEGER NOT NULL, id TEXT NOT NULL, created TEXT NOT NULL,
   seal TEXT);
@@ -33,5 +34,6 @@ CREATE TABLE IF NOT EXISTS geoveil_postings (number BIGINT NOT NULL, subject TEX
 CREATE INDEX IF NOT EXISTS geoveil_postings_subject ON geoveil_postings (subject, number);
 CREATE TABLE IF NOT EXISTS geoveil_answers (number BIGINT PRIMARY KEY, key TEXT UNIQUE, owner TEXT NOT NULL,
   stored BIGINT, content TEXT, forgotten BIGINT);
+CREATE TABLE IF NOT EXISTS geoveil_witness (ledger TEXT PRIMARY KEY, number BIGINT NOT NULL, hash TEXT NOT NULL);
 INSERT INTO geoveil_head (one, number, hash) VALUES (1, 0, '{FIRST}') ON CONFLICT DO NOTHING
 """

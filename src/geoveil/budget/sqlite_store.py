@@ -72,6 +72,7 @@ class SQLite(Store):
         self.path = Path(os.path.realpath(place))
         #: Device and inode of the file that is open.
         self._identity: tuple[int, int] | None = None
+        self._is_backup = False
 
     def _connect(self, deadline: float) -> sqlite3.Connection:
         if self._identity is not None or self.path.exists():
@@ -89,7 +90,9 @@ class SQLite(Store):
             connection.execute("PRAGMA journal_size_limit=1048576")
             if connection.execute("PRAGMA journal_mode=PERSIST").fetchone()[0] != "persist":
                 raise sqlite3.OperationalError("the file cannot have a rollback journal")
-            if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'geoveil_head'").fetchall():
+            tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
+            self._is_backup = "geoveil_backup" in tables
+            if "geoveil_head" not in tables:
                 connection.execute("BEGIN EXCLUSIVE")
                 for statement in TABLES.split(";\n"):
                     connection.execute(statement)
@@ -125,6 +128,11 @@ class SQLite(Store):
 
     def _begin(self, connection: sqlite3.Connection, deadline: float, *, reading: bool) -> Transaction:
         self.check_file()
+        if self._is_backup and not reading:
+            raise LedgerUnavailable(
+                f"{self.path} is a backup: it does not know what was charged since. Nothing was released. Use the "
+                "ledger itself, or make this one it with `geoveil budget restore`."
+            )
         while True:
             # SQLite waits longer and longer before it tries again. Where many wait, several short waits are fairer,
             # and several times as fast.

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -16,6 +18,9 @@ from geoveil.words import counted, hidden
 
 LEDGER = click.argument("ledger", metavar="LEDGER")
 SUBJECT = click.argument("subject")
+#: Accounts that are shown where nobody is named: a table of many takes long, and nobody reads it.
+_MOST = 1000
+CERTIFICATES = click.argument("certificates", nargs=-1, type=click.Path(exists=True, dir_okay=False))
 
 
 @click.group(cls=Program, examples=(("An account for ann:", "geoveil budget create budget.db ann --rho 1e-3"),))
@@ -79,8 +84,9 @@ def show(ledger: str, subjects: tuple[str, ...], as_json: bool) -> None:
         terminal.json(told)
         return
     columns = ["subject", "notion", "total", "spent", "remaining"]
-    rows = [(*(line[name] for name in columns), _gauge(line)) for line in told]
-    terminal.answer(terminal.table([*columns, ""], rows))
+    shown = told if subjects else told[:_MOST]
+    rows = [(*(line[name] for name in columns), _gauge(line)) for line in shown]
+    terminal.answer(terminal.table([*columns, ""], rows, total=len(told)))
 
 
 def _gauge(line: dict[str, str], width: int = 10) -> str:
@@ -118,18 +124,11 @@ def statement(ledger: str, subject: str, as_json: bool) -> None:
     )
 )
 @LEDGER
-@click.argument("certificates", nargs=-1, type=click.Path(exists=True, dir_okay=False))
+@CERTIFICATES
 @as_json
 def verify(ledger: str, certificates: tuple[str, ...], as_json: bool) -> None:
     """Compute the history's chain again, and compare it with the accounts and with certificates."""
-    from geoveil.errors import InvalidFile
-
-    accounts = []
-    for path in certificates:
-        try:
-            accounts.append(json.loads(Path(path).read_text()))
-        except ValueError as problem:
-            raise InvalidFile(path, str(problem), "a certificate", "Give what is beside a released file.") from None
+    accounts = certificates_in(certificates)
     from geoveil import Ledger
 
     with Ledger(existing(ledger)) as opened, terminal.waiting("Verifying"):
@@ -145,20 +144,15 @@ def verify(ledger: str, certificates: tuple[str, ...], as_json: bool) -> None:
         terminal.say(f"{len(accounts) - known} certificates refer to no ledger.")
 
 
-@budget.command(
-    examples=(
-        (
-            "One answer, by the id in its certificate:",
-            "geoveil budget forget budget.db 0123456789abcdef0123456789abcdef",
-        ),
-        ("All answers of last year:", "geoveil budget forget budget.db --before 2026-01-01"),
-    )
-)
+@budget.command(examples=(("All answers of last year:", "geoveil budget forget budget.db --before 2026-01-01"),))
 @LEDGER
-@click.argument("releases", nargs=-1)
+@click.argument("releases", nargs=-1, metavar="[ID]...")
 @click.option("--before", type=click.DateTime(["%Y-%m-%d"]), help="All that were charged before this day (UTC).")
 def forget(ledger: str, releases: tuple[str, ...], before: datetime | None) -> None:
-    """Delete stored answers. What they cost stays spent, and their labels and keys are never answered again."""
+    """Delete stored answers. What they cost stays spent, and their labels and keys are never answered again.
+
+    An answer's ID is in its certificate.
+    """
     from geoveil import Ledger
 
     if not releases and before is None:
@@ -202,3 +196,16 @@ def override(ledger: str, subject: str, budget: Budget, reason: str) -> None:
         opened.override(subject, **budget.keywords, reason=reason)
         left = opened.remaining(subject)
     terminal.say(f"{subject}: {budget.guarantee} in all, {left} left. The history says why.")
+
+
+def certificates_in(paths: Sequence[str]) -> list[dict[str, Any]]:
+    """Return the certificates in files."""
+    from geoveil.errors import InvalidFile
+
+    found = []
+    for path in paths:
+        try:
+            found.append(json.loads(Path(path).read_text()))
+        except ValueError as problem:
+            raise InvalidFile(path, str(problem), "a certificate", "Give what is beside a released file.") from None
+    return found

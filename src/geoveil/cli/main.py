@@ -15,7 +15,7 @@ import click
 
 from geoveil._version import __version__
 from geoveil.cli.answers import hull, nearest, summary, within
-from geoveil.cli.budgets import budget
+from geoveil.cli.backups import budget
 from geoveil.cli.check import check
 from geoveil.cli.command import Program
 from geoveil.cli.completion import completion

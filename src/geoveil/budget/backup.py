@@ -1,0 +1,150 @@
+"""Backups of a ledger, and their restoration without forgetting charges."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from geoveil.budget.sqlite_store import SQLite
+from geoveil.budget.stores import is_database
+from geoveil.budget.witness import Witness, check_heads, head_questions
+from geoveil.errors import InvalidParameter, LedgerTampered, LedgerUnavailable
+from geoveil.privacy import Guarantee, exact
+
+if TYPE_CHECKING:
+    from geoveil.budget.ledger import Ledger
+
+__all__ = ["back_up", "restore"]
+
+
+def back_up(ledger: Ledger, target: str | os.PathLike[str]) -> int:
+    """Copy a ledger into a file: see `Ledger.backup`."""
+    from geoveil.budget.ledger import Ledger
+
+    store, path = ledger._store, Path(os.path.realpath(target))
+    if not isinstance(store, SQLite):
+        raise LedgerUnavailable("A PostgreSQL database is backed up with its own tools: pg_dump, or a base backup.")
+    part = _new("file", path)
+    try:
+        with store.reading() as transaction:
+            transaction.rows("SELECT 1 FROM geoveil_head")
+            _copy(store._opened, part, "CREATE TABLE geoveil_backup (of TEXT)")
+        with Ledger(part, key=ledger._secret, witness="") as copied:
+            entries = copied.verify()
+        part.replace(path)
+    finally:
+        _discard(part)
+    _sync(path.parent)
+    return entries
+
+
+def restore(
+    backup: str | os.PathLike[str],
+    place: str | os.PathLike[str],
+    *,
+    key: bytes | os.PathLike[str] | None,
+    certificates: Iterable[Mapping[str, Any]],
+    witness: str | os.PathLike[str] | None,
+    write_off: str | None,
+) -> Ledger:
+    """Make a ledger of a backup: see `Ledger.restore`."""
+    from geoveil.budget.ledger import Ledger
+
+    if is_database(backup) or is_database(place):
+        raise LedgerUnavailable("A PostgreSQL database is restored with its own tools: pg_restore, or a base backup.")
+    if not Path(backup).is_file():
+        raise InvalidParameter("backup", str(backup), "a file that `geoveil budget backup` wrote", "Name one.")
+    if write_off is not None and not write_off.strip():
+        raise InvalidParameter("write_off", write_off, "a text", "It is recorded: say who decided it, and why.")
+    told = [certificate for certificate in certificates if certificate.get("entry") is not None]
+    source, path = Path(os.path.realpath(backup)), Path(os.path.realpath(place))
+    part = _new("place", path)
+    try:
+        with closing(sqlite3.connect(f"{source.as_uri()}?mode=ro", uri=True)) as opened:
+            _copy(opened, part, "DROP TABLE IF EXISTS geoveil_backup")
+        seen = Witness.of(witness, 60.0)
+        with Ledger(part, key=key, witness="") as ledger:
+            if write_off is None:
+                _check(ledger, told, seen)
+            else:
+                ledger.verify()
+                _write_off(ledger, write_off)
+        if write_off is not None and seen is not None:
+            seen.forget(ledger.id)
+        part.replace(path)
+    except sqlite3.Error as problem:
+        raise LedgerUnavailable(f"{backup}: {problem}. Nothing was restored. Is it a backup of a ledger?") from problem
+    finally:
+        _discard(part)
+    _sync(path.parent)
+    restored = Ledger(path, key=key, witness=witness)
+    if seen is not None:
+        restored.testify()
+    return restored
+
+
+def _check(ledger: Ledger, certificates: list[Mapping[str, Any]], witness: Witness | None) -> None:
+    """Refuse a backup of which it is not known that nothing was charged since."""
+    known = None if witness is None else witness.head(ledger.id)
+    remedy = "Give a newer backup, or write_off= (--write-off) a reason, which spends what is left of all budgets."
+    if known is None and not certificates:
+        raise LedgerTampered(
+            "What was charged after the backup is not known: give the certificates of the latest releases, or the "
+            f"ledger's witness. Nothing was restored. {remedy}"
+        )
+    try:
+        ledger.verify(certificates)
+        if known is not None:
+            with ledger._store.reading() as transaction:
+                check_heads([known], transaction.ask(*head_questions([known])))
+    except LedgerTampered as problem:
+        raise LedgerTampered(f"The backup is not the end of the ledger. {problem} {remedy}") from None
+
+
+def _write_off(ledger: Ledger, reason: str) -> None:
+    """Charge what is left of all accounts."""
+    alike: dict[Guarantee, list[str]] = defaultdict(list)
+    for name, (total, spent) in ledger.accounts(ledger.subjects()).items():
+        rest = exact.subtract(total.budget, spent)
+        if rest > 0:
+            alike[total.with_budget(rest)].append(name)
+    for left, names in alike.items():
+        ledger.abandon(ledger.charge(names, left, query="write off", parameters={"reason": reason}))
+
+
+def _new(argument: str, path: Path) -> Path:
+    """Return where to write a file that will be complete when it gets its name."""
+    # What is left of another file of this name would be taken for the new one's journal.
+    for ending in ("", "-journal", "-wal"):
+        if path.with_name(path.name + ending).exists():
+            remedy = f"Move {path.name} and {path.name}-journal away."
+            raise InvalidParameter(argument, f"{path}{ending}", "a file that does not exist", remedy)
+    return path.with_name(f"{path.name}.{os.getpid()}.part")
+
+
+def _discard(part: Path) -> None:
+    for ending in ("", "-journal"):
+        part.with_name(part.name + ending).unlink(missing_ok=True)
+
+
+def _copy(source: sqlite3.Connection, target: Path, statement: str) -> None:
+    """Copy a database as it is at one moment, change it by a statement, and have it on the disk."""
+    with closing(sqlite3.connect(target, isolation_level=None)) as copied:
+        source.backup(copied)
+        copied.execute("PRAGMA synchronous=FULL")
+        copied.execute(statement)
+
+
+def _sync(folder: Path) -> None:
+    """Have the names of files on the disk."""
+    if os.name == "posix":
+        opened = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(opened)
+        finally:
+            os.close(opened)

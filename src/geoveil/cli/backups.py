@@ -1,0 +1,86 @@
+"""`geoveil budget backup`, `restore` and `witness`: ledgers that are not set back."""
+
+from __future__ import annotations
+
+import click
+
+from geoveil.cli import terminal
+from geoveil.cli.budgets import CERTIFICATES, LEDGER, budget, certificates_in
+from geoveil.cli.options import existing
+
+__all__ = ["budget"]
+
+WITNESS = click.option(
+    "--witness",
+    metavar="PLACE",
+    help="Where the ledger's last entry is kept: a file, or the URL of a PostgreSQL database.",
+)
+
+
+@budget.command(examples=(("While it is in use:", "geoveil budget backup budget.db monday.db"),))
+@LEDGER
+@click.argument("target", metavar="FILE", type=click.Path(dir_okay=False))
+def backup(ledger: str, target: str) -> None:
+    """Copy a ledger, also one in use, into a FILE that can be read and restored, but not charged.
+
+    A PostgreSQL database is backed up with its own tools.
+    """
+    from geoveil import Ledger
+
+    with Ledger(existing(ledger)) as opened, terminal.waiting("Copying"):
+        entries = opened.backup(target)
+    terminal.say(f"{target}: {entries} entries, verified.")
+
+
+@budget.command(
+    examples=(
+        (
+            "With the newest certificate:",
+            "geoveil budget restore monday.db restored.db charged.csv.certificate.json",
+        ),
+        (
+            "Nobody knows what was charged since:",
+            "geoveil budget restore monday.db closed.db --write-off 'the disk broke'",
+        ),
+    )
+)
+@click.argument("backup", metavar="BACKUP", type=click.Path(exists=True, dir_okay=False))
+@LEDGER
+@CERTIFICATES
+@WITNESS
+@click.option(
+    "--write-off",
+    metavar="REASON",
+    help="Spend what is left of all budgets, since anything may have been charged after the backup; say why.",
+)
+def restore(
+    backup: str, ledger: str, certificates: tuple[str, ...], witness: str | None, write_off: str | None
+) -> None:
+    """Make a LEDGER of a BACKUP, unless something was charged since.
+
+    The CERTIFICATES of the latest releases, or the ledger's witness, tell whether something was.
+    """
+    from geoveil import Ledger
+
+    with terminal.waiting("Restoring"):
+        opened = Ledger.restore(
+            backup, ledger, certificates=certificates_in(certificates), witness=witness, write_off=write_off
+        )
+        entries = opened.verify()
+        opened.close()
+    terminal.say(f"{ledger}: {entries} entries, verified." + (" Nothing is left to spend." if write_off else ""))
+
+
+@budget.command(examples=(("Where does it end?", "geoveil budget witness budget.db witness.db"),))
+@LEDGER
+@click.argument("place", metavar="WITNESS")
+def witness(ledger: str, place: str) -> None:
+    """Record a ledger's last entry at a second place, which then notices if the ledger is set back.
+
+    GEOVEIL_LEDGER_WITNESS=WITNESS in the environment does it after every charge.
+    """
+    from geoveil import Ledger
+
+    with Ledger(existing(ledger), witness=place) as opened:
+        number = opened.testify()
+    terminal.say(f"{place}: {ledger} has {number} entries.")

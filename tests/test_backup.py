@@ -1,0 +1,232 @@
+"""Backups of a ledger, and witnesses: no charge is forgotten when a ledger is set back."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+import threading
+from decimal import Decimal
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import geoveil as gv
+from geoveil.budget import Ledger
+from geoveil.budget.witness import Head, Witness
+from geoveil.errors import BudgetExceeded, InvalidParameter, LedgerError, LedgerTampered, LedgerUnavailable
+from tests.postgres import database
+from tests.test_ledger import KEY, charge, edit, place
+
+__all__ = ["place"]
+
+restore = Ledger.restore
+WALK = np.zeros((3, 2))
+
+
+def released(ledger: Ledger, label: str | None = None) -> gv.Release:
+    """Release something about ann."""
+    release: gv.Release = gv.Session(WALK, ledger=ledger, subject="ann", label=label).points(rho="1e-6")
+    return release
+
+
+@pytest.mark.parametrize("key", [None, KEY], ids=["unkeyed", "keyed"])
+def test_a_backup_is_the_ledger_at_one_moment(tmp_path: Path, key: bytes | None) -> None:
+    """It is verified, can be read, and cannot be charged; the ledger goes on."""
+    ledger = Ledger(tmp_path / "budget.db", key=key)
+    ledger.create("ann", rho=1)
+    released(ledger, "walk")
+    assert ledger.backup(tmp_path / "monday.db") == 3
+    released(ledger)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["budget.db", "budget.db-journal", "monday.db"]
+    copied = Ledger(tmp_path / "monday.db", key=key)
+    assert copied.verify() == 3
+    assert copied.spent("ann") == Decimal("1e-6")
+    with pytest.raises(LedgerUnavailable, match="is a backup"):
+        released(copied, "walk")
+    with pytest.raises(InvalidParameter, match="does not exist"):
+        ledger.backup(tmp_path / "monday.db")
+    assert ledger.verify() == 5
+
+
+def test_a_backup_is_made_while_others_charge(tmp_path: Path) -> None:
+    """It holds whole charges only."""
+    ledger = Ledger(tmp_path / "budget.db")
+    ledger.create("ann", rho=1)
+    done = threading.Event()
+
+    def go_on() -> None:
+        other = Ledger(tmp_path / "budget.db")
+        while not done.is_set():
+            charge(other, "ann")
+
+    threads = [threading.Thread(target=go_on) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    try:
+        found = [ledger.backup(tmp_path / f"{turn}.db") for turn in range(5)]
+    finally:
+        done.set()
+        for thread in threads:
+            thread.join()
+    assert found == sorted(found)
+    assert ledger.verify() >= found[-1]
+
+
+def test_a_backup_is_restored_if_nothing_was_charged_since(tmp_path: Path) -> None:
+    """The newest certificate tells; what was stored is answered the same, for free."""
+    ledger = Ledger(tmp_path / "budget.db")
+    ledger.create("ann", rho=1)
+    first = released(ledger, "walk")
+    ledger.backup(tmp_path / "monday.db")
+    ledger.close()
+    with pytest.raises(InvalidParameter, match="Move"):
+        restore(tmp_path / "monday.db", tmp_path / "budget.db", certificates=[first.certificate()])
+    with pytest.raises(LedgerTampered, match="is not known"):
+        restore(tmp_path / "monday.db", tmp_path / "new.db", certificates=[gv.mean(WALK, rho=1).certificate()])
+    found = restore(tmp_path / "monday.db", tmp_path / "new.db", certificates=[first.certificate()])
+    assert released(found, "walk").id == first.id
+    assert found.spent("ann") == Decimal("1e-6")
+    released(found)
+    assert found.verify() == 5
+    assert not [path for path in tmp_path.iterdir() if "part" in path.name]
+
+
+def test_a_backup_that_is_behind_is_not_restored(tmp_path: Path) -> None:
+    """Or everything that is left is written off, on record: the same label is not answered twice."""
+    ledger = Ledger(tmp_path / "budget.db")
+    ledger.create("ann", rho=1)
+    ledger.create("bob", epsilon=1)
+    ledger.backup(tmp_path / "monday.db")
+    later = released(ledger, "walk")
+    ledger.close()
+    with pytest.raises(LedgerTampered, match="not the end of the ledger"):
+        restore(tmp_path / "monday.db", tmp_path / "new.db", certificates=[later.certificate()])
+    assert not (tmp_path / "new.db").exists()
+    with pytest.raises(InvalidParameter, match="write_off"):
+        restore(tmp_path / "monday.db", tmp_path / "new.db", write_off=" ")
+    found = restore(tmp_path / "monday.db", tmp_path / "new.db", write_off="the disk broke")
+    assert found.remaining("ann") == found.remaining("bob") == 0
+    with pytest.raises(BudgetExceeded):
+        released(found, "walk")
+    assert "the disk broke" in found.statement("ann")[-1]["parameters"]
+    assert found.verify() == 4
+    found.override("ann", rho=2, reason="ann agreed")
+    released(found, "walk")
+
+
+def test_what_is_no_backup_is_not_restored(tmp_path: Path) -> None:
+    """Another file, no file, or a database."""
+    (tmp_path / "text.db").write_text("nothing of the kind" * 100)
+    with pytest.raises(LedgerUnavailable, match="Nothing was restored"):
+        restore(tmp_path / "text.db", tmp_path / "new.db", write_off="why not")
+    with pytest.raises(InvalidParameter, match="backup"):
+        restore(tmp_path / "none.db", tmp_path / "new.db", write_off="why not")
+    with pytest.raises(LedgerUnavailable, match="pg_restore"):
+        restore(tmp_path / "text.db", "postgresql:///db", write_off="why not")
+    with pytest.raises(LedgerUnavailable, match="pg_dump"):
+        Ledger(database(f"backup{os.getpid()}")).backup(tmp_path / "new.db")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["text.db"]
+
+
+def test_an_old_copy_under_a_running_process_is_noticed(tmp_path: Path) -> None:
+    """Also one that was written into the same file."""
+    path = tmp_path / "budget.db"
+    ledger = Ledger(path)
+    ledger.create("ann", rho=1)
+    shutil.copy(path, tmp_path / "old.db")
+    released(ledger, "walk")
+    ledger.close()
+    path.write_bytes((tmp_path / "old.db").read_bytes())
+    with pytest.raises(LedgerTampered, match="set back"):
+        released(ledger, "walk")
+    with pytest.raises(LedgerTampered, match="set back"):
+        ledger.create("bob", rho=1)
+
+
+def cut(place: str, number: int, hash: str) -> None:
+    """Set a ledger back to an entry, as a restored old copy of it is."""
+    tables = ("history", "postings", "answers")
+    edit(
+        place,
+        *(f"DELETE FROM geoveil_{table} WHERE number > {number}" for table in tables),
+        f"UPDATE geoveil_head SET number = {number}, hash = '{hash}'",
+        "UPDATE geoveil_accounts SET spent = '0'",
+    )
+
+
+def test_a_witness_notices_that_a_ledger_was_set_back(place: str, tmp_path: Path) -> None:
+    """By a process that has never seen it, in both stores, wherever the witness is; the label is not drawn twice."""
+    for witness in (tmp_path / "witness.db", database(f"witness{os.getpid()}")):
+        ledger = Ledger(place, witness=witness)
+        name = f"ann{len(ledger.subjects())}"
+        entry = ledger.create(name, rho=1)
+        gv.Session(WALK, ledger=ledger, subject=name, label="walk").points(rho="1e-6")
+        ledger.close()
+        assert Ledger(place, witness=witness).verify() == entry.number + 2
+        cut(place, entry.number, entry.hash)
+        unaware = Ledger(place)
+        unaware.verify()  # without a witness nobody can tell
+        again = Ledger(place, witness=witness)
+        with pytest.raises(LedgerTampered, match="the witness knows of"):
+            gv.Session(WALK, ledger=again, subject=name, label="walk").points(rho="1e-6")
+        with pytest.raises(LedgerTampered, match="the witness knows of"):
+            again.verify()
+        with pytest.raises(LedgerTampered, match="the witness knows of"):
+            again.testify()
+        assert again.spent(name) == 0
+
+
+def test_a_witness_can_be_told_on_demand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Or by the environment, which names it for every ledger."""
+    ledger = Ledger(tmp_path / "budget.db")
+    entry = ledger.create("ann", rho=1)
+    released(ledger)
+    assert Ledger(tmp_path / "budget.db", witness=tmp_path / "witness.db").testify() == 3
+    ledger.close()
+    cut(str(tmp_path / "budget.db"), entry.number, entry.hash)
+    monkeypatch.setenv("GEOVEIL_LEDGER_WITNESS", str(tmp_path / "witness.db"))
+    with pytest.raises(LedgerTampered, match="the witness knows of"):
+        released(Ledger(tmp_path / "budget.db"))
+
+
+def test_a_witness_never_goes_back(tmp_path: Path) -> None:
+    """Processes may tell it in another order than they charged."""
+    witness = Witness(tmp_path / "witness.db")
+    witness.record("one", Head(5, "five"))
+    witness.record("one", Head(4, "four"))
+    witness.record("two", Head(1, "other"))
+    assert witness.head("one") == Head(5, "five", "the witness")
+    assert witness.head("none") is None
+
+
+def test_nothing_is_released_without_its_witness(tmp_path: Path) -> None:
+    """What was charged is charged; the release waits for a witness that can be told."""
+    ledger = Ledger(tmp_path / "budget.db", witness=tmp_path / "witness.db", timeout=0.3)
+    ledger.create("ann", rho=1)
+    with sqlite3.connect(tmp_path / "witness.db", isolation_level=None) as other:
+        other.execute("BEGIN EXCLUSIVE")
+        with pytest.raises(LedgerError):
+            released(ledger)
+        other.execute("ROLLBACK")
+    other.close()
+    released(ledger)
+    assert ledger.verify() >= 3
+
+
+def test_a_restored_ledger_is_compared_with_its_witness(tmp_path: Path) -> None:
+    """The witness of a ledger that was written off begins anew."""
+    witness = tmp_path / "witness.db"
+    ledger = Ledger(tmp_path / "budget.db", witness=witness)
+    ledger.create("ann", rho=1)
+    ledger.backup(tmp_path / "monday.db")
+    restore(tmp_path / "monday.db", tmp_path / "same.db", witness=witness).close()
+    released(ledger)
+    with pytest.raises(LedgerTampered, match="not the end of the ledger"):
+        restore(tmp_path / "monday.db", tmp_path / "new.db", witness=witness)
+    with restore(tmp_path / "monday.db", tmp_path / "new.db", witness=witness, write_off="lost") as found:
+        assert found.remaining("ann") == 0
+        found.create("bob", rho=1)
+    with pytest.raises(LedgerTampered, match="set back"):
+        released(ledger)
