@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import geopandas
 import numpy as np
@@ -382,6 +382,37 @@ def test_columns_of_files_that_may_hold_places_are_never_released(name: str, tmp
     with pytest.raises(InvalidParameter, match=r"^by = 't'"):
         gv.points_file(tmp_path / name, tmp_path / name.replace("in", "no"), by="t", **how)
     assert not (tmp_path / name.replace("in", "no")).exists()
+
+
+class Owned(geopandas.GeoDataFrame):  # type: ignore[misc]
+    """A frame of somebody's own, with an attribute that pandas carries along."""
+
+    _metadata: ClassVar[list[str]] = ["_geometry_column_name", "secret"]
+
+    @property
+    def _constructor(self) -> Any:
+        return Owned
+
+
+def test_nothing_that_is_attached_to_a_frame_comes_along() -> None:
+    """Neither attributes nor flags nor a class of one's own, nor what their columns' index is called."""
+    x = Owned(frame(TRUE, who=PEOPLE))
+    x.secret = GONE
+    x.attrs = {"note": GONE}
+    x.columns.name = GONE
+    x = x.set_flags(allows_duplicate_labels=False)
+    assert GONE.encode() in pickle.dumps((x.attrs, x.secret, x.columns.name))
+    for name in ("points", "center", "nearest", "bounds"):
+        release = ask(name, x, by="who")
+        assert type(release.value) in (geopandas.GeoDataFrame, pd.DataFrame)
+        assert release.value.attrs == {}
+        assert release.value.columns.name is None
+        assert release.value.flags.allows_duplicate_labels
+        assert "secret" not in vars(release.value)
+    smoothed = gv.smooth(ask("points", x, by="who"), times=np.arange(7), motion="taxi")
+    for each in (smoothed, gv.clamp(smoothed, shapely.box(*ORIGIN - 1e4, *ORIGIN + 1e4))):
+        assert_nothing_is_held(each, coords=TRUE)
+        assert each.value.attrs == {}
 
 
 def test_two_columns_of_one_name_are_refused() -> None:
