@@ -392,6 +392,28 @@ def test_errors_are_one_message_in_the_words_of_the_command_line(case: str, run:
     assert not [path for path in tmp_path.iterdir() if path.name != "trips.csv"]
 
 
+@pytest.mark.parametrize("command", ["check", "points", "hull", "density"])
+def test_a_file_that_may_not_be_read_is_about_the_data(command: str, run: Any, tmp_path: Path) -> None:
+    """Its exit code is that of data, as for one that is not there."""
+    asked = {
+        "check": ["check", "trips.csv", *LOCAL],
+        "points": ["points", "trips.csv", "--dry-run", *LOCAL, "--rho", "1e-4"],
+        "hull": ["hull", "trips.csv", *LOCAL, "--rho", "1e-4"],
+        "density": ["density", "trips.csv", "--cell", "500m", "--json"],
+    }[command]
+    run(*asked)  # all modules are loaded now, which another user may not be able to
+    before = os.getresuid()
+    (tmp_path / "trips.csv").chmod(0)
+    if before[1] == 0:
+        os.setresuid(65534, 65534, 0)
+    try:
+        done = run(*asked)
+    finally:
+        os.setresuid(*before)
+    assert done.code == 3
+    assert "trips.csv" in done.err
+
+
 def test_debug_shows_where(tmp_path: Path) -> None:
     """With --debug an error is a traceback."""
     done = shell("geoveil --debug points nothing.csv -o o.csv --rho 1", tmp_path)

@@ -21,10 +21,11 @@ import pytest
 import shapely
 
 import geoveil as gv
-from geoveil.errors import InvalidFile, InvalidParameter
+from geoveil.errors import GeoveilError, InvalidFile, InvalidParameter
 from geoveil.geo.files import csv as csv_files
 from geoveil.geo.files import gpx as gpx_files
 from geoveil.geo.files import guards, limits, open_locations, wkb
+from geoveil.geo.files import parquet as parquet_files
 from tests import fuzz
 from tests.formats import BAY, FORMATS, make, people
 
@@ -155,7 +156,12 @@ def test_features_in_lines_are_read_whole_or_refused(tmp_path: Path) -> None:
     for text in ("\n".join(lines), "".join(f"\x1e{line}\n" for line in lines), "\n\n".join(lines) + "\n"):
         (tmp_path / "a.geojson").write_text(text)
         assert len(gv.read(tmp_path / "a.geojson")) == 3
-    for text in ("\ufeff" + "\n".join(lines), f"{collection()}\n{lines[0]}"):
+    broken = [
+        f"{lines[0]}\n{{broken\n{lines[0]}\n",
+        f"{lines[0]}\n{lines[0][:-4]}",
+        f"{lines[0]}\n{collection()}\n5\n",
+    ]
+    for text in ("\ufeff" + "\n".join(lines), f"{collection()}\n{lines[0]}", *broken):
         (tmp_path / "a.geojson").write_text(text)
         with pytest.raises(InvalidFile, match=r"a\.geojson"):
             gv.read(tmp_path / "a.geojson")
@@ -313,6 +319,16 @@ def test_a_header_without_an_end_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a.csv.gz").write_bytes(gzip.compress(b"a" * 50_000_000))
     with pytest.raises(InvalidFile, match="a header of less than"):
         gv.read(tmp_path / "a.csv.gz")
+
+
+def test_a_parquet_file_that_grows_when_unpacked_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By what its metadata say."""
+    table = pa.table({"lat": [37.7] * 500_000, "lon": [-122.4] * 500_000})
+    pq.write_table(table, tmp_path / "a.parquet", compression="zstd", use_dictionary=False)
+    assert len(gv.read(tmp_path / "a.parquet")) == 500_000
+    monkeypatch.setattr(parquet_files, "UNPACKED", 2**20)
+    with pytest.raises(InvalidFile, match=r"at most 100 bytes unpacked.*GEOVEIL_MAX_EXPANSION"):
+        gv.read(tmp_path / "a.parquet")
 
 
 def test_large_metadata_of_parquet_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -510,6 +526,51 @@ def test_odd_and_damaged_files_are_refused_with_a_message(tmp_path: Path) -> Non
         assert codes["points"] == 0 or codes["check"] != 0, name
         refused += codes["points"] != 0
     assert refused > 40
+
+
+def test_changed_certificates_are_refused(tmp_path: Path) -> None:
+    """Whatever is put in the place of any part of one."""
+    path, told = make("trips.csv", tmp_path, people(n=5))
+    gv.points_file(path, tmp_path / "out.csv", rho=1e-4, **told)
+    beside = tmp_path / "out.csv.certificate.json"
+    sound = json.loads(beside.read_text())
+    odd = [[], {}, "x", "9" * 5000, {"a": [1]}, {"path": "/etc/passwd"}, {"encoding": 3}, -1, 1e300]
+    accounts = [{**sound, name: value} for name in ("by", "expected_error", "file", "area") for value in odd]
+    accounts += [{**sound, "file": {**sound["file"], name: value}} for name in sound["file"] for value in odd]
+    accounts += [{**sound, "area": {**sound["area"], name: value}} for name in sound["area"] for value in odd]
+    for text in [*map(json.dumps, accounts), "[" * 100_000]:
+        beside.write_text(text)
+        try:
+            loaded = gv.load(tmp_path / "out.csv")
+        except GeoveilError:
+            continue
+        assert loaded.n == 5
+    with pytest.raises(InvalidFile, match="certificate"):
+        gv.load(tmp_path / "out.csv")
+
+
+STRANGERS = Path("/work/shared/data/strangers")
+
+
+@pytest.mark.skipif(not STRANGERS.is_dir(), reason=f"the files of other programs are not in {STRANGERS}")
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("airbnb.csv", "cerknicko-jezero.gpx", "geolife.parquet", "gpx1.1_with_all_fields.gpx", "stops.gpkg"),
+        *("track-with-empty-segment.gpx", "triplegs.geojson"),
+    ],
+)
+def test_files_of_other_programs_are_read_and_released(name: str, tmp_path: Path) -> None:
+    """Real ones, in any place: points outside of the area are moved to its edge."""
+    if not (STRANGERS / name).exists():
+        pytest.skip(f"{name} is not among the files of other programs")
+    frame = gv.read(STRANGERS / name, missing="drop")
+    x, y = frame.geometry.iloc[0].coords[0][:2]
+    area = gv.local(lat=round(y), lon=round(x), radius=1_000_000)
+    target = tmp_path / name
+    release = gv.points_file(STRANGERS / name, target, rho=1e-4, crs=area, outside="clamp", missing="drop")
+    assert release.n == shapely.get_num_coordinates(frame.geometry.array).sum()
+    assert gv.load(target).n == release.n
 
 
 @pytest.mark.long

@@ -13,6 +13,7 @@ import numpy as np
 
 from geoveil.api.ask import answers_of, by_size, in_the_plane
 from geoveil.api.files import frame_of
+from geoveil.api.how import Reading
 from geoveil.api.mapping import HeatMap
 from geoveil.api.processing import persons
 from geoveil.arithmetic import steady
@@ -79,7 +80,7 @@ def load(path: Any) -> Release:
     beside = certificate_of(path)
     try:
         account = json.loads(beside.read_text())
-    except (OSError, ValueError) as problem:
+    except (OSError, ValueError, RecursionError) as problem:
         raise InvalidFile(str(beside), str(problem), "the certificate of the file", "It must lie beside it.") from None
     changed = "The file or its certificate was changed since the release: get both anew."
     try:
@@ -92,7 +93,9 @@ def load(path: Any) -> Release:
         more |= {"processed": tuple(account["processed"]), "bounded": account["radius_95"] is not None}
         more |= {"clamped": account["outside"] == "clamp"}
         rounding = float(account["rounding"])
-        expected = account.get("expected_error")
+        expected = None if account.get("expected_error") is None else float(account["expected_error"])
+        if not {*reading} <= {*Reading.__annotations__} or not isinstance(by, str | None):
+            raise ValueError(reading, by)
     except (KeyError, TypeError, AttributeError, ValueError) as problem:
         raise InvalidFile(str(beside), repr(problem), "the certificate of a released file", changed) from None
     if kind != "points":

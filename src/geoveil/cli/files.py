@@ -19,7 +19,7 @@ from geoveil.errors import InvalidFile, InvalidParameter
 __all__ = ["SOURCE", "Target", "distinct", "incoming", "target", "writable"]
 
 #: The argument of commands that read a file.
-SOURCE = click.argument("source", metavar="FILE", type=click.Path(allow_dash=True))
+SOURCE = click.argument("source", metavar="FILE", type=click.Path(allow_dash=True, readable=False))
 
 
 @contextmanager
@@ -138,7 +138,11 @@ target = gathered(
     _target,
     (
         ("--output", "-o", "target"),
-        {"metavar": "FILE", "type": click.Path(allow_dash=True), "help": "Where it goes; - is stdout."},
+        {
+            "metavar": "FILE",
+            "type": click.Path(allow_dash=True, readable=False),
+            "help": "Where it goes; - is stdout.",
+        },
     ),
     (
         ("--certificate",),

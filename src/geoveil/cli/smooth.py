@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["MOTIONS", "RELEASED", "as_released", "check_times", "smooth", "smoothed"]
 
 MOTIONS = ["walking", "cycling", "car", "taxi"]
-RELEASED = click.Path()
+RELEASED = click.Path(readable=False)
 
 
 @click.command(

@@ -9,7 +9,7 @@ from typing import Any
 
 from geoveil.errors import InvalidFile, InvalidParameter
 from geoveil.geo.files import wkb
-from geoveil.geo.files.guards import guarded
+from geoveil.geo.files.guards import guarded, records
 from geoveil.geo.files.limits import check_names
 from geoveil.geo.files.locations import ROWS, Batch, Locations, own_system
 
@@ -53,6 +53,13 @@ def open_gdal(path: Path, *, source_crs: Any = None, layer: str | None = None) -
         raise InvalidFile(str(path), info["driver"], f"a file of the format {expected}", "Convert it.")
     if info["geometry_type"] is None:
         raise InvalidFile(str(path), chosen, "a layer with geometries", "This one has none.")
+    if info["driver"] == "GeoJSONSeq" and int(info["features"]) != records(path):
+        found = f"{info['features']} features in {records(path)} records"
+        raise InvalidFile(str(path), found, "a feature in each line, or after each separator", "Mend the others.")
+    if expected == "ESRI Shapefile" and not len(info["fields"]) and path.with_suffix(".dbf").exists():
+        raise InvalidFile(
+            str(path.with_suffix(".dbf")), "no columns", "a sound .dbf file", "It is damaged: make it anew."
+        )
     check_names(path, schema.names, str.casefold)
     geometry = info["geometry_name"] or "wkb_geometry"
     timed = zip(info["fields"], info["ogr_types"], strict=True)

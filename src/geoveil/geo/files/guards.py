@@ -10,7 +10,6 @@ from __future__ import annotations
 import codecs
 import json
 import re
-import sqlite3
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -18,7 +17,7 @@ from urllib.parse import quote
 from geoveil.errors import InvalidFile
 from geoveil.geo.files.limits import LINE
 
-__all__ = ["guarded", "usable_name"]
+__all__ = ["guarded", "records", "usable_name"]
 
 _BLOCK = 2**23
 #: Bytes that the coordinate system of a GeoJSON file may take.
@@ -123,6 +122,19 @@ def _is_sequence(path: Path) -> bool:
     return sequence
 
 
+def records(path: Path) -> int:
+    """Return the number of features that a sequence should have: GDAL leaves out what it cannot parse."""
+    count, marks = 0, 0
+    with path.open("rb") as file:
+        begun = True  # whether the line is blank so far
+        while part := file.readline(2**20):
+            marks += part.count(_RECORD_SEPARATOR)
+            if begun and part.strip():
+                count, begun = count + 1, False
+            begun = begun or part.endswith(b"\n")
+    return marks or count
+
+
 def _is_feature(line: bytes) -> bool:
     try:
         found = json.loads(line)
@@ -133,6 +145,8 @@ def _is_feature(line: bytes) -> bool:
 
 def _check_tables(path: Path) -> None:
     """Refuse a GeoPackage with tables whose content lies elsewhere: only indexes of places are virtual tables."""
+    import sqlite3
+
     try:
         store = sqlite3.connect(f"file:{quote(str(path))}?mode=ro&immutable=1", uri=True)
         try:

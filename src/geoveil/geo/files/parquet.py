@@ -13,7 +13,7 @@ import numpy as np
 
 from geoveil.errors import InvalidFile, InvalidParameter
 from geoveil.geo.files import wkb
-from geoveil.geo.files.limits import COLUMNS, METADATA, check_names
+from geoveil.geo.files.limits import COLUMNS, EXPANSION, METADATA, UNPACKED, check_names
 from geoveil.geo.files.locations import ROWS, Batch, Locations, own_system, readable
 from geoveil.geo.files.texts import coordinate_columns, numbers
 from geoveil.geo.register import GEOGRAPHIC
@@ -41,6 +41,9 @@ def open_parquet(
     with readable(path, "Parquet", remedy), pq.ParquetFile(path) as file:
         groups = file.metadata
         COLUMNS.check(path, groups.num_columns)
+        unpacked = sum(groups.row_group(i).total_byte_size for i in range(groups.num_row_groups))
+        if unpacked > UNPACKED:
+            EXPANSION.check(path, unpacked / path.stat().st_size)
         schema = file.schema_arrow
         account = json.loads((schema.metadata or {}).get(b"geo", b"null"))
         compression = groups.row_group(0).column(0).compression if groups.num_row_groups else "SNAPPY"
