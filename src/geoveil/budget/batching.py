@@ -8,7 +8,6 @@ from collections.abc import Callable
 from typing import Generic, TypeAlias, TypeVar
 
 from geoveil.errors import LedgerTimeout, LedgerUnavailable
-from geoveil.processes import this_process
 
 __all__ = ["Batching", "Waiting"]
 
@@ -48,11 +47,6 @@ class Batching(Generic[R, A]):
     """
 
     def __init__(self) -> None:
-        self._begin_process()
-
-    def _begin_process(self) -> None:
-        """Begin anew: a fork copies the queue of the parent's threads, but not the threads."""
-        self._process = this_process()
         self._changed = threading.Condition()
         self._queue: list[Waiting[R, A]] = []
         self._serving = False
@@ -70,8 +64,6 @@ class Batching(Generic[R, A]):
             Commits requests by a deadline, and returns the outcome of each, in order. It raises an error only if
             nothing was committed.
         """
-        if self._process != this_process():
-            self._begin_process()
         mine: Waiting[R, A] = Waiting(request, deadline)
         with self._changed:
             self._queue.append(mine)

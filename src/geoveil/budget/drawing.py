@@ -7,6 +7,8 @@ import socket
 import threading
 import time
 import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from geoveil.budget.entries import Charge
 from geoveil.processes import is_running, this_process
@@ -18,7 +20,8 @@ __all__ = ["begin", "end", "is_drawing", "owner_of", "wait"]
 _LEASE = 600.0
 #: Attempts of this process, each as long as someone holds its charge.
 _ATTEMPTS: weakref.WeakValueDictionary[str, Charge] = weakref.WeakValueDictionary()
-_ENDED = threading.Condition()
+#: One for each process: a fork may copy a lock that a thread of the parent holds.
+_CONDITIONS: dict[tuple[int, bytes], threading.Condition] = {}
 
 
 def begin(charge: Charge) -> None:
@@ -28,15 +31,22 @@ def begin(charge: Charge) -> None:
 
 def end(charge: Charge) -> None:
     """Note that an attempt has ended, and wake the threads that wait for it."""
-    with _ENDED:
+    with _ended() as ended:
         _ATTEMPTS.pop(charge.token, None)
-        _ENDED.notify_all()
+        ended.notify_all()
 
 
 def wait(seconds: float) -> None:
     """Wait until an attempt of this process ends, or for some seconds: those of other processes give no signal."""
-    with _ENDED:
-        _ENDED.wait(seconds)
+    with _ended() as ended:
+        ended.wait(seconds)
+
+
+@contextmanager
+def _ended() -> Iterator[threading.Condition]:
+    """Hold the condition that is notified when an attempt of this process ends."""
+    with (condition := _CONDITIONS.setdefault(this_process(), threading.Condition())):
+        yield condition
 
 
 def owner_of(token: str) -> str:

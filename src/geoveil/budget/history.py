@@ -91,7 +91,7 @@ class Replay:
         self._ledger, self._secret = ledger, secret
         self.number, self.hash = 0, FIRST
         self._accounts: dict[str, tuple[Guarantee, Decimal]] = {}
-        self._stored = self._posted = 0
+        self._stored = self._forgotten = self._posted = 0
         self._certificates: dict[int, list[Mapping[str, Any]]] = {}
         for certificate in certificates:
             if certificate.get("entry") is not None:
@@ -125,18 +125,35 @@ class Replay:
     def _apply(self, line: Mapping[str, Any], postings: Postings) -> None:
         event = line["event"]
         if event == "create":
-            total = guarantee_of(line["notion"], line["metric"], line["amount"])
-            self._accounts |= {name: (total, Decimal(0)) for name, _ in postings}
+            self._create(line, postings)
         elif event in ("lower", "override"):
-            total = guarantee_of(line["notion"], line["metric"], line["amount"])
-            for name, _ in postings:
-                self._accounts[name] = total, self._accounts[name][1]
+            self._set(line, postings)
         elif event == "charge":
             self._charge(line, postings)
         elif event == "store":
             self._stored += 1
-        elif event != "forget":
+        elif event == "forget":
+            self._forgotten += 1
+        else:
             raise ValueError(event)
+
+    def _create(self, line: Mapping[str, Any], postings: Postings) -> None:
+        """Open accounts: none of them twice, which would set it back."""
+        total = guarantee_of(line["notion"], line["metric"], line["amount"])
+        for name, amount in postings:
+            if name in self._accounts or amount != line["amount"]:
+                raise LedgerTampered(f"Entry {line['number']} opens the account of {name!r} again, or otherwise.")
+            self._accounts[name] = total, Decimal(0)
+
+    def _set(self, line: Mapping[str, Any], postings: Postings) -> None:
+        """Set totals: of the same notion and metric, and only an override raises one."""
+        total = guarantee_of(line["notion"], line["metric"], line["amount"])
+        for name, amount in postings:
+            before, spent = self._accounts[name]
+            alike = (total.notion, total.metric) == (before.notion, before.metric) and amount == line["amount"]
+            if not alike or (line["event"] == "lower" and total.budget > before.budget):
+                raise LedgerTampered(f"Entry {line['number']} sets a total of {name!r} that its rules do not allow.")
+            self._accounts[name] = total, spent
 
     def _charge(self, line: Mapping[str, Any], postings: Postings) -> None:
         """Take amounts off accounts; each must be the price of the release, and must have been there."""
@@ -177,13 +194,16 @@ class Replay:
                 raise LedgerTampered(f"The account of {name!r} is not what its history says.")
         if self._accounts:
             raise LedgerTampered(f"The account of {min(self._accounts)!r} is gone.")
-        stored = 0
+        stored = forgotten = 0
         for answer in answers:
             if not answer.is_whole:
                 raise LedgerTampered(f"What is stored under entry {answer.number} is not what was stored.")
             stored += answer.stored is not None
-        if stored != self._stored:
-            raise LedgerTampered(f"{self._stored} answers were stored, and {stored} are there.")
+            forgotten += answer.forget[0] is not None
+        if (stored, forgotten) != (self._stored, self._forgotten):
+            raise LedgerTampered(
+                f"{self._stored} answers were stored and {self._forgotten} forgotten; {stored} and {forgotten} are there."
+            )
 
     def _number_in(self, certificate: Mapping[str, Any]) -> int:
         """Return the number of the line that a certificate refers to."""

@@ -188,7 +188,9 @@ class Postgres(Store):
         told = str(problem).strip()
         # An error that the server reports undoes the transaction, but for its own end.
         lost = problem.sqlstate is None or problem.sqlstate.startswith(("08", "57P"))  # type: ignore[attr-defined]
-        if transaction is not None and transaction.committing and lost:
+        if transaction is not None and not lost:
+            transaction.committing = False
+        if transaction is not None and transaction.committing:
             outcome = "It is not known whether the charge was committed; nothing was released."
         else:
             outcome = "Nothing was charged."

@@ -30,7 +30,7 @@ class Transaction(ABC):
 
     def __init__(self) -> None:
         self._writes: list[tuple[str, list[Sequence[Any]]]] = []
-        #: Whether the commit was sent: after that, a lost connection leaves open whether it was carried out.
+        #: Whether the commit was sent and not refused: a lost connection leaves open whether it was carried out.
         self.committing = False
 
     @abstractmethod
