@@ -806,3 +806,43 @@ def test_what_people_write(kind: Any, text: str, meaning: Any) -> None:
             kind.convert(text, None, None)
     else:
         assert kind.convert(text, None, None) == pytest.approx(meaning)
+
+
+CRASHING = """
+import os, sys
+import geoveil as gv
+from geoveil.cli import main
+gv.Ledger.store = lambda ledger, charge, content: os._exit(9)
+main(sys.argv[1:])
+"""
+
+
+def test_a_command_that_crashed_can_be_run_again(run: Any) -> None:
+    """The second run is charged again, and its certificate verifies; the third gets the same answer for free."""
+    assert run("budget", "create", "b.db", "ann", "--rho", "1e-3").code == 0
+    asked = ["hull", "trips.csv", *LOCAL, "--rho", "1e-4", "--ledger", "b.db", "--subject", "ann", "--label", "may"]
+    assert subprocess.run([sys.executable, "-c", CRASHING, *asked], timeout=120, check=False).returncode == 9
+    for name in ("once", "twice"):
+        assert run(*asked, "-o", f"{name}.geojson").code == 0
+        checked = run("budget", "verify", "b.db", f"{name}.geojson.certificate.json")
+        assert "Whole: 4 entries" in checked.out
+    (line,) = json.loads(run("budget", "show", "b.db", "--json").out)
+    assert line["spent"] == "0.0002"
+
+
+def test_stored_answers_are_forgotten(run: Any) -> None:
+    """By id or by day; the label is then spent."""
+    assert run("budget", "create", "b.db", "ann", "--rho", "1e-3").code == 0
+    asked = ["hull", "trips.csv", *LOCAL, "--rho", "1e-4", "--ledger", "b.db", "--subject", "ann"]
+    ids = []
+    for label in ("may", "june"):
+        answered = json.loads(run(*asked, "--label", label, "--json").out)
+        ids.append(answered["certificate"]["id"])
+    assert "1 answer deleted" in run("budget", "forget", "b.db", ids[0]).out
+    refused = run(*asked, "--label", "may")
+    assert (refused.code, "forgotten" in refused.err) == (2, True)
+    assert run("budget", "forget", "b.db", ids[0]).code == 2
+    assert run("budget", "forget", "b.db").code == 2
+    assert "0 answers deleted" in run("budget", "forget", "b.db", "--before", "2000-01-01").out
+    assert "1 answer deleted" in run("budget", "forget", "b.db", "--before", "9000-01-01").out
+    assert "Whole: 7 entries" in run("budget", "verify", "b.db").out

@@ -25,6 +25,7 @@ import pytest
 import geoveil as gv
 from geoveil.budget import Charge, Ledger
 from geoveil.budget import journal as journals
+from geoveil.budget.batching import Batching
 from geoveil.budget.chain import link
 from geoveil.budget.history import COLUMNS
 from geoveil.budget.reading import line_at, lines_after
@@ -38,6 +39,7 @@ from geoveil.errors import (
     LedgerTimeout,
     LedgerUnavailable,
 )
+from geoveil.processes import this_process
 from tests.postgres import database, server
 
 KEY = b"a key of more than sixteen bytes"
@@ -939,7 +941,8 @@ def test_a_batch_that_fails_is_tried_one_by_one(tmp_path: Path, monkeypatch: pyt
     assert entered.wait(10)
     for thread in threads[1:]:
         thread.start()
-    while len(ledger._batching._queue) < 3:
+    (batching,) = ledger._batchings.values()
+    while len(batching._queue) < 3:
         time.sleep(0.01)
     go.set()
     for thread in threads:
@@ -965,13 +968,13 @@ def test_threads_wait_for_a_held_ledger_together(place: str, monkeypatch: pytest
 
     monkeypatch.setattr(impatient._store, "transaction", transaction)
     calls: list[float] = []
-    served = impatient._batching.served
+    served = Batching.served
 
-    def serve(request: Any, deadline: float, commit: Any) -> Any:
+    def serve(batching: Any, request: Any, deadline: float, commit: Any) -> Any:
         calls.append(deadline)
-        return served(request, deadline, commit)
+        return served(batching, request, deadline, commit)
 
-    monkeypatch.setattr(impatient._batching, "served", serve)
+    monkeypatch.setattr(Batching, "served", serve)
 
     def work() -> None:
         with pytest.raises(LedgerTimeout, match="Nothing was charged") as raised:
@@ -1067,3 +1070,94 @@ def test_a_lease_does_not_trust_clocks(tmp_path: Path) -> None:
     with pytest.raises(LedgerError, match="the charge is spent"):
         ledger.store(attempt, "late")
     assert ledger.spent("ann") == Decimal("2e-6")
+
+
+def test_a_charge_that_a_database_refuses_fails_alone(place: str) -> None:
+    """Others that share its commit are charged, also if the database refuses only at the end."""
+    ledger = Ledger(place)
+    ledger.create("ann", rho=1)
+    if place.endswith(".db"):
+        refuse = "CREATE TRIGGER refuse BEFORE INSERT ON geoveil_history WHEN NEW.release = 'bad' "
+        edit(place, refuse + "BEGIN SELECT RAISE(ABORT, 'refused'); END")
+    else:
+        edit(place, "ALTER TABLE geoveil_history ADD CHECK (release <> 'bad')")
+    batching: Batching[Any, Charge] = ledger._batchings.setdefault(this_process(), Batching())
+    problems: list[Exception] = []
+
+    def work(release: str) -> None:
+        try:
+            charge(ledger, "ann", release=release)
+        except LedgerUnavailable as problem:
+            problems.append(problem)
+
+    # As if someone else were committing, so that all four wait and then share a commit.
+    batching._serving = True
+    threads = [threading.Thread(target=work, args=(release,)) for release in ("good", "bad", "fine", "right")]
+    for thread in threads:
+        thread.start()
+    while len(batching._queue) < 4:
+        time.sleep(0.01)
+    with batching._changed:
+        batching._serving = False
+        batching._changed.notify_all()
+    for thread in threads:
+        thread.join(20)
+    assert len(problems) == 1
+    assert ledger.spent("ann") == Decimal("3e-6")
+    assert ledger.verify() == 4
+
+
+def test_an_answer_that_is_asked_for_again_is_looked_up(tmp_path: Path) -> None:
+    """By indexes, however long the history is."""
+    ledger = Ledger(tmp_path / "budget.db")
+    ledger.create("ann", "bob", rho=1)
+    ledger.store(charge(ledger, "ann", "bob", key="k"), "answer")
+    asked: list[str] = []
+    connection = ledger._store._opened
+    connection.set_trace_callback(asked.append)
+    assert charge(ledger, "ann", "bob", key="k").content == "answer"
+    connection.set_trace_callback(None)
+    looks = [statement for statement in asked if statement.startswith("SELECT") and "geoveil_" in statement]
+    assert len(looks) >= 5
+    for statement in looks:
+        plan = [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {statement}")]
+        assert not any("SCAN geoveil" in step and "geoveil_head" not in step for step in plan), (statement, plan)
+
+
+def test_a_function_that_forks_gets_one_answer(place: str) -> None:
+    """Of two processes that draw under one charge, the first that stores its answer has one."""
+    ledger = Ledger(place)
+    ledger.create("ann", rho=1)
+    session = gv.Session(WALK, ledger=ledger, subject="ann")
+    children: list[int] = []
+
+    def fork(x: Any) -> float:
+        children.append(os.fork())
+        return 0.0
+
+    for key in ("k", None):
+        children.clear()
+        answered = True
+        try:
+            session.answer(fork, lipschitz=1, rho="1e-6", key=key)
+        except LedgerError:
+            answered = False
+        if children == [0]:
+            os._exit(int(answered))
+        (child,) = children
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) + answered == 1
+    assert ledger.spent("ann") == Decimal("2e-6")
+    assert ledger.verify() == 5
+
+
+@pytest.mark.parametrize("again", ["create", "lower"])
+def test_accounts_that_were_set_back_on_record_are_noticed(place: str, again: str) -> None:
+    """A line that opens an account again, or raises a total without an override, is none that a ledger writes."""
+    ledger = Ledger(place, key=KEY)
+    ledger.create("ann", rho=1)
+    with ledger._writing(["ann"]) as (transaction, journal):
+        journal.add(again, gv.CGP(rho=2), [("ann", "2")])
+        journal.write(transaction)
+        transaction.update("geoveil_accounts", "total", "subject", [("2", "ann")])
+    with pytest.raises(LedgerTampered, match="Entry 2"):
+        ledger.verify()

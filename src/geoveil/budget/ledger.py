@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -12,20 +11,21 @@ from decimal import Decimal
 from typing import Any, Literal, Self
 
 from geoveil import checks
-from geoveil.budget import drawing
+from geoveil.budget import answers, drawing
 from geoveil.budget.batching import Batching
 from geoveil.budget.chain import secret_of
 from geoveil.budget.charging import Request, answer_requests
 from geoveil.budget.entries import Charge, Entry
 from geoveil.budget.history import Replay
 from geoveil.budget.journal import Journal, begin_ledger, ledger_id
-from geoveil.budget.reading import all_accounts, all_answers, line_at, lines_after, read_accounts, statement
-from geoveil.budget.storable import digest, key_digest, parameters_text, subject_name, text, unknown
+from geoveil.budget.reading import all_accounts, all_answers, lines_after, read_accounts, statement
+from geoveil.budget.storable import key_digest, parameters_text, subject_name, text, unknown
 from geoveil.budget.stores import Transaction, open_store
 from geoveil.budget.witness import Memory, Witness, check_heads, head_questions
-from geoveil.errors import InvalidParameter, LedgerError, LedgerTampered, LedgerTimeout
+from geoveil.errors import InvalidParameter, LedgerError, LedgerTimeout
 from geoveil.privacy import Guarantee, exact, promise
 from geoveil.privacy.exact import written
+from geoveil.processes import this_process
 
 __all__ = ["Ledger"]
 
@@ -75,7 +75,8 @@ class Ledger:
         self._timeout = timeout
         self._secret = secret_of(key)
         self._memory = Memory(Witness.of(witness, timeout))
-        self._batching: Batching[Request, Charge] = Batching()
+        #: One for each process: a fork copies the queue of the parent's threads, but not the threads.
+        self._batchings: dict[tuple[int, bytes], Batching[Request, Charge]] = {}
         with self._store.reading() as transaction:
             known = ledger_id(transaction, self._secret)
         if known is None:
@@ -153,8 +154,8 @@ class Ledger:
             key or "",
             short == "skip",
         )
-        pause = 0.01
-        while (found := self._batching.served(request, deadline, self._commit)) is None:
+        batching, pause = self._batchings.setdefault(this_process(), Batching()), 0.01
+        while (found := batching.served(request, deadline, self._commit)) is None:
             left = deadline - time.monotonic()
             if left <= 0:
                 raise LedgerTimeout(
@@ -182,28 +183,10 @@ class Ledger:
 
     def store(self, charge: Charge, content: str) -> None:
         """Record the digest of a release before it is handed out, and keep the release itself if it has a key."""
-        number = charge.entry.number
         try:
             with self._writing() as (transaction, journal):
-                line = line_at(transaction, number)
-                if line.get("hash") != charge.entry.hash:
-                    raise LedgerTampered(
-                        f"The charge in entry {number} is gone from the ledger. Nothing was released."
-                    )
-                open_now = "SELECT 1 FROM geoveil_answers WHERE number = ? AND stored IS NULL"
-                if not transaction.rows(open_now, (number,)):
-                    raise LedgerError(
-                        f"The answer that entry {number} paid for was stored already, or someone else has drawn one "
-                        "since. Nothing was released, and the charge is spent. Ask again."
-                    )
-                told = {"charge": number, "sha256": digest(content)}
-                same = {"query": line["query"], "release": line["release"], "key": line["key"]}
-                entry = journal.add("store", parameters=json.dumps(told), **same)
+                answers.store(transaction, journal, charge, content)
                 journal.write(transaction)
-                kept = None if charge.key is None else content
-                transaction.write(
-                    "UPDATE geoveil_answers SET stored = ?, content = ? WHERE number = ?", (entry.number, kept, number)
-                )
         finally:
             drawing.end(charge)
 
@@ -243,25 +226,9 @@ class Ledger:
         if before is not None and before.tzinfo is None:
             raise InvalidParameter("before", before, "a moment with a time zone", "Use datetime.now(UTC), or tzinfo=.")
         with self._writing() as (transaction, journal):
-            kept = transaction.rows(
-                "SELECT number, time, query, release, key FROM geoveil_history WHERE number IN "
-                "(SELECT number FROM geoveil_answers WHERE content IS NOT NULL) ORDER BY number"
-            )
-            chosen = [
-                (number, query, release, key)
-                for number, time, query, release, key in kept
-                if release in wanted or (before is not None and datetime.fromisoformat(time) < before)
-            ]
-            for missing in wanted - {release for _, _, release, _ in chosen}:
-                raise InvalidParameter("release", missing, "the id of a stored answer", "The statement lists them.")
-            deleted = []
-            for number, query, release, key in chosen:
-                told = json.dumps({"charge": number})
-                entry = journal.add("forget", parameters=told, query=query, release=release, key=key)
-                deleted.append((entry.number, number))
+            count = answers.forget(transaction, journal, wanted, before)
             journal.write(transaction)
-            transaction.write("UPDATE geoveil_answers SET content = NULL, forgotten = ? WHERE number = ?", *deleted)
-        return len(chosen)
+        return count
 
     def total(self, subject: str) -> Guarantee:
         """Return the total of an account."""

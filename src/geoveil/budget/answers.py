@@ -1,0 +1,57 @@
+"""Answers in a ledger: stored before they are handed out, and deleted when their owner wants that."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+
+from geoveil.budget.entries import Charge
+from geoveil.budget.journal import Journal
+from geoveil.budget.reading import line_at
+from geoveil.budget.storable import digest
+from geoveil.budget.stores import Transaction
+from geoveil.errors import InvalidParameter, LedgerError, LedgerTampered
+
+__all__ = ["forget", "store"]
+
+
+def store(transaction: Transaction, journal: Journal, charge: Charge, content: str) -> None:
+    """Record the digest of an answer, and keep the answer itself if its question has a key."""
+    number = charge.entry.number
+    line = line_at(transaction, number)
+    if line.get("hash") != charge.entry.hash:
+        raise LedgerTampered(f"The charge in entry {number} is gone from the ledger. Nothing was released.")
+    if not transaction.rows("SELECT 1 FROM geoveil_answers WHERE number = ? AND stored IS NULL", (number,)):
+        raise LedgerError(
+            f"The answer that entry {number} paid for was stored already, or someone else has drawn one since. "
+            "Nothing was released, and the charge is spent. Ask again."
+        )
+    told = json.dumps({"charge": number, "sha256": digest(content)})
+    same = {"query": line["query"], "release": line["release"], "key": line["key"]}
+    entry = journal.add("store", parameters=told, **same)
+    transaction.write(
+        "UPDATE geoveil_answers SET stored = ?, content = ? WHERE number = ?",
+        (entry.number, None if charge.key is None else content, number),
+    )
+
+
+def forget(transaction: Transaction, journal: Journal, releases: set[str], before: datetime | None) -> int:
+    """Delete the stored answers of some releases, and of all that were charged before a moment; return how many."""
+    kept = transaction.rows(
+        "SELECT number, time, query, release, key FROM geoveil_history WHERE number IN "
+        "(SELECT number FROM geoveil_answers WHERE content IS NOT NULL) ORDER BY number"
+    )
+    chosen = [
+        (number, query, release, key)
+        for number, time, query, release, key in kept
+        if release in releases or (before is not None and datetime.fromisoformat(time) < before)
+    ]
+    for missing in releases - {release for _, _, release, _ in chosen}:
+        raise InvalidParameter("release", missing, "the id of a stored answer", "Its certificate has it.")
+    deleted = []
+    for number, query, release, key in chosen:
+        told = json.dumps({"charge": number})
+        entry = journal.add("forget", parameters=told, query=query, release=release, key=key)
+        deleted.append((entry.number, number))
+    transaction.write("UPDATE geoveil_answers SET content = NULL, forgotten = ? WHERE number = ?", *deleted)
+    return len(chosen)
