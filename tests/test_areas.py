@@ -370,6 +370,15 @@ def test_moving_points_into_an_area_draws_none_apart(lat: float, lon: float, rad
     assert not (np.hypot(*(torn[0] - torn[1]).T) <= ground + 1e-8).all()
 
 
+def test_infinite_coordinates_are_refused_with_their_row() -> None:
+    """Also where points are moved to the edge, in metres of the plane itself."""
+    for x, y in ((np.inf, 0.0), (0.0, np.inf), (0.0, -np.inf)):
+        frame = geopandas.GeoSeries.from_xy([0.0, x], [0.0, y], crs=BAY.crs)
+        for outside in ("refuse", "clamp"):
+            with pytest.raises(InvalidData, match=r"x\[1\]"):
+                gv.mean(frame, rho=1e-4, outside=outside)  # type: ignore[arg-type]
+
+
 def test_points_outside_are_moved_to_the_edge_or_refused() -> None:
     """Those inside stay where they are; those on the other half of the Earth are refused all the same."""
     frame = degrees([-122.42, -121.0, -122.42], [37.77, 37.77, 45.0])

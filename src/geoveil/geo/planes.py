@@ -181,7 +181,7 @@ class Plane:
         clamped = outside == "clamp"
         inside = self._project(coords)
         if clamped and self.area.disc:
-            out = np.isinf(inside.values[:, 0])
+            out = np.asarray(~np.isfinite(inside.values).all(axis=1))
         else:
             out = self.area.outside(inside.values, times=_AROUND if clamped else 1.0)
             out |= self._astray(coords, inside.values)
