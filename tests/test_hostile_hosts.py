@@ -25,14 +25,18 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+import flint
 import numpy as np
 import pandas as pd
 import pytest
 import shapely
 
 import geoveil as gv
+from geoveil import arithmetic
 from geoveil.noise import Entropy
 from geoveil.privacy import exact
+from geoveil.queries.band import averages
+from geoveil.queries.convex import directions
 from tests.formats import BAY, make, people
 from tests.oracle import Floats
 from tests.test_inputs import QUESTIONS, X, ask
@@ -134,6 +138,13 @@ def odd_frames() -> Iterator[None]:
         yield
 
 
+@contextlib.contextmanager
+def coarse_balls() -> Iterator[None]:
+    """Balls of five bits, where nothing else is asked for."""
+    with flint.ctx.workprec(5):
+        yield
+
+
 SETTINGS: dict[str, Callable[[], AbstractContextManager[None]]] = {
     "numpy raises": lambda: numpy_errors(all="raise"),
     "numpy warns": lambda: numpy_errors(all="warn"),
@@ -143,6 +154,7 @@ SETTINGS: dict[str, Callable[[], AbstractContextManager[None]]] = {
     "odd printing": odd_printing,
     "odd frames": odd_frames,
     "few digits": few_digits,
+    "coarse balls": coarse_balls,
     "another locale": another_locale,
 }
 EVERY_SETTING = pytest.mark.parametrize("setting", SETTINGS.values(), ids=SETTINGS)
@@ -180,6 +192,13 @@ def answers(name: str, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     return [asked(name, x, monkeypatch, **budget, method=method) for x, budget, method in cases]
 
 
+def forget() -> None:
+    """Let everything be computed anew that is computed once in a process."""
+    directions.cache_clear()
+    averages.cache_clear()
+    arithmetic.inaccurate.cache_clear()
+
+
 #: What is told without any setting.
 CALM: dict[str, list[Any]] = {}
 
@@ -192,6 +211,7 @@ def test_settings_change_no_answer(
     """With the same random bits every question has the same answer, error and certificate, on every tuple."""
     if name not in CALM:
         CALM[name] = answers(name, monkeypatch)
+    forget()
     with setting():
         hostile = answers(name, monkeypatch)
     for before, after in zip(CALM[name], hostile, strict=True):
@@ -265,6 +285,7 @@ def test_settings_change_nothing_on_longer_paths(
     found = []
     for name, setting_of in (("calm", contextlib.nullcontext), ("hostile", setting)):
         (tmp_path / name).mkdir()
+        forget()
         with monkeypatch.context() as patch:
             patch.setattr(Entropy.__init__, "__defaults__", (np.random.default_rng(3).bytes,))
             with setting_of():

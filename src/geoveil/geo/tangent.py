@@ -24,7 +24,7 @@ import numpy as np
 
 from geoveil.arithmetic import inaccurate
 from geoveil.errors import UnreliableArithmetic
-from geoveil.noise.reals import Ball, Floats, Reals, settled
+from geoveil.noise.reals import Ball, Floats, Reals, double, settled
 from geoveil.noise.source import ACCURACY
 
 __all__ = ["REACH", "Tangent", "ground", "pull", "rounding", "shrink"]
@@ -183,21 +183,28 @@ class Tangent:
 
     @functools.cached_property
     def _doubles(self) -> _Constants:
-        """The constants, each the double nearest to it, whatever precision the host program has set."""
+        """The constants, each the double nearest to it or next to that."""
+        return _Constants(
+            settled(lambda _: double(self._turns.sin_pi())),
+            settled(lambda _: double(self._turns.cos_pi())),
+            float(_AXIS),
+            _E2,
+            np.sqrt,
+        )
+
+    @property
+    def _turns(self) -> Ball:
+        """The latitude of the place in half turns, at Arb's present precision."""
         from flint import arb
 
-        def found(_: int) -> tuple[float, float]:
-            angle = arb(self.lat) / 180
-            return float(angle.sin_pi().mid()), float(angle.cos_pi().mid())
-
-        return _Constants(*settled(found), float(_AXIS), _E2, np.sqrt)
+        return arb(self.lat) / 180
 
     def _ball(self, degrees: Floats, i: int, _: int) -> Ball:
         """A ball that contains coordinate i of the flattened result, at Arb's present precision."""
         from flint import arb
 
         lon, lat = (arb(float(part)) for part in degrees[i // 2])
-        place = arb(self.lat) / 180
+        place = self._turns
         f = arb(_FLATTENING[0]) / _FLATTENING[1]
         formula = _Constants(place.sin_pi(), place.cos_pi(), arb(_AXIS), f * (2 - f), lambda square: square.sqrt())
         up, across = (lat - self.lat) / 360, (lon - self.lon) / 360

@@ -1,6 +1,6 @@
 """Random variables. The only place that draws randomness."""
 
-from geoveil.noise.reals import Ball, Reals, as_reals, largest, ranked, settled, smallest, stacked
+from geoveil.noise.reals import Ball, Reals, as_reals, double, largest, ranked, settled, smallest, stacked
 from geoveil.noise.rounding import grid, released
 from geoveil.noise.samplers import Blocks, ball_product, gamma, laplace, normal, spherical_laplace
 from geoveil.noise.source import Entropy, Experiment, Source, rehearsal, source_of
@@ -14,6 +14,7 @@ __all__ = [
     "Source",
     "as_reals",
     "ball_product",
+    "double",
     "gamma",
     "grid",
     "laplace",

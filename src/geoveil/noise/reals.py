@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from geoveil.processes import this_process
 
-__all__ = ["Ball", "Floats", "Reals", "as_reals", "largest", "ranked", "settled", "smallest", "stacked"]
+__all__ = ["Ball", "Floats", "Reals", "as_reals", "double", "largest", "ranked", "settled", "smallest", "stacked"]
 
 Floats: TypeAlias = NDArray[np.float64]
 #: An Arb ball, `flint.arb`: a real number is inside it for certain.
@@ -150,6 +150,11 @@ def stacked(parts: Sequence[Reals]) -> Reals:
         error,
         lambda i, bits: parts[i // width].ball(i % width, bits),
     )
+
+
+def double(ball: Ball) -> float | None:
+    """Return the double nearest to a real number, or next to it, if the ball is small enough to say."""
+    return float(ball.mid()) if ball.is_finite() and ball.rel_accuracy_bits() > 60 else None
 
 
 def settled(attempt: Callable[[int], T | None]) -> T:

@@ -16,7 +16,7 @@ from geoveil.arithmetic import inaccurate
 from geoveil.errors import InvalidParameter
 from geoveil.noise.bits import Bits
 from geoveil.noise.keystream import random_bytes
-from geoveil.noise.reals import Ball, Floats, Reals, settled
+from geoveil.noise.reals import Ball, Floats, Reals, double, settled
 
 __all__ = ["ACCURACY", "Entropy", "Experiment", "Source", "rehearsal", "source_of"]
 
@@ -174,7 +174,7 @@ class Entropy(Source):
         """Put doubles from balls where the fast way does not keep its bound."""
         for i in places:
             self.refined += 1
-            drawn.values[i] = settled(lambda bits, i=int(i): _double(drawn.ball(i, bits)))  # type: ignore[misc]
+            drawn.values[i] = settled(lambda bits, i=int(i): double(drawn.ball(i, bits)))  # type: ignore[misc]
 
 
 def _fractions(bits: Bits) -> Floats:
@@ -213,11 +213,6 @@ def _cosine_and_sine(words: NDArray[np.uint64]) -> tuple[Floats, Floats]:
 def _at_edges(bits: Bits, width: int) -> NDArray[np.intp]:
     """Where words are less than `width` from 0 or from 2^64."""
     return np.flatnonzero(bits.words - np.uint64(width) >= np.uint64(2**64 - 2 * width))
-
-
-def _double(ball: Ball) -> float | None:
-    """The nearest double or its neighbour, if the ball is small enough to say."""
-    return float(ball.mid()) if ball.is_finite() and ball.rel_accuracy_bits() > 60 else None
 
 
 class Experiment(Source):

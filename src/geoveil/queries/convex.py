@@ -7,21 +7,33 @@ h_{j-1} - 2cos(2π/k)·h_j + h_{j+1} ≥ 0 for all j; over sin(2π/k) the left s
 from __future__ import annotations
 
 import math
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 
 from geoveil.mechanisms.mechanism import Floats
+from geoveil.noise import double, settled
 
 __all__ = ["coarser", "corners", "directions", "edges", "fitted", "prune", "segmented", "shortened"]
 
 
 @cache
 def directions(k: int) -> Floats:
-    """Return k unit vectors of the plane, evenly spread; k is even, and the second half is the first one negated."""
-    angle = 2 * np.pi * np.arange(k // 2) / k
-    half = np.column_stack([np.cos(angle), np.sin(angle)])
+    """Return k unit vectors of the plane, evenly spread; k is even, and the second half is the first one negated.
+
+    They come from balls: how noise is scaled rests on them, so it should not rest on how good a cosine is.
+    """
+    half = np.array(settled(partial(_half_circle, k)))
     return shortened(np.concatenate([half, -half]))
+
+
+def _half_circle(k: int, bits: int) -> list[tuple[float | None, float | None]] | None:
+    """Return cosines and sines of 2πj/k for j below k/2, in doubles, if balls of so many bits tell them."""
+    from flint import arb
+
+    turns = ((arb(2 * j) / k).sin_cos_pi() for j in range(k // 2))
+    found = [(double(cosine), double(sine)) for sine, cosine in turns]
+    return None if any(None in pair for pair in found) else found
 
 
 def shortened(u: Floats) -> Floats:

@@ -58,9 +58,9 @@ def support_squared(k: int, n: int, metric: str, dimension: int = 2) -> Fraction
       (half-open normal cones), whose S_i has the largest eigenvalue ½(m_i + sin(m_i·φ)/sin φ), φ = 2π/k. The sine is
       concave there, so the sum over points is largest for equal arcs: ½(k + n·sin(2π/n)/sin φ).
 
-    Rounding: a coordinate is off by at most (2d + 60)·2^-53 (numpy's cosine and sine by some units in the last place),
-    so M differs from (k/d)·I by less than k·2√d·(2d + 60)·2^-53, relatively by less than 2^-40 for every d in which
-    directions are not the axes (d ≤ 7; on axes M is at most 2·I). The same holds for arcs, and for the sines.
+    Rounding: a coordinate is off by at most (2d + 20)·2^-53, so M differs from (k/d)·I by less than
+    k·2√d·(2d + 20)·2^-53, relatively by less than 2^-40 for every d in which directions are not the axes (d ≤ 7; on
+    axes M is at most 2·I). The same holds for arcs, and for the sines.
     """
     rounding = 1 + Fraction(1, 2**40)
     if n == 1:
