@@ -376,7 +376,7 @@ def test_infinite_coordinates_are_refused_with_their_row() -> None:
         frame = geopandas.GeoSeries.from_xy([0.0, x], [0.0, y], crs=BAY.crs)
         for outside in ("refuse", "clamp"):
             with pytest.raises(InvalidData, match=r"x\[1\]"):
-                gv.mean(frame, rho=1e-4, outside=outside)  # type: ignore[arg-type]
+                gv.mean(frame, rho=1e-4, outside=outside)
 
 
 def test_points_outside_are_moved_to_the_edge_or_refused() -> None:
