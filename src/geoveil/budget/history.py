@@ -202,7 +202,7 @@ class Replay:
             forgotten += answer.forget[0] is not None
         if (stored, forgotten) != (self._stored, self._forgotten):
             raise LedgerTampered(
-                f"{self._stored} answers were stored and {self._forgotten} deleted; {stored} and {forgotten} are there."
+                f"{self._stored} answers were stored and {self._forgotten} deleted; {stored} and {forgotten} are."
             )
 
     def _number_in(self, certificate: Mapping[str, Any]) -> int:
