@@ -411,11 +411,13 @@ class Ledger:
         self, names: Sequence[str] = (), deadline: float | None = None
     ) -> Iterator[tuple[Transaction, Journal]]:
         """Hold the ledger, refuse one that was set back, and remember its last line before anything is released."""
+        if deadline is None:
+            deadline = time.monotonic() + self._timeout
         heads = self._memory.heads(self.id, deadline)
         with self._store.transaction(deadline) as transaction:
             journal = Journal.read(transaction, self.id, self._secret, names, heads)
             yield transaction, journal
-        self._memory.record(self.id, journal.number, journal.hash)
+        self._memory.record(self.id, journal.number, journal.hash, deadline)
 
     def _account(self, subject: str) -> tuple[Guarantee, Decimal]:
         return self.accounts([subject])[subject]

@@ -107,10 +107,10 @@ class SQLite(Store):
         """Refuse to go on if the path no longer leads to the file that was opened, or another path does too."""
         try:
             found = os.stat(self.path)
-        except FileNotFoundError:
+        except OSError as problem:
             raise LedgerUnavailable(
-                f"{self.path} was moved or deleted while it was in use. Nothing was released. Put it back, or open "
-                "the ledger where it is now."
+                f"{self.path} was moved or deleted while it was in use, or cannot be looked at: {problem.strerror}. "
+                "Nothing was released. Put it back, or open the ledger where it is now."
             ) from None
         identity = (found.st_dev, found.st_ino)
         if self._identity is None:

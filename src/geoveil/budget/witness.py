@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from geoveil.budget.stores import open_store
-from geoveil.errors import LedgerTampered
+from geoveil.errors import LedgerError, LedgerTampered, LedgerUnavailable
 
 __all__ = ["Head", "Memory", "Witness", "check_heads", "head_questions"]
 
@@ -63,10 +63,10 @@ class Witness:
             found = transaction.rows("SELECT number, hash FROM geoveil_witness WHERE ledger = ?", (ledger,))
         return Head(int(found[0][0]), found[0][1], "the witness") if found else None
 
-    def record(self, ledger: str, head: Head) -> None:
+    def record(self, ledger: str, head: Head, deadline: float | None = None) -> None:
         """Record a line, unless a later one is known: processes may come here in another order than they charged."""
         later = " UPDATE SET number = excluded.number, hash = excluded.hash"
-        with self._store.transaction() as transaction:
+        with self._store.transaction(deadline) as transaction:
             transaction.write(
                 f"{_INSERT}{later} WHERE geoveil_witness.number < excluded.number", (ledger, head.number, head.hash)
             )
@@ -100,14 +100,21 @@ class Memory:
         told = None if self.witness is None else self.witness.head(ledger, deadline)
         return [head for head in (self._last, told) if head is not None]
 
-    def record(self, ledger: str, number: int, hash: str) -> None:
+    def record(self, ledger: str, number: int, hash: str, deadline: float) -> None:
         """Remember the last line of a ledger, and tell the witness."""
         head = Head(number, hash)
         with self._lock:
             if self._last is None or number > self._last.number:
                 self._last = head
-        if self.witness is not None:
-            self.witness.record(ledger, head)
+        if self.witness is None:
+            return
+        try:
+            self.witness.record(ledger, head, deadline)
+        except LedgerError as problem:
+            raise LedgerUnavailable(
+                f"Entry {number} was committed, and the witness could not be told of it. Nothing was released. The "
+                f"witness: {problem}"
+            ) from problem
 
 
 def head_questions(heads: Sequence[Head]) -> list[tuple[str, Sequence[Any]]]:
