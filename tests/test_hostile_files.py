@@ -218,6 +218,40 @@ def test_odd_names_are_names(name: str, tmp_path: Path) -> None:
     assert gv.load(tmp_path / "out" / name).n == 60
 
 
+def test_names_that_are_not_utf8_are_refused_before_anything_is_charged(tmp_path: Path) -> None:
+    """To read and to write, in every format."""
+    path, _ = make("trips.csv", tmp_path)
+    odd = tmp_path / os.fsdecode(b"\xff.csv")
+    with gv.Ledger(tmp_path / "budget.db") as ledger:
+        ledger.create("ann", rho=1)
+        with pytest.raises(InvalidFile, match="a path in UTF-8"):
+            gv.points_file(path, odd, rho=1e-4, crs=BAY, ledger=ledger, subject="ann")
+        assert ledger.spent("ann") == 0
+    with pytest.raises(InvalidFile, match="a path in UTF-8"):
+        gv.read(odd)
+
+
+@pytest.mark.parametrize("encoding", ["base64", "rot13", "zlib", "undefined", 5, ""])
+def test_encodings_that_are_not_those_of_texts_are_refused(encoding: Any, tmp_path: Path) -> None:
+    """Python knows some that are no encodings of texts."""
+    path, _ = make("trips.csv", tmp_path)
+    with pytest.raises(InvalidParameter, match=r"^encoding = "):
+        gv.read(path, encoding=encoding)
+
+
+def test_commands_refuse_what_is_read_before_what_is_written(tmp_path: Path) -> None:
+    """With the exit code of data; a certificate does not go into a folder."""
+    path, _ = make("trips.csv", tmp_path)
+    area = ["--local", "37.77,-122.42,50km", "--rho", "1e-4"]
+    for source in ("/dev/stdin", str(tmp_path / "none.xyz"), str(tmp_path / "none.csv")):
+        code, said = fuzz.ran(["points", source, "-o", str(tmp_path / "out.csv"), *area])
+        assert (code, source in said) == (3, True)
+    target, certificate = str(tmp_path / "out.csv"), str(tmp_path)
+    code, _ = fuzz.ran(["points", str(path), "-o", target, "--certificate", certificate, *area])
+    assert code == 3
+    assert [p.name for p in tmp_path.iterdir()] == ["trips.csv"]
+
+
 def test_systems_that_name_files_or_addresses_are_refused(tmp_path: Path) -> None:
     """PROJ would open or request a grid of shifts that a coordinate system names."""
     import pyproj
@@ -547,6 +581,10 @@ def test_changed_certificates_are_refused(tmp_path: Path) -> None:
         assert loaded.n == 5
     with pytest.raises(InvalidFile, match="certificate"):
         gv.load(tmp_path / "out.csv")
+    gv.Ledger(tmp_path / "budget.db").close()
+    for text in ("[" * 100_000, "[]", "5", "\xff"):
+        beside.write_bytes(text.encode("latin-1"))
+        assert fuzz.ran(["budget", "verify", str(tmp_path / "budget.db"), str(beside)])[0] == 3
 
 
 STRANGERS = Path("/work/shared/data/strangers")

@@ -205,7 +205,10 @@ def certificates_in(paths: Sequence[str]) -> list[dict[str, Any]]:
     found = []
     for path in paths:
         try:
-            found.append(json.loads(Path(path).read_text()))
-        except ValueError as problem:
+            account = json.loads(Path(path).read_text())
+            if not isinstance(account, dict):
+                raise ValueError(f"a {type(account).__name__}")
+            found.append(account)
+        except (OSError, ValueError, RecursionError) as problem:
             raise InvalidFile(path, str(problem), "a certificate", "Give what is beside a released file.") from None
     return found

@@ -53,6 +53,8 @@ def distinct(paths: Mapping[str, str | None]) -> None:
 def writable(path: str) -> None:
     """Refuse a file that could not be written, before anything is charged for it."""
     folder = Path(path).absolute().parent
+    if Path(path).is_dir():
+        raise InvalidFile(path, "a folder that is there", "a file", "Choose another name.")
     if not folder.is_dir():
         raise InvalidFile(path, str(folder), "in a folder that is there", "Make the folder first.")
     if not os.access(folder, os.W_OK):

@@ -81,7 +81,7 @@ def points(
     """
     from geoveil import load
     from geoveil.api.released import endings
-    from geoveil.geo.files import ending
+    from geoveil.geo.files import ending, opener_of
 
     asking = Asking(**asked)
     if time is not None and motion is None:
@@ -89,6 +89,7 @@ def points(
     if motion is not None and asking.budget.guarantee.symbol != "rho":
         raise click.UsageError("--smooth needs the noise of concentrated geo-privacy: give --rho, or leave it out.")
     with asking.arrived() as (path, ledger):
+        opener_of(path)
         if asking.output.dry_run:
             _foresee(asking, path, ledger, method)
             return

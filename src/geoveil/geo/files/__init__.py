@@ -12,10 +12,11 @@ from geoveil.geo.files.cabspotting import open_cabspotting
 from geoveil.geo.files.csv import open_csv
 from geoveil.geo.files.gdal import DRIVERS, open_gdal
 from geoveil.geo.files.gpx import open_gpx
+from geoveil.geo.files.guards import encodable
 from geoveil.geo.files.locations import Batch, Locations, readable
 from geoveil.geo.files.parquet import open_parquet
 
-__all__ = ["Batch", "Locations", "open_locations"]
+__all__ = ["Batch", "Locations", "ending", "open_locations", "opener_of"]
 
 _OPEN: dict[str, Callable[..., Locations]] = {
     **dict.fromkeys(DRIVERS, open_gdal),
@@ -43,7 +44,7 @@ def open_locations(path: Any, **reading: Any) -> Locations:
         of GeoPackage `layer`.
     """
     path = Path(path)
-    opener = _opener(path)
+    opener = opener_of(path)
     given = {name: value for name, value in reading.items() if value is not None}
     taken = set(opener.__kwdefaults__ or {})
     for name in sorted(set(given) - taken):
@@ -53,8 +54,9 @@ def open_locations(path: Any, **reading: Any) -> Locations:
         return opener(path, **given)
 
 
-def _opener(path: Path) -> Callable[..., Locations]:
+def opener_of(path: Path) -> Callable[..., Locations]:
     """Return the function that opens a path, which must be a file that can be read twice or a folder."""
+    encodable(path)
     try:
         found = path.stat()
     except FileNotFoundError:

@@ -12,7 +12,7 @@ from typing import Any
 
 from geoveil.errors import InvalidFile
 from geoveil.geo.files.gdal import DRIVERS
-from geoveil.geo.files.guards import usable_name
+from geoveil.geo.files.guards import encodable, usable_name
 from geoveil.geo.files.workspace import workspace
 
 __all__ = ["aside", "certificate_of", "certify", "digest", "files_of", "touched", "written"]
@@ -32,6 +32,7 @@ def aside(target: Path) -> Iterator[Path]:
 
     At the end all that is in it moves to where the target is, the target last; after an error nothing does.
     """
+    encodable(target)
     if target.suffix.lower() in DRIVERS:
         usable_name(target)
     parent = target.absolute().parent

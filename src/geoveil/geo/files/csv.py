@@ -47,7 +47,9 @@ def open_csv(
         raise InvalidParameter("delimiter", delimiter, "one character", "It stands between fields.")
     try:
         encoding = codecs.lookup(encoding).name
-    except (LookupError, TypeError):
+        if (sample := "a,1.5;-\n").encode(encoding).decode(encoding) != sample:
+            raise LookupError(encoding)
+    except (LookupError, TypeError, UnicodeError):
         raise InvalidParameter("encoding", encoding, "a name that Python knows", 'Try "utf-8" or "latin-1".') from None
     names, delimiter = _header(path, encoding, delimiter)
     check_names(path, names)

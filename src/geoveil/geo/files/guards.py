@@ -17,7 +17,7 @@ from urllib.parse import quote
 from geoveil.errors import InvalidFile
 from geoveil.geo.files.limits import LINE
 
-__all__ = ["guarded", "records", "usable_name"]
+__all__ = ["encodable", "guarded", "records", "usable_name"]
 
 _BLOCK = 2**23
 #: Bytes that the coordinate system of a GeoJSON file may take.
@@ -43,12 +43,17 @@ def guarded(path: Path, driver: str) -> str:
     return str(where)
 
 
+def encodable(path: Path) -> bytes:
+    """Return a path as UTF-8, as certificates and most libraries write it; refuse one that is not."""
+    try:
+        return str(path.absolute()).encode()
+    except UnicodeEncodeError:
+        raise InvalidFile(ascii(str(path)), ascii(path.name), "a path in UTF-8", "Rename it.") from None
+
+
 def usable_name(path: Path) -> None:
     """Refuse a path that GDAL would not take as the name of a file on the disk."""
-    try:
-        written = str(path.absolute()).encode()
-    except UnicodeEncodeError:
-        raise InvalidFile(repr(str(path)), path.name, "a path in UTF-8", "Rename it: GDAL cannot open it.") from None
+    written = encodable(path)
     if b"!" in written or b";" in written or written.startswith(b"/vsi"):
         remedy = "Rename it: GDAL would look for another file, or into an archive."
         raise InvalidFile(str(path), path.name, "a path without '!' and ';' that does not begin with /vsi", remedy)
