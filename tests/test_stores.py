@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
@@ -12,6 +13,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -20,9 +22,12 @@ import psycopg
 import pytest
 
 import geoveil as gv
-from geoveil.budget import Ledger, stores
+from geoveil.budget import Ledger, reading, stores
+from geoveil.budget.history import Replay
 from geoveil.budget.postgres_store import Postgres
 from geoveil.budget.sqlite_store import SQLite
+from geoveil.cli import budgets
+from geoveil.cli.main import main
 from geoveil.errors import BudgetExceeded, LedgerError, LedgerTimeout, LedgerUnavailable
 from tests.postgres import database, restart
 from tests.test_ledger import charge, in_processes, place
@@ -354,3 +359,57 @@ def test_a_folder_that_may_not_be_written_to_can_be_read(budget: Path) -> None:
             with pytest.raises(LedgerUnavailable, match="Nothing was released"):
                 charge(ledger, "ann", cost=HALF)
     assert sorted((path.name, path.read_bytes()) for path in budget.parent.iterdir()) == before
+
+
+def test_times_are_those_of_the_store(place: str) -> None:
+    """PostgreSQL's own clock, or this machine's for a file: UTC, with a time zone, whatever the session's is."""
+    ledger = Ledger(place)
+    if not place.endswith(".db"):
+        name = run(place, "SELECT current_database()")[0][0]
+        run(place, f"ALTER DATABASE {name} SET timezone = 'Asia/Kathmandu'")
+    before = datetime.now(UTC)
+    ledger.create("ann", rho=1)
+    (line,) = ledger.statement("ann")
+    said = datetime.fromisoformat(line["time"])
+    assert said.utcoffset() == timedelta(0)
+    # SQLite counts milliseconds.
+    assert before - timedelta(seconds=1) < said < datetime.now(UTC) + timedelta(seconds=1)
+
+
+def test_others_charge_while_a_ledger_is_verified(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is read in pieces that hold nobody up, and what is charged meanwhile is verified too."""
+    monkeypatch.setattr(reading, "_AT_ONCE", 3)
+    ledger, other = Ledger(place), Ledger(place, timeout=5)
+    ledger.create("ann", rho=1)
+    for _ in range(10):
+        charge(ledger, "ann")
+    plain, sizes = Replay.lines, []
+
+    def lines(replay: Replay, some: Any) -> Any:
+        sizes.append(len(some))
+        if len(sizes) < 5:
+            charge(other, "ann")
+        return plain(replay, some)
+
+    monkeypatch.setattr(Replay, "lines", lines)
+    assert ledger.verify() == 15
+    assert max(sizes) == 3
+
+
+def test_of_many_accounts_the_first_are_shown(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A table of all would take minutes; JSON has all of them."""
+    monkeypatch.setattr(budgets, "_MOST", 3)
+    path = str(tmp_path / "budget.db")
+    with Ledger(path) as ledger:
+        ledger.create(*(f"p{number}" for number in range(10)), rho=1)
+    with pytest.raises(SystemExit):
+        main(["budget", "show", path])
+    told = capfd.readouterr().out
+    assert "p2" in told
+    assert "p3" not in told
+    assert "and 7 more" in told
+    with pytest.raises(SystemExit):
+        main(["budget", "show", path, "--json"])
+    assert len(json.loads(capfd.readouterr().out)) == 10
