@@ -616,7 +616,7 @@ def test_files_of_other_programs_are_read_and_released(name: str, tmp_path: Path
 def test_files_with_changed_bytes_are_refused_with_a_message(name: str, tmp_path: Path) -> None:
     """In a process of its own, whose crash would be noticed."""
     ran = subprocess.run(
-        [sys.executable, "-X", "faulthandler", "-m", "tests.fuzz", name, "250", "1", str(tmp_path)],
+        [sys.executable, "-X", "faulthandler", "-m", "tests.fuzz", name, "120", "1", str(tmp_path)],
         capture_output=True,
         text=True,
         cwd=Path(__file__).parent.parent,
