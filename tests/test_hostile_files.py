@@ -122,6 +122,21 @@ def test_the_server_would_notice_a_request(requests: tuple[str, list[bytes]], tm
     assert found
 
 
+@pytest.mark.parametrize("system", [4269, 4267])
+def test_proj_requests_no_grid(system: int, requests: tuple[str, list[bytes]], tmp_path: Path) -> None:
+    """Also where the environment lets PROJ use the network: it would request the grids of the true places."""
+    address, found = requests
+    path, _ = make("trips.gpkg", tmp_path, people(n=5).set_crs(system, allow_override=True))
+    code = (
+        "import geoveil as gv\nbay = gv.local(lat=37.77, lon=-122.42, radius=50_000)\n"
+        f"gv.points_file({str(path)!r}, {str(tmp_path / 'out.gpkg')!r}, by='user', rho=1e-4, crs=bay)\n"
+        "import pyproj\nassert pyproj.network.is_network_enabled()"
+    )
+    allowed = {"PROJ_NETWORK": "ON", "PROJ_NETWORK_ENDPOINT": address, "PROJ_USER_WRITABLE_DIRECTORY": str(tmp_path)}
+    subprocess.run([sys.executable, "-c", code], check=True, env={**os.environ, **allowed}, timeout=120)
+    assert not found
+
+
 @pytest.mark.parametrize(
     "stated",
     [None, {"type": "name", "properties": {"name": "urn:ogc:def:crs:OGC:1.3:CRS84"}}],

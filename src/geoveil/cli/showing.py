@@ -127,9 +127,11 @@ def truth_of(path: Path, reading: dict[str, Any]) -> tuple[Layer, ...]:
     import shapely
 
     from geoveil import read
+    from geoveil.geo.offline import offline
     from geoveil.report import Layer
 
-    frame = read(path, **reading).to_crs(4326)
+    with offline():
+        frame = read(path, **reading).to_crs(4326)
     places = shapely.get_coordinates(frame.geometry.array)
     return (Layer("true places", places, kind="points", role="truth"),)
 

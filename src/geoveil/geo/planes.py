@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from geoveil.errors import InvalidCoordinateSystem, InvalidData, InvalidParameter
 from geoveil.geo.areas import PUBLIC, Area, Floats, area_of, local_of
+from geoveil.geo.offline import offline
 from geoveil.geo.register import GEOGRAPHIC, horizontal, registered
 from geoveil.geo.scales import earth
 from geoveil.geo.shapes import Naming, position
@@ -85,7 +86,8 @@ def _operation(own: Any, plane: Any) -> str | None:
     with warnings.catch_warnings():
         # A better one may need a file that is not there; this one is as continuous.
         warnings.filterwarnings("ignore", "Best transformation is not available")
-        ways = pyproj.transformer.TransformerGroup(own, plane, always_xy=True).transformers
+        with offline():
+            ways = pyproj.transformer.TransformerGroup(own, plane, always_xy=True).transformers
     return ways[0].definition if ways else None
 
 
