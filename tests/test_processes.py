@@ -1,0 +1,68 @@
+"""Which process this is: known at once, and never taken for another's."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+from collections.abc import Callable
+
+import pytest
+
+from geoveil import processes
+from geoveil.processes import is_running, this_process
+
+
+@pytest.mark.parametrize("fork", [os.fork, ctypes.CDLL(None).fork], ids=["python", "c"])
+@pytest.mark.parametrize("page", [True, False], ids=["remembered", "asked"])
+def test_a_fork_is_another_process(fork: Callable[[], int], page: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also one that Python does not know of, and one of a fork."""
+    if not page:
+        monkeypatch.setattr(processes, "_PAGE", None)
+    mine = this_process()
+    assert this_process() == mine == (os.getpid(), processes._start("self"))
+    child = fork()
+    if child == 0:
+        mine_now = this_process()
+        grandchild = fork()
+        if grandchild == 0:
+            os._exit(len({mine, mine_now, this_process()}) == 3 and is_running(mine))
+        told = os.waitstatus_to_exitcode(os.waitpid(grandchild, 0)[1])
+        os._exit(2 * (mine_now == (os.getpid(), processes._start("self"))) + told)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 3
+    assert this_process() == mine
+
+
+def test_a_fork_while_it_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A handler of a signal may fork at any moment; the child does not take the parent's identity."""
+    if processes._PAGE is None:
+        pytest.skip("this system's kernel empties no memory in forks, so nothing is remembered")
+    plain, children = processes._start, []
+
+    def start(process: int | str) -> bytes:
+        told = plain(process)
+        monkeypatch.setattr(processes, "_start", plain)
+        children.append(os.fork())
+        return told
+
+    processes._PAGE[:64] = bytes(64)
+    monkeypatch.setattr(processes, "_start", start)
+    found = this_process()
+    if children == [0]:
+        os._exit(found == (os.getpid(), plain("self")))
+    assert found == (os.getpid(), plain("self"))
+    assert os.waitstatus_to_exitcode(os.waitpid(children[0], 0)[1]) == 1
+
+
+def test_a_process_that_has_ended_is_not_running() -> None:
+    """Nor is an earlier one of the same id."""
+    number, start = this_process()
+    assert is_running((number, start))
+    assert is_running((number, b"1")) == (not start)
+    child = os.fork()
+    if child == 0:
+        signal.pause()
+    assert is_running((child, processes._start(child)))
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    assert not is_running((child, b""))
