@@ -11,6 +11,7 @@ from geoveil.budget.reading import line_at
 from geoveil.budget.storable import digest
 from geoveil.budget.stores import Transaction
 from geoveil.errors import InvalidParameter, LedgerError, LedgerTampered
+from geoveil.processes import this_process
 
 __all__ = ["forget", "store"]
 
@@ -18,6 +19,8 @@ __all__ = ["forget", "store"]
 def store(transaction: Transaction, journal: Journal, charge: Charge, content: str) -> None:
     """Record the digest of an answer, and keep the answer itself if its question has a key."""
     number = charge.entry.number
+    if charge.process != this_process():
+        raise LedgerError(f"Entry {number} was charged to the process that this one was forked from. Ask again here.")
     line = line_at(transaction, number)
     if line.get("hash") != charge.entry.hash:
         raise LedgerTampered(f"The charge in entry {number} is gone from the ledger. Nothing was released.")

@@ -29,7 +29,7 @@ from geoveil.privacy.exact import written
 
 __all__ = ["Request", "answer_requests"]
 
-_ANSWERS = "SELECT key, number, owner, stored, content, forgotten FROM geoveil_answers WHERE key IN "
+_ANSWERS = "SELECT key, number, owner, stored, content, forgotten FROM geoveil_answers WHERE key"
 _ATTEMPT = "INSERT INTO geoveil_answers (number, key, owner) VALUES (?, ?, ?)"
 
 
@@ -70,7 +70,8 @@ def answer_requests(
     keys = sorted({request.key for request in requests if request.key is not None})
     found: dict[str, tuple[Any, ...]] = {}
     if keys:
-        rows = transaction.rows(_ANSWERS + transaction.texts, (json.dumps(keys),))
+        condition, parameters = transaction.among(keys)
+        rows = transaction.rows(f"{_ANSWERS} {condition}", parameters)
         found = {key: tuple(row) for key, *row in rows}
     taken: set[str] = set()
     outcomes: list[Charge | Exception | None] = []

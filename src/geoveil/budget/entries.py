@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
+
+from geoveil.processes import this_process
 
 __all__ = ["Charge", "Entry"]
 
@@ -51,6 +53,8 @@ class Charge:
         The release, if it was made and stored before: nothing was charged.
     token : str
         Identifies the attempt.
+    process : tuple
+        The process that was charged: a fork of it may not store an answer.
     """
 
     entry: Entry
@@ -59,3 +63,4 @@ class Charge:
     key: str | None = None
     content: str | None = None
     token: str = ""
+    process: tuple[int, bytes] = field(default_factory=this_process)

@@ -193,7 +193,7 @@ class Ledger:
     def abandon(self, charge: Charge) -> None:
         """End an attempt without an answer: its charge is spent, and others need not wait for it."""
         drawing.end(charge)
-        if charge.key is None:
+        if charge.key is None or charge.process != this_process():
             return
         # If this fails, others find out by themselves that nobody draws.
         with suppress(LedgerError), self._store.transaction() as transaction:

@@ -13,7 +13,7 @@ import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
 from geoveil.budget.schema import TABLES
-from geoveil.budget.stores import Store, Transaction, left
+from geoveil.budget.stores import FEW, Store, Transaction, left
 from geoveil.errors import LedgerTimeout, LedgerUnavailable
 
 __all__ = ["Postgres"]
@@ -82,21 +82,23 @@ class _PostgresTransaction(Transaction):
     # Many rows go as one parameter, a JSON array: psycopg takes far longer to write each value into a statement.
 
     def insert(self, table: str, columns: Sequence[str], rows: Sequence[Sequence[str | int]]) -> None:
-        if rows:
-            kinds = ["bigint" if isinstance(value, int) else "text" for value in rows[0]]
-            values = ", ".join(f"(row->>{at})::{kind}" for at, kind in enumerate(kinds))
-            self.write(
-                f"INSERT INTO {table} ({', '.join(columns)}) SELECT {values} FROM json_array_elements(?::json) AS row",
-                (json.dumps(rows),),
-            )
+        if len(rows) <= FEW:
+            return super().insert(table, columns, rows)
+        kinds = ["bigint" if isinstance(value, int) else "text" for value in rows[0]]
+        values = ", ".join(f"(row->>{at})::{kind}" for at, kind in enumerate(kinds))
+        self.write(
+            f"INSERT INTO {table} ({', '.join(columns)}) SELECT {values} FROM json_array_elements(?::json) AS row",
+            (json.dumps(rows),),
+        )
 
     def update(self, table: str, column: str, key: str, rows: Sequence[tuple[Any, Any]]) -> None:
-        if rows:
-            self.write(
-                f"UPDATE {table} SET {column} = new->>0 FROM json_array_elements(?::json) AS new "
-                f"WHERE {table}.{key} = new->>1",
-                (json.dumps(rows),),
-            )
+        if len(rows) <= FEW:
+            return super().update(table, column, key, rows)
+        self.write(
+            f"UPDATE {table} SET {column} = new->>0 FROM json_array_elements(?::json) AS new "
+            f"WHERE {table}.{key} = new->>1",
+            (json.dumps(rows),),
+        )
 
     def commit(self) -> None:
         statements: list[tuple[str, Sequence[Any]]] = []

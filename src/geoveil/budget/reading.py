@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from typing import Any
@@ -85,7 +84,8 @@ def _named(row: tuple[Any, ...]) -> dict[str, Any]:
 
 def account_question(transaction: Transaction, names: Sequence[str]) -> tuple[str, Sequence[Any]]:
     """Return the statement that reads the accounts of some subjects, and its parameters."""
-    return f"{_ACCOUNTS} WHERE subject IN {transaction.texts}", (json.dumps(names),)
+    condition, parameters = transaction.among(names)
+    return f"{_ACCOUNTS} WHERE subject {condition}", parameters
 
 
 def accounts_of(rows: list[tuple[Any, ...]]) -> Accounts:

@@ -41,12 +41,6 @@ class _SQLiteTransaction(Transaction):
             self._connection.execute(sql.removesuffix(" FOR UPDATE"), given).fetchall() for sql, given in questions
         ]
 
-    def insert(self, table: str, columns: Sequence[str], rows: Sequence[Sequence[str | int]]) -> None:
-        self.write(f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})", *rows)
-
-    def update(self, table: str, column: str, key: str, rows: Sequence[tuple[Any, Any]]) -> None:
-        self.write(f"UPDATE {table} SET {column} = ? WHERE {key} = ?", *rows)
-
     def commit(self) -> None:
         for sql, rows in self._writes:
             self._connection.executemany(sql, rows)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import threading
@@ -14,10 +15,14 @@ from typing import Any, ClassVar
 from geoveil.errors import LedgerTimeout, LedgerUnavailable
 from geoveil.processes import this_process
 
-__all__ = ["Store", "Transaction", "is_database", "open_store"]
+__all__ = ["FEW", "Store", "Transaction", "is_database", "open_store"]
 
 #: Connections that forks have copied. They belong to the parent: they are kept, so that nothing closes them here.
 _PARENTS: list[Any] = []
+
+
+#: Rows that are sent one by one; more than these go as one parameter, which takes longer to plan and less to send.
+FEW = 20
 
 
 class Transaction(ABC):
@@ -46,13 +51,19 @@ class Transaction(ABC):
         if rows:
             self._writes.append((sql, list(rows)))
 
-    @abstractmethod
-    def insert(self, table: str, columns: Sequence[str], rows: Sequence[Sequence[str | int]]) -> None:
-        """Insert many rows at the end: texts and integers."""
+    def among(self, values: Sequence[str]) -> tuple[str, list[str]]:
+        """Return the condition that a column, whose name precedes it, is one of some texts; and its parameters."""
+        if 0 < len(values) <= FEW:
+            return f"IN ({', '.join('?' * len(values))})", [*values]
+        return f"IN {self.texts}", [json.dumps(values)]
 
-    @abstractmethod
+    def insert(self, table: str, columns: Sequence[str], rows: Sequence[Sequence[str | int]]) -> None:
+        """Insert rows at the end: texts and integers."""
+        self.write(f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})", *rows)
+
     def update(self, table: str, column: str, key: str, rows: Sequence[tuple[Any, Any]]) -> None:
-        """Set a text column of many rows at the end; `rows` are pairs of the value and the key of its row."""
+        """Set a text column of some rows at the end; `rows` are pairs of the value and the key of its row."""
+        self.write(f"UPDATE {table} SET {column} = ? WHERE {key} = ?", *rows)
 
     @abstractmethod
     def commit(self) -> None:
