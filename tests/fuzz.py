@@ -15,7 +15,7 @@ import sys
 import warnings
 from pathlib import Path
 
-from geoveil.cli.main import main
+from geoveil.cli.program import main
 from tests.formats import make, people
 
 __all__ = ["commands", "damaged", "failures", "ran"]

@@ -23,9 +23,9 @@ import geoveil as gv
 from geoveil.api import streaming
 from geoveil.cli import main
 from geoveil.cli.kinds import AREA, CHANCE, LENGTH, PLACE
-from geoveil.cli.main import program
 from geoveil.cli.options import LEVELS
 from geoveil.cli.problems import CODES
+from geoveil.cli.program import program
 from geoveil.words import metres
 from tests.formats import BAY, FORMATS, SECRET, make, people
 

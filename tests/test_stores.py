@@ -12,7 +12,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -27,7 +27,7 @@ from geoveil.budget.history import Replay
 from geoveil.budget.postgres_store import Postgres
 from geoveil.budget.sqlite_store import SQLite
 from geoveil.cli import budgets
-from geoveil.cli.main import main
+from geoveil.cli.program import main
 from geoveil.errors import BudgetExceeded, LedgerError, LedgerTimeout, LedgerUnavailable
 from tests.postgres import database, restart
 from tests.test_ledger import charge, in_processes, place
@@ -121,6 +121,21 @@ def test_a_file_that_is_mounted_alone_is_refused(tmp_path: Path, name: str) -> N
     with pytest.raises(BudgetExceeded):
         charge(ledger, "ann", cost=HALF)
     assert ledger.verify() == 3
+
+
+@pytest.mark.parametrize("journal", ["delete", "wal"])
+def test_a_database_of_another_program_is_left_alone(journal: str, tmp_path: Path) -> None:
+    """A GeoPackage that is given as a ledger by mistake is refused, and not a byte of it changes."""
+    path = tmp_path / "stops.gpkg"
+    with closing(sqlite3.connect(path)) as other:
+        other.execute(f"PRAGMA journal_mode={journal}")
+        other.execute("CREATE TABLE gpkg_contents (table_name TEXT)")
+        other.commit()
+    before = path.read_bytes()
+    with pytest.raises(LedgerUnavailable, match=r"another program.*file of its own"):
+        gv.Ledger(path)
+    assert path.read_bytes() == before
+    assert [found.name for found in tmp_path.iterdir()] == ["stops.gpkg"]
 
 
 def test_symbolic_links_are_one_path(budget: Path, tmp_path: Path) -> None:

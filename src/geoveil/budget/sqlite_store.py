@@ -79,6 +79,12 @@ class SQLite(Store):
             )
         connection = sqlite3.connect(self.path, timeout=left(deadline), isolation_level=None, check_same_thread=False)
         try:
+            made = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
+            if made and "geoveil_head" not in made:
+                raise LedgerUnavailable(
+                    f"{self.path} is a database of another program, such as a GeoPackage. Nothing was written to it. "
+                    "Give a ledger a file of its own."
+                )
             # What is committed survives a loss of power.
             connection.execute("PRAGMA synchronous=FULL")
             connection.execute("PRAGMA journal_size_limit=1048576")

@@ -9,7 +9,7 @@ __all__ = ["main"]
 def main(args: Sequence[str] | None = None) -> None:
     """Run the command line, and leave with its exit code."""
     try:
-        from geoveil.cli.main import main as run
+        from geoveil.cli.program import main as run
     except KeyboardInterrupt:
         sys.exit(130)
     run(args)
