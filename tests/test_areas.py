@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import math
 import pickle
+from pathlib import Path
 from typing import Any
 
 import geopandas
@@ -220,18 +221,39 @@ def test_every_question_takes_degrees() -> None:
 
 
 def test_shapes_cross_the_antimeridian() -> None:
-    """A hull goes on beyond 180 degrees, and a box ends west of where it begins."""
+    """Longitudes of hulls and boxes go on beyond 180 degrees."""
     lon, lat = around(-17.0, 179.9999, 20_000, 40)
     assert lon.min() < -179
     assert lon.max() > 179
     how: Any = {"rho": 1e8, "crs": gv.local(lat=-17, lon=179.9999, radius=25_000)}
     west, south, east, north = gv.bounds(degrees(lon, lat), **how).value
-    assert (west, east) == pytest.approx((lon[lon > 0].min(), lon[lon < 0].max()), abs=1e-3)
+    assert (west, east) == pytest.approx(((lon % 360).min(), (lon % 360).max()), abs=1e-3)
     assert (south, north) == pytest.approx((lat.min(), lat.max()), abs=1e-3)
     hull = gv.hull(degrees(lon, lat), **how).value
     truth = shapely.MultiPoint(np.column_stack([lon % 360, lat])).convex_hull
     assert hull.is_valid
     assert hull.symmetric_difference(truth).area < 0.02 * truth.area
+
+
+@pytest.mark.parametrize("ending", [".geojson", ".gpkg"])
+def test_files_hold_no_complement_of_what_crosses_the_antimeridian(ending: str, tmp_path: Path) -> None:
+    """A saved box, the boxes of persons and the cells of a heat map are as wide as they are on the ground."""
+    fiji = degrees([179.9, -179.9, 179.95, -179.95], [-17.0, -17.1, -16.9, -17.05])
+    how: Any = {"rho": 1e4, "crs": gv.local(lat=-17, lon=180, radius=100_000)}
+    grid = gv.Grid((-50_000, -50_000, 50_000, 50_000), cell=20_000)
+    answers = {
+        "box": gv.bounds(fiji, **how),
+        "boxes": gv.bounds(fiji, by=[1, 1, 2, 2], **how),
+        "east": gv.bounds(fiji.iloc[[1, 3]], **how),
+        "cells": gv.density([gv.points(fiji, **how)], grid),
+    }
+    widths = {"box": 0.2, "boxes": 0.2, "east": 0.05, "cells": 0.25}
+    for name, answer in answers.items():
+        path = gv.save(answer, tmp_path / (name + ending))
+        shapes = geopandas.read_file(path).geometry.explode()
+        assert (shapes.bounds["maxx"] - shapes.bounds["minx"] < widths[name] + 0.01).all(), name
+    assert answers["east"].value[[0, 2]] == pytest.approx([-179.95, -179.9], abs=1e-3)
+    assert (answers["boxes"].value["minx"] < answers["boxes"].value["maxx"]).all()
 
 
 def test_shapes_around_a_pole() -> None:

@@ -18,6 +18,7 @@ import click
 import geopandas
 import pandas as pd
 import pytest
+import shapely
 
 import geoveil as gv
 from geoveil.api import streaming
@@ -60,6 +61,8 @@ def run(capfd: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.M
             main(args)
         out, err = capfd.readouterr()
         assert "Traceback" not in err
+        # Styles are shown, not written.
+        assert not re.search(r"\[/|\[(bold|dim|green|yellow|red)\b", out + err)
         return Ran(int(str(left.value.code)), out, err)
 
     return command
@@ -312,6 +315,21 @@ def test_within_and_summary(run: Any, tmp_path: Path) -> None:
     shown = run("summary", "trips.csv", *LOCAL, "--rho", "1e3", "--by", "user")
     assert len(re.findall(r"^ u\d ", shown.out, re.MULTILINE)) == 3
     assert "1e+03-CGP" in shown.out or "1000-CGP" in shown.out
+
+
+@pytest.mark.parametrize("system", [4326, 3460])
+def test_answers_across_the_antimeridian_are_no_complement(system: int, run: Any, tmp_path: Path) -> None:
+    """Summaries and hulls of places in Fiji are shown from 179.9 to 180.1 degrees, also from its grid in metres."""
+    fiji = geopandas.GeoSeries.from_xy([179.9, -179.9, 179.95], [-17.0, -17.1, -16.9], crs=4326).to_crs(system)
+    fiji.to_file(tmp_path / "fiji.gpkg")
+    how = ["fiji.gpkg", "--local", "-17,180,100km", "--rho", "1"]
+    told = json.loads(run("summary", *how, "--json").out)
+    ring = told["answers"]["bounds"]["features"][0]["geometry"]["coordinates"][0]
+    wide = max(at[0] for at in ring) - min(at[0] for at in ring)
+    assert wide == pytest.approx(0.2, abs=0.01)
+    assert re.search(r"179\.(8|9)\d+ to 180\.(0|1)\d+", " ".join(run("summary", *how).out.split()))
+    west, _, east, _ = shapely.from_wkt(run("hull", *how).out.splitlines()[0]).bounds
+    assert east - west == pytest.approx(0.2, abs=0.01)
 
 
 def test_hull_without_a_file_is_printed(run: Any) -> None:

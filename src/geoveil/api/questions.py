@@ -401,7 +401,8 @@ def bounds(x: Any, **how: Unpack[How]) -> Release:
     Returns
     -------
     Release
-        Its value is 2d numbers, the smallest coordinates first. `error(beta)` is the largest error of any of them.
+        Its value is 2d numbers, the smallest coordinates first. In degrees, longitudes go on beyond 180 across the
+        antimeridian (179.9 to 180.1). `error(beta)` is the largest error of any of them.
     """
     return _ask(SUMMARIES["bounds"], x, how)
 

@@ -25,7 +25,7 @@ from geoveil.geo.files import Batch, Locations, ending, open_locations
 from geoveil.geo.files.aside import aside, certificate_of, certify, digest
 from geoveil.geo.files.gdal import DRIVERS
 from geoveil.geo.files.texts import numbers
-from geoveil.geo.shapes import vertices
+from geoveil.geo.shapes import unbroken, vertices
 from geoveil.privacy import certified
 from geoveil.queries import Points
 from geoveil.release import Release
@@ -269,7 +269,10 @@ def _cells(heat: HeatMap) -> Any:
     boxes = shapely.box(*(corner.ravel() for corner in (*low, *high)))
     cells = geopandas.GeoDataFrame({"points": heat.value.ravel()}, geometry=boxes, crs=heat.crs)
     assert heat.plane is not None
-    return cells.to_crs(heat.plane.own)
+    own = heat.plane.own
+    if not own.is_geographic:
+        return cells.to_crs(own)
+    return cells.set_geometry(unbroken(cells.geometry.to_crs(own).array), crs=own)
 
 
 def _rewrite(release: Loaded, path: Path) -> None:

@@ -12,7 +12,7 @@ from geoveil.cli.asking import Asking, question
 from geoveil.cli.command import Command, Option
 from geoveil.cli.files import Target, target
 from geoveil.cli.kinds import CHANCE, LENGTH, PLACE
-from geoveil.cli.showing import lines_of, public_place, table, value_of
+from geoveil.cli.showing import in_degrees, lines_of, public_place, table, value_of
 from geoveil.words import metres
 
 _LOCAL = "--local 37.77,-122.42,50km"
@@ -71,7 +71,7 @@ def _wkt(release: Any) -> str:
 
     found = release.value.geometry if release.by is not None else geopandas.GeoSeries([release.value], crs=release.crs)
     # Edges follow the ground, in many short steps.
-    shapes = shapely.simplify(found.to_crs(4326).array, 1e-5)
+    shapes = shapely.simplify(in_degrees(found).array, 1e-5)
     return "\n".join(shapely.to_wkt(shape, rounding_precision=5) for shape in shapes)
 
 
@@ -235,7 +235,7 @@ def _summary(releases: list[Any], by: str | None) -> Any:
     """Return center, radius and bounds of the first persons, and how wrong they can be."""
     total = 1 if by is None else len(releases[0].by)
     center, radius, bounds = (table(release).head(_ROWS) for release in releases)
-    places, boxes = center.to_crs(4326).geometry, bounds.to_crs(4326).geometry.bounds
+    places, boxes = center.to_crs(4326).geometry, in_degrees(bounds.geometry).bounds
     rows = []
     for at in range(len(center)):
         box, place, off = boxes.iloc[at], places.iloc[at], metres(bounds["radius_95"].iloc[at])

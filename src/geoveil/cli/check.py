@@ -38,7 +38,8 @@ class Finding:
     remedy: str = ""
 
 
-_SIGNS = {"good": "[green]ok[/]", "note": "[yellow]note[/]", "stop": "[red]stop[/]"}
+#: The word before a finding, and its colour.
+_SIGNS = {"good": ("ok", "green"), "note": ("note", "yellow"), "stop": ("stop", "red")}
 
 
 @click.command(
@@ -61,7 +62,9 @@ def check(source: str, by: str | None, area: dict[str, Any], reading: dict[str, 
     if as_json:
         terminal.json({"ready": not stop, "findings": [vars(finding) for finding in found]})
     else:
-        lines = [(_SIGNS[finding.kind], f"{finding.what} {finding.remedy}".rstrip()) for finding in found]
+        lines = [
+            (terminal.styled(*_SIGNS[finding.kind]), f"{finding.what} {finding.remedy}".rstrip()) for finding in found
+        ]
         terminal.answer(terminal.grid(lines), "", terminal.bold("Not ready yet." if stop else "Ready."))
     if stop:
         click.get_current_context().exit(3)

@@ -22,6 +22,7 @@ __all__ = [
     "describe",
     "drawable",
     "foreseen",
+    "in_degrees",
     "lines_of",
     "public_place",
     "report",
@@ -60,8 +61,19 @@ def value_of(release: Release) -> Any:
 
     found = table(release)
     if hasattr(found, "geometry"):
-        return json.loads(found.to_crs(4326).to_json(drop_id=True))
+        shapes = found.set_geometry(in_degrees(found.geometry))
+        return json.loads(shapes.to_json(drop_id=True))
     return json.loads(found.to_json(orient="records"))
+
+
+def in_degrees(shapes: Any) -> Any:
+    """Return a GeoSeries in WGS 84; across the antimeridian, longitudes go on beyond 180."""
+    import geopandas
+
+    from geoveil.geo.shapes import unbroken
+
+    found = shapes.to_crs(4326)
+    return geopandas.GeoSeries(unbroken(found.array), index=found.index, crs=4326)
 
 
 def public_place(at: tuple[float, float]) -> Any:

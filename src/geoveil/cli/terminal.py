@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-__all__ = ["State", "answer", "bold", "console", "grid", "json", "progress", "say", "table", "waiting"]
+__all__ = ["State", "answer", "bold", "console", "grid", "json", "progress", "say", "styled", "table", "waiting"]
 
 
 class State:
@@ -57,10 +57,15 @@ def answer(*parts: Any) -> None:
 
 
 def bold(text: str) -> Any:
-    """A heading."""
+    """Return a heading."""
+    return styled(text, "bold")
+
+
+def styled(text: str, style: str) -> Any:
+    """Return a text in a style of rich, such as "green"; markup in texts is not interpreted."""
     from rich.text import Text
 
-    return Text(text, style="bold")
+    return Text(text, style=style)
 
 
 def json(account: Any) -> None:
@@ -68,8 +73,8 @@ def json(account: Any) -> None:
     click.echo(texts.dumps(account, indent=2, ensure_ascii=False, default=str))
 
 
-def grid(lines: Iterable[tuple[str, str]]) -> Any:
-    """Names and what there is to say of them, as two columns whose second one wraps."""
+def grid(lines: Iterable[tuple[Any, str]]) -> Any:
+    """Return names, as texts or styled ones, and what there is to say of them: the second column wraps."""
     from rich.table import Table
     from rich.text import Text
 
@@ -77,7 +82,7 @@ def grid(lines: Iterable[tuple[str, str]]) -> Any:
     shown.add_column(no_wrap=True, style="dim")
     shown.add_column(overflow="fold")
     for name, text in lines:
-        shown.add_row(f"  {name}", Text(text))
+        shown.add_row(Text.assemble("  ", name), Text(text))
     return shown
 
 

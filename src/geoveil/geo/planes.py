@@ -15,7 +15,7 @@ from geoveil.geo.areas import PUBLIC, Area, Floats, area_of, local_of
 from geoveil.geo.offline import offline
 from geoveil.geo.register import GEOGRAPHIC, horizontal, registered
 from geoveil.geo.scales import earth
-from geoveil.geo.shapes import Naming, position
+from geoveil.geo.shapes import Naming, beside_greenwich, position
 from geoveil.geo.tangent import REACH, pull, rounding
 from geoveil.noise.reals import Ball, Reals, as_reals
 
@@ -290,9 +290,10 @@ class Plane:
         return np.asarray(self.boxes(ends[None])[0])
 
     def boxes(self, ends: Floats) -> Floats:
-        """Return released boxes in the data's system, a row each: the boxes around what they are there.
+        """Return released boxes in the data's system, a row each: the bounds of the bent boxes there.
 
-        In degrees the east is less than the west across the antimeridian, and a box that holds a pole goes all around.
+        In degrees, longitudes go on beyond 180 across the antimeridian, so that west is less than east, and a box that
+        holds a pole goes all around.
         """
         import shapely
 
@@ -305,7 +306,6 @@ class Plane:
             found[part] = shapely.bounds(outlines)
         if not self._degrees:
             return found
-        found[:, [0, 2]] = (found[:, [0, 2]] + 180) % 360 - 180
         for side, pole in self._poles():
             holds = ((ends[:, :2] < pole) & (pole < ends[:, 2:])).all(axis=1)
             found[holds, 0], found[holds, 2] = -180.0, 180.0
@@ -313,7 +313,7 @@ class Plane:
         return found
 
     def body(self, body: Any) -> Any:
-        """A released shape in the system of one's own; in degrees, longitudes go on beyond 180 where it does."""
+        """Return a released shape in the data's system; across the antimeridian, longitudes go on beyond 180."""
         import shapely
 
         if self._degrees and body.geom_type == "Polygon":
@@ -353,7 +353,8 @@ class Plane:
             return out
 
         step = np.maximum(np.maximum(east - west, north - south), 1e-9) / 64
-        return shapely.transform(shapely.segmentize(shape, step), outline)
+        found = shapely.transform(shapely.segmentize(shape, step), outline)
+        return beside_greenwich(found) if self._degrees else found
 
     def beyond(self, coords: Floats) -> int:
         """Count the released points that the map does not reach."""

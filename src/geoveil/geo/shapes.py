@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from geoveil.errors import InvalidData, InvalidParameter
 
-__all__ = ["Index", "Naming", "dropped", "has_more", "position", "present", "vertices"]
+__all__ = ["Index", "Naming", "beside_greenwich", "dropped", "has_more", "position", "present", "unbroken", "vertices"]
 
 Index: TypeAlias = NDArray[np.int64]
 #: How a row is called in errors, by its position.
@@ -71,3 +71,37 @@ def has_more(geometries: Any) -> list[str]:
     if hasattr(shapely, "has_m") and shapely.has_m(geometries).any():
         more.append("measures (M)")
     return more
+
+
+def unbroken(shapes: Any) -> Any:
+    """Return shapes in degrees whose longitudes go on beyond 180 across the antimeridian.
+
+    Projections give 179.9 and -179.9 for neighbouring vertices; read as they are, the shape between them would be its
+    complement. Shapes that reach from -180 to 180 go all around and stay.
+
+    Parameters
+    ----------
+    shapes : array of shapely geometries
+        Each less than 180 degrees wide, or all around.
+    """
+    import shapely
+
+    shapes = np.array(shapes)
+    west, _, east, _ = shapely.bounds(shapes).T
+    coords, rows = shapely.get_coordinates(shapes, return_index=True)
+    broken = (east - west > 180) & ~((west == -180) & (east == 180))
+    coords[broken[rows] & (coords[:, 0] < 0), 0] += 360
+    return beside_greenwich(shapely.set_coordinates(shapes, coords))
+
+
+def beside_greenwich(shapes: Any) -> Any:
+    """Return shapes in degrees, turned by 360 where they lie wholly beyond 180 or below -180."""
+    import shapely
+
+    west, _, east, _ = shapely.bounds(shapes).T
+    turns = np.atleast_1d(360.0 * (east <= -180) - 360.0 * (west >= 180))
+    if not turns.any():
+        return shapes
+    coords, rows = shapely.get_coordinates(shapes, return_index=True)
+    coords[:, 0] += turns[rows]
+    return shapely.set_coordinates(shapes, coords)
