@@ -576,3 +576,50 @@ def test_a_release_says_that_points_were_moved_before() -> None:
     assert release.certificate()["outside"] == "clamp"
     assert "moved to its edge" in repr(release)
     assert gv.points(frame[:1], rho=1e-4, crs=BAY).certificate()["outside"] == "refuse"
+
+
+@pytest.mark.parametrize("system", [4326, 32610])
+@pytest.mark.parametrize("rows", [[], [None, None]])
+def test_data_without_a_point_is_refused(system: int, rows: list[None]) -> None:
+    """Nothing, and rows of which none has a place, are refused in words, whatever is asked."""
+    x = geopandas.GeoSeries(rows, crs=system)
+    how: Any = {"rho": 1e-4, "crs": BAY, "missing": "drop"}
+    for ask in (
+        lambda: gv.points(x, **how),
+        lambda: gv.bounds(x, **how),
+        lambda: gv.center(x, by=[1] * len(rows), **how),
+        lambda: gv.Session(x, **how),
+    ):
+        with pytest.raises(InvalidData, match="at least one point"):
+            ask()
+
+
+PARIS = gv.local(lat=48.85, lon=2.35, radius=20_000)
+#: Public places that cannot be meant, and what is said of them.
+NO_PLACES = {
+    "latitude 95": ((500.0, 95.0), BAY, "latitude of at most 90"),
+    "swapped in America": ((37.77, -122.42), BAY, "swapped"),
+    "swapped in Paris": ((48.85, 2.35), PARIS, "swapped"),
+    "the far side": ((57.58, -37.77), BAY, "inside the area, 50 km around 37.77, -122.42, or near it"),
+    "a forgotten sign": ((122.42, 37.77), BAY, "or near it"),
+}
+
+
+@pytest.mark.parametrize("case", NO_PLACES)
+def test_public_places_in_degrees_are_checked(case: str) -> None:
+    """A place that is no longitude and latitude, swapped or far away is refused in the words that rows get."""
+    given, area, said = NO_PLACES[case]
+    assert area.disc is not None
+    x = degrees([area.disc[1]], [area.disc[0]])
+    how: Any = {"rho": 1.0, "crs": area}
+    for p in (given, shapely.Point(given)):
+        for ask in (
+            lambda p=p: gv.nearest(x, p, k=1, **how),
+            lambda p=p: gv.distance(x, p, **how),
+            lambda p=p: gv.first_within(x, p, radius=10.0, **how),
+        ):
+            with pytest.raises(InvalidParameter, match=said):
+                ask()
+    if "latitude" in said or "America" in case:
+        with pytest.raises(InvalidParameter, match=said):
+            gv.distance(x, shapely.Point(given).buffer(0.1), fn_error=1e-6, **how)

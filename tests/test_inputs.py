@@ -246,7 +246,7 @@ def test_misspelt_arguments_are_refused(name: str) -> None:
         ((math.nan, 0.0), "nan"),
         ((0.0, math.inf), "inf"),
         (None, "nan"),
-        ([[0.0, 1.0]], "[[0., 1.]]"),
+        ([[0.0, 1.0]], "[[0.0, 1.0]]"),
         (shapely.Point(), ""),
     ],
     ids=["3-D", "1-D", "number", "nan", "inf", "none", "nested", "empty"],

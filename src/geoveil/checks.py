@@ -55,5 +55,5 @@ def place(argument: str, value: Any, dimension: int) -> np.ndarray[Any, np.dtype
     p.flags.writeable = False
     if p.shape != (dimension,) or not (np.abs(p) <= FARTHEST).all():
         allowed = f"{dimension} finite coordinates of at most {FARTHEST:g} m"
-        raise InvalidParameter(argument, value, allowed, "Give it in the coordinate system of x.")
+        raise InvalidParameter(argument, p.tolist(), allowed, "Give it in the coordinate system of x.")
     return p

@@ -67,11 +67,11 @@ class Asking:
         import numpy as np
         import pyproj
 
-        from geoveil.geo.planes import plane_of
+        from geoveil.geo.planes import NEAR, plane_of
         from geoveil.geo.register import GEOGRAPHIC
 
         plane = plane_of(pyproj.CRS(GEOGRAPHIC), self.area_of(crs))
-        if plane.area.outside(plane.into(np.array([[at[1], at[0]]])), times=3.0).any():
+        if plane.area.outside(plane.into(np.array([[at[1], at[0]]])), times=NEAR).any():
             raise click.UsageError(
                 f"--at {at[0]:g},{at[1]:g} is far from the area, {plane.area.name}: check its signs."
             )

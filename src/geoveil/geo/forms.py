@@ -118,12 +118,12 @@ class Form(ABC):
         if isinstance(place, shapely.Point):
             place = shapely.get_coordinates(place, include_z=place.has_z)[0] if not place.is_empty else ()
         try:
-            given = np.asarray(place, dtype=float)
-            return given * 1.0 if self.plane is None or given.shape != (2,) else self.into(given[None])[0]
+            given = np.array(place, dtype=float)
         except (TypeError, ValueError):
             raise InvalidData(
                 argument, place, "a shapely Point, coordinates, or a GeoSeries of one Point", "Give (x, y)."
             ) from None
+        return given if self.plane is None or given.shape != (2,) else self.plane.place(argument, given)
 
     def public_geometry(self, geometry: Any) -> Any:
         """A public geometry in the form's own system, as metres; None if it is a mere place."""
@@ -181,6 +181,8 @@ class FrameForm(Form):
         if not released:
             _check_names(self._frame)
         coords, self._rows = _vertices(np.asarray(self._frame.geometry.array))
+        if not released:
+            _check_any(len(coords), len(frame))
         # What was released may be anywhere.
         super().__init__(plane.into(coords) if released else plane.enter(coords, outside), plane)
 
@@ -289,8 +291,7 @@ def enter(x: Any, crs: Any = None, *, outside: str = "refuse", missing: str = "r
     else:
         form = FrameForm(x, plane, released=False, outside=outside, missing=missing)
     coords = form.coords.values
-    if len(coords) == 0:
-        raise InvalidData("x", coords.shape, "at least one point", "There is nothing to release.")
+    _check_any(len(coords), len(coords))
     # A comparison with NaN is false. The rows are looked at only if there is something to find.
     if not (coords.min() >= -FARTHEST and coords.max() <= FARTHEST):
         bad = ~(np.abs(coords) <= FARTHEST).all(axis=1)
@@ -377,6 +378,13 @@ def _labels(by: Any, count: int, chosen: Any = slice(None)) -> Any:
     if may_hold_places(labels.array):
         raise InvalidData("by", str(labels.dtype), f"{allowed}, not geometries or objects", remedy)
     return labels.array
+
+
+def _check_any(points: int, rows: int) -> None:
+    """Refuse data without a single point."""
+    if points == 0:
+        remedy = f"None of the {rows} rows has a place." if rows else "There is nothing to release."
+        raise InvalidData("x", (points, 2), "at least one point", remedy)
 
 
 def _check_names(frame: Any) -> None:

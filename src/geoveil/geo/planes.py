@@ -19,7 +19,10 @@ from geoveil.geo.shapes import Naming, beside_greenwich, position
 from geoveil.geo.tangent import REACH, pull, rounding
 from geoveil.noise.reals import Ball, Reals, as_reals
 
-__all__ = ["Plane", "plane_of"]
+__all__ = ["NEAR", "Plane", "plane_of"]
+
+#: Public places may be in an area this many times as wide; a forgotten sign puts them farther away.
+NEAR = 3.0
 
 #: How much larger than a box the part of its plane is whose scale is known well enough to move points into the box.
 _AROUND = 1.05
@@ -178,8 +181,9 @@ class Plane:
             raise InvalidParameter(
                 "outside", outside, "'refuse' or 'clamp'", "Leave it out to be told of such points."
             )
-        if self._degrees:
-            self._check_degrees(coords, name)
+        if self._degrees and (problem := _no_degrees(coords, "Mend it, or drop the row.")) is not None:
+            first, allowed, remedy = problem
+            raise InvalidData(name(first), coords[first].tolist(), allowed, remedy)
         clamped = outside == "clamp"
         inside = self._project(coords)
         if clamped and self.area.disc:
@@ -234,29 +238,35 @@ class Plane:
         astray[astray] = ~(off < 1.0)
         return astray
 
-    @staticmethod
-    def _check_degrees(coords: Floats, name: Naming) -> None:
-        """Longitudes from -180 to 360 degrees, latitudes to 90."""
-        if coords[:, 0].min() >= -180 and coords[:, 0].max() <= 360 and np.abs(coords[:, 1]).max() <= 90:
-            return
-        sound = (coords[:, 0] >= -180) & (coords[:, 0] <= 360) & (np.abs(coords[:, 1]) <= 90)
-        first = int(sound.argmin())
-        lon, lat = np.abs(coords[first])
-        swapped = lon <= 90 < lat <= 180
-        remedy = "Longitude and latitude are swapped, it seems." if swapped else "Mend it, or drop the row."
-        allowed = "a longitude of -180 to 360 degrees and a latitude of at most 90"
-        raise InvalidData(name(first), coords[first].tolist(), allowed, remedy)
+    def place(self, argument: str, coords: Floats) -> Floats:
+        """Return a public place as metres of the plane; refuse one that is far from the area."""
+        self._check_public(argument, coords[None])
+        flat = self.into(coords[None])
+        if self.area.outside(flat, times=NEAR).any():
+            remedy = f"State a larger area with crs=, {PUBLIC}."
+            if self._degrees and not self.area.outside(self.into(coords[None, ::-1])).any():
+                remedy = "Longitude and latitude are swapped, it seems."
+            allowed = f"inside the area, {self.area.name}, or near it"
+            raise InvalidParameter(argument, coords.tolist(), allowed, remedy)
+        return np.asarray(flat[0])
+
+    def _check_public(self, argument: str, coords: Floats) -> None:
+        """Refuse public coordinates that are no degrees where degrees are expected."""
+        if self._degrees and (problem := _no_degrees(coords, "Give longitude first, then latitude.")) is not None:
+            first, allowed, remedy = problem
+            raise InvalidParameter(argument, coords[first].tolist(), allowed, remedy)
 
     def shape(self, argument: str, geometry: Any) -> Any:
         """Return a public shape as metres of the plane, its edges bent as the map bends them."""
         import shapely
 
+        self._check_public(argument, shapely.get_coordinates(geometry))
         if self._same:
             return shapely.transform(geometry, self.into)
         step = 0.02 if self._degrees else self.area.radius / 50
         flat = shapely.transform(shapely.segmentize(geometry, step), self.into)
         corners = shapely.get_coordinates(flat)
-        reached = np.isfinite(corners).all() and not self.area.outside(corners, times=max(self._reach, 3.0)).any()
+        reached = np.isfinite(corners).all() and not self.area.outside(corners, times=max(self._reach, NEAR)).any()
         if not reached or (geometry.is_valid and not flat.is_valid):
             allowed = f"a shape that the map of {self.area.name} reaches"
             raise InvalidParameter(argument, geometry.geom_type, allowed, "Cut it to the area first.")
@@ -371,6 +381,18 @@ class Plane:
         if not self.area.disc:
             return 1.0
         return REACH / self.area.radius if self._degrees else max(1.0, _FARTHEST / self.area.radius)
+
+
+def _no_degrees(coords: Floats, remedy: str) -> tuple[int, str, str] | None:
+    """Return the first row that is no longitude and latitude, what is allowed, and the remedy; None if all are."""
+    lon, lat = coords.T
+    sound = (lon >= -180) & (lon <= 360) & (np.abs(lat) <= 90)
+    if sound.all():
+        return None
+    first = int(sound.argmin())
+    swapped = abs(lon[first]) <= 90 < abs(lat[first]) <= 180
+    remedy = "Longitude and latitude are swapped, it seems." if swapped else remedy
+    return first, "a longitude of -180 to 360 degrees and a latitude of at most 90", remedy
 
 
 def _clipped(points: Reals, area: Area) -> Reals:
