@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import math
 import pickle
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -613,13 +614,9 @@ def test_public_places_in_degrees_are_checked(case: str) -> None:
     x = degrees([area.disc[1]], [area.disc[0]])
     how: Any = {"rho": 1.0, "crs": area}
     for p in (given, shapely.Point(given)):
-        for ask in (
-            lambda p=p: gv.nearest(x, p, k=1, **how),
-            lambda p=p: gv.distance(x, p, **how),
-            lambda p=p: gv.first_within(x, p, radius=10.0, **how),
-        ):
+        for ask in (partial(gv.nearest, k=1), gv.distance, partial(gv.first_within, radius=10.0)):
             with pytest.raises(InvalidParameter, match=said):
-                ask()
+                ask(x, p, **how)
     if "latitude" in said or "America" in case:
         with pytest.raises(InvalidParameter, match=said):
             gv.distance(x, shapely.Point(given).buffer(0.1), fn_error=1e-6, **how)
