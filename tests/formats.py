@@ -13,6 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 import geoveil as gv
+from geoveil.geo.files.gdal import AS_TEXT
 
 __all__ = ["BAY", "FORMATS", "IN_PLANE", "make", "people", "raw_bytes"]
 
@@ -76,7 +77,7 @@ FORMATS: dict[str, Callable[[Any, Path], None]] = {
     "comma.csv": lambda frame, path: _table(frame).to_csv(path, index=False, sep=";", decimal=","),
     "trips.tsv": lambda frame, path: _table(frame).to_csv(path, index=False, sep="\t"),
     "trips.csv.gz": lambda frame, path: _table(frame).to_csv(path, index=False),
-    "trips.geojson": lambda frame, path: frame.to_file(path, driver="GeoJSON", WRITE_BBOX="YES"),
+    "trips.geojson": lambda frame, path: frame.to_file(path, driver="GeoJSON", WRITE_BBOX="YES", **AS_TEXT),
     "trips.gpkg": lambda frame, path: frame.to_file(path, driver="GPKG", layer="places"),
     "trips.shp": lambda frame, path: frame.to_file(path, SPATIAL_INDEX="YES"),
     "wkb.parquet": lambda frame, path: frame.to_parquet(path, write_covering_bbox=True, compression=None),

@@ -35,11 +35,10 @@ def renyi(log_p: Floats, log_q: Floats, alpha: float, weights: Floats | float = 
     largest = float(exponents.max())
     if largest > 1:  # far apart: nothing cancels, but the sum may overflow
         return (largest + math.log(float(np.sum(weights * np.exp(exponents - largest))))) / (alpha - 1)
+    terms = np.exp(exponents) - alpha * np.exp(log_p) - (1 - alpha) * np.exp(log_q)
     small = np.abs(alpha * loss) < 0.05
-    series = sum((alpha**k - alpha) / math.factorial(k) * loss**k for k in range(2, 10))
-    p, q = np.exp(log_p), np.exp(log_q)
-    direct = np.exp(exponents) - alpha * p - (1 - alpha) * q
-    terms = np.where(small, series * q, direct)
+    series = [(alpha**k - alpha) / math.factorial(k) for k in range(9, 1, -1)]
+    terms[small] = np.polyval(series, loss[small]) * loss[small] ** 2 * np.exp(log_q[small])
     return math.log1p(float(np.sum(weights * terms))) / (alpha - 1)
 
 

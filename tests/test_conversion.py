@@ -17,7 +17,7 @@ import geoveil as gv
 from geoveil.errors import InvalidParameter
 from geoveil.privacy.impossibility import gaussian_is_not_gp, laplace_composes_linearly
 
-MANY = settings(deadline=None, max_examples=100, derandomize=True)
+MANY = settings(max_examples=100)
 FORMS = ["gaussian", "tight", "paper-s", "paper"]
 EVERY_FORM = pytest.mark.parametrize("form", FORMS)
 
@@ -138,7 +138,7 @@ def test_epsilon_grows_with_the_budget_and_falls_with_delta(
 
 
 @EVERY_FORM
-@settings(deadline=None, max_examples=50, derandomize=True)
+@settings(max_examples=50)
 @given(epsilon=_between(1e-8, 10), delta=deltas, within=reaches)
 @example(epsilon=1e-12, delta=1e-10, within=1.0)
 @example(epsilon=1e-15, delta=1e-10, within=1.0)

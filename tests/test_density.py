@@ -61,7 +61,7 @@ def test_the_map_is_closer_to_the_truth_than_the_histogram(how: dict[str, Any], 
     assert found.value.sum() == pytest.approx(truth.sum(), rel=0.02)
 
 
-@settings(deadline=None, max_examples=40, derandomize=True)
+@settings(max_examples=40)
 @given(st.integers(0, 2**32), st.sampled_from(["gaussian", "laplace"]), st.integers(1, 60))
 def test_without_noise_the_map_is_the_histogram(seed: int, noise: Noise, n: int) -> None:
     """As the noise goes to nothing, expected counts go to counts."""
@@ -72,7 +72,7 @@ def test_without_noise_the_map_is_the_histogram(seed: int, noise: Noise, n: int)
     np.testing.assert_allclose(found, grid.count(y), atol=1e-2)
 
 
-@settings(deadline=None, max_examples=40, derandomize=True)
+@settings(max_examples=40)
 @given(
     st.integers(0, 2**32),
     st.sampled_from(["gaussian", "laplace"]),

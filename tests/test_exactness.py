@@ -297,6 +297,7 @@ def in_a_fork(draw: Callable[[], Floats]) -> Floats:
     return np.frombuffer(found)
 
 
+@pytest.mark.entropy
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 def test_a_forked_worker_has_noise_of_its_own() -> None:
     """Two workers that inherit a numpy generator release the same noise; two of ours do not."""
@@ -551,7 +552,7 @@ def test_values_are_as_near_to_the_truth_as_they_say(name: str) -> None:
                 assert abs(ball - float(value.values.flat[i])) <= errors[i], (x, i)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(seed=st.integers(0, 2**32))
 def test_values_in_doubt_come_out_as_in_real_numbers(seed: int) -> None:
     """With the bound so wide that everything is refined, the same bits give the same releases."""

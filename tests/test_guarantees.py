@@ -24,7 +24,7 @@ from geoveil.errors import IncompatibleGuarantees, InvalidParameter
 
 Guarantee = gv.CGP | gv.GP
 
-FEW = settings(deadline=None, max_examples=100, derandomize=True)
+FEW = settings(max_examples=100)
 METRICS = {"inf": gv.dist_inf, "2": gv.dist_2, "1": gv.dist_1}
 KINDS = pytest.mark.parametrize(
     "make", [lambda b, **more: gv.CGP(rho=b, **more), lambda b, **more: gv.GP(epsilon=b, **more)], ids=["CGP", "GP"]
@@ -428,7 +428,7 @@ def test_the_metrics_are_what_they_say(pair: tuple[NDArray[np.float64], NDArray[
 
 
 @pytest.mark.parametrize(("source", "target"), list(itertools.product(METRICS, METRICS)))
-@settings(deadline=None, max_examples=50, derandomize=True)
+@settings(max_examples=50)
 @given(pair=pairs(), factor=st.floats(1e-6, 10))
 def test_a_guarantee_under_another_metric_allows_as_much(
     source: str, target: str, pair: tuple[NDArray[np.float64], NDArray[np.float64]], factor: float

@@ -24,7 +24,10 @@ from geoveil.noise.keystream import Keystream, random_bytes
 from geoveil.privacy import CGP
 from tests.prefork import fork_in_c
 
-pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+pytestmark = [
+    pytest.mark.entropy,
+    pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork"),
+]
 
 
 def drawn(_: int = 0) -> bytes:

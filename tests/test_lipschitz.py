@@ -25,7 +25,7 @@ from geoveil.queries.summaries import LipschitzQuery
 Floats = NDArray[np.float64]
 
 METRICS = {"inf": gv.dist_inf, "2": gv.dist_2, "1": gv.dist_1}
-MANY = settings(deadline=None, max_examples=100, derandomize=True)
+MANY = settings(max_examples=100)
 PLACES = ["center", "mean", "median"]
 AREA = shapely.Polygon([(-50, -20), (60, -30), (10, 80), (0, 0)])
 
@@ -79,7 +79,7 @@ def pairs(draw: st.DrawFn, least: int = 1, planar: bool = False) -> tuple[Floats
 
 
 @EVERY_SUMMARY
-@settings(deadline=None, max_examples=100, derandomize=True)
+@settings(max_examples=100)
 @given(data=st.data())
 def test_no_summary_changes_faster_than_its_constant(name: str, data: st.DataObject) -> None:
     """|f(x) - f(x')| ≤ K·dist(x, x') under every metric, for tuples far apart, close by, tied or equal."""
@@ -310,7 +310,7 @@ def combined(metric: str) -> st.SearchStrategy[gv.Lipschitz]:
 
 
 @pytest.mark.parametrize("metric", METRICS)
-@settings(deadline=None, max_examples=50, derandomize=True)
+@settings(max_examples=50)
 @given(data=st.data())
 def test_the_calculus_keeps_its_word(metric: str, data: st.DataObject) -> None:
     """However functions are put together, the result changes no faster than its constant says."""

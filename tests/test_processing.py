@@ -152,7 +152,7 @@ def test_a_frame_knows_its_persons() -> None:
     np.testing.assert_allclose(gv.smooth(alone, times=TIMES, motion="taxi").value, alone.value)
 
 
-@settings(deadline=None, max_examples=100, derandomize=True)
+@settings(max_examples=100)
 @given(st.integers(0, 2**32))
 def test_clamping_to_a_convex_region_never_moves_away_from_any_of_its_points(seed: int) -> None:
     """The nearest point of a convex region is at least as near to every point of the region."""

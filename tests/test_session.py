@@ -76,7 +76,7 @@ def test_a_refused_question_never_sees_the_data() -> None:
     assert session.spent == Decimal("1e-5")  # no refund for what failed after the charge
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(
     total=st.decimals("1e-9", "1e3", places=9),
     steps=st.lists(

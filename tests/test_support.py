@@ -38,7 +38,7 @@ def support(x: Floats, k: int) -> Floats:
 
 
 @pytest.mark.parametrize("metric", ["inf", "2", "1"])
-@settings(deadline=None, max_examples=150, derandomize=True)
+@settings(max_examples=150)
 @given(st.integers(0, 2**32), st.integers(1, 9), st.sampled_from([4, 6, 16, 64]))
 def test_support_functions_move_no_faster_than_their_constant(metric: str, seed: int, n: int, k: int) -> None:
     """Whatever points move, the vector of values moves by at most its constant times the distance."""
@@ -261,7 +261,7 @@ def test_averages_bound_every_support_function(k: int) -> None:
         assert (below @ segment).max() <= segment[0] + 1e-12
 
 
-@settings(deadline=None, max_examples=40, derandomize=True)
+@settings(max_examples=40)
 @given(st.integers(0, 2**32), st.sampled_from([6, 16, 96]), st.integers(1, 8))
 def test_no_body_between_the_bounds_is_farther_away(seed: int, k: int, n: int) -> None:
     """For a body within the bounds, and any polygon, the Hausdorff distance is at most what is claimed."""
@@ -309,7 +309,7 @@ def test_coarser_values_keep_the_low_harmonics_and_white_noise() -> None:
 
 
 @pytest.mark.parametrize("metric", ["inf", "2", "1"])
-@settings(deadline=None, max_examples=60, derandomize=True)
+@settings(max_examples=60)
 @given(st.integers(0, 2**32), st.integers(1, 9), st.sampled_from([3, 4, 6]))
 def test_constants_hold_above_the_plane(metric: str, seed: int, n: int, d: int) -> None:
     """Whatever points move, the vector of values moves by at most its constant times the distance."""

@@ -23,7 +23,7 @@ from geoveil.geo import Plane
 from geoveil.geo.areas import Area
 from geoveil.geo.files import Batch, Locations, ending, open_locations
 from geoveil.geo.files.aside import aside, certificate_of, certify, digest
-from geoveil.geo.files.gdal import DRIVERS
+from geoveil.geo.files.gdal import AS_TEXT, DRIVERS
 from geoveil.geo.files.texts import numbers
 from geoveil.geo.shapes import unbroken, vertices
 from geoveil.privacy import certified
@@ -339,7 +339,7 @@ def _write(frame: Any, path: Path) -> dict[str, Any]:
     if driver == "GeoJSON" and frame.crs.is_geographic:
         frame = frame.set_geometry([_cut(shape) for shape in frame.geometry], crs=frame.crs)
     try:
-        frame.to_file(path, driver=driver, engine="pyogrio")
+        frame.to_file(path, driver=driver, engine="pyogrio", **(AS_TEXT if driver == "GeoJSON" else {}))
     except (pyogrio.errors.DataSourceError, pyogrio.errors.FeatureError) as problem:
         raise InvalidFile(str(path), str(problem), "a file that can be written", "Is there room?") from None
     return {}

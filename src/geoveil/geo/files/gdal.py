@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from geoveil.geo.files.guards import guarded, records
 from geoveil.geo.files.limits import check_names
 from geoveil.geo.files.locations import ROWS, Batch, Locations, own_system
 
-__all__ = ["DRIVERS", "GDALFile", "open_gdal"]
+__all__ = ["AS_TEXT", "DRIVERS", "GDALFile", "open_gdal"]
 
 #: GDAL's names of formats, by the endings of files.
 DRIVERS = {
@@ -25,6 +25,8 @@ DRIVERS = {
 #: Times stay the texts they are.
 _OPTIONS: dict[str, Any] = {"datetime_as_string": True}
 _MORE = {"GeoJSON": {"DATE_AS_STRING": "YES"}, "GeoJSONSeq": {"DATE_AS_STRING": "YES"}}
+#: Texts of GeoJSON stay texts: GDAL would write those that are JSON as objects and lists.
+AS_TEXT = {"AUTODETECT_JSON_STRINGS": "NO"}
 #: GDAL's types of columns that hold times.
 _TIMES = ("OFTDate", "OFTTime", "OFTDateTime")
 #: Bytes in a text field of a shapefile.
@@ -135,6 +137,8 @@ class GDALFile(Locations):
                 for batch in batches:
                     if self.driver == "ESRI Shapefile":
                         _check_width(batch)
+                    if self.driver == "GeoJSONSeq":
+                        _check_objects(batch)
                     table = batch.columns.append_column(marked, [wkb.encode(batch.places)]).cast(whole)
                     yield from table.to_batches()
             except BaseException as problem:
@@ -152,7 +156,7 @@ class GDALFile(Locations):
                 geometry_name=self.geometry,
                 geometry_type=self.kind,
                 crs=self.crs.to_wkt(),
-                **({"WRITE_NAME": "NO"} if self.driver == "GeoJSON" else {}),
+                **({"WRITE_NAME": "NO", **AS_TEXT} if self.driver == "GeoJSON" else {}),
             )
         except Exception as problem:
             if failed:
@@ -164,16 +168,32 @@ class GDALFile(Locations):
 
 
 def _check_width(batch: Batch) -> None:
-    """A shapefile cuts texts that are too long without a word."""
+    """Refuse texts that are too long, which a shapefile cuts without a word."""
+    import pyarrow.compute as pc
+
+    allowed = f"a text of at most {_WIDTH} bytes in UTF-8, as a shapefile holds no more"
+    _check_texts(batch, lambda texts: pc.greater(pc.binary_length(texts), _WIDTH), allowed, "Shorten it")
+
+
+def _check_objects(batch: Batch) -> None:
+    """Refuse texts that look like JSON, which GDAL may write as objects and lists into a sequence of features."""
+    import pyarrow.compute as pc
+
+    allowed = "a text that is not in braces or brackets, as GDAL may write it as an object"
+    look = r"(?s)^(\{.*\}|\[.*\])\z"
+    _check_texts(batch, lambda texts: pc.match_substring_regex(texts, look), allowed, "Use a FeatureCollection")
+
+
+def _check_texts(batch: Batch, wrong: Callable[[Any], Any], allowed: str, remedy: str) -> None:
+    """Refuse the first text that is wrong for the format."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     for name, column in zip(batch.columns.column_names, batch.columns.columns, strict=True):
         if not pa.types.is_string(column.type):
             continue
-        long = pc.greater(pc.binary_length(column), _WIDTH)
-        if pc.any(long).as_py():
-            row = pc.index(long, True).as_py()
-            remedy = "Shorten it, or use GeoPackage."
-            allowed = f"a text of at most {_WIDTH} bytes in UTF-8, as a shapefile holds no more"
+        found = wrong(column)
+        if pc.any(found).as_py():
+            row = pc.index(found, True).as_py()
+            remedy = f"{remedy}, or use GeoPackage."
             raise InvalidFile(f"{batch.name(row)}, {name}", column[row].as_py(), allowed, remedy)

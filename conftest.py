@@ -1,0 +1,52 @@
+"""Settings of all tests: what they draw is the same every time.
+
+``--stream N`` draws other random bits, ``--hypothesis-profile=random`` tries other examples.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from typing import Any
+
+import hypothesis
+import numpy as np
+import pytest
+
+from geoveil.noise import Entropy
+
+hypothesis.settings.register_profile("fixed", deadline=None, derandomize=True, database=None)
+hypothesis.settings.register_profile("random", deadline=None)
+hypothesis.settings.load_profile("fixed")
+
+_plain = np.random.default_rng
+
+
+def _generator(*names: object) -> np.random.Generator:
+    """Return a generator that depends on all names and on nothing else."""
+    return _plain(int.from_bytes(hashlib.sha256(repr(names).encode()).digest()))
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the option."""
+    parser.addoption("--stream", type=int, default=0, metavar="N", help="draw other random bits: those of stream N")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Let generators that tests seed depend on the stream, unless it is the first."""
+    stream = config.getoption("stream")
+
+    def seeded(seed: Any = None) -> np.random.Generator:
+        own = str(sys._getframe(1).f_globals.get("__name__")).startswith("tests.")
+        return _generator(stream, seed) if own and isinstance(seed, int | list) else _plain(seed)
+
+    if stream:
+        pytest.MonkeyPatch().setattr(np.random, "default_rng", seeded)
+
+
+@pytest.fixture(autouse=True)
+def _fixed_stream(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let exact noise come from bits that the test's name and the stream determine."""
+    if not request.node.get_closest_marker("entropy"):
+        bits = _generator(request.config.getoption("stream"), request.node.nodeid)
+        monkeypatch.setattr(Entropy.__init__, "__defaults__", (bits.bytes,))
