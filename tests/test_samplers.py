@@ -37,9 +37,12 @@ FALSE_ALARM = 1e-6
 DRAWS = 300_000
 
 
-def sources() -> list[Source]:
-    """The numpy path, and the operating system's with its bytes replaced by repeatable ones."""
-    return [Experiment(np.random.default_rng(1)), Entropy(read=np.random.default_rng(2).bytes)]
+@pytest.fixture(params=["numpy", "entropy"])
+def source(request: pytest.FixtureRequest) -> Source:
+    """The numpy path, and the operating system's with its bytes replaced by repeatable ones; new for every test."""
+    if request.param == "numpy":
+        return Experiment(np.random.default_rng(1))
+    return Entropy(read=np.random.default_rng(2).bytes)
 
 
 def fits(sample: Floats, cdf: Callable[[Floats], Floats]) -> bool:
@@ -47,7 +50,6 @@ def fits(sample: Floats, cdf: Callable[[Floats], Floats]) -> bool:
     return bool(stats.kstest(sample, cdf).pvalue > FALSE_ALARM)
 
 
-@pytest.mark.parametrize("source", sources(), ids=["numpy", "entropy"])
 @pytest.mark.parametrize(
     ("draw", "law"),
     [
@@ -113,7 +115,6 @@ ADDITIVE = [
 ]
 
 
-@pytest.mark.parametrize("source", sources(), ids=["numpy", "entropy"])
 @pytest.mark.parametrize("mechanism", ADDITIVE, ids=lambda m: f"{type(m).__name__} {m.dimension}")
 def test_additive_noise_follows_its_density(mechanism: Additive, source: Source) -> None:
     """Lengths, directions and quantiles follow the theorem's law; noise stretched or shrunk by 5% is noticed."""
@@ -311,7 +312,6 @@ def test_permute_and_flip_follows_its_probabilities() -> None:
     check_permute_and_flip_sampler()
 
 
-@pytest.mark.parametrize("source", sources(), ids=["numpy", "entropy"])
 @pytest.mark.parametrize("height", [0.0, 3.0, 7.0, 9.0])
 def test_permute_and_flip_finds_the_few_that_matter_among_many(height: float, source: Source) -> None:
     """Most of 3000 scores are looked at only if they may win; each group wins as often as it should."""
@@ -332,7 +332,6 @@ def test_permute_and_flip_finds_the_few_that_matter_among_many(height: float, so
         assert fits((rest - 291 + 0.5) / 2709, stats.uniform().cdf)
 
 
-@pytest.mark.parametrize("source", sources(), ids=["numpy", "entropy"])
 def test_draws_without_replacement_take_the_best_away(source: Source) -> None:
     """Each choice is made among those that are left, as if the search had begun anew."""
     mechanism = PermuteAndFlip(EPSILON)
@@ -393,7 +392,6 @@ def check_tuple_sampler(mechanism: KNorm, source: Source) -> None:
     assert stats.spearmanr(noise[:, 0, 0] * noise[:, 1, 0], lengths[:, 2]).pvalue > FALSE_ALARM
 
 
-@pytest.mark.parametrize("source", sources(), ids=["numpy", "entropy"])
 def test_noise_on_a_whole_tuple_follows_its_density(source: Source) -> None:
     """The K-norm mechanism of dist_inf, by both sources of randomness."""
     check_tuple_sampler(KNorm(EPSILON, 3, 2), source)
