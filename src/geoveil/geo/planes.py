@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from geoveil.errors import InvalidCoordinateSystem, InvalidData, InvalidParameter
+from geoveil.geo.accuracy import measured_rounding
 from geoveil.geo.areas import PUBLIC, Area, Floats, area_of, local_of
 from geoveil.geo.offline import offline
 from geoveil.geo.register import GEOGRAPHIC, horizontal, registered
@@ -90,7 +91,11 @@ def _operation(own: Any, plane: Any) -> str | None:
         # A better one may need a file that is not there; this one is as continuous.
         warnings.filterwarnings("ignore", "Best transformation is not available")
         with offline():
-            ways = pyproj.transformer.TransformerGroup(own, plane, always_xy=True).transformers
+            try:
+                ways = pyproj.transformer.TransformerGroup(own, plane, always_xy=True).transformers
+            except (IndexError, pyproj.exceptions.ProjError):
+                # PROJ has a way but cannot go it, as from Hammer-Aitoff.
+                ways = []
     return ways[0].definition if ways else None
 
 
@@ -143,7 +148,7 @@ class Plane:
         PROJ rounds, which is measured with a margin (docs/places.md says how). Doubles in the plane of `gv.local` are
         made by `gv.read`, from degrees and with a rounding that is known.
         """
-        proj = 0.0 if self._way is None else _rounding(self.own, self.area)
+        proj = 0.0 if self._way is None else _rounding(horizontal(self.own), self.area)
         made = local_of(horizontal(self.own))
         return proj if made is None else proj + math.sqrt(2) * rounding(made.radius) * (1 + 2.0**-50)
 
@@ -196,6 +201,12 @@ class Plane:
         if not clamped:
             return inside
         return pull(inside, self.area.radius) if self.area.disc else _clipped(inside, self.area)
+
+    def inside(self, coords: Floats, flat: Floats) -> NDArray[np.bool_]:
+        """Tell which coordinates, that are these metres of the plane, are of places where points are taken from."""
+        inside = np.asarray(np.isfinite(flat).all(axis=1))
+        inside[inside] = ~self.area.outside(flat[inside]) & ~self._astray(coords[inside], flat[inside])
+        return inside
 
     def _outside(self, coords: Floats, out: NDArray[np.bool_], clamped: bool, name: Naming) -> InvalidData:
         first = int(out.argmax())
@@ -409,27 +420,5 @@ def _clipped(points: Reals, area: Area) -> Reals:
 
 @functools.lru_cache(maxsize=64)
 def _rounding(own: Any, area: Area) -> float:
-    """Measure how far PROJ's doubles are from a smooth map on the way from a system into an area, in metres.
-
-    On lines over the area, with equal steps that doubles add without rounding, sixth differences of a smooth map
-    vanish. Where it jumps by e, as iterations do that end early, one of them is 10 e; where doubles are off by up to e
-    at random, 64 e at most. The largest one is taken.
-    """
-    plane = Plane(own, area)
-    count = 24
-    share = np.linspace(-1, 1, count) * (0.7 if area.disc else 1.0)
-    mesh = np.stack(np.meshgrid(share, share), axis=-1)
-    metres = area.middle + mesh * (np.array(area.high) - np.array(area.low)) / 2
-    there = plane.out(metres.reshape(-1, 2)).reshape(count, count, 2)
-    largest, steps = 0.0, 32
-    for axis in (0, 1):
-        # From each point of the mesh about to the next one.
-        apart = float(np.median(np.abs(np.diff(there[..., axis], axis=1 - axis))))
-        step = 2.0 ** math.floor(math.log2(max(apart, 2.0**-20) / steps))
-        start = np.rint(there.reshape(-1, 1, 2) / step) * step
-        lines = np.repeat(start, steps + 6, axis=1)
-        lines[..., axis] += step * np.arange(steps + 6)
-        flat = plane.into(lines.reshape(-1, 2)).reshape(lines.shape)
-        flat[~np.isfinite(flat).all(axis=(1, 2))] = np.nan
-        largest = max(largest, float(np.nanmax(np.abs(np.diff(flat, n=6, axis=1)), initial=0.0)))
-    return largest
+    """Measure how far PROJ's doubles are off on the way from a system into an area, in metres."""
+    return measured_rounding(Plane(own, area))
