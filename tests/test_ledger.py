@@ -412,7 +412,7 @@ def test_ledgers_that_cannot_be_used(tmp_path: Path) -> None:
     for bad in (tmp_path / "text.db", tmp_path / "none" / "budget.db", tmp_path):
         with pytest.raises(LedgerUnavailable):
             Ledger(bad)
-    with pytest.raises(LedgerUnavailable, match="is it there"):
+    with pytest.raises(LedgerUnavailable, match=r"(?s)cannot be used.*Is the server running\?"):
         Ledger("postgresql://nobody@127.0.0.1:1/none", timeout=2)
     path = tmp_path / "budget.db"
     Ledger(path, key=KEY).close()
@@ -467,7 +467,7 @@ def test_a_database_that_restarts_loses_nothing() -> None:
             journal.add("charge", COST, [("ann", "0.000001")])
             journal.write(transaction)
 
-    with pytest.raises(LedgerUnavailable, match="Nothing was released"):
+    with pytest.raises(LedgerUnavailable, match="nothing was released"):
         interrupted()
     assert ledger.spent("ann") == 0
     charge(ledger, "ann")

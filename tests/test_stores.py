@@ -11,6 +11,7 @@ import sqlite3
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime, timedelta
@@ -428,3 +429,20 @@ def test_of_many_accounts_the_first_are_shown(
     with pytest.raises(SystemExit):
         main(["budget", "show", path, "--json"])
     assert len(json.loads(capfd.readouterr().out)) == 10
+
+
+@pytest.mark.parametrize(("seconds", "kind"), [(0.02, LedgerTimeout), (60, LedgerUnavailable)])
+def test_a_connection_lost_after_the_deadline_is_a_timeout(
+    served: str, seconds: float, kind: type[LedgerError]
+) -> None:
+    """The server ends a session that was silent for too long, and the client may notice only that it is gone."""
+    store = Ledger(served)._store
+    deadline = time.monotonic() + seconds
+
+    def lost() -> None:
+        with store.transaction(deadline):
+            time.sleep(0.03)
+            raise psycopg.OperationalError("server closed the connection unexpectedly")
+
+    with pytest.raises(kind, match="Nothing was charged"):
+        lost()

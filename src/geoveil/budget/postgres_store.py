@@ -175,17 +175,19 @@ class Postgres(Store):
         if reading:
             mode = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
         else:
-            # Whoever falls silent while holding the ledger loses it.
+            # Whoever falls silent while holding the ledger loses it, but not before its own deadline: the server would
+            # end the session between two statements of a call that is still in time.
+            silent = _milliseconds(connection.deadline)
             mode = (
                 "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL synchronous_commit=on; "
-                f"SET LOCAL idle_in_transaction_session_timeout={wait}; SET LOCAL lock_timeout={wait}"
+                f"SET LOCAL idle_in_transaction_session_timeout={silent}; SET LOCAL lock_timeout={wait}"
             )
         return _PostgresTransaction(connection, f"{mode}; SET LOCAL statement_timeout={wait}")
 
     def _roll_back(self, connection: Any) -> None:
         connection.execute("ROLLBACK")
 
-    def _translated(self, problem: Exception, transaction: Transaction | None) -> Exception:
+    def _translated(self, problem: Exception, transaction: Transaction | None, deadline: float) -> Exception:
         errors = psycopg.errors
         told = str(problem).strip()
         # An error that the server reports undoes the transaction, but for its own end.
@@ -195,11 +197,14 @@ class Postgres(Store):
         if transaction is not None and transaction.committing:
             outcome = "It is not known whether the charge was committed; nothing was released."
         else:
-            outcome = "Nothing was charged."
+            outcome = "Nothing was charged or released."
         late = (errors.LockNotAvailable, errors.QueryCanceled, errors.IdleInTransactionSessionTimeout)
-        if isinstance(problem, (_Late, errors.ConnectionTimeout, *late)):
+        # A session that the server has ended for its silence may also look like a lost connection.
+        ended = transaction is not None and lost and time.monotonic() >= deadline
+        if ended or isinstance(problem, (_Late, errors.ConnectionTimeout, *late)):
             return LedgerTimeout(f"The database did not answer before the time was up ({told}). {outcome} Try again.")
-        return LedgerUnavailable(f"The database: {told}. {outcome} Nothing was released; is it there?")
+        told = told.rstrip(".?! ")
+        return LedgerUnavailable(f"The database cannot be used: {told}. {outcome} Is the server running?")
 
 
 def _milliseconds(deadline: float) -> int:

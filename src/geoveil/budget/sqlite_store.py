@@ -153,7 +153,7 @@ class SQLite(Store):
         if connection.in_transaction:
             connection.execute("ROLLBACK")
 
-    def _translated(self, problem: Exception, transaction: Transaction | None) -> Exception:
+    def _translated(self, problem: Exception, transaction: Transaction | None, deadline: float) -> Exception:
         if _is_busy(problem):
             return LedgerTimeout(
                 f"{self.path} was locked by others until the time was up. Nothing was charged; try again."

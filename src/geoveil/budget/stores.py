@@ -106,8 +106,8 @@ class Store(ABC):
         """End a transaction without writing."""
 
     @abstractmethod
-    def _translated(self, problem: Exception, transaction: Transaction | None) -> Exception:
-        """Return the ledger's error for one of the database's."""
+    def _translated(self, problem: Exception, transaction: Transaction | None, deadline: float) -> Exception:
+        """Return the ledger's error for one of the database's, in a call that had time until a deadline."""
 
     def transaction(self, deadline: float | None = None) -> AbstractContextManager[Transaction]:
         """Hold the ledger alone; whoever has waited until the deadline (of `time.monotonic`) is refused."""
@@ -136,7 +136,7 @@ class Store(ABC):
                 raise
         except self.problems as problem:
             self._drop()
-            raise self._translated(problem, transaction) from problem
+            raise self._translated(problem, transaction, deadline) from problem
         finally:
             lock.release()
 
