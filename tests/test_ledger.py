@@ -23,10 +23,10 @@ import numpy as np
 import pytest
 
 import geoveil as gv
-from geoveil.budget import Charge, Ledger
+from geoveil.budget import Charge, Ledger, drawing
 from geoveil.budget import journal as journals
 from geoveil.budget.batching import Batching
-from geoveil.budget.chain import link
+from geoveil.budget.chain import link, secret_of
 from geoveil.budget.history import COLUMNS
 from geoveil.budget.reading import line_at, lines_after
 from geoveil.budget.storable import digest
@@ -416,9 +416,12 @@ def test_ledgers_that_cannot_be_used(tmp_path: Path) -> None:
         Ledger("postgresql://nobody@127.0.0.1:1/none", timeout=2)
     path = tmp_path / "budget.db"
     Ledger(path, key=KEY).close()
-    for key in (None, b"another key of sixteen bytes"):
-        with pytest.raises(LedgerUnavailable, match="key="):
+    for key, told in ((None, "was made with a key: give it"), (b"another key of sixteen bytes", "is not the one")):
+        with pytest.raises(LedgerUnavailable, match=told):
             Ledger(path, key=key)
+    Ledger(tmp_path / "without.db").close()
+    with pytest.raises(LedgerUnavailable, match="was made without a key"):
+        Ledger(tmp_path / "without.db", key=KEY)
     with pytest.raises(InvalidParameter, match="at least 16 bytes"):
         Ledger(tmp_path / "b.db", key=b"short")
     with sqlite3.connect(path) as store:
@@ -1067,7 +1070,7 @@ def test_a_lease_does_not_trust_clocks(tmp_path: Path) -> None:
     ledger, impatient = Ledger(place), Ledger(place, timeout=0.2)
     ledger.create("ann", rho=1)
     attempt = charge(ledger, "ann", key="k")
-    owner = {"host": "elsewhere", "process": 1, "start": "1", "token": attempt.token}
+    owner = {"home": "elsewhere", "process": 1, "start": "1", "token": attempt.token}
     for since, waits in ((time.time(), True), (time.time() + 1e8, False)):
         edit(place, "UPDATE geoveil_answers SET owner = '" + json.dumps({**owner, "since": since}) + "'")
         if waits:
@@ -1184,3 +1187,72 @@ def test_accounts_that_were_set_back_on_record_are_noticed(place: str, again: st
         transaction.update("geoveil_accounts", "total", "subject", [("2", "ann")])
     with pytest.raises(LedgerTampered, match="Entry 2"):
         ledger.verify()
+
+
+def test_a_key_in_the_environment_is_the_key_itself_or_a_file_of_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One variable is the key, another one names its file; a path is not taken for a key."""
+    file = tmp_path / "ledger.key"
+    file.write_bytes(KEY + b"\n")
+    monkeypatch.setenv("GEOVEIL_LEDGER_KEY", KEY.decode())
+    Ledger(tmp_path / "budget.db").close()
+    for path in (file, tmp_path / "misspelt.key"):
+        monkeypatch.setenv("GEOVEIL_LEDGER_KEY", str(path))
+        with pytest.raises(InvalidParameter, match="GEOVEIL_LEDGER_KEY_FILE"):
+            Ledger(tmp_path / "budget.db")
+    monkeypatch.setenv("GEOVEIL_LEDGER_KEY_FILE", str(file))
+    with pytest.raises(InvalidParameter, match="one of the two"):
+        Ledger(tmp_path / "budget.db")
+    monkeypatch.delenv("GEOVEIL_LEDGER_KEY")
+    Ledger(tmp_path / "budget.db").close()
+    monkeypatch.setenv("GEOVEIL_LEDGER_KEY_FILE", str(tmp_path / "none"))
+    with pytest.raises(InvalidParameter, match="No such file"):
+        Ledger(tmp_path / "budget.db")
+
+
+@pytest.mark.parametrize("key", [b" \t thirty bytes of which some ", b"\n" * 17, bytes(range(32))])
+def test_all_bytes_of_a_key_in_a_file_count(tmp_path: Path, key: bytes) -> None:
+    """Only a newline at the end is left out, which editors add."""
+    for name, end in (("plain", b"\n"), ("windows", b"\r\n")):
+        (tmp_path / name).write_bytes(key + end)
+        assert secret_of(tmp_path / name) == key
+
+
+def test_a_key_is_not_repeated_in_messages() -> None:
+    """A text is taken as the path of a file; the message about it may be about the key itself."""
+    with pytest.raises(InvalidParameter) as refused:
+        Ledger("budget.db", key="a secret of more than 16 bytes")  # type: ignore[arg-type]
+    assert "secret" not in str(refused.value)
+
+
+def test_a_process_that_was_killed_holds_up_nobody(place: str) -> None:
+    """Also while its parent has not noticed that it has ended."""
+    ledger = Ledger(place, timeout=20)
+    ledger.create("ann", rho=1)
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        charge(ledger, "ann", key="k")
+        os.write(write, b"charged")
+        signal.pause()
+        os._exit(1)
+    assert os.read(read, 7) == b"charged"
+    os.kill(child, signal.SIGKILL)
+    os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)
+    try:
+        assert charge(ledger, "ann", key="k").content is None
+    finally:
+        os.waitpid(child, 0)
+    assert ledger.spent("ann") == Decimal("2e-6")
+
+
+def test_a_process_in_another_container_is_not_taken_for_a_dead_one() -> None:
+    """Its number means another process here, or none: it counts as alive until its lease is over."""
+    told = json.loads(drawing.owner_of("token"))
+    elsewhere = {**told, "home": "another namespace", "process": 2**22 + 1}
+    assert not drawing.is_drawing(json.dumps({**elsewhere, "home": told["home"]}))
+    assert drawing.is_drawing(json.dumps(elsewhere))
+    assert not drawing.is_drawing(json.dumps({**elsewhere, "since": told["since"] - 601}))
+    if sys.platform == "linux":
+        assert "pid:[" in told["home"]

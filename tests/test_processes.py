@@ -63,6 +63,9 @@ def test_a_process_that_has_ended_is_not_running() -> None:
     if child == 0:
         signal.pause()
     assert is_running((child, processes._start(child)))
+    start = processes._start(child)
     os.kill(child, signal.SIGKILL)
+    os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)
+    assert not is_running((child, start))  # though its parent has not noticed
     os.waitpid(child, 0)
     assert not is_running((child, b""))

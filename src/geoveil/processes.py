@@ -52,7 +52,10 @@ _PAGE = _forgetful_page()
 
 
 def is_running(process: tuple[int, bytes]) -> bool:
-    """Tell whether a process of this machine is there; without `/proc`, whether any process has its id."""
+    """Tell whether a process of this machine is there; without `/proc`, whether any process has its id.
+
+    A process that has ended counts as gone, also while its parent has not noticed yet.
+    """
     number, start = process
     try:
         os.kill(number, 0)
@@ -60,18 +63,35 @@ def is_running(process: tuple[int, bytes]) -> bool:
         return False
     except PermissionError:
         pass
-    return _start(number) in (start, b"")
+    told = _told(number)
+    if not told:
+        return True
+    # A main thread can end before the others; the process then goes on.
+    has_ended = told[_STATE] in (b"Z", b"X") and int(told[_THREADS]) <= 1
+    return told[_START] == start and not has_ended
 
 
 def _start(process: int | str) -> bytes:
     """Return the start of a process in ticks since the machine started, or nothing if the system does not tell."""
+    told = _told(process)
+    return told[_START] if told else b""
+
+
+#: Where the system tells the state of a process, the number of its threads and its start.
+_STATE, _THREADS, _START = 0, 17, 19
+
+
+def _told(process: int | str) -> list[bytes]:
+    """Return what the system tells of a process after its name; nothing if it does not tell."""
     try:
         file = os.open(f"/proc/{process}/stat", os.O_RDONLY)
     except (FileNotFoundError, NotADirectoryError, PermissionError):
-        return b""
+        return []
     try:
         told = os.read(file, 4096)
+    except ProcessLookupError:  # it has ended since
+        return []
     finally:
         os.close(file)
-    # The second field, a name in parentheses, may hold anything; the start is the 22nd.
-    return told.rpartition(b")")[2].split()[19]
+    # The second field, a name in parentheses, may hold anything.
+    return told.rpartition(b")")[2].split()

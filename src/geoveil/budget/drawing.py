@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import socket
 import threading
 import time
@@ -15,8 +16,8 @@ from geoveil.processes import is_running, this_process
 
 __all__ = ["begin", "end", "is_drawing", "owner_of", "wait"]
 
-#: Seconds after which an attempt on another machine counts as dead. Whoever is overtaken has paid and gets no answer;
-#: whoever overtakes pays as well.
+#: Seconds after which an attempt on another machine, or in another container, counts as dead. Whoever is overtaken has
+#: paid and gets no answer; whoever overtakes pays as well.
 _LEASE = 600.0
 #: Attempts of this process, each as long as someone holds its charge.
 _ATTEMPTS: weakref.WeakValueDictionary[str, Charge] = weakref.WeakValueDictionary()
@@ -52,15 +53,23 @@ def _ended() -> Iterator[threading.Condition]:
 def owner_of(token: str) -> str:
     """Describe who draws, so that others can tell whether it is still there."""
     number, start = this_process()
-    told = {"host": socket.gethostname(), "process": number, "start": start.decode(), "since": time.time()}
+    told = {"home": _home(), "process": number, "start": start.decode(), "since": time.time()}
     return json.dumps({**told, "token": token})
+
+
+def _home() -> str:
+    """Return the machine, and within it the container, in which the number of a process means that process."""
+    try:
+        return f"{socket.gethostname()} {os.readlink('/proc/self/ns/pid')}"
+    except OSError:  # a system without namespaces
+        return socket.gethostname()
 
 
 def is_drawing(owner: str) -> bool:
     """Tell whether whoever was charged may still draw: a thread of this process, or another process that is there."""
     told = json.loads(owner)
     process: tuple[int, bytes] = told["process"], told["start"].encode()
-    if told["host"] == socket.gethostname():
+    if told["home"] == _home():
         if process == this_process():
             return told["token"] in _ATTEMPTS
         if not is_running(process):

@@ -132,8 +132,13 @@ def ledger_id(transaction: Transaction, secret: bytes | None) -> str | None:
     if version != VERSION:
         raise LedgerUnavailable(f"The ledger is of version {version}; this geoveil knows {VERSION}: use a newer one.")
     if seal != _seal(name, secret):
-        told = "has a key, and it is another one" if seal else "was made without a key"
-        raise LedgerUnavailable(f"The ledger {told}: give the key= that it was made with, or none.")
+        if seal is None:
+            told = "This ledger was made without a key: leave out key= and GEOVEIL_LEDGER_KEY."
+        elif secret is None:
+            told = "This ledger was made with a key: give it with key= or GEOVEIL_LEDGER_KEY."
+        else:
+            told = "The key is not the one that this ledger was made with: give that one."
+        raise LedgerUnavailable(f"{told} Nothing was charged or released.")
     return str(name)
 
 

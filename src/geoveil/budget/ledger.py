@@ -41,8 +41,9 @@ class Ledger:
     place : str or Path
         A file, made if it is not there; or a connection string of PostgreSQL.
     key : bytes or Path, optional
-        A secret, or a file that holds one: the chain of the history is then one that nobody without it can compute.
-        Without it, what the environment variable GEOVEIL_LEDGER_KEY holds, if anything.
+        A secret as bytes, or the path of a file that holds it: nobody without it can compute the chain of the history.
+        Without `key`, the environment variable GEOVEIL_LEDGER_KEY, if it is set, is the secret itself, and
+        GEOVEIL_LEDGER_KEY_FILE the path of a file that holds it.
     witness : str or Path, optional
         A second place, of either kind, that is told the last line of the history after each charge. It notices a
         ledger that was set back. Without it, the place in the environment variable GEOVEIL_LEDGER_WITNESS, if any.

@@ -46,7 +46,8 @@ _SAYINGS = (
     (r"gv\.CGP\.hiding\(\)", "--hide 200m --chance 75%"),
     (r"x=\"east\", y=\"north\"", "--x east --y north"),
     (r"\bgv\.(points|nearest|hull)\b(?:\(x, rho=\.\.\.\))?", r"'geoveil \1'"),
-    (r"\b(override|create)\(\)", r"'geoveil budget \1'"),
+    (r"\b(override|create|lower)\(\)", r"'geoveil budget \1'"),
+    (r"\bkey= (?:or|and) (?=GEOVEIL_LEDGER_KEY)", ""),
     (rf"\b({'|'.join(_OPTIONS)})=(?:\"([^\"]*)\"|'([^']*)'|(\d[\w.]*))?", None),
 )
 
