@@ -760,15 +760,49 @@ def test_check_finds_what_gives_places_away(run: Any, tmp_path: Path) -> None:
     assert "'battery'" not in words
     table.assign(t="POINT (1 2)").to_csv(tmp_path / "shapes.csv", index=False)
     found = json.loads(run("check", "shapes.csv", "--json").out)["findings"]
-    assert [line["remedy"] for line in found if "'t' may hold places itself" in line["what"]] == ["It never goes out."]
-    assert [line["what"] for line in found if "go out as they are" in line["what"]] == [
-        "These columns go out as they are: time."
+    assert [line["remedy"] for line in found if "'t' may hold places itself" in line["what"]] == [
+        "It is never released."
+    ]
+    assert [line["what"] for line in found if "released unchanged" in line["what"]] == [
+        "These columns are released unchanged: time."
     ]
     assert "'zone' may give" in json.dumps(json.loads(run("check", "odd.csv", "--json").out))
     bad = run("check", "odd.csv", *LOCAL)
     assert bad.code == 3
     assert "Not ready yet." in bad.out
     assert run("check", "trips.csv", "--by", "nobody").code == 3
+
+
+def test_what_check_says_of_columns_is_what_a_release_does(run: Any, tmp_path: Path) -> None:
+    """Those it says are removed with --keep all are, and no others; the structure of GPX is released."""
+    names = [
+        "city",
+        "zip_code",
+        "plate",
+        "platform",
+        "calculated_total",
+        "translation",
+        "vocabulary",
+        "paid",
+        "user_id",
+    ]
+    table = pd.read_csv(tmp_path / "trips.csv")
+    table.assign(**{name: [(7 * i) % 60 for i in range(60)] for name in names}).to_csv(tmp_path / "many.csv")
+    found = json.loads(run("check", "many.csv", *LOCAL, "--json").out)["findings"]
+    removed = {line["what"].split("'")[1] for line in found if "also with --keep all" in line["remedy"]}
+    assert {"city", "zip_code", "address"} <= removed
+    assert removed.isdisjoint({"plate", "platform", "calculated_total", "translation"})
+    run("points", "many.csv", "-o", "out.csv", *LOCAL, "--rho", "1e-3", "--keep", "all")
+    assert removed.isdisjoint(pd.read_csv(tmp_path / "out.csv").columns)
+    assert {"plate", "platform"} <= {*pd.read_csv(tmp_path / "out.csv").columns}
+    (persons,) = [line["what"] for line in found if "Columns that may tell" in line["what"]]
+    assert "user_id" in persons
+    assert not re.search("vocabulary|paid", persons)
+    path, _ = make("trips.gpx", tmp_path)
+    found = json.loads(run("check", path.name, *LOCAL, "--json").out)["findings"]
+    (released,) = [line["what"] for line in found if "released unchanged" in line["what"]]
+    assert {"kind", "track", "segment"} <= set(re.findall(r"\w+", released))
+    assert not [line for line in found if "are removed" in line["what"] and "segment" in line["what"]]
 
 
 def test_settings_of_other_tools(run: Any) -> None:

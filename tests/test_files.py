@@ -462,7 +462,7 @@ def test_columns_are_kept_on_purpose(tmp_path: Path) -> None:
         ["user", "time", "geometry", "speed", "radius_95", "rho"],
         ("address", "home", "bbox"),
     )
-    assert columns["all"][1] == ("home", "bbox")
+    assert columns["all"][1] == ("address", "speed", "home", "bbox")
     for keep, match in ((["height"], "among"), (["home"], "hold no places"), (["bbox"], "hold no places")):
         with pytest.raises(InvalidParameter, match=match):
             gv.points_file(path, tmp_path / "out.parquet", keep=keep, **told)
@@ -492,7 +492,9 @@ def test_gpx_keeps_its_structure_and_only_what_is_asked_for(tmp_path: Path) -> N
     gv.points_file(path, tmp_path / "all.gpx", rho=FINE, crs=BAY, keep="all")
     kept = gpxpy.parse((tmp_path / "all.gpx").read_text())
     assert kept.waypoints[0].name == "Home & garden"
-    assert kept.waypoints[0].elevation == 17.25
+    assert kept.waypoints[0].elevation is None
+    gv.points_file(path, tmp_path / "ele.gpx", rho=FINE, crs=BAY, keep=["ele"])
+    assert gpxpy.parse((tmp_path / "ele.gpx").read_text()).waypoints[0].elevation == 17.25
     assert kept.tracks[0].name == "Ride"
     assert kept.tracks[0].segments[0].points[0].extensions[0].text == "61"
     assert kept.bounds is None

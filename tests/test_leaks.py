@@ -319,17 +319,17 @@ TELLING: dict[str, Any] = {
 def test_columns_that_may_hold_places_are_never_released(kind: str) -> None:
     """With keep="all" they are removed and named; if they are asked for, that is refused; whatever they are called."""
     x = frame(TRUE)
-    for name in ("home", "time"):
+    for name in ("thing", "time"):
         x[name] = pd.Series(TELLING[kind], dtype=None if hasattr(TELLING[kind], "dtype") else object)
     for keep in (None, "all"):
         release = gv.points(x, rho=1e-4, keep=keep)
         assert release.value.columns.tolist() == ["geometry"]
-        assert release.left_out == ("home", "time")
-    for named in ("home", ["time"]):
+        assert release.left_out == ("thing", "time")
+    for named in ("thing", ["time"]):
         with pytest.raises(InvalidParameter, match=r"^keep = .*in a call of its own"):
             gv.points(x, rho=1e-4, keep=named)
     with pytest.raises(InvalidData, match=r"^by = "):
-        gv.points(x, rho=1e-4, by="home")
+        gv.points(x, rho=1e-4, by="thing")
 
 
 @pytest.mark.parametrize("kind", ["geometries", "WKT", "bytes", "objects"])
@@ -342,13 +342,16 @@ def test_an_index_of_places_is_refused(kind: str) -> None:
                 gv.points(x, rho=1e-4)
 
 
-def test_columns_named_like_coordinates_are_released_by_name_alone() -> None:
-    """All others than these are all; naming one is taken at its word, with a warning."""
+def test_columns_whose_names_tell_places_are_released_by_name_alone() -> None:
+    """All others than these are all; naming one is taken at its word, with a warning if it is a coordinate."""
     names = ["lat", "pickup_longitude", "homeLat", "X", "y2", "the_geom", "h3_8", "Coordinates"]
+    names += ["address", "city", "ZIP code", "post_code", "home", "homeaddress", "plusCode", "stations", "ipv4"]
     plain = ["note", "lateness", "alone", "by", "exam", "name_of_it", "latest"]
+    plain += ["calculated_total", "platform", "plate", "inflation", "translation", "statement", "capacity"]
     x = frame(TRUE).join(pd.DataFrame(dict.fromkeys([*names, *plain], range(7))))
     release = gv.points(x, rho=1e-4, keep="all")
     assert release.left_out == tuple(names)
+    assert "city" in gv.points(x, rho=1e-4, keep=["city"]).value
     with pytest.warns(GeoveilWarning, match="'lat' is released unchanged"):
         assert "lat" in gv.points(x, rho=1e-4, keep=["lat", "note"]).value
 

@@ -60,8 +60,8 @@ def points_file(
         Where the released file goes, and its certificate beside it. Both appear at the end, whole, or not at all.
     keep : list of columns or "all", optional
         Which columns are released unchanged, beside times and the one named by `by`. The others are removed, as they
-        may give places away; the release's `left_out` names them. "all" is without columns named like coordinates
-        ("lat"); those that hold geometries, bytes or nested values are never released.
+        may give places away; the release's `left_out` names them. "all" is without columns whose names tell
+        places ("lat", "city"); those that hold geometries, bytes or nested values are never released.
     progress : callable, optional
         Is told now and then how much has been done, from 0 to 1.
     ledger : Ledger, optional

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,16 +14,9 @@ from geoveil.cli.command import Command
 from geoveil.cli.files import SOURCE, incoming
 from geoveil.cli.options import area, as_json, persons, reading
 
-#: Names of columns that tell places, or lead to them.
-_TELLING = re.compile(
-    r"addr|street|road|house|zip|post_?(al|code)|city|town|village|district|county|region|state|country|nation|parish"
-    r"|venue|place|poi\b|site|home|work_?place|school|station|stop|geo_?hash|plus_?code|quad_?key|s2_?cell|h3|tile|grid"
-    r"|cell|tower|antenna|bssid|ssid|wifi|beacon|ip_?(addr|v\d)?$|^ip\b|lat|lon|lng|coord|north|east|elev|altitude|^alt$"
-    r"|^ele$|height|time_?zone|^tz|bearing|heading|speed|dist|odometer|route|trip_?name|what3words|w3w",
-    re.IGNORECASE,
-)
-#: Names of columns that may say whose place it is.
-_PERSONS = re.compile(r"user|person|id$|uid|device|track|taxi|cab|driver|subject|vehicle", re.IGNORECASE)
+#: Words in names of columns that may say whose place it is, and those that begin such words.
+_PERSONS = frozenset(["id", "uid", "cab", "imei"])
+_PERSONS_BEGIN = ("user", "person", "device", "track", "taxi", "driver", "rider", "subject", "vehicle")
 #: Of the variance of a place's coordinate, what a column must explain to be named.
 _EXPLAINED = 0.5
 
@@ -186,10 +178,17 @@ def _decimals(coords: Any) -> int | None:
     return None
 
 
+def _names_persons(name: Any) -> bool:
+    """Whether a column's name says that it may hold persons."""
+    from geoveil.geo.columns import words
+
+    return any(word in _PERSONS or word.startswith(_PERSONS_BEGIN) for word in words(name))
+
+
 def _people(frame: Any, by: str | None) -> Iterator[Finding]:
     """Whose places they are, and how unevenly they are spread."""
     if by is None:
-        likely = [name for name in frame if _PERSONS.search(str(name))]
+        likely = [name for name in frame if _names_persons(name)]
         named = f" Columns that may tell: {', '.join(map(str, likely))}." if likely else ""
         yield Finding(
             "note",
@@ -220,6 +219,7 @@ def _columns(file: Any, frame: Any, by: str | None) -> Iterator[Finding]:
     """Find the columns that are released unchanged, and those that would give places away if they were."""
     import shapely
 
+    from geoveil.geo.columns import tells_places
     from geoveil.geo.values import may_hold_places
 
     geometry = frame.geometry
@@ -227,28 +227,28 @@ def _columns(file: Any, frame: Any, by: str | None) -> Iterator[Finding]:
     names = [name for name in frame if name != geometry.name]
     unsafe = {*file.unsafe, *(name for name in names if may_hold_places(frame[name].array))}
     names = [name for name in names if name not in unsafe]
-    times = [name for name in file.time_columns if name not in unsafe]
-    if times or by is not None:
-        going = [*([by] if by is not None else []), *times]
-        yield Finding("good", f"These columns go out as they are: {', '.join(map(str, going))}.")
-    left = [name for name in names if name not in times and name != by]
+    released = [*([by] if by is not None else []), *file.time_columns, *file.structure]
+    released = [name for name in dict.fromkeys(released) if name in names]
+    if released:
+        yield Finding("good", f"These columns are released unchanged: {', '.join(map(str, released))}.")
+    left = [name for name in names if name not in released]
     telling = {}
     for name in left:
-        if _TELLING.search(str(name)):
-            telling[name] = "its name says so"
+        if tells_places(name):
+            telling[name] = "its name says so", "It is removed, also with --keep all, unless --keep names it."
         else:
             share = _explained(frame[name], first)
             if share >= _EXPLAINED:
-                telling[name] = f"it tells {share:.0%} of where a place is"
-    for name, why in telling.items():
-        yield Finding(
-            "note", f"The column {name!r} may give places away: {why}.", "It stays behind unless --keep names it."
-        )
+                # What is released must not depend on the places, so --keep all does not look at this.
+                why = f"it tells {share:.0%} of where a place is"
+                telling[name] = why, "It is removed unless --keep names it, or all."
+    for name, (why, remedy) in telling.items():
+        yield Finding("note", f"The column {name!r} may give places away: {why}.", remedy)
     safe = [name for name in left if name not in telling]
     if safe:
-        yield Finding("good", f"These columns stay behind unless --keep names them: {', '.join(map(str, safe))}.")
+        yield Finding("good", f"These columns are removed unless --keep names them: {', '.join(map(str, safe))}.")
     for name in sorted(unsafe):
-        yield Finding("note", f"The column {name!r} may hold places itself.", "It never goes out.")
+        yield Finding("note", f"The column {name!r} may hold places itself.", "It is never released.")
 
 
 def _explained(column: Any, coords: Any) -> float:

@@ -49,7 +49,7 @@ _LOCAL = "--local 37.77,-122.42,50km"
     "--keep",
     multiple=True,
     metavar="COLUMN",
-    help="A column that goes out as it is; 'all' for all. May be repeated.",
+    help="A column to release unchanged; 'all': all whose names tell no places. May be repeated.",
 )
 @click.option(
     "--smooth",
@@ -77,7 +77,7 @@ def points(
     """Release every point of a file, into a file of the same format, or of another one.
 
     CSV, GPX, GeoJSON, GeoParquet, GeoPackage, Shapefile, or a folder of the cabspotting data. Places get noise; times
-    and the --by column go out as they are; other columns stay behind unless --keep names them.
+    and the --by column are released unchanged; other columns are removed unless --keep names them.
     """
     from geoveil import load
     from geoveil.api.released import endings

@@ -1,17 +1,18 @@
-"""Which columns go out beside released places: whose they are, when, and what the owner names."""
+"""Columns that are released unchanged beside places: persons, times, and those that the owner names."""
 
 from __future__ import annotations
 
 import re
 import warnings
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from geoveil.errors import GeoveilWarning, InvalidData, InvalidParameter
 
-__all__ = ["choose", "distinct", "is_coordinate", "is_time"]
+__all__ = ["choose", "distinct", "is_coordinate", "is_time", "tells_places", "words"]
 
 #: Times are public; these are their usual names.
 _TIMES = frozenset(
@@ -24,6 +25,32 @@ _COORDINATES = frozenset(
         *("coord", "coords", "coordinate", "coordinates", "geom", "geometry", "wkt", "wkb", "geojson", "geohash"),
     )
 )
+#: Other words in names of columns that tell places, or lead to them. Names of two words stand here as one.
+_PLACES = _COORDINATES | frozenset(
+    (
+        *("addr", "address", "street", "road", "house", "zip", "zipcode", "postal", "postcode", "city", "town"),
+        *("village", "district", "county", "region", "state", "country", "nation", "parish", "suburb", "province"),
+        *("location", "venue", "place", "poi", "site", "home", "workplace", "school", "station", "stop", "route"),
+        *("pluscode", "quadkey", "cell", "tower", "antenna", "tile", "grid", "bssid", "ssid", "wifi", "beacon"),
+        *("ip", "ipv", "north", "east", "elev", "elevation", "altitude", "alt", "ele", "height", "timezone", "tz"),
+        *("bearing", "heading", "course", "speed", "dist", "distance", "odometer", "tripname", "what3words", "w3w"),
+        *("geo", "gps"),
+    )
+)
+#: Words that tell places also as a part of a longer one: "homeaddress".
+_PARTS = ("address", "street", "postcode", "zipcode", "latitude", "longitude", "geohash", "coord")
+
+
+def words(name: Any) -> list[str]:
+    """Split a column's name into words in small letters.
+
+    Examples
+    --------
+    >>> words("homeLat"), words("h3_8"), words("ZIP code")
+    (['home', 'lat'], ['h3'], ['zip', 'code'])
+    """
+    found = re.findall(r"what3words|w3w|h3|[A-Z]?[a-z]+|[A-Z]+", str(name))
+    return [word.casefold() for word in found]
 
 
 def is_time(name: Any, kind: Any) -> bool:
@@ -33,8 +60,18 @@ def is_time(name: Any, kind: Any) -> bool:
 
 def is_coordinate(name: Any) -> bool:
     """Whether a column's name says that it holds coordinates: "lat", "pickup_longitude", "homeLat", "x1"."""
-    words = re.findall(r"h3|[A-Z]?[a-z]+|[A-Z]+", str(name))
-    return any(word.casefold() in _COORDINATES for word in words)
+    return not _COORDINATES.isdisjoint(words(name))
+
+
+def tells_places(name: Any) -> bool:
+    """Whether a column's name says that it tells places: "address", "zip_code", "homeCity", and those of coordinates.
+
+    Whole words count: "platform" and "translation" have "lat" in them and tell none.
+    """
+    found = words(name)
+    found += [word.removesuffix("s") for word in found]
+    found += [first + second for first, second in pairwise(found)]
+    return not _PLACES.isdisjoint(found) or any(part in word for word in found for part in _PARTS)
 
 
 def choose(
@@ -51,8 +88,8 @@ def choose(
     by : object
         The one that says whose places they are, if it is one of them.
     keep : "all" or sequence of names, optional
-        What else is released. "all" leaves out columns whose names say that they hold coordinates; they are released
-        only if they are named, with a warning.
+        What else is released. "all" leaves out columns whose names tell places (`tells_places`); they are released
+        only if they are named, with a warning if they are named like coordinates.
     places : iterable
         Those that hold places themselves, or may: they are never released, and naming one is an error.
     """
@@ -60,7 +97,7 @@ def choose(
     if keep is None:
         wanted = set()
     elif isinstance(keep, str) and keep == "all":
-        wanted = {name for name in columns if name not in places and not is_coordinate(name)}
+        wanted = {name for name in columns if name not in places and not tells_places(name)}
     else:
         try:
             wanted = {keep} if isinstance(keep, str) else set(keep)
@@ -70,8 +107,10 @@ def choose(
             free = [column for column in columns if column not in places]
             raise InvalidParameter("keep", name, f"'all' or a list of columns of x, among {free}", "Leave it out.")
         for name in wanted & places:
-            allowed = "columns that hold no places: this one has geometries, bytes or nested values"
-            remedy = "Release it in a call of its own, or make plain texts, numbers or times of it first."
+            allowed = (
+                "columns that hold no places: this one has geometries, texts of geometries, bytes or nested values"
+            )
+            remedy = "Release it in a call of its own, or remove the places in it first."
             raise InvalidParameter("keep", name, allowed, remedy)
         for name in filter(is_coordinate, wanted):
             message = f"The column {name!r} is released unchanged, and its name says that it holds coordinates."
