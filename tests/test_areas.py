@@ -435,6 +435,7 @@ def test_a_systems_box_takes_points_from_where_its_scale_is_known() -> None:
         ("Germany", (10.0, 51.0)),
         ("california", (-119.0, 37.0)),
         ("Germany - Berlin.", (13.4, 52.5)),
+        ("Switzerland", (7.4, 46.9)),
         ("Iceland - onshore and offshore", (-19.0, 65.0)),
         ("Antarctica - Ross Ice Shelf region", (-179.0, -80.0)),
         ("Fiji - onshore east of 180° - Vanua Levu, Taveuni", (-179.9, -16.8)),
@@ -450,9 +451,18 @@ def test_regions_are_areas_by_name(name: str, inside: tuple[float, float]) -> No
     assert area.stretch == 1
 
 
+def test_similar_regions_are_named_once() -> None:
+    """Names that hold semicolons are quoted, and none is a list in which a place of that name stands by chance."""
+    with pytest.raises(InvalidCoordinateSystem) as refused:
+        area_of("Lyon")
+    names = str(refused.value).split("Regions of such a name: ")[1]
+    assert names.startswith("'United States (USA) - Kansas - counties of Chase; Lyon; Morris', ")
+    assert names.count("Kansas") == 1
+
+
 def test_unknown_and_vast_regions_are_refused() -> None:
     """With names that are near, or the remedy."""
-    with pytest.raises(InvalidCoordinateSystem, match=r"public knowledge.*Regions of such a name: France"):
+    with pytest.raises(InvalidCoordinateSystem, match=r"public knowledge.*Regions of such a name: 'France"):
         area_of("France")
     with pytest.raises(InvalidCoordinateSystem, match="within 3000 km"):
         area_of("Russian Federation - onshore and offshore")

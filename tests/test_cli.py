@@ -104,6 +104,14 @@ def test_every_help_page_has_an_example_and_fits_into_sixty_columns(
     assert re.search(r"^  --?\w", page.out, re.MULTILINE)
 
 
+@pytest.mark.parametrize("group", [[], ["budget"], ["experiments"]])
+def test_a_group_without_a_command_shows_its_help(group: list[str], run: Any) -> None:
+    """The help page on stdout, as with --help, and no error."""
+    done = run(*group)
+    assert (done.code, done.err) == (0, "")
+    assert done.out == run(*group, "--help").out
+
+
 def test_every_example_runs(run: Any, tmp_path: Path) -> None:
     """What help pages, README and docs show works as it stands, in this order: accounts are opened first."""
     lines = [line for command in EVERY.values() for _, line in command.examples]
@@ -771,6 +779,19 @@ def test_check_finds_what_gives_places_away(run: Any, tmp_path: Path) -> None:
     assert bad.code == 3
     assert "Not ready yet." in bad.out
     assert run("check", "trips.csv", "--by", "nobody").code == 3
+
+
+def test_the_remedy_for_a_system_of_no_register_is_a_command(run: Any, tmp_path: Path) -> None:
+    """It can be typed, and check says it once."""
+    own = "+proj=laea +lat_0=37.7654 +lon_0=-122.4321 +datum=WGS84"
+    people().to_crs(own).to_file(tmp_path / "own.gpkg")
+    for command in (["check", "own.gpkg"], ["points", "own.gpkg", "-o", "o.gpkg", "--rho", "1e-4"]):
+        done = run(*command, *LOCAL)
+        words = " ".join((done.out + done.err).split())
+        assert done.code == 3
+        assert words.count("ogr2ogr -t_srs EPSG:4326 new.gpkg old.gpkg") == 1
+        assert words.count("public register") == 1
+        assert "to_crs" not in words
 
 
 def test_what_check_says_of_columns_is_what_a_release_does(run: Any, tmp_path: Path) -> None:

@@ -101,44 +101,43 @@ def _about(file: Any, frame: Any, by: str | None, area: dict[str, Any], missing:
     if len(frame) < rows:
         kind: Any = "note" if missing == "drop" else "stop"
         yield Finding(kind, f"{rows - len(frame)} of {rows} rows have no place.", "--missing drop leaves them out.")
-    yield from _system(file, frame, area)
-    yield from _places(file, frame, area)
+    plane, about = _system(file, area)
+    yield about
+    yield from _places(file, frame, plane, area["outside"])
     yield from _people(frame, by)
     yield from _columns(file, frame, by)
 
 
-def _system(file: Any, frame: Any, area: dict[str, Any]) -> Iterator[Finding]:
-    """The coordinate system, and whether it is one to draw noise in."""
+def _system(file: Any, area: dict[str, Any]) -> tuple[Any, Finding]:
+    """Return the plane in which noise is drawn, if there is one, and what there is to say of the coordinate system."""
     from geoveil.cli.problems import message_of
     from geoveil.errors import GeoveilError
     from geoveil.geo.planes import plane_of
 
-    units = "degrees" if file.crs.is_geographic else str(file.crs.axis_info[0].unit_name)
+    unit = str(file.crs.axis_info[0].unit_name)
+    units = {"metre": "metres", "foot": "feet"}.get(unit, unit) if not file.crs.is_geographic else "degrees"
     try:
         plane = plane_of(file.crs, area["crs"])
     except GeoveilError as problem:
         if area["crs"] is None and file.crs.is_geographic:
-            yield Finding(
+            return None, Finding(
                 "stop",
-                f"Its coordinates are degrees ({file.crs.name}), in which noise cannot be drawn.",
+                f"Its coordinates are in degrees ({file.crs.name}), in which noise cannot be drawn.",
                 "Say where the data is with --local LAT,LON,RADIUS or --crs NAME, from public knowledge.",
             )
-        else:
-            yield Finding("stop", message_of(problem))
-        return
+        return None, Finding("stop", message_of(problem))
     stretched = f"by at most {plane.area.stretch - 1:.3%}" if plane.area.stretch > 1 else "nothing"
     more = f", drawn in {plane.area.name}, which stretches {stretched}"
-    yield Finding("good", f"Its coordinates are {units} ({file.crs.name}){more}.")
+    return plane, Finding("good", f"Its coordinates are in {units} ({file.crs.name}){more}.")
 
 
-def _places(file: Any, frame: Any, area: dict[str, Any]) -> Iterator[Finding]:
-    """Rows without a place, far outliers, and places that occur again and again."""
+def _places(file: Any, frame: Any, plane: Any, outside: str) -> Iterator[Finding]:
+    """Find rows without a place, far outliers, and places that occur again and again."""
     import numpy as np
     import shapely
 
     from geoveil.cli.problems import message_of
     from geoveil.errors import GeoveilError
-    from geoveil.geo.planes import plane_of
 
     coords = shapely.get_coordinates(frame.geometry.array)
     yield Finding("good", f"{len(frame)} rows with a place, {len(coords)} points.")
@@ -150,9 +149,9 @@ def _places(file: Any, frame: Any, area: dict[str, Any]) -> Iterator[Finding]:
         metres = "Give --source-crs: 3857 if they are Web Mercator metres, as web maps have them."
         remedy = "Longitude is x, latitude is y: they seem to be swapped." if swapped else metres
         yield Finding("stop", "Some coordinates are no degrees.", remedy)
-    elif area["crs"] is not None:
+    elif plane is not None:
         try:
-            plane_of(file.crs, area["crs"]).enter(coords, area["outside"], lambda row: f"point {row + 1}")
+            plane.enter(coords, outside, lambda row: f"point {row + 1}")
         except GeoveilError as problem:
             yield Finding("stop", message_of(problem))
     unique = len(np.unique(coords, axis=0))

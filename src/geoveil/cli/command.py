@@ -51,13 +51,20 @@ class Command(click.Command):
 
 
 class Program(click.Group):
-    """The commands in the order in which they were added, which is that of a new user."""
+    """A group whose commands are listed in the order in which they were added, which is that of a new user."""
 
     command_class = Command
 
     def __init__(self, *args: Any, examples: tuple[tuple[str, str], ...] = (), **more: Any) -> None:
         super().__init__(*args, **more)
         self.examples = examples
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Show the help page to someone who gives no command, which is no error."""
+        if not args and not ctx.resilient_parsing:
+            click.echo(ctx.get_help())
+            ctx.exit()
+        return super().parse_args(ctx, args)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return [*self.commands]

@@ -37,6 +37,7 @@ _OPTIONS = (
 )
 #: How functions are called, and how the same is said here.
 _SAYINGS = (
+    (r"x\.to_crs\(4326\)(?: first, or `ogr2ogr [^`]*` for a file)?", "`ogr2ogr -t_srs EPSG:4326 new.gpkg old.gpkg`"),
     (r"crs=gv\.local\((?:lat=[^)]*|\.\.\.)\)", "--local LAT,LON,RADIUS"),
     (r"gv\.local\((?:lat=[^)]*|\.\.\.)\)", "--local LAT,LON,RADIUS"),
     (r"gv\.local's", "--local's"),

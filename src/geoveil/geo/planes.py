@@ -55,8 +55,8 @@ def plane_of(own: Any, crs: Any, *, released: bool = True) -> Plane:
     if known is None and released:
         allowed = "a system of a public register (EPSG, ESRI, ...): any other may tell where the data is"
         remedy = (
-            "Results are written in it: use x.to_crs(4326) first, with crs=gv.local(...); for a file, "
-            "gv.read(path, crs=gv.local(...))."
+            "Results are written in it: use x.to_crs(4326) first, or `ogr2ogr -t_srs EPSG:4326 new.gpkg old.gpkg` "
+            "for a file, and give crs=gv.local(...)."
         )
         raise InvalidCoordinateSystem("x.crs", flat.name, allowed, remedy)
     flat = flat if known is None else known
@@ -106,7 +106,12 @@ def _way(own: Any, plane: Any) -> Any:
     way = _operation(own, plane)
     if way is None:
         allowed = f"a system from which there is a way to {plane.name}"
-        raise InvalidCoordinateSystem("x.crs", own.name, allowed, "Use x.to_crs(4326) first.")
+        raise InvalidCoordinateSystem(
+            "x.crs",
+            own.name,
+            allowed,
+            "Use x.to_crs(4326) first, or `ogr2ogr -t_srs EPSG:4326 new.gpkg old.gpkg` for a file.",
+        )
     return None if way.startswith("proj=noop") else pyproj.Transformer.from_pipeline(way)
 
 

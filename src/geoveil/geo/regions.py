@@ -8,25 +8,29 @@ from typing import Any
 
 __all__ = ["alike", "plain", "regions"]
 
+#: Endings of names that mean the whole of a country.
+_WHOLE = (" - onshore and offshore", " - onshore")
+
 
 def alike(given: Any) -> str:
-    """Names of regions, for an error, for someone who gave one that is not known."""
+    """Return the names of similar regions, for an error about a name that is not known."""
     if not isinstance(given, str):
         return ""
     name = plain(given)
     holding = sorted((key for key in regions() if name and name in key), key=len)
-    near = holding[:3] or difflib.get_close_matches(name, [*regions()], n=3)
-    return f" Regions of such a name: {'; '.join(regions()[key][0] for key in near)}." if near else ""
+    near = holding or difflib.get_close_matches(name, [*regions()], n=3)
+    titles = dict.fromkeys(regions()[key][0] for key in near)
+    return f" Regions of such a name: {', '.join(map(repr, [*titles][:3]))}." if titles else ""
 
 
 def plain(name: str) -> str:
-    """A name without what does not matter in it."""
+    """Return a name in small letters, without spaces and dots at its ends."""
     return name.rstrip(". ").strip().casefold()
 
 
 @functools.cache
 def regions() -> dict[str, tuple[str, tuple[float, float, float, float]]]:
-    """The regions of PROJ's database, by names in small letters: a country's is that of its land and sea."""
+    """Return the regions of PROJ's database by name, in small letters; a country is its land and sea."""
     from pyproj.database import query_crs_info
 
     known: dict[str, tuple[str, Any]] = {}
@@ -38,10 +42,20 @@ def regions() -> dict[str, tuple[str, tuple[float, float, float, float]]]:
         if _extent(bounds) > _extent(before[1]):  # a few names have two
             known[plain(name)] = (before[0], bounds)
     known = dict(sorted(known.items()))
-    for ending in (" - onshore and offshore", " - onshore"):
+    for ending in _WHOLE:
         for name, found in list(known.items()):
             if name.endswith(ending):
                 known.setdefault(name.removesuffix(ending), found)
+    # A country that only stands beside others, as in "Liechtenstein; Switzerland", by the shortest such list.
+    lists: dict[str, list[str]] = {}
+    for name in sorted(known, key=lambda name: name.count(";")):
+        countries = [_country(part) for part in name.split("; ")]
+        if len(countries) > 1 and not any(" - " in country for country in countries):
+            for country in countries:
+                lists.setdefault(country, []).append(name)
+    for country, names in lists.items():
+        if len(names) == 1 or names[0].count(";") < names[1].count(";"):
+            known.setdefault(country, known[names[0]])
     # A part of a country by its own name, unless two countries have one.
     parts: dict[str, list[str]] = {}
     for name in known:
@@ -50,6 +64,12 @@ def regions() -> dict[str, tuple[str, tuple[float, float, float, float]]]:
         if len(names) == 1:
             known.setdefault(part, known[names[0]])
     return known
+
+
+def _country(part: str) -> str:
+    for ending in _WHOLE:
+        part = part.removesuffix(ending)
+    return part
 
 
 def _extent(bounds: Any) -> float:
