@@ -16,6 +16,7 @@ import geoveil as gv
 from geoveil.budget import Ledger
 from geoveil.budget.witness import Head, Witness
 from geoveil.errors import BudgetExceeded, InvalidParameter, LedgerTampered, LedgerUnavailable
+from tests.patience import impatient
 from tests.postgres import database
 from tests.test_ledger import KEY, charge, edit, place
 
@@ -203,11 +204,12 @@ def test_a_witness_never_goes_back(tmp_path: Path) -> None:
 
 def test_nothing_is_released_without_its_witness(tmp_path: Path) -> None:
     """What was charged is charged; the release waits for a witness that can be told."""
-    ledger = Ledger(tmp_path / "budget.db", witness=tmp_path / "witness.db", timeout=0.3)
+    ledger = Ledger(tmp_path / "budget.db", witness=tmp_path / "witness.db")
     ledger.create("ann", rho=1)
     with sqlite3.connect(tmp_path / "witness.db", isolation_level=None) as other:
         other.execute("BEGIN IMMEDIATE")
-        with pytest.raises(LedgerUnavailable, match=r"was committed.*Nothing was released"):
+        # Long enough for the charge itself.
+        with impatient(ledger, 3), pytest.raises(LedgerUnavailable, match=r"was committed.*Nothing was released"):
             released(ledger)
         other.execute("ROLLBACK")
     other.close()

@@ -582,10 +582,10 @@ def begun(line: list[str], folder: Path, **environment: str) -> Any:
 
 def ended(running: Any, number: signal.Signals) -> int:
     """The exit code of a command that gets a signal; again, if it came just before the command began to wait."""
-    for _ in range(60):
+    for _ in range(6):
         running.send_signal(number)
         try:
-            return int(running.wait(timeout=1))
+            return int(running.wait(timeout=10))
         except subprocess.TimeoutExpired:
             continue
     raise AssertionError("it did not end")

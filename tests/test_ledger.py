@@ -40,6 +40,7 @@ from geoveil.errors import (
     LedgerUnavailable,
 )
 from geoveil.processes import this_process
+from tests.patience import impatient
 from tests.postgres import database, server
 
 KEY = b"a key of more than sixteen bytes"
@@ -299,11 +300,11 @@ def test_processes_with_one_key_get_one_answer(place: str) -> None:
 
 def test_others_wait_while_someone_draws(place: str) -> None:
     """Who draws is not overtaken; who waits too long is told."""
-    ledger, impatient = Ledger(place), Ledger(place, timeout=0.3)
+    ledger, other = Ledger(place), Ledger(place)
     ledger.create("ann", rho=1)
     mine = charge(ledger, "ann", key="k")
-    with pytest.raises(LedgerTimeout, match="Nothing was charged"):
-        charge(impatient, "ann", key="k")
+    with impatient(other), pytest.raises(LedgerTimeout, match="Nothing was charged"):
+        charge(other, "ann", key="k")
     assert ledger.spent("ann") == Decimal("1e-6")
     ledger.store(mine, "answer")
     assert charge(ledger, "ann", key="k").content == "answer"
@@ -413,7 +414,7 @@ def test_ledgers_that_cannot_be_used(tmp_path: Path) -> None:
         with pytest.raises(LedgerUnavailable):
             Ledger(bad)
     with pytest.raises(LedgerUnavailable, match=r"(?s)cannot be used.*Is the server running\?"):
-        Ledger("postgresql://nobody@127.0.0.1:1/none", timeout=2)
+        Ledger("postgresql://nobody@127.0.0.1:1/none", timeout=30)
     path = tmp_path / "budget.db"
     Ledger(path, key=KEY).close()
     for key, told in ((None, "was made with a key: give it"), (b"another key of sixteen bytes", "is not the one")):
@@ -446,11 +447,11 @@ def test_a_locked_ledger_is_waited_for(place: str) -> None:
     """For as long as was said, and then with a typed error."""
     ledger = Ledger(place)
     ledger.create("ann", rho=1)
-    impatient = Ledger(place, timeout=1)
-    with ledger._writing(), pytest.raises(LedgerTimeout, match="Nothing was charged"):
-        charge(impatient, "ann")
-    assert impatient.spent("ann") == 0
-    charge(impatient, "ann")
+    other = Ledger(place)
+    with ledger._writing(), impatient(other), pytest.raises(LedgerTimeout, match="Nothing was charged"):
+        charge(other, "ann")
+    assert other.spent("ann") == 0
+    charge(other, "ann")
     assert ledger.spent("ann") == Decimal("1e-6")
 
 
@@ -675,10 +676,10 @@ def test_a_file_is_charged_for_everyone_in_it(tmp_path: Path, budget: dict[str, 
 
 def test_two_ledgers_of_one_process_do_not_draw_twice(place: str) -> None:
     """Whose turn it is is known to the whole process."""
-    one, other = Ledger(place), Ledger(place, timeout=1)
+    one, other = Ledger(place), Ledger(place)
     one.create("ann", rho=1)
     found = charge(one, "ann", key="k")
-    with pytest.raises(LedgerTimeout):
+    with impatient(other), pytest.raises(LedgerTimeout):
         charge(other, "ann", key="k")
     one.store(found, "answer")
     assert charge(other, "ann", key="k").content == "answer"
@@ -967,17 +968,17 @@ def test_threads_wait_for_a_held_ledger_together(place: str, monkeypatch: pytest
     """Each until its own deadline, from the beginning of its call, and not one after the other."""
     ledger = Ledger(place)
     ledger.create("ann", rho=1)
-    impatient = Ledger(place, timeout=0.5)
+    other = Ledger(place)
     deadlines: list[float] = []
     late: list[LedgerTimeout] = []
-    plain = impatient._store.transaction
+    plain = other._store.transaction
 
     def transaction(deadline: float | None = None) -> Any:
         assert deadline is not None
         deadlines.append(deadline)
         return plain(deadline)
 
-    monkeypatch.setattr(impatient._store, "transaction", transaction)
+    monkeypatch.setattr(other._store, "transaction", transaction)
     calls: list[float] = []
     served = Batching.served
 
@@ -989,11 +990,11 @@ def test_threads_wait_for_a_held_ledger_together(place: str, monkeypatch: pytest
 
     def work() -> None:
         with pytest.raises(LedgerTimeout, match="Nothing was charged") as raised:
-            charge(impatient, "ann")
+            charge(other, "ann")
         late.append(raised.value)
 
     threads = [threading.Thread(target=work) for _ in range(12)]
-    with ledger._writing():
+    with ledger._writing(), impatient(other, 0.5):
         for thread in threads:
             thread.start()
         for thread in threads:
@@ -1067,15 +1068,15 @@ def test_only_answers_with_a_key_are_kept_and_until_they_are_forgotten(place: st
 def test_a_lease_does_not_trust_clocks(tmp_path: Path) -> None:
     """An attempt on another machine whose clock is ahead by years blocks its key for minutes at most."""
     place = str(tmp_path / "budget.db")
-    ledger, impatient = Ledger(place), Ledger(place, timeout=0.2)
+    ledger, other = Ledger(place), Ledger(place)
     ledger.create("ann", rho=1)
     attempt = charge(ledger, "ann", key="k")
     owner = {"home": "elsewhere", "process": 1, "start": "1", "token": attempt.token}
     for since, waits in ((time.time(), True), (time.time() + 1e8, False)):
         edit(place, "UPDATE geoveil_answers SET owner = '" + json.dumps({**owner, "since": since}) + "'")
         if waits:
-            with pytest.raises(LedgerTimeout):
-                charge(impatient, "ann", key="k")
+            with impatient(other), pytest.raises(LedgerTimeout):
+                charge(other, "ann", key="k")
         else:
             ledger.store(charge(ledger, "ann", key="k"), "answer")
     with pytest.raises(LedgerError, match="the charge is spent"):

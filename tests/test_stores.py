@@ -30,6 +30,7 @@ from geoveil.budget.sqlite_store import SQLite
 from geoveil.cli import budgets
 from geoveil.cli.program import main
 from geoveil.errors import BudgetExceeded, LedgerError, LedgerTimeout, LedgerUnavailable
+from tests.patience import impatient
 from tests.postgres import database, restart
 from tests.test_ledger import charge, in_processes, place
 
@@ -221,7 +222,7 @@ def frozen(process: int) -> Iterator[None]:
 
 def test_a_server_that_freezes_is_given_up_at_the_deadline(served: str) -> None:
     """For a charge, for its store, and for reading; afterwards the ledger goes on."""
-    ledger = Ledger(served, timeout=0.5)
+    ledger = Ledger(served)
     ledger.create("ann", rho=1)
     first = charge(ledger, "ann", key="k")
     for act in (
@@ -231,7 +232,8 @@ def test_a_server_that_freezes_is_given_up_at_the_deadline(served: str) -> None:
         ledger.verify,
     ):
         ledger.remaining("ann")
-        with frozen(ledger._store._opened.info.backend_pid), pytest.raises(LedgerTimeout, match="before the time"):
+        backend = ledger._store._opened.info.backend_pid
+        with impatient(ledger), frozen(backend), pytest.raises(LedgerTimeout, match="before the time"):
             act()
     ledger.store(first, "answer")
     assert ledger.verify() == 3
@@ -239,7 +241,7 @@ def test_a_server_that_freezes_is_given_up_at_the_deadline(served: str) -> None:
 
 def test_a_commit_that_is_not_answered_is_reported_as_such(served: str) -> None:
     """Whether it was charged is not known, and the error does not claim otherwise."""
-    ledger = Ledger(served, timeout=0.5)
+    ledger = Ledger(served)
     ledger.create("ann", rho=1)
 
     def frozen_at_commit() -> None:
@@ -252,7 +254,7 @@ def test_a_commit_that_is_not_answered_is_reported_as_such(served: str) -> None:
             resumed[0].start()
 
     resumed: list[threading.Timer] = []
-    with pytest.raises(LedgerTimeout, match="not known whether"):
+    with impatient(ledger, 2), pytest.raises(LedgerTimeout, match="not known whether"):
         frozen_at_commit()
     resumed[0].cancel()
     resumed[0].function(*resumed[0].args)
@@ -266,7 +268,7 @@ def test_a_server_that_never_answers_is_given_up() -> None:
 
 def test_who_holds_the_ledger_and_falls_silent_loses_it(served: str) -> None:
     """A client that disappears within a transaction blocks others no longer than its own time limit."""
-    ledger, silent = Ledger(served), Ledger(served, timeout=0.5)
+    ledger, silent = Ledger(served), Ledger(served)
     ledger.create("ann", rho=1)
 
     def overslept() -> None:
@@ -274,7 +276,7 @@ def test_who_holds_the_ledger_and_falls_silent_loses_it(served: str) -> None:
             transaction.rows("SELECT 1 FROM geoveil_head WHERE one = 1 FOR UPDATE")
             charge(ledger, "ann")  # waits for the one that sleeps
 
-    with pytest.raises(LedgerTimeout, match="Nothing was charged"):
+    with impatient(silent, 2), pytest.raises(LedgerTimeout, match="Nothing was charged"):
         overslept()
     assert ledger.spent("ann") == Decimal("1e-6")
     assert silent.verify() == 2
@@ -395,7 +397,7 @@ def test_times_are_those_of_the_store(place: str) -> None:
 def test_others_charge_while_a_ledger_is_verified(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is read in pieces that hold nobody up, and what is charged meanwhile is verified too."""
     monkeypatch.setattr(reading, "_AT_ONCE", 3)
-    ledger, other = Ledger(place), Ledger(place, timeout=5)
+    ledger, other = Ledger(place), Ledger(place, timeout=30)
     ledger.create("ann", rho=1)
     for _ in range(10):
         charge(ledger, "ann")
