@@ -102,7 +102,7 @@ def test_a_backup_that_is_behind_is_not_restored(tmp_path: Path) -> None:
     ledger.backup(tmp_path / "monday.db")
     later = released(ledger, "walk")
     ledger.close()
-    with pytest.raises(LedgerTampered, match="not the end of the ledger"):
+    with pytest.raises(LedgerTampered, match="not what was recorded last"):
         restore(tmp_path / "monday.db", tmp_path / "new.db", certificates=[later.certificate()])
     assert not (tmp_path / "new.db").exists()
     with pytest.raises(InvalidParameter, match="write_off"):
@@ -176,7 +176,12 @@ def test_a_witness_notices_that_a_ledger_was_set_back(place: str, tmp_path: Path
             again.verify()
         with pytest.raises(LedgerTampered, match="the witness knows of"):
             again.testify()
-        assert again.spent(name) == 0
+        for look in (again.spent, again.statement, again.total):
+            with pytest.raises(LedgerTampered, match="the witness knows of"):
+                look(name)
+        with pytest.raises(LedgerTampered, match="the witness knows of"):
+            again.subjects()
+        assert unaware.spent(name) == 0
 
 
 def test_a_witness_can_be_told_on_demand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -226,10 +231,49 @@ def test_a_restored_ledger_is_compared_with_its_witness(tmp_path: Path) -> None:
     ledger.backup(tmp_path / "monday.db")
     restore(tmp_path / "monday.db", tmp_path / "same.db", witness=witness).close()
     released(ledger)
-    with pytest.raises(LedgerTampered, match="not the end of the ledger"):
+    with pytest.raises(
+        LedgerTampered, match=r"ends at entry 1, but the witness knows of entry 3.*Nothing was restored"
+    ):
         restore(tmp_path / "monday.db", tmp_path / "new.db", witness=witness)
     with restore(tmp_path / "monday.db", tmp_path / "new.db", witness=witness, write_off="lost") as found:
         assert found.remaining("ann") == 0
         found.create("bob", rho=1)
     with pytest.raises(LedgerTampered, match="set back"):
         released(ledger)
+
+
+def test_a_ledger_is_not_its_own_witness(place: str, tmp_path: Path) -> None:
+    """Nor is a copy of it, nor the same place under another name."""
+    ledger = Ledger(place)
+    ledger.create("ann", rho=1)
+    others = [place, f"{place}&application_name=another" if "://" in place else str(tmp_path / "link.db")]
+    if "://" not in place:
+        (tmp_path / "link.db").symlink_to(place)
+        ledger.backup(tmp_path / "monday.db")
+        others.append(str(tmp_path / "monday.db"))
+        with pytest.raises(InvalidParameter, match="another place than the ledger"):
+            restore(tmp_path / "monday.db", tmp_path / "new.db", witness=place)
+        assert not (tmp_path / "new.db").exists()
+    for witness in others:
+        with pytest.raises(InvalidParameter, match="another place than the ledger"):
+            Ledger(place, witness=witness)
+
+
+def test_a_backup_can_be_read_though_a_witness_knows_of_more(tmp_path: Path) -> None:
+    """It is known to be behind its ledger."""
+    witness = tmp_path / "witness.db"
+    ledger = Ledger(tmp_path / "budget.db", witness=witness)
+    ledger.create("ann", rho=1)
+    ledger.backup(tmp_path / "monday.db")
+    released(ledger)
+    with Ledger(tmp_path / "monday.db", witness=witness) as backup:
+        assert backup.spent("ann") == 0
+        assert backup.verify() == 1
+
+
+def test_errors_of_a_witness_say_so(tmp_path: Path) -> None:
+    """Whoever has to mend it must know which of the two places it is."""
+    with pytest.raises(LedgerUnavailable, match=r"^The witness of the ledger: .* is a folder\. .*"):
+        Ledger(tmp_path / "budget.db", witness=tmp_path)
+    with pytest.raises(LedgerUnavailable, match=r"is a folder\. .*Give the path of a file"):
+        Ledger(tmp_path)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from geoveil.budget.sqlite_store import SQLite
 from geoveil.budget.stores import is_database
-from geoveil.budget.witness import Witness, check_heads, head_questions
+from geoveil.budget.witness import Witness, head_questions
 from geoveil.errors import InvalidParameter, LedgerTampered, LedgerUnavailable
 from geoveil.privacy import Guarantee, exact
 
@@ -69,6 +69,8 @@ def restore(
             _copy(opened, part, "DROP TABLE IF EXISTS geoveil_backup")
         seen = Witness.of(witness, 60.0)
         with Ledger(part, key=key, witness="") as ledger:
+            if seen is not None:
+                seen.check_apart(ledger.id)
             if write_off is None:
                 _check(ledger, told, seen)
             else:
@@ -91,19 +93,29 @@ def restore(
 def _check(ledger: Ledger, certificates: list[Mapping[str, Any]], witness: Witness | None) -> None:
     """Refuse a backup of which it is not known that nothing was charged since."""
     known = None if witness is None else witness.head(ledger.id)
-    remedy = "Give a newer backup, or write_off= (--write-off) a reason, which spends what is left of all budgets."
+    remedy = (
+        'Nothing was restored. Give a newer backup, or write_off="REASON", which spends what is left of all budgets.'
+    )
     if known is None and not certificates:
         raise LedgerTampered(
             "What was charged after the backup is not known: give the certificates of the latest releases, or the "
-            f"ledger's witness. Nothing was restored. {remedy}"
+            f"ledger's witness. {remedy}"
         )
     try:
-        ledger.verify(certificates)
-        if known is not None:
-            with ledger._store.reading() as transaction:
-                check_heads([known], transaction.ask(*head_questions([known])))
+        end = ledger.verify(certificates)
     except LedgerTampered as problem:
-        raise LedgerTampered(f"The backup is not the end of the ledger. {problem} {remedy}") from None
+        raise LedgerTampered(f"The backup is not what was recorded last. {problem} {remedy}") from None
+    if known is None:
+        return
+    if known.number > end:
+        raise LedgerTampered(
+            f"The backup ends at entry {end}, but the witness knows of entry {known.number}: something was recorded "
+            f"after it. {remedy}"
+        )
+    with ledger._store.reading() as transaction:
+        (found,) = transaction.ask(*head_questions([known]))
+    if known.number and found != [(known.hash,)]:
+        raise LedgerTampered(f"Entry {known.number} of the backup is not the one that the witness knows. {remedy}")
 
 
 def _write_off(ledger: Ledger, reason: str) -> None:

@@ -84,6 +84,8 @@ class Ledger:
             with self._store.transaction() as transaction:
                 known = begin_ledger(transaction, self._secret)
         self.id = known
+        if self._memory.witness is not None:
+            self._memory.witness.check_apart(known)
 
     def create(
         self,
@@ -204,7 +206,7 @@ class Ledger:
 
     def is_stored(self, key: str) -> bool:
         """Tell whether a release is stored under a key: asking for it again costs nothing."""
-        with self._store.reading() as transaction:
+        with self._reading() as transaction:
             kept = "SELECT 1 FROM geoveil_answers WHERE key = ? AND content IS NOT NULL"
             return bool(transaction.rows(kept, (key_digest(key),)))
 
@@ -238,7 +240,7 @@ class Ledger:
     def accounts(self, subjects: Sequence[str]) -> dict[str, tuple[Guarantee, Decimal]]:
         """Return the totals of many accounts and what was spent of them."""
         names = [subject_name(subject) for subject in subjects]
-        with self._store.reading() as transaction:
+        with self._reading() as transaction:
             accounts = read_accounts(transaction, names)
         for name in names:
             if name not in accounts:
@@ -261,12 +263,12 @@ class Ledger:
 
     def subjects(self) -> list[str]:
         """Return everyone with an account, in the order of their names."""
-        with self._store.reading() as transaction:
+        with self._reading() as transaction:
             return [name for (name,) in transaction.rows("SELECT subject FROM geoveil_accounts ORDER BY subject")]
 
     def statement(self, subject: str) -> list[dict[str, Any]]:
         """Return the history of an account: when what was asked, with which parameters, and what it cost."""
-        with self._store.reading() as transaction:
+        with self._reading() as transaction:
             return statement(transaction, subject_name(subject))
 
     def lower(self, subject: str, *, rho: Any = None, epsilon: Any = None) -> Entry:
@@ -318,17 +320,15 @@ class Ledger:
             If anything is not what it was, or if a charge exceeded an account.
         """
         replay = Replay(self.id, self._secret, certificates)
-        heads = self._memory.heads(self.id)
         page = True
         while page:
             # In short transactions: others may charge meanwhile, and what is written is not changed.
             with self._store.reading() as transaction:
                 lines = lines_after(transaction, replay.number)
             page = replay.lines(lines)
-        with self._store.reading() as transaction:
+        with self._reading() as transaction:
             while replay.lines(lines_after(transaction, replay.number)):
                 pass
-            check_heads(heads, transaction.ask(*head_questions(heads)) if heads else [])
             ((number, hashed),) = transaction.rows("SELECT number, hash FROM geoveil_head")
             ((posted,),) = transaction.rows("SELECT COUNT(*) FROM geoveil_postings")
             replay.finish((number, hashed, posted), all_accounts(transaction), all_answers(transaction))
@@ -419,6 +419,15 @@ class Ledger:
             journal = Journal.read(transaction, self.id, self._secret, names, heads)
             yield transaction, journal
         self._memory.record(self.id, journal.number, journal.hash, deadline)
+
+    @contextmanager
+    def _reading(self) -> Iterator[Transaction]:
+        """Read the ledger as it is at one moment; refuse one that was set back. A backup may be behind its ledger."""
+        heads = [] if self._store.is_backup else self._memory.heads(self.id)
+        with self._store.reading() as transaction:
+            if heads:
+                check_heads(heads, transaction.ask(*head_questions(heads)))
+            yield transaction
 
     def _account(self, subject: str) -> tuple[Guarantee, Decimal]:
         return self.accounts([subject])[subject]

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import stat
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -66,7 +67,6 @@ class SQLite(Store):
         self.path = Path(os.path.realpath(place))
         #: Device and inode of the file that is open.
         self._identity: tuple[int, int] | None = None
-        self._is_backup = False
 
     def _connect(self, deadline: float) -> sqlite3.Connection:
         if self._identity is not None or self.path.exists():
@@ -91,7 +91,7 @@ class SQLite(Store):
             if connection.execute("PRAGMA journal_mode=PERSIST").fetchone()[0] != "persist":
                 raise sqlite3.OperationalError("the file cannot have a rollback journal")
             tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
-            self._is_backup = "geoveil_backup" in tables
+            self.is_backup = "geoveil_backup" in tables
             if "geoveil_head" not in tables:
                 connection.execute("BEGIN EXCLUSIVE")
                 for statement in TABLES.split(";\n"):
@@ -112,6 +112,9 @@ class SQLite(Store):
                 f"{self.path} was moved or deleted while it was in use, or cannot be looked at: {problem.strerror}. "
                 "Nothing was released. Put it back, or open the ledger where it is now."
             ) from None
+        if not stat.S_ISREG(found.st_mode):
+            kind = "a folder" if stat.S_ISDIR(found.st_mode) else "not an ordinary file"
+            raise LedgerUnavailable(f"{self.path} is {kind}. Nothing was released. Give the path of a file.")
         identity = (found.st_dev, found.st_ino)
         if self._identity is None:
             self._identity = identity
@@ -128,10 +131,10 @@ class SQLite(Store):
 
     def _begin(self, connection: sqlite3.Connection, deadline: float, *, reading: bool) -> Transaction:
         self.check_file()
-        if self._is_backup and not reading:
+        if self.is_backup and not reading:
             raise LedgerUnavailable(
-                f"{self.path} is a backup: it does not know what was charged since. Nothing was released. Use the "
-                "ledger itself, or make this one it with `geoveil budget restore`."
+                f"{self.path} is a backup: it does not know what was charged since. Nothing was released. "
+                "Charge the ledger itself. If it is lost, `geoveil budget restore` makes a ledger of this backup."
             )
         while True:
             # SQLite waits longer and longer before it tries again. Where many wait, several short waits are fairer,

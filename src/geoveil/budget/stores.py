@@ -81,6 +81,8 @@ class Store(ABC):
 
     #: The exceptions of the database.
     problems: tuple[type[Exception], ...] = ()
+    #: Whether it is a backup, which is behind its ledger and can only be read; known once it was opened.
+    is_backup = False
 
     def __init__(self, timeout: float) -> None:
         self.timeout = timeout

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from geoveil.budget.stores import open_store
-from geoveil.errors import LedgerError, LedgerTampered, LedgerUnavailable
+from geoveil.budget.stores import is_database, open_store
+from geoveil.errors import InvalidParameter, LedgerError, LedgerTampered, LedgerUnavailable
 
 __all__ = ["Head", "Memory", "Witness", "check_heads", "head_questions"]
 
@@ -50,6 +51,7 @@ class Witness:
 
     def __init__(self, place: str | os.PathLike[str], timeout: float = 60.0) -> None:
         self._store = open_store(place, timeout)
+        self._place = place
 
     @classmethod
     def of(cls, place: str | os.PathLike[str] | None, timeout: float) -> Witness | None:
@@ -57,23 +59,43 @@ class Witness:
         chosen = os.environ.get(_PLACE) if place is None else place
         return cls(chosen, timeout) if chosen else None
 
+    @contextmanager
+    def _named(self) -> Iterator[None]:
+        """Say of errors that they are about the witness, and not about the ledger."""
+        try:
+            yield
+        except LedgerError as problem:
+            raise type(problem)(f"The witness of the ledger: {problem}") from problem
+
+    def check_apart(self, ledger: str) -> None:
+        """Refuse to be the witness of a ledger that is kept at the same place."""
+        with self._named(), self._store.reading() as transaction:
+            same = transaction.rows("SELECT 1 FROM geoveil_ledger WHERE id = ?", (ledger,))
+        if same:
+            # A connection string may hold a password.
+            shown = "the same database" if is_database(self._place) else str(self._place)
+            remedy = (
+                "What sets back the ledger would set back its witness too. Give a place on another disk or machine."
+            )
+            raise InvalidParameter("witness", shown, "another place than the ledger and its copies", remedy)
+
     def head(self, ledger: str, deadline: float | None = None) -> Head | None:
         """Return the last line of a ledger that was recorded."""
-        with self._store.reading(deadline) as transaction:
+        with self._named(), self._store.reading(deadline) as transaction:
             found = transaction.rows("SELECT number, hash FROM geoveil_witness WHERE ledger = ?", (ledger,))
         return Head(int(found[0][0]), found[0][1], "the witness") if found else None
 
     def record(self, ledger: str, head: Head, deadline: float | None = None) -> None:
         """Record a line, unless a later one is known: processes may come here in another order than they charged."""
         later = " UPDATE SET number = excluded.number, hash = excluded.hash"
-        with self._store.transaction(deadline) as transaction:
+        with self._named(), self._store.transaction(deadline) as transaction:
             transaction.write(
                 f"{_INSERT}{later} WHERE geoveil_witness.number < excluded.number", (ledger, head.number, head.hash)
             )
 
     def forget(self, ledger: str) -> None:
         """Forget a ledger, whose owner has written off what was lost."""
-        with self._store.transaction() as transaction:
+        with self._named(), self._store.transaction() as transaction:
             transaction.write("DELETE FROM geoveil_witness WHERE ledger = ?", (ledger,))
 
     def close(self) -> None:
@@ -112,8 +134,8 @@ class Memory:
             self.witness.record(ledger, head, deadline)
         except LedgerError as problem:
             raise LedgerUnavailable(
-                f"Entry {number} was committed, and the witness could not be told of it. Nothing was released. The "
-                f"witness: {problem}"
+                f"Entry {number} was committed, and the witness could not be told of it. Nothing was released, and "
+                f"what was charged is spent. {str(problem).partition('. ')[0]}."
             ) from problem
 
 
@@ -128,5 +150,6 @@ def check_heads(heads: Sequence[Head], found: Sequence[list[tuple[Any, ...]]]) -
         if head.number and rows != [(head.hash,)]:
             raise LedgerTampered(
                 f"The ledger was set back: entry {head.number}, which {head.by} knows of, is missing or another one. "
-                "Nothing was released. Was an old copy put in its place? Use the newest, or `geoveil budget restore`."
+                "Nothing was released. Was an old copy put in its place? Use the newest one. A file is restored with "
+                "`geoveil budget restore`, a database with its own tools."
             )

@@ -30,10 +30,12 @@ CODES = {
 
 #: Arguments of functions that are not called like their options.
 _NAMES = {"target": "-o", "path": "-o", "crs": "--crs", "p": "--at", "k": "-k", "x": "the data"}
+_NAMES |= {"place": "LEDGER", "backup": "BACKUP", "file": "FILE", "release": "ID"}
 _NAMES |= {"x.crs": "the file's coordinate system", "distance": "--hide", "cell": "--cell", "subject": "the subject"}
 _OPTIONS = (
     *("rho", "epsilon", "metric", "method", "by", "keep", "outside", "missing", "source_crs", "delimiter", "decimal"),
     *("encoding", "layer", "short", "ledger", "radius", "locations", "chance", "error", "beta", "n"),
+    *("write_off", "witness", "reason", "before"),
 )
 #: How functions are called, and how the same is said here.
 _SAYINGS = (
