@@ -72,7 +72,7 @@ def test_without_noise_the_map_is_the_histogram(seed: int, noise: Noise, n: int)
     np.testing.assert_allclose(found, grid.count(y), atol=1e-2)
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(
     st.integers(0, 2**32),
     st.sampled_from(["gaussian", "laplace"]),
@@ -83,7 +83,7 @@ def test_no_map_holds_more_points_than_there_are(seed: int, noise: Noise, n: int
     """Counts are finite, not negative and add up to at most n, whatever the noise and wherever the points."""
     rng = np.random.default_rng(seed)
     y = rng.uniform(-5, 12, size=(n, 2)) * rng.choice([1.0, 10.0, 1e9])
-    found = deconvolve([Noisy(y, noise, np.full(n, scale) * rng.uniform(1, 3, size=n))], Grid((0, 0, 7, 5), 1))
+    found = deconvolve([Noisy(y, noise, scale * rng.choice([1.0, 1.7, 3.0], size=n))], Grid((0, 0, 7, 5), 1))
     assert found.shape == (5, 7)
     assert np.isfinite(found).all()
     assert (found >= 0).all()
