@@ -16,8 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import geoveil as gv
-from geoveil.budget import Account
-from geoveil.errors import BudgetExceeded, IncompatibleGuarantees, InvalidParameter
+from geoveil.budget import SPENT, Account
+from geoveil.errors import BudgetExceeded, IncompatibleGuarantees, InvalidData, InvalidParameter
 from geoveil.privacy import exact
 from tests.formats import BAY, people
 
@@ -471,3 +471,55 @@ def test_a_session_in_memory_has_a_statement() -> None:
     lines = session.statement()
     assert [(line["query"], line["amount"]) for line in lines] == [("nearest", "0.0001"), ("mean", "0.00005")]
     assert lines[0]["parameters"]["k"] == 3
+
+
+@pytest.mark.parametrize("kind", [ValueError, ZeroDivisionError, RuntimeError, KeyboardInterrupt])
+@pytest.mark.parametrize("kept", [True, False], ids=["in a ledger", "in memory"])
+def test_a_function_that_fails_says_that_it_was_charged(tmp_path: Path, kind: type[BaseException], kept: bool) -> None:
+    """Whatever it fails with: errors are InvalidData with their cause, interruptions pass, and both say it."""
+    ledger = gv.Ledger(tmp_path / "budget.db")
+    ledger.create("ann", rho=1)
+    whose: dict[str, Any] = {"ledger": ledger, "subject": "ann"} if kept else {}
+    session = gv.Session(np.zeros((3, 2)), rho=1, **whose)
+
+    def fails(x: Any) -> float:
+        raise kind("why")
+
+    with pytest.raises((InvalidData, KeyboardInterrupt), match="why") as raised:
+        session.answer(fails, lipschitz=1, rho="1e-6")
+    problem = raised.value
+    if issubclass(kind, Exception):
+        assert isinstance(problem, InvalidData)
+        assert f"{kind.__name__}: why" in str(problem)
+        assert isinstance(problem.__cause__, kind)
+    else:
+        assert type(problem) is kind
+    assert problem.__notes__ == [SPENT]
+    assert session.spent == Decimal("1e-6")
+
+
+def test_without_a_charge_an_error_says_nothing_of_one() -> None:
+    """Nobody keeps account of single questions."""
+    with pytest.raises(InvalidData) as raised:
+        gv.answer(lambda x: 1 / 0, np.zeros((3, 2)), lipschitz=1, rho="1e-6")
+    assert not hasattr(raised.value, "__notes__")
+
+
+def test_a_file_that_fails_after_its_charge_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where it fails for want of room."""
+    from geoveil.api import streaming
+
+    def full(*_: Any, **__: Any) -> None:
+        raise OSError("No space left on device")
+
+    ledger = gv.Ledger(tmp_path / "budget.db")
+    ledger.create("ann", rho=1)
+    (tmp_path / "t.csv").write_text("lat,lon\n37.78,-122.41\n")
+    how: dict[str, Any] = {"rho": "1e-6", "crs": BAY, "ledger": ledger, "subject": "ann"}
+    monkeypatch.setattr(streaming.Work, "write", full)
+    with pytest.raises(InvalidData, match="No space") as raised:
+        gv.points_file(tmp_path / "t.csv", tmp_path / "out.csv", **how)
+    assert raised.value.__notes__ == [SPENT]
+    with pytest.raises(BudgetExceeded) as refused:
+        gv.points_file(tmp_path / "t.csv", tmp_path / "out.csv", **{**how, "rho": 2})
+    assert not hasattr(refused.value, "__notes__")

@@ -73,6 +73,10 @@ def ask(
             receipt.store(lambda: subject.kept(outcome))
         else:
             outcome = subject.restored(receipt.stored)
+    except BaseException as problem:
+        if receipt.spent:
+            problem.add_note(receipt.spent)
+        raise
     finally:
         receipt.close()
     release = subject.release(outcome, source)
@@ -92,6 +96,8 @@ class Receipt:
     skipped: Any = None
     #: What the release says of the charge.
     stated: Mapping[str, Any] = MappingProxyType({})
+    #: What an error says of the charge; nothing if nothing was charged.
+    spent: str = ""
 
     def store(self, content: Callable[[], Any]) -> None:
         """Store the answer before it is handed out."""

@@ -18,7 +18,7 @@ from geoveil.api.crowds import Crowd
 from geoveil.api.how import FileHow, Reading, file_question, known, reader
 from geoveil.api.streaming import FileRelease, Work, nothing
 from geoveil.arithmetic import steady
-from geoveil.budget import Charge, Ledger
+from geoveil.budget import SPENT, Charge, Ledger
 from geoveil.errors import GeoveilWarning, InvalidFile, InvalidParameter
 from geoveil.geo import Plane
 from geoveil.geo.columns import choose
@@ -110,6 +110,7 @@ def points_file(
         named = ", ".join(name for name in kept if name in work.formulas)
         told = f"{target}: texts in {named} begin as formulas do, and a spreadsheet would run them."
         warnings.warn(told, GeoveilWarning, stacklevel=2)
+    charge: Charge | None = None
     try:
         with aside(target) as folder:
             charge, stated = (None, {}) if ledger is None else _charged(work, ledger, subject, short)
@@ -120,7 +121,12 @@ def points_file(
                 ledger.store(charge, json.dumps({"id": release.id, "sha256": release.digest}))
     except OSError as problem:
         remedy = "Is there room, and may one write there? Nothing was released."
-        raise InvalidFile(str(target), str(problem), "a file that can be written", remedy) from None
+        refused = InvalidFile(str(target), str(problem), "a file that can be written", remedy)
+        _note(refused, charge)
+        raise refused from None
+    except BaseException as problem:
+        _note(problem, charge)
+        raise
     work.progress(1.0)
     return release
 
@@ -187,6 +193,12 @@ def _charged(
     if charge.skipped:
         work.skipped = np.isin(np.array(names, dtype=object), charge.skipped)
     return charge, {"id": identity, "entry": charge.entry, "skipped": charge.skipped}
+
+
+def _note(problem: BaseException, charge: Charge | None) -> None:
+    """Say of an error that what was charged before it is spent."""
+    if charge is not None:
+        problem.add_note(SPENT)
 
 
 def _checked_target(target: Path, file: Locations) -> Path:

@@ -18,7 +18,7 @@ from geoveil.api.ask import Opened, Receipt
 from geoveil.api.how import How
 from geoveil.api.storing import packed, unpacked
 from geoveil.arithmetic import steady
-from geoveil.budget import Account, Charge, Ledger, price
+from geoveil.budget import SPENT, Account, Charge, Ledger, price
 from geoveil.errors import BudgetExceeded, IncompatibleGuarantees, InvalidInput, InvalidParameter
 from geoveil.geo import enter
 from geoveil.privacy import Guarantee, exact, promise
@@ -178,7 +178,9 @@ or not at all; nothing was charged.
             taken = self._account.charge(guarantee)
             line = {"query": query.name, "parameters": parameters, "amount": exact.written(taken.budget)}
             self._history.append({"number": len(self._history) + 1, "event": "charge", **line})
-            return Receipt()
+            receipt = Receipt()
+            receipt.spent = SPENT
+            return receipt
         if key is None and self._label is not None:
             if not query.comparable:
                 remedy = "Give key=: functions cannot be compared."
@@ -282,12 +284,15 @@ or not at all; nothing was charged.
 class _LedgerReceipt(Receipt):
     """A charge to a ledger, where the answer is stored before it is handed out."""
 
+    spent = SPENT
+
     def __init__(self, ledger: Ledger, charge: Charge, identity: str, subjects: list[str]) -> None:
         self._ledger, self._charge, self._identity = ledger, charge, identity
         self._open = charge.content is None
         if charge.skipped:
             self.skipped = np.isin(np.array(subjects, dtype=object), charge.skipped)
         if charge.content is not None:
+            self.spent = ""
             told = json.loads(charge.content)
             self._identity, self.stored = told["id"], unpacked(told["answer"])
         self.stated = {"id": self._identity, "entry": charge.entry, "skipped": charge.skipped}

@@ -9,7 +9,10 @@ from typing import Any
 
 from geoveil.processes import this_process
 
-__all__ = ["Charge", "Entry"]
+__all__ = ["SPENT", "Charge", "Entry"]
+
+#: What an error says that comes after a charge and before the release.
+SPENT = "The charge is spent: the data may have been looked at. Asking again costs again."
 
 
 @dataclass(frozen=True)

@@ -318,10 +318,11 @@ class OwnQuery(Stated):
         untouched.flags.writeable = False
         try:
             value = self.own(untouched)
-        except (TypeError, ValueError) as problem:
-            raise InvalidData(
-                "fn", repr(self.own.function), "a function of an (n, d) array", f"It fails: {problem}."
-            ) from problem
+        except Exception as problem:
+            # One kind of error for all failures: the function's own is its cause, with the line where it failed.
+            allowed = "a function of an (n, d) array that gives numbers"
+            remedy = f"It failed with {type(problem).__name__}: {problem}"
+            raise InvalidData("fn", repr(self.own.function), allowed, remedy) from problem
         if value.size != self.numbers:
             raise InvalidData("fn", value.shape, f"a function that gives {self.numbers} number(s)", "Use size=.")
         if not (np.abs(value) <= _LARGEST).all():
