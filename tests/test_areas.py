@@ -630,3 +630,23 @@ def test_public_places_in_degrees_are_checked(case: str) -> None:
     if "latitude" in said or "America" in case:
         with pytest.raises(InvalidParameter, match=said):
             gv.distance(x, shapely.Point(given).buffer(0.1), fn_error=1e-6, **how)
+
+
+def test_errors_say_what_is_wrong() -> None:
+    """Ends that are allowed are said to be; Mercator, frames without places and names of columns have own words."""
+    with pytest.raises(InvalidParameter, match="a number from -180 to 180"):
+        gv.local(lat=0, lon=200, radius=1000)
+    assert gv.local(lat=90, lon=-180, radius=1000).radius == 1000
+    x = degrees([-122.42, -122.41], [37.77, 37.78])
+    with pytest.raises(InvalidCoordinateSystem, match="a Mercator metre shrinks"):
+        gv.points(x, rho=1e-4, crs=3857)
+    with pytest.raises(InvalidData, match=r"without an active geometry.*set_geometry"):
+        gv.points(geopandas.GeoDataFrame({"u": [1, 2]}), rho=1e-4, crs=BAY)
+    levels = x.set_axis(["geometry"], axis=1)
+    levels[("a", "u")] = ["p", "q"]
+    with pytest.raises(InvalidData, match=r"name of a column.*by=x\["):
+        gv.points(levels, by=("a", "u"), rho=1e-4, crs=BAY)
+    released = gv.points(x, rho=1e-4, crs=BAY)
+    with pytest.raises(InvalidParameter, match="metres east and north of the area's middle") as refused:
+        gv.density([released], gv.Grid((-122.5, 37.7, -122.4, 37.8), cell=0.01))
+    assert "{" not in str(refused.value)

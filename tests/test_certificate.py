@@ -66,11 +66,11 @@ def test_certificates_of_files_and_sessions(tmp_path: Path) -> None:
 
 
 def test_words_say_what_is_meant() -> None:
-    """At which distance a guess is right three times of four, and how wrong the answer is."""
+    """At which distance a guess is right 75% of the time, and how wrong the answer is."""
     release = gv.points(X, rho=gv.CGP.hiding(distance=200, chance=0.75))
     words = release.certificate()["words"]
-    assert "differ by less than 201 m" in words or "differ by less than 200 m" in words
-    assert "three times of four" in words
+    assert "no location differs by more than 200 m" in words
+    assert "at most 75% of the time" in words
     assert "with probability 95%" in words
     assert "not exact" not in words
     assert "not exact" in gv.points(X, rho=1e-4, rng=np.random.default_rng(1)).certificate()["words"]

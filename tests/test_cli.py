@@ -114,7 +114,7 @@ def test_a_group_without_a_command_shows_its_help(group: list[str], run: Any) ->
 
 def test_every_example_runs(run: Any, tmp_path: Path) -> None:
     """What help pages, README and docs show works as it stands, in this order: accounts are opened first."""
-    lines = [line for command in EVERY.values() for _, line in command.examples]
+    lines = [line for command in (program, *EVERY.values()) for _, line in command.examples]
     for page in ("README.md", "docs/command-line.md"):
         lines += re.findall(r"^\$ (.*)$", (ROOT / page).read_text(), re.MULTILINE)
     lines = [line for line in dict.fromkeys(lines) if "eval" not in line]
@@ -824,6 +824,23 @@ def test_what_check_says_of_columns_is_what_a_release_does(run: Any, tmp_path: P
     (released,) = [line["what"] for line in found if "released unchanged" in line["what"]]
     assert {"kind", "track", "segment"} <= set(re.findall(r"\w+", released))
     assert not [line for line in found if "are removed" in line["what"] and "segment" in line["what"]]
+
+
+def test_messages_are_sentences(run: Any, tmp_path: Path) -> None:
+    """What is missing or read-only is said plainly, and no sentence ends twice."""
+    assert "nothing.csv: file not found." in run("points", "nothing.csv", "-o", "o.csv", *LOCAL, "--rho", "1").err
+    assert "?." not in run("--hlp").err
+    (tmp_path / "empty").mkdir()
+    assert "new_*.txt" in run("check", "empty", *LOCAL).err
+    words = json.loads(run("hull", "trips.csv", *LOCAL, "--rho", "1e-4", "--json").out)["certificate"]["words"]
+    assert words.startswith(
+        "Anyone trying to tell apart two versions of a person's data in which no location differs by"
+    )
+    assert "at most 75% of the time" in words
+    (tmp_path / "one.csv").write_text("user,lat,lon\nann,37.77,-122.42\n")
+    said = " ".join(run("check", "one.csv", "--by", "user", *LOCAL).out.split())
+    assert "1 row with a place, 1 point." in said
+    assert "1 person with 1 row." in said
 
 
 def test_settings_of_other_tools(run: Any) -> None:

@@ -813,7 +813,7 @@ def test_paths_that_cannot_be_used_are_refused(tmp_path: Path) -> None:
     """No file, a folder of other things, the source as target, a folder that is not there, another format."""
     path, told = make("trips.csv", tmp_path)
     how: dict[str, Any] = {"rho": 1e-4, **told}
-    with pytest.raises(InvalidFile, match="a file that is there"):
+    with pytest.raises(InvalidFile, match="file not found"):
         gv.points_file(tmp_path / "none.csv", tmp_path / "out.csv", **how)
     with pytest.raises(InvalidFile, match=r"a file of locations.*new_"):
         gv.points_file(tmp_path, tmp_path / "out.csv", **how)

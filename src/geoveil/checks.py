@@ -10,7 +10,7 @@ import numpy as np
 
 from geoveil.errors import InvalidParameter
 
-__all__ = ["FARTHEST", "beta", "count", "number", "place", "positive"]
+__all__ = ["FARTHEST", "beta", "between", "count", "number", "place", "positive"]
 
 
 #: Of a coordinate, in metres: far beyond the Earth, and near enough for the finest noise not to drown.
@@ -27,6 +27,14 @@ def number(argument: str, value: Any, *, above: float = -math.inf, below: float 
             allowed = "a positive, finite number" if (above, below) == (0, math.inf) else f"above {above:g}"
             allowed += "" if below == math.inf else f" and below {below:g}"
         raise InvalidParameter(argument, value, allowed, remedy)
+    return float(value)
+
+
+def between(argument: str, value: Any, low: float, high: float, *, remedy: str) -> float:
+    """Return a real number from low to high, ends included."""
+    usable = isinstance(value, (Real, np.floating)) and not isinstance(value, bool)
+    if not usable or not low <= value <= high:
+        raise InvalidParameter(argument, value, f"a number from {low:g} to {high:g}", remedy)
     return float(value)
 
 

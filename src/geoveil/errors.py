@@ -7,6 +7,7 @@
     │   ├── InvalidParameter          a parameter: rho, epsilon, k, beta, metric, ...
     │   ├── InvalidData               the locations: not finite, empty, of the wrong shape or type
     │   │   └── InvalidFile           a file of locations, or a row of it
+    │   │       └── FileUnavailable   a file that does not exist or cannot be written
     │   └── InvalidCoordinateSystem   coordinates that are not metres on the ground
     ├── IncompatibleGuarantees (also a TypeError)   guarantees that cannot be added, compared or converted
     ├── NoErrorBound                  an error bound that no theorem gives
@@ -28,6 +29,7 @@ from decimal import Decimal
 __all__ = [
     "BudgetError",
     "BudgetExceeded",
+    "FileUnavailable",
     "GeoveilError",
     "GeoveilWarning",
     "IncompatibleGuarantees",
@@ -96,6 +98,13 @@ class InvalidData(InvalidInput):
 
 class InvalidFile(InvalidData):
     """A file of locations that cannot be used."""
+
+
+class FileUnavailable(InvalidFile):
+    """A file that does not exist or cannot be written; `value` says why."""
+
+    def __str__(self) -> str:
+        return f"{self.argument}: {self.value}. {self.remedy}"
 
 
 class InvalidCoordinateSystem(InvalidInput):

@@ -283,12 +283,14 @@ class Release:
     def _words(self) -> str:
         """What it means, for people."""
         away = hidden(self.guarantee.hidden(chance=0.75))
-        kind = {"inf": "no point", "2": "the points together, by root sum of squares,", "1": "the points together,"}
-        whose = "one person's points" if self.by is None else "each person's points"
-        moved = f"differ by less than {away}: {kind[self.guarantee.metric.name]} moved farther"
+        differing = {
+            "inf": f"in which no location differs by more than {away}",
+            "2": f"whose locations differ by at most {away} together (root sum of squares)",
+            "1": f"whose locations differ by at most {away} together (sum)",
+        }[self.guarantee.metric.name]
         sentences = [
-            f"Whoever sees this and has to choose between two versions of {whose} that {moved}, is right at most "
-            "three times of four. Versions that differ less are harder to tell apart, others easier.",
+            f"Anyone trying to tell apart two versions of a person's data {differing} will be right at most 75% of "
+            "the time. Versions that differ less are harder to tell apart, others easier.",
             "How many points there are, their order, their times and whose they are is not hidden.",
         ]
         if self.bounded:

@@ -283,7 +283,9 @@ def _on_the_map(release: Release, grid: Grid, argument: str) -> Grid:
     west, south, east, north = metres.bounds
     plane = release.plane
     if plane is not None and system != release.crs and max(east - west, north - south) < plane.area.radius / 100:
-        remedy = f"Give it in the system {system.to_string()}, around the area's middle at (0, 0) if it is gv.local's."
+        remedy = "Give it in metres east and north of the area's middle, which is (0, 0)."
+        if plane.area.disc is None:
+            remedy = f"Give it in the system {system.to_string()}."
         raise InvalidParameter(argument, grid.bounds, f"in metres of the plane, {plane.area.name}", remedy)
     return metres
 

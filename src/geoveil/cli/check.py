@@ -13,6 +13,7 @@ from geoveil.cli import terminal
 from geoveil.cli.command import Command
 from geoveil.cli.files import SOURCE, incoming
 from geoveil.cli.options import area, as_json, persons, reading
+from geoveil.words import counted
 
 #: Words in names of columns that may say whose place it is, and those that begin such words.
 _PERSONS = frozenset(["id", "uid", "cab", "imei"])
@@ -100,7 +101,9 @@ def _about(file: Any, frame: Any, by: str | None, area: dict[str, Any], missing:
     rows = sum(len(batch) for batch in file.batches([]))
     if len(frame) < rows:
         kind: Any = "note" if missing == "drop" else "stop"
-        yield Finding(kind, f"{rows - len(frame)} of {rows} rows have no place.", "--missing drop leaves them out.")
+        yield Finding(
+            kind, f"{rows - len(frame)} of {counted(rows, 'row')} have no place.", "--missing drop leaves them out."
+        )
     plane, about = _system(file, area)
     yield about
     yield from _places(file, frame, plane, area["outside"])
@@ -140,7 +143,7 @@ def _places(file: Any, frame: Any, plane: Any, outside: str) -> Iterator[Finding
     from geoveil.errors import GeoveilError
 
     coords = shapely.get_coordinates(frame.geometry.array)
-    yield Finding("good", f"{len(frame)} rows with a place, {len(coords)} points.")
+    yield Finding("good", f"{counted(len(frame), 'row')} with a place, {counted(len(coords), 'point')}.")
     zero = int((coords == 0).all(axis=1).sum())
     if zero:
         yield Finding("note", f"{zero} points are at 0, 0, where devices without a fix put them.", "Remove them.")
@@ -191,7 +194,7 @@ def _people(frame: Any, by: str | None) -> Iterator[Finding]:
         named = f" Columns that may tell: {', '.join(map(str, likely))}." if likely else ""
         yield Finding(
             "note",
-            f"Without --by all {len(frame)} rows are one person's and share the budget.{named}",
+            f"Without --by all {counted(len(frame), 'row')} are one person's and share the budget.{named}",
             "If they are several people's, say whose with --by COLUMN.",
         )
         return
@@ -203,9 +206,10 @@ def _people(frame: Any, by: str | None) -> Iterator[Finding]:
     sizes = frame[by].value_counts()
     if not len(sizes):
         return
-    yield Finding(
-        "good", f"{len(sizes)} persons with {sizes.min()} to {sizes.max()} rows, {sizes.median():g} in the middle."
-    )
+    each = counted(sizes.max(), "row")
+    if sizes.min() < sizes.max():
+        each = f"{sizes.min()} to {each}, {sizes.median():g} in the middle"
+    yield Finding("good", f"{counted(len(sizes), 'person')} with {each}.")
     if sizes.max() > 20 * sizes.median():
         yield Finding(
             "note",

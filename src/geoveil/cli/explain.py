@@ -99,7 +99,7 @@ def _shown(guarantee: Guarantee, n: int, told: dict[str, Any]) -> Iterator[Any]:
     from geoveil.queries import EXTENT
 
     between = apart(hidden(told["hidden_75"]), told["metric"])
-    yield f"{guarantee}: whoever has to choose between {between} is right at most three times of four."
+    yield f"{guarantee}: anyone trying to tell apart {between} is right at most 75% of the time."
     level = min(LEVELS, key=lambda name: abs(math.log(LEVELS[name] / told["hidden_75"])))
     yield f"The nearest level is --privacy {level} ({LEVELS[level]:g} m)."
     rows = []

@@ -14,7 +14,7 @@ import click
 
 from geoveil.cli.command import gathered
 from geoveil.cli.terminal import say, state
-from geoveil.errors import InvalidFile, InvalidParameter
+from geoveil.errors import FileUnavailable, InvalidFile, InvalidParameter
 
 __all__ = ["SOURCE", "Target", "distinct", "incoming", "target", "writable"]
 
@@ -58,7 +58,12 @@ def writable(path: str) -> None:
     if not folder.is_dir():
         raise InvalidFile(path, str(folder), "in a folder that is there", "Make the folder first.")
     if not os.access(folder, os.W_OK):
-        raise InvalidFile(path, str(folder), "in a folder that can be written to", "Choose another.")
+        raise FileUnavailable(
+            path,
+            f"cannot be written, as the folder {folder} is read-only",
+            "a file in another folder",
+            "Choose another.",
+        )
 
 
 @dataclass(frozen=True)

@@ -71,7 +71,8 @@ def code_of(problem: BaseException) -> int:
 def usage(problem: click.ClickException) -> str:
     """What is wrong with a command line, and where it is said how it should be."""
     said = problem.format_message()
-    said = f"{said[:1].upper()}{said[1:].rstrip('.')}."
+    said = f"{said[:1].upper()}{said[1:].rstrip('.')}"
+    said += "" if said.endswith("?") else "."
     if not isinstance(problem, click.UsageError):
         return said
     where = "geoveil" if problem.ctx is None else problem.ctx.command_path

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from geoveil import checks
 from geoveil.errors import InvalidCoordinateSystem, InvalidParameter
 from geoveil.geo.regions import alike, plain, regions
-from geoveil.geo.register import horizontal, registered
+from geoveil.geo.register import MERCATOR, horizontal, is_mercator, registered
 from geoveil.geo.scales import measured
 from geoveil.geo.tangent import REACH, Tangent, ground, shrink
 
@@ -163,8 +163,8 @@ def local(*, lat: float, lon: float, radius: float) -> Area:
     Area('50 km around 37.77, -122.42', stretch=1)
     """
     remedy = f"Give a place in degrees, {PUBLIC}."
-    lat = checks.number("lat", lat, above=math.nextafter(-90, -91), below=math.nextafter(90, 91), remedy=remedy)
-    lon = checks.number("lon", lon, above=math.nextafter(-180, -181), below=math.nextafter(180, 181), remedy=remedy)
+    lat = checks.between("lat", lat, -90, 90, remedy=remedy)
+    lon = checks.between("lon", lon, -180, 180, remedy=remedy)
     radius = checks.positive("radius", radius)
     if radius > _WIDEST:
         raise InvalidParameter("radius", radius, f"at most {_WIDEST:g} m", "Use a system made for the area, as crs=.")
@@ -226,7 +226,12 @@ def area_of(given: Any) -> Area:
     if known is None or known.area_of_use is None:
         allowed = "a system of a public register (EPSG, ESRI, ...) with a known area"
         raise InvalidCoordinateSystem("crs", flat.name, allowed, "Use crs=gv.local(...).")
-    return Area(known.name, known, *measured(known))
+    try:
+        return Area(known.name, known, *measured(known))
+    except InvalidCoordinateSystem as problem:
+        if not is_mercator(known):
+            raise
+        raise InvalidCoordinateSystem("crs", known.name, f"{allowed}: {MERCATOR}", problem.remedy) from None
 
 
 def _region(name: str) -> Area:

@@ -220,6 +220,8 @@ class FrameForm(Form):
             if by not in columns:
                 raise InvalidData("by", by, f"a column of x, one of {columns}", "Or give a label for each row.")
             by = self._given[by]
+        elif isinstance(by, tuple) and by in self._columns():
+            raise InvalidData("by", by, "a label for each row: this is the name of a column", f"Use by=x[{by!r}].")
         elif hasattr(by, "index") and hasattr(by, "reindex") and not by.index.equals(self._given.index):
             raise InvalidData(
                 "by",
@@ -280,6 +282,9 @@ def enter(x: Any, crs: Any = None, *, outside: str = "refuse", missing: str = "r
     plane = None
     if hasattr(x, "geometry") and hasattr(x, "crs"):
         plane = plane_of(x.geometry.crs, crs)
+    elif hasattr(x, "set_geometry"):
+        remedy = "Say which column has the places with x.set_geometry(...)."
+        raise InvalidData("x", "a GeoDataFrame without an active geometry", "one with places", remedy)
     elif crs is not None:
         remedy = "Leave it out, or give geopandas.GeoSeries(points, crs=...): the system in which they are."
         raise InvalidParameter("crs", crs, "left out: arrays and shapely geometries are metres already", remedy)

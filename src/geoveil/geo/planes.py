@@ -14,7 +14,7 @@ from geoveil.errors import InvalidCoordinateSystem, InvalidData, InvalidParamete
 from geoveil.geo.accuracy import measured_rounding
 from geoveil.geo.areas import PUBLIC, Area, Floats, area_of, local_of
 from geoveil.geo.offline import offline
-from geoveil.geo.register import GEOGRAPHIC, horizontal, registered
+from geoveil.geo.register import GEOGRAPHIC, MERCATOR, horizontal, is_mercator, registered
 from geoveil.geo.scales import earth
 from geoveil.geo.shapes import Naming, beside_greenwich, position
 from geoveil.geo.tangent import REACH, pull, rounding
@@ -70,10 +70,8 @@ def plane_of(own: Any, crs: Any, *, released: bool = True) -> Plane:
     if not flat.is_projected:
         found = "degrees are not metres" if flat.is_geographic else f"this is a {flat.type_name}"
         raise InvalidCoordinateSystem("x.crs", flat.name, f"{allowed}: {found}", remedy)
-    method = flat.coordinate_operation.method_name if flat.coordinate_operation else ""
-    if method.startswith(("Mercator", "Popular Visualisation")):
-        found = "a Mercator metre shrinks on the ground with latitude"
-        raise InvalidCoordinateSystem("x.crs", flat.name, f"{allowed}: {found}", remedy)
+    if is_mercator(flat):
+        raise InvalidCoordinateSystem("x.crs", flat.name, f"{allowed}: {MERCATOR}", remedy)
     return Plane(flat, area_of(flat))
 
 

@@ -8,9 +8,11 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-__all__ = ["GEOGRAPHIC", "horizontal", "registered"]
+__all__ = ["GEOGRAPHIC", "MERCATOR", "horizontal", "is_mercator", "registered"]
 
 GEOGRAPHIC = "EPSG:4326"
+#: Why Mercator maps are refused.
+MERCATOR = "a Mercator metre shrinks on the ground with latitude"
 
 
 def horizontal(crs: Any) -> Any:
@@ -18,6 +20,12 @@ def horizontal(crs: Any) -> Any:
     while crs.is_bound or crs.is_compound:
         crs = crs.source_crs if crs.is_bound else crs.sub_crs_list[0]
     return crs
+
+
+def is_mercator(flat: Any) -> bool:
+    """Whether a system is a Mercator map, such as that of web maps; transverse ones are not."""
+    method = flat.coordinate_operation.method_name if flat.coordinate_operation else ""
+    return bool(method.startswith(("Mercator", "Popular Visualisation")))
 
 
 @functools.lru_cache(maxsize=64)

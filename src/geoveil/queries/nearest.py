@@ -65,7 +65,7 @@ class Nearest(Query):
             self.k,
             low=1,
             high=self.n,
-            remedy="A tuple has no more neighbours than points; with by=, the smallest tuple counts.",
+            remedy="Every person needs at least k points: with by=, the person with the fewest points counts.",
         )
         if self.locations is not None:
             remedy = "It is the share of the budget for the places."

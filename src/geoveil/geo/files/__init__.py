@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from geoveil.errors import InvalidFile, InvalidParameter
+from geoveil.errors import FileUnavailable, InvalidFile, InvalidParameter
 from geoveil.geo.files.cabspotting import open_cabspotting
 from geoveil.geo.files.csv import open_csv
 from geoveil.geo.files.gdal import DRIVERS, open_gdal
@@ -61,7 +61,7 @@ def opener_of(path: Path) -> Callable[..., Locations]:
         found = path.stat()
     except FileNotFoundError:
         remedy = f"Look in {path.absolute().parent}."
-        raise InvalidFile(str(path), "nothing", "a file that is there", remedy) from None
+        raise FileUnavailable(str(path), "file not found", "a file that exists", remedy) from None
     except (OSError, ValueError) as problem:
         reason = getattr(problem, "strerror", None) or str(problem)
         raise InvalidFile(

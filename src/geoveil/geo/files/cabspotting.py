@@ -27,7 +27,7 @@ def open_cabspotting(path: Path) -> Cabspotting:
     taxis = sorted(taxi for taxi in path.glob("new_*.txt") if taxi.is_file())
     if not taxis:
         remedy = "Give a file, or a folder of new_*.txt as the cabspotting data has them."
-        raise InvalidFile(str(path), "a folder", "a file of locations", remedy)
+        raise InvalidFile(str(path), "a folder without new_*.txt", "a file of locations", remedy)
     columns = {"cab": pa.string(), "occupied": pa.string(), "time": pa.string()}
     return Cabspotting(path=path, crs=pyproj.CRS(GEOGRAPHIC), columns=columns, taxis=taxis)
 
