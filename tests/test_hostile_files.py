@@ -469,7 +469,7 @@ def test_pipes_devices_and_loops_are_refused(tmp_path: Path) -> None:
     (tmp_path / "loop.csv").symlink_to(tmp_path / "loop.csv")
     (tmp_path / "gone.csv").symlink_to(tmp_path / "nowhere")
     for name in ("loop.csv", "gone.csv", "a\0b.csv", "a" * 300 + ".csv"):
-        with pytest.raises(InvalidFile, match="a file that|file not found"):
+        with pytest.raises(InvalidFile, match=r"a file that|file not found"):
             gv.read(tmp_path / name)
     path, told = make("trips.csv", tmp_path)
     gv.points_file(path, tmp_path / "loop.csv", rho=1e-4, **told)
