@@ -936,3 +936,34 @@ def test_stored_answers_are_forgotten(run: Any) -> None:
     assert "0 answers deleted" in run("budget", "forget", "b.db", "--before", "2000-01-01").out
     assert "1 answer deleted" in run("budget", "forget", "b.db", "--before", "9000-01-01").out
     assert "Whole: 7 entries" in run("budget", "verify", "b.db").out
+
+
+@pytest.mark.parametrize("question", ["points", "hull"])
+def test_a_dry_run_looks_at_the_accounts(question: str, run: Any) -> None:
+    """At those that would be charged, with --by too: who has none is refused, who has too little is told."""
+    asked = [question, "trips.csv", *LOCAL, "--rho", "1e-4", "--dry-run", "--ledger", "b.db"]
+    run("budget", "create", "b.db", "u0", "u1", "--rho", "1e-3")
+    assert run(*asked).code == 2
+    assert "u2" in run(*asked, "--by", "user").err
+    run("budget", "create", "b.db", "u2", "--rho", "1e-5")
+    assert "at least 0.00001 left; too little for 1 of them" in " ".join(run(*asked, "--by", "user").out.split())
+    told = json.loads(run(*asked, "--by", "user", "--json").out)
+    assert (told["remaining"], told["too_little"]) == ("0.00001", ["u2"])
+    assert "u2 has 0.00001 left, which is too little" in run(*asked, "--subject", "u2").out
+    assert json.loads(run(*asked, "--subject", "u0", "--json").out)["too_little"] == []
+    with gv.Ledger("b.db") as ledger:
+        assert ledger.spent("u0") == 0
+
+
+def test_a_statement_fits_into_a_terminal(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One line for each event, also with amounts of many digits; --json has all of them."""
+    monkeypatch.setenv("COLUMNS", "80")
+    run("budget", "create", "b.db", "ann", "--rho", "1e-3")
+    with gv.Ledger("b.db") as ledger:
+        ledger.charge(["ann"], gv.CGP(rho="0.0001234567890123456789012345678901234"), query="radius_of_gyration")
+    lines = run("budget", "statement", "b.db", "ann").out.splitlines()
+    (line,) = [line.strip() for line in lines if "charge" in line]
+    assert re.fullmatch(r"20\d\d-\d\d-\d\d \d\d:\d\d:\d\d +charge +radius_of_gyration +0\.000123457", line)
+    assert "could be told apart at most 75% of the time" in " ".join(" ".join(lines).split())
+    (_, event) = json.loads(run("budget", "statement", "b.db", "ann", "--json").out)
+    assert event["amount"] == "0.0001234567890123456789012345678901234"

@@ -523,3 +523,14 @@ def test_a_file_that_fails_after_its_charge_says_so(tmp_path: Path, monkeypatch:
     with pytest.raises(BudgetExceeded) as refused:
         gv.points_file(tmp_path / "t.csv", tmp_path / "out.csv", **{**how, "rho": 2})
     assert not hasattr(refused.value, "__notes__")
+
+
+def test_a_forgotten_answer_is_named_by_its_label(tmp_path: Path) -> None:
+    """Not by the key that was made of the label and the question."""
+    ledger = gv.Ledger(tmp_path / "budget.db")
+    ledger.create("ann", rho=1)
+    session = gv.Session(np.zeros((3, 2)), ledger=ledger, subject="ann", label="may")
+    ledger.forget(session.mean(rho="1e-6").id)
+    with pytest.raises(InvalidParameter, match=r"^label = 'may': .* was forgotten"):
+        session.mean(rho="1e-6")
+    assert session.spent == Decimal("1e-6")

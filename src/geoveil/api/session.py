@@ -181,7 +181,8 @@ or not at all; nothing was charged.
             receipt = Receipt()
             receipt.spent = SPENT
             return receipt
-        if key is None and self._label is not None:
+        labelled = key is None and self._label is not None
+        if labelled:
             if not query.comparable:
                 remedy = "Give key=: functions cannot be compared."
                 raise InvalidParameter("key", None, "given, for a function of one's own", remedy)
@@ -200,10 +201,13 @@ or not at all; nothing was charged.
                 key=key,
                 short=self._short,
             )
-        except (BudgetExceeded, InvalidInput, IncompatibleGuarantees):
+        except (BudgetExceeded, InvalidInput, IncompatibleGuarantees) as problem:
             # Nothing was charged. After a failure of the ledger that is not certain.
             if self._account is not None and reserved is not None:
                 self._account.give_back(reserved)
+            if labelled and isinstance(problem, InvalidInput) and problem.argument == "key":
+                # The caller knows the label, and not the key that was made of it.
+                raise InvalidParameter("label", self._label, problem.allowed, problem.remedy) from None
             raise
         if self._account is not None and reserved is not None and charge.content is not None:
             self._account.give_back(reserved)

@@ -110,7 +110,7 @@ def _answer(
     if stored is None:
         return None
     if content is None and forgotten is not None:
-        remedy = "Its answer was forgotten; take another key, or another label, which is charged anew."
+        remedy = "The answer under it was forgotten. Take another one, which is charged anew."
         raise InvalidParameter("key", request.shown, "one whose answer is kept", remedy)
     if content is None or not _is_stored(transaction, number, stored, content):
         raise LedgerTampered(f"The answer stored under entry {number} is not what it was. Nothing was released.")

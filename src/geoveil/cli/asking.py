@@ -123,8 +123,10 @@ class Opened:
     def foresee(self, *names: str, **how: Any) -> None:
         """Say what questions that share the budget would cost and how wrong they would be."""
         shares = self.asking.budget.guarantee.split(len(names))
-        known = self.asking.area_of(self.frame.crs), self.ledger, self.asking.account
-        told = [foreseen(name, self.sizes, share, *known, **how) for name, share in zip(names, shares, strict=True)]
+        by, sizes = self.asking.by, self.sizes
+        persons = None if by is None else self.frame[by].unique().tolist()
+        known = self.asking.area_of(self.frame.crs), self.ledger, self.asking.account, persons
+        told = [foreseen(name, sizes, share, *known, **how) for name, share in zip(names, shares, strict=True)]
         if self.asking.output.json:
             terminal.json(told[0][0] if len(told) == 1 else [machine for machine, _ in told])
             return

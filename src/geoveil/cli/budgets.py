@@ -109,12 +109,22 @@ def statement(ledger: str, subject: str, as_json: bool) -> None:
         terminal.json(lines)
         return
     columns = ["time", "event", "query", "amount"]
-    shown = terminal.table(columns, [[str(line[name] or "") for name in columns] for line in lines])
+    shown = terminal.table(columns, [_row(line) for line in lines])
     shown.columns[1].justify = shown.columns[2].justify = "left"
     terminal.answer(shown, f"Left of {total}: {left}.")
     if left > 0:
         away = total.with_budget(left).hidden(chance=0.75)
-        terminal.say(f"All of it at once would leave {hidden(away)} hidden from three guesses of four.")
+        terminal.say(
+            f"If all that is left were spent at once, two places {hidden(away)} apart could be told apart at most 75% "
+            "of the time."
+        )
+
+
+def _row(line: dict[str, Any]) -> list[str]:
+    """The time to the second, the event, the query and the first digits of the amount: --json has all of them."""
+    from decimal import Decimal
+
+    return [line["time"][:19].replace("T", " "), line["event"], line["query"], f"{Decimal(line['amount']):.6g}"]
 
 
 @budget.command(

@@ -16,7 +16,7 @@ from geoveil.cli.terminal import state
 from geoveil.errors import InvalidParameter
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from geoveil import Ledger
     from geoveil.budget import Charge
@@ -248,6 +248,15 @@ class Account:
 
         with Recording(existing(self.place)) as ledger:
             yield ledger
+
+    def names(self, persons: Sequence[Any] | None) -> list[str]:
+        """The accounts that are charged for one person's points, or for those of several persons."""
+        if persons is None:
+            if self.subject is None:
+                raise click.UsageError("--ledger needs --subject, which says whose account is charged, or --by.")
+            return [self.subject]
+        before = "" if self.subject is None else f"{self.subject}/"
+        return [f"{before}{person}" for person in persons]
 
     def keywords(self, ledger: Ledger | None) -> dict[str, Any]:
         """The account as releases take it."""

@@ -141,7 +141,9 @@ def _foresee(asking: Asking, path: Path, ledger: Any, method: str) -> None:
     with terminal.waiting("Counting"):
         work = rehearsed(path, by=asking.by, **asking.area, **asking.how)
     sizes, area = work.crowd.sizes.tolist(), work.plane.area
-    told, lines = foreseen("points", sizes, asking.budget.guarantee, area, ledger, asking.account, method=method)
+    persons = None if asking.by is None else work.crowd.persons.to_pylist()
+    known = asking.budget.guarantee, area, ledger, asking.account, persons
+    told, lines = foreseen("points", sizes, *known, method=method)
     if asking.output.json:
         terminal.json({**told, "points": sum(sizes), "persons": len(sizes)})
     else:

@@ -35,7 +35,7 @@ _NAMES |= {"x.crs": "the file's coordinate system", "distance": "--hide", "cell"
 _OPTIONS = (
     *("rho", "epsilon", "metric", "method", "by", "keep", "outside", "missing", "source_crs", "delimiter", "decimal"),
     *("encoding", "layer", "short", "ledger", "radius", "locations", "chance", "error", "beta", "n"),
-    *("write_off", "witness", "reason", "before"),
+    *("write_off", "witness", "reason", "before", "label"),
 )
 #: How functions are called, and how the same is said here.
 _SAYINGS = (

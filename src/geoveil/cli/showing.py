@@ -90,6 +90,7 @@ def foreseen(
     area: Area,
     ledger: Ledger | None,
     account: Account,
+    persons: Sequence[Any] | None = None,
     **how: Any,
 ) -> tuple[dict[str, Any], list[tuple[str, str]]]:
     """What a question would cost and how wrong it would be, for machines and for people; nothing is charged."""
@@ -114,11 +115,30 @@ def foreseen(
         guarantee.symbol: str(guarantee.budget),
         "error_95": {"smallest": min(errors), "largest": max(errors)},
     }
-    if ledger is not None and account.subject is not None:
-        left = ledger.remaining(account.subject)
-        lines.append(("ledger", f"{account.subject} has {left} left"))
-        told["remaining"] = str(left)
+    if ledger is not None:
+        balance, line = _foreseen_balance(ledger, account.names(persons), guarantee)
+        told |= balance
+        lines.append(("ledger", line))
     return told, lines
+
+
+def _foreseen_balance(ledger: Ledger, names: Sequence[str], guarantee: Any) -> tuple[dict[str, Any], str]:
+    """What the accounts have left that would be charged, and which have too little, for machines and for people."""
+    from geoveil.budget import price
+    from geoveil.privacy import exact
+
+    left = {
+        name: (total, exact.subtract(total.budget, spent)) for name, (total, spent) in ledger.accounts(names).items()
+    }
+    short = [name for name, (total, rest) in left.items() if price(guarantee, total).budget > rest]
+    least = exact.written(min(rest for _, rest in left.values()))
+    if len(names) == 1:
+        line = f"{names[0]} has {least} left" + (", which is too little" if short else "")
+    else:
+        line = f"each of {len(names)} accounts has at least {least} left"
+        if short:
+            line += f"; too little for {len(short)} of them, the first of which is {short[0]}"
+    return {"remaining": least, "too_little": short}, line
 
 
 def balances_of(ledger: Ledger | None, account: Account) -> tuple[Balance, ...]:
