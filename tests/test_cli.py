@@ -381,6 +381,7 @@ BAD = {
     "another format": (2, "points trips.csv -o o.gpx --local 37.77,-122.42,50km --rho 1"),
     "too many neighbours": (2, "nearest trips.csv --at 37.77,-122.42 -k 1000 --local 37.77,-122.42,50km --rho 1"),
     "a report of rows": (2, "nearest trips.csv --at 37,-122 -k 1 --local 37.77,-122.42,50km --rho 1 --report m.html"),
+    "two reports": (2, "hull trips.csv --local 37.77,-122.42,50km --rho 1 --report m.html --report m.png"),
     "a report of no format": (2, "hull trips.csv --local 37.77,-122.42,50km --rho 1 --report m.docx"),
     "smoothing Laplace noise": (2, "points trips.csv -o o.csv --local 37.77,-122.42,50km --epsilon 1 --smooth car"),
     "no such command": (2, "pints trips.csv"),
@@ -841,6 +842,9 @@ def test_messages_are_sentences(run: Any, tmp_path: Path) -> None:
     said = " ".join(run("check", "one.csv", "--by", "user", *LOCAL).out.split())
     assert "1 row with a place, 1 point." in said
     assert "1 person with 1 row." in said
+    assert "the columns 'lon' and 'lat'" in said
+    refused = run("points", "trips.csv", "-o", "o.gpx", *LOCAL, "--rho", "1").err
+    assert refused.count(".csv,") == 1
 
 
 def test_settings_of_other_tools(run: Any) -> None:

@@ -131,7 +131,9 @@ def _system(file: Any, area: dict[str, Any]) -> tuple[Any, Finding]:
         return None, Finding("stop", message_of(problem))
     stretched = f"by at most {plane.area.stretch - 1:.3%}" if plane.area.stretch > 1 else "nothing"
     more = f", drawn in {plane.area.name}, which stretches {stretched}"
-    return plane, Finding("good", f"Its coordinates are in {units} ({file.crs.name}){more}.")
+    x, y = (file.reading.get(name) for name in ("x", "y"))
+    columns = f", the columns {x!r} and {y!r}," if x is not None and y is not None else ""
+    return plane, Finding("good", f"Its coordinates{columns} are in {units} ({file.crs.name}){more}.")
 
 
 def _places(file: Any, frame: Any, plane: Any, outside: str) -> Iterator[Finding]:

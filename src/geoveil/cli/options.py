@@ -341,14 +341,16 @@ class Output:
     json: bool = False
 
 
-def _output(report: str | None, with_truth: bool, dry_run: bool, json: bool, quiet: bool) -> Output:
-    if with_truth and report is None:
+def _output(report: tuple[str, ...], with_truth: bool, dry_run: bool, json: bool, quiet: bool) -> Output:
+    if len(report) > 1:
+        raise click.UsageError("--report was given twice, and one report is drawn: name one file.")
+    if with_truth and not report:
         raise click.UsageError("--with-truth goes with --report, the page that shows it.")
     state().quiet = quiet or json
-    return Output(report, with_truth, dry_run, json)
+    return Output(report[0] if report else None, with_truth, dry_run, json)
 
 
-def _free(report: str | None, json: bool, quiet: bool) -> Output:
+def _free(report: tuple[str, ...], json: bool, quiet: bool) -> Output:
     return _output(report, False, False, json, quiet)
 
 
@@ -361,6 +363,7 @@ _REPORT: Any = (
     {
         "metavar": "FILE",
         "type": click.Path(dir_okay=False),
+        "multiple": True,  # so that a second one is noticed
         "help": "A map with the certificate: .html, .png or .pdf.",
     },
 )

@@ -96,7 +96,7 @@ def points(
         if target.path is None:
             raise click.UsageError("-o says where the released file goes; - is stdout.")
         kind = ending(path)
-        asking.check(target, [kind, *(endings() if kind else ())])
+        asking.check(target, [*dict.fromkeys([kind, *(endings() if kind else ())])])
         if motion is not None:
             check_times(path, asking.how, time)
         # Times are public: one that is named goes out.
