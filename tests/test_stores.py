@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import shutil
@@ -12,6 +13,7 @@ import subprocess
 import sys
 import threading
 import time
+import warnings
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime, timedelta
@@ -264,6 +266,22 @@ def test_a_server_that_never_answers_is_given_up() -> None:
     """It accepts the connection, and is silent."""
     with socket.create_server(("127.0.0.1", 0)) as silent, pytest.raises(LedgerTimeout, match="before the time"):
         Ledger(f"postgresql://ann@127.0.0.1:{silent.getsockname()[1]}/db", timeout=0.5)
+
+
+def test_a_connection_that_is_collected_before_its_store_is_closed_in_silence(served: str) -> None:
+    """As in a cycle of references, where the order is anyone's guess."""
+    ledger = Ledger(served)
+    ledger.create("ann", rho=1)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        ledger._store._opened = None
+        gc.collect()
+    assert not told
+    others = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+    patience = time.monotonic() + 60
+    while run(served, others) != [(0,)]:
+        assert time.monotonic() < patience
+        time.sleep(0.01)
 
 
 def test_who_holds_the_ledger_and_falls_silent_loses_it(served: str) -> None:

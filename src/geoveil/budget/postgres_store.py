@@ -31,6 +31,9 @@ class _Connection(psycopg.Connection[Any]):
 
     deadline = math.inf
 
+    def __del__(self, *_: Any) -> None:
+        """Say nothing: the garbage collector may take a connection before its store, and libpq closes it."""
+
     def wait(self, gen: Any, *args: Any, **more: Any) -> Any:
         """Run a command of psycopg's."""
         return super().wait(self._until_deadline(gen), *args, **more)
