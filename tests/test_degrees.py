@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections.abc import Callable
@@ -565,3 +566,27 @@ def test_many_releases_of_degrees_are_those_of_real_arithmetic(name: str, chunk:
     again, reread = released(family, seed, 1000.0)
     assert refined(family, reread) > 0.02
     assert differences(again, wanted) == []
+
+
+def test_a_diameter_of_points_within_the_error_compares_few_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The balls tell which points can be the ends; the doubles tell nothing, and all pairs would be too many."""
+    rng = np.random.default_rng(8)
+    degrees = np.array([-122.42, 37.77]) + rng.integers(-400, 400, (300, 2)) * np.array([1.5e-14, 7.2e-15])
+    x = tangent.Tangent(37.77, -122.42).forward(degrees, RADIUS)
+    compared = 0
+    honest = evaluation._squared
+
+    def counted(a: Any, b: Any) -> Any:
+        nonlocal compared
+        compared += 1
+        return honest(a, b)
+
+    monkeypatch.setattr(evaluation, "_squared", counted)
+    with ctx.workprec(192):
+        found = evaluation.widest(x).ball(0, 128)
+        points = [[x.ball(2 * i + axis, 128) for axis in (0, 1)] for i in range(len(degrees))]
+        squares = [honest(a, b) for i, a in enumerate(points) for b in points[:i]]
+        true = functools.reduce(lambda a, b: a.max(b), squares).sqrt()
+        assert found.overlaps(true)
+        assert float(found.rad()) < 1e-30
+    assert 0 < compared < 2 * len(degrees)

@@ -16,11 +16,12 @@ from geoveil.arithmetic import steady
 from geoveil.budget import Entry
 from geoveil.errors import NoErrorBound
 from geoveil.geo import Plane
+from geoveil.geo.areas import Area
 from geoveil.privacy import Guarantee
-from geoveil.queries import Answer
+from geoveil.queries import Answer, FirstWithin, Nearest, Query
 from geoveil.words import counted, hidden, metres
 
-__all__ = ["Release"]
+__all__ = ["Release", "on_the_ground"]
 
 _PUBLIC = ["the number of points", "their order", "timestamps", "identifiers", "the parameters of the query"]
 
@@ -176,15 +177,27 @@ class Release:
         # A hull's bound takes milliseconds, and of many persons it is asked for again and again.
         known = self.__dict__.setdefault("_errors", {})
         if (beta, each) not in known:
-            known[beta, each] = self._each_person(
-                lambda a: self._bound(a, beta, each=each), by_query=self.answers[0].same_error
+            known[beta, each] = self._lengthened(
+                self._each_person(lambda a: self._bound(a, beta, each=each), by_query=self.answers[0].same_error)
             )
         found = known[beta, each]
         return found if self.by is None else found.copy()
 
     def _bound(self, answer: Answer, beta: float, *, each: bool = False) -> float:
-        """Return the error bound of an answer on the ground: what the plane shrinks is longer there."""
-        return self._ground(answer.error(beta, each=each) + answer.query.displaced)
+        """Return the error bound of an answer: on the ground, but for lengths, which are in metres of the plane."""
+        bound = answer.error(beta, each=each) + answer.query.displaced
+        if self.plane is None or answer.query.kind == "length":
+            return bound
+        return float(on_the_ground(answer.query, bound, self.plane.area))
+
+    def _lengthened(self, bound: Any) -> Any:
+        """Return error bounds of lengths on the ground, where they depend on the length that was released."""
+        query = self.answers[0].query
+        if self.plane is None or query.kind != "length":
+            return bound
+        length = np.asarray(self.value, dtype=float).reshape(np.shape(bound))
+        found = on_the_ground(query, np.asarray(bound), self.plane.area, length=length)
+        return float(found) if self.by is None else bound * 0 + found
 
     @property
     def rounding(self) -> float:
@@ -386,6 +399,57 @@ class Release:
     def _placed_line(self) -> str:
         off = self.place_error(0.05)
         return "" if off is None else f"; each released place {metres(off)}"
+
+
+def on_the_ground(query: Query, error: Any, area: Area, *, length: Any = None, planned: bool = False) -> Any:
+    """Return the bound on an answer's error on the ground, given that in the plane of an area.
+
+    Parameters
+    ----------
+    query : Query
+        What was asked.
+    error : float or array
+        The bound in metres of the plane.
+    area : Area
+        The area.
+    length : array, optional
+        Of a length, the one that was released. Without it only the noise is looked at.
+    planned : bool
+        Whether the place that is asked about is not known yet: then it can be anywhere in the area.
+
+    Notes
+    -----
+    The plane draws a ground length g as one of shrink·g to stretch·g. docs/places.md derives the bounds.
+    """
+    p = None if planned else getattr(query, "p", None)
+    away = 0.0 if p is None else float(np.hypot(*(p - area.middle)))
+    if query.kind == "length":
+        if length is None:
+            return error / area.shrink
+        reach = min(_corner(query, area), area.radius + float(np.max(length + error)))
+        least, most = area.lengths(np.maximum(length - error, 0.0), length + error, reach=reach)
+        return np.maximum(most - length, length - least)
+    if isinstance(query, FirstWithin):
+        least, most = area.lengths(max(query.radius - error, 0.0), query.radius + error, reach=away)
+        return float(max(most - query.radius, query.radius - least))
+    if isinstance(query, Nearest):
+        farthest = area.lengths(0.0, area.farthest(p), reach=away)[1]
+        return float(area.lengths(0.0, area.stretch * farthest + error, reach=away)[1] - farthest)
+    return area.ground(error)
+
+
+def _corner(query: Query, area: Area) -> float:
+    """Return how far from the middle of an area the public place or shape is whose distance is asked for."""
+    held = getattr(getattr(query, "measure", None), "keywords", {})
+    if "p" in held:
+        corners = np.array([held["p"]])
+    elif "geometry" in held:
+        import shapely
+
+        corners = shapely.get_coordinates(held["geometry"])
+    else:
+        return 0.0
+    return float(np.hypot(*(corners - area.middle).T).max())
 
 
 def _described(answer: Answer) -> list[dict[str, Any]]:

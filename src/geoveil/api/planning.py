@@ -13,12 +13,13 @@ from geoveil import checks
 from geoveil.api.ask import in_the_plane
 from geoveil.arithmetic import steady
 from geoveil.errors import GeoveilError, InvalidParameter, NoErrorBound
-from geoveil.geo.areas import area_of
+from geoveil.geo.areas import Area, area_of
 from geoveil.mechanisms import Lipschitz
 from geoveil.noise import rehearsal
 from geoveil.privacy import CGP, GP, Guarantee, Metric, exact, promise
 from geoveil.privacy.exact import Number
 from geoveil.queries import EXTENT, SUMMARIES, Distance, FirstWithin, Hull, Nearest, OwnQuery, Points, Query, best_hull
+from geoveil.release import on_the_ground
 
 __all__ = ["Plan", "plan"]
 
@@ -104,8 +105,10 @@ def plan(
     Returns
     -------
     Plan
-        Its `error` is exactly that of the release. A hull's depends on what is released: its plan is for a regular
-        hexagon (above the plane a cross-polytope) that extends over `extent` metres.
+        Its `error` is that of the release, but where `assumes` says more. A hull's depends on what is released: its
+        plan is for a regular hexagon (above the plane a cross-polytope) that extends over `extent` metres. With
+        `crs=`, a length's error also has a share of the length that is released; the plan tells how much. Rounding by
+        PROJ, of millimetres at most for ordinary systems, is not part of a plan.
 
     Examples
     --------
@@ -131,7 +134,7 @@ def plan(
             bound = query.error(beta, each=each)
         except NoErrorBound:
             bound = query.ask(_reference(dimension, extent), rehearsal()).error(beta, each=each)
-        return bound if area is None else area.ground(bound)
+        return bound if area is None else float(on_the_ground(query, bound, area, planned=True))
 
     if error is None:
         promised = promise(rho, epsilon, metric)
@@ -143,8 +146,23 @@ def plan(
             raise InvalidParameter("notion", notion, "'CGP' or 'GP'", "CGP is the default.")
         unit = CGP(rho=1, metric=metric or "inf") if notion == "CGP" else GP(epsilon=1, metric=metric or "inf")
         promised = _least(foreseen, unit, error)
-    assumes = f"for points that extend over {extent / 1000:g} km" if question == "hull" else ""
-    return Plan(question, promised, foreseen(promised), beta, assumes)
+    return Plan(question, promised, foreseen(promised), beta, _assumed(question, extent, area, options))
+
+
+def _assumed(question: str, extent: float, area: Area | None, options: dict[str, Any]) -> str:
+    """Return what the error of a plan depends on besides."""
+    if question == "hull":
+        return f"for points that extend over {extent / 1000:g} km"
+    if area is None:
+        return ""
+    if question == "nearest" or (question == "first_within" and "radius" in options):
+        return "for a place in the area"
+    lengths = ("diameter", "distance", "radius", "radius_of_gyration")
+    of = "length" if question in lengths else "radius" if question == "first_within" else ""
+    if not of:
+        return ""
+    share = max(1 / area.shrink - 1, 1 - 1 / area.stretch)
+    return f"and for the plane up to {100 * share:.2g}% of the {of}"
 
 
 def _maker(
@@ -222,7 +240,8 @@ def _least(foreseen: Callable[[Guarantee], float], unit: Guarantee, error: float
 def _budget(unit: Guarantee, log_budget: float, error: float) -> Guarantee:
     if log_budget > _FARTHEST * unit.power:
         remedy = (
-            "Noise finer than a millimetre is not made, and a hull's directions miss something whatever the noise."
+            "Noise finer than a millimetre is not made, a hull's directions miss something whatever the noise, and a "
+            "wide plane draws near and far places as equally far: state a smaller area with crs=."
         )
         raise InvalidParameter("error", error, "such that some budget gives it", remedy)
     return unit.with_budget(exact.to_budget("error", exact.rounded_up(math.exp(log_budget))))

@@ -254,7 +254,7 @@ def distance(x: Any, p: Any, *, fn_error: float | None = None, **how: Unpack[How
     Returns
     -------
     Release
-        Its value is in metres, at least 0.
+        Its value is in metres of the plane, at least 0; `error(beta)` is from the length on the ground.
 
     Examples
     --------
@@ -415,7 +415,7 @@ def radius(x: Any, **how: Unpack[How]) -> Release:
     Returns
     -------
     Release
-        Its value is in metres, at least 0.
+        Its value is in metres of the plane, at least 0; `error(beta)` is from the length on the ground.
     """
     return _ask(SUMMARIES["radius"], x, how)
 
@@ -427,7 +427,7 @@ def radius_of_gyration(x: Any, **how: Unpack[How]) -> Release:
     Returns
     -------
     Release
-        Its value is in metres, at least 0.
+        Its value is in metres of the plane, at least 0; `error(beta)` is from the length on the ground.
     """
     return _ask(SUMMARIES["radius_of_gyration"], x, how)
 
@@ -439,6 +439,6 @@ def diameter(x: Any, **how: Unpack[How]) -> Release:
     Returns
     -------
     Release
-        Its value is in metres, at least 0.
+        Its value is in metres of the plane, at least 0; `error(beta)` is from the length on the ground.
     """
     return _ask(SUMMARIES["diameter"], x, how)

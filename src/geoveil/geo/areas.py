@@ -24,6 +24,8 @@ Floats: TypeAlias = NDArray[np.float64]
 
 #: Beyond this radius a tangent plane draws distances more than an eighth too short.
 _WIDEST = 3e6
+#: No two places on Earth are farther apart on the ground, in metres.
+_HALFWAY = math.pi * 6378137 + 1
 _LOCAL = "geoveil local "
 
 PUBLIC = "chosen from public knowledge, never with estimate_utm_crs() or the data's bounds, which look at the data"
@@ -83,6 +85,27 @@ class Area:
     def ground(self, distance: float) -> float:
         """Bound the ground distance between a point of the area and one at this plane distance from it."""
         return distance / self.shrink if self.disc is None else ground(distance, self.radius)
+
+    def lengths(self, least: Any, most: Any, *, reach: float = 0.0) -> tuple[Any, Any]:
+        """Bound the ground lengths of which the plane draws one that is between these.
+
+        Parameters
+        ----------
+        least, most : float or array
+            Bounds on a length in the plane, in metres.
+        reach : float
+            How far from the middle of a disc the ends of the length can be, if they can be outside of it.
+        """
+        across = self.shrink if self.disc is None or reach <= self.radius else shrink(min(reach, REACH))
+        longest = _HALFWAY if self.disc is not None and reach > REACH else most / across
+        return least / self.stretch, np.minimum(longest, _HALFWAY)
+
+    def farthest(self, place: Floats | None = None) -> float:
+        """Return how far points of the area are from a place in the plane at most; from any place in it if None."""
+        if self.disc is not None:
+            return self.radius + (self.radius if place is None else float(np.hypot(*(place - self.middle))))
+        low, high = np.array(self.low), np.array(self.high)
+        return float(np.hypot(*(high - low if place is None else np.maximum(place - low, high - place))))
 
     def certificate(self) -> dict[str, Any]:
         """Return the area as it stands in a certificate."""

@@ -190,12 +190,14 @@ def widest(x: Tuple) -> Reals:
     def ball(_: int, bits: int) -> Ball:
         from flint import arb
 
-        rows, points = _distinct(x, spans(x.values, value - 2 * error), bits)
-        ends = x.values[rows]
+        points = _distinct(x, spans(x.values, value - 2 * error), bits)
+        # Where all points are within the error of each other, the balls tell which of them can be the ends.
+        ends, off = _recentred(points)
+        least = diameter(ends) * (1 - (x.shape[1] + 8) * 2.0**-50) - 4 * math.sqrt(x.shape[1]) * off
         squares = [
             _squared(points[i], points[j])
-            for i in range(len(ends))
-            for j in np.flatnonzero(distances(ends[i:], ends[i]) >= value - 2 * error) + i
+            for i in spans(ends, least).tolist()
+            for j in np.flatnonzero(distances(ends[i:], ends[i]) >= least) + i
         ]
         return _root(functools.reduce(lambda a, b: a.max(b), squares, arb(0)))
 
@@ -217,7 +219,7 @@ def support(x: Tuple, u: Floats) -> Reals:
 
     def ball(j: int, bits: int) -> Ball:
         along = x.values @ u[j]
-        _, near = _distinct(x, np.flatnonzero(along >= along.max() - 2 * error), bits)
+        near = _distinct(x, np.flatnonzero(along >= along.max() - 2 * error), bits)
         return functools.reduce(lambda a, b: a.max(b), (_dot(point, _balls(u[j])) for point in near))
 
     return Reals(values, error, ball)
@@ -241,7 +243,7 @@ def enclosing_radius(x: Tuple) -> Reals:
     def ball(_: int, bits: int) -> Ball:
         guess = [int((x.values == point).all(axis=1).argmax()) for point in boundary]
         candidates = np.flatnonzero(distances(x.values, centre) >= inside)
-        return _enclosed(_distinct(x, candidates, bits)[1], [_point(x, i, bits) for i in guess], bits)
+        return _enclosed(_distinct(x, candidates, bits), [_point(x, i, bits) for i in guess], bits)
 
     return Reals(np.asarray(value), error, ball)
 
@@ -262,18 +264,26 @@ def _point(x: Reals, i: int, bits: int) -> _Point:
     return [x.ball(j, bits) for j in range(start, start + x.shape[1])]
 
 
-def _distinct(x: Reals, rows: NDArray[np.int64], bits: int) -> tuple[list[int], list[_Point]]:
-    """Return the points of some rows without repetitions, and the row of each.
+def _distinct(x: Reals, rows: NDArray[np.int64], bits: int) -> list[_Point]:
+    """Return the points of some rows without repetitions.
 
     Points with the same balls are one point, as far as these balls tell.
     """
     if coordinate_error(x) == 0:
         rows = rows[np.unique(x.values[rows], axis=0, return_index=True)[1]]
-    found: dict[object, tuple[int, _Point]] = {}
+    found: dict[object, _Point] = {}
     for row in rows.tolist():
         point = _point(x, row, bits)
-        found.setdefault(tuple(end.man_exp() for ball in point for end in (ball.mid(), ball.rad())), (row, point))
-    return [row for row, _ in found.values()], [point for _, point in found.values()]
+        found.setdefault(tuple(end.man_exp() for ball in point for end in (ball.mid(), ball.rad())), point)
+    return list(found.values())
+
+
+def _recentred(points: Sequence[_Point]) -> tuple[Floats, float]:
+    """Return points from the first one on as doubles, and how far a coordinate can be from its double."""
+    shifts = [a - b for point in points for a, b in zip(point, points[0], strict=True)]
+    middles = np.array([float(shift.mid()) for shift in shifts])
+    off = max(float(shift.rad()) for shift in shifts) * (1 + 2.0**-50) + 2.0**-52 * float(np.abs(middles).max())
+    return middles.reshape(len(points), -1), off
 
 
 def _enclosed(candidates: Sequence[_Point], basis: Sequence[_Point], bits: int) -> Ball:

@@ -151,7 +151,7 @@ def _neighbours(release: Release, plane: Plane, name: str) -> tuple[Layer, ...]:
     if release.coords is None:
         return ()
     places = degrees(plane, release.coords)
-    off = plane.area.ground(query.placing.error(0.05, blocks=query.k, each=True))
+    off = release.place_error(0.05)
     ranks = [str(rank) for _ in range(len(places) // query.k) for rank in range(1, query.k + 1)]
     kind, texts = ("marks", tuple(ranks)) if len(places) <= _LABELLED else ("points", ())
     return (Layer(name, places, kind, "released", radius=off, texts=texts),)  # type: ignore[arg-type]
