@@ -1236,11 +1236,15 @@ def test_a_process_that_was_killed_holds_up_nobody(place: str) -> None:
     read, write = os.pipe()
     child = os.fork()
     if child == 0:
-        charge(ledger, "ann", key="k")
-        os.write(write, b"charged")
-        signal.pause()
-        os._exit(1)
+        try:
+            charge(ledger, "ann", key="k")
+            os.write(write, b"charged")
+            signal.pause()
+        finally:
+            os._exit(1)
+    os.close(write)
     assert os.read(read, 7) == b"charged"
+    os.close(read)
     os.kill(child, signal.SIGKILL)
     os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)
     try:
