@@ -6,27 +6,12 @@ Run from the project's root: ``python benchmarks/projection.py``. Tasks take tur
 from __future__ import annotations
 
 import argparse
-import statistics
-import time
-from collections.abc import Callable
 
 import numpy as np
 import pyproj
+from exactness import times
 
 from geoveil.geo.tangent import Tangent
-
-
-def times(*tasks: Callable[[], object], repeat: int) -> list[float]:
-    """Return the median processor time of each task, taking turns."""
-    found: list[list[float]] = [[] for _ in tasks]
-    for task in tasks:
-        task()
-    for _ in range(repeat):
-        for task, runs in zip(tasks, found, strict=True):
-            start = time.process_time()
-            task()
-            runs.append(time.process_time() - start)
-    return [statistics.median(runs) for runs in found]
 
 
 def main() -> None:
