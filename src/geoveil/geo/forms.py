@@ -282,7 +282,7 @@ def enter(x: Any, crs: Any = None, *, outside: str = "refuse", missing: str = "r
     plane = None
     if hasattr(x, "geometry") and hasattr(x, "crs"):
         plane = plane_of(x.geometry.crs, crs)
-    elif hasattr(x, "set_geometry"):
+    elif hasattr(x, "active_geometry_name"):
         remedy = "Say which column has the places with x.set_geometry(...)."
         raise InvalidData("x", "a GeoDataFrame without an active geometry", "one with places", remedy)
     elif crs is not None:
