@@ -17,7 +17,7 @@ from flint import ctx
 import geoveil as gv
 from geoveil.geo.planes import plane_of
 from geoveil.noise import as_reals
-from geoveil.queries import SUMMARIES, Distance, evaluation, people
+from geoveil.queries import SUMMARIES, Distance, evaluation, functionals
 from geoveil.queries.evaluation import away
 from geoveil.queries.summaries import LipschitzQuery
 from tests.formats import BAY
@@ -81,7 +81,7 @@ def test_smallest_balls_of_many_are_certain(kind: str, d: int) -> None:
     """The radius is between its two bounds, which leave less open than is stated; no point is outside."""
     sizes = np.random.default_rng(7).integers(1, 40, size=300)
     x = as_reals(tuples(kind, d, sizes))
-    above, below = people.radii(x.values, sizes)
+    above, below = functionals.radii(x.values, sizes)
     assert evaluation.enclosed(x, above, below).all()
     together = query("radius", d).evaluate_people(x, sizes)
     ends = np.cumsum(sizes)
@@ -95,12 +95,12 @@ def test_a_smallest_ball_that_is_not_certain_is_found_alone(monkeypatch: pytest.
     """Where the search for many stops early, each is looked at as if alone, with the error of that."""
     sizes = np.full(20, 30)
     x = tuples("anywhere", 2, sizes)
-    monkeypatch.setattr(people, "_GROWING", 1)
-    above, below = people.radii(x, sizes)
+    monkeypatch.setattr(functionals, "_GROWING", 1)
+    above, below = functionals.radii(x, sizes)
     assert not evaluation.enclosed(as_reals(x), above, below).all()
     values = query("radius").evaluate_people(x, sizes).values[:, 0]
     monkeypatch.undo()
-    np.testing.assert_allclose(values, people.radii(x, sizes)[0][:, 0], rtol=1e-12)
+    np.testing.assert_allclose(values, functionals.radii(x, sizes)[0][:, 0], rtol=1e-12)
 
 
 def calls(ask: Callable[[], object]) -> int:

@@ -26,7 +26,7 @@ from geoveil.mechanisms import (
 from geoveil.mechanisms.sparse_vector import halting_probabilities
 from geoveil.noise import Entropy, Experiment, Reals, Source, as_reals, gamma, laplace, source_of
 from geoveil.privacy import CGP, GP
-from geoveil.queries.points import Points
+from geoveil.queries.identity import Points
 from tests.oracle import Floats
 
 pytestmark = pytest.mark.once

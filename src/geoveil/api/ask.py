@@ -16,12 +16,10 @@ from geoveil.geo import Area, Form, enter
 from geoveil.geo.columns import distinct
 from geoveil.geo.forms import ArrayForm, FrameForm, Index
 from geoveil.geo.values import copied, copied_index
-from geoveil.mechanisms import sample_people
 from geoveil.noise import Source, source_of
 from geoveil.privacy import CGP, GP, Guarantee, Metric, promise
 from geoveil.privacy.exact import Number
-from geoveil.queries import Answer, Points, Query
-from geoveil.queries.summaries import LipschitzQuery
+from geoveil.queries import Answer, Answers, Persons, Query, ask_each, restored_each
 from geoveil.release import Release
 
 __all__ = ["Make", "Opened", "Receipt", "answers_of", "ask", "by_size", "in_the_plane"]
@@ -66,6 +64,7 @@ def ask(
     elif keep is not None:
         raise InvalidParameter("keep", keep, "left out, unless x is a GeoDataFrame", "There are no columns.")
     receipt = opened.charge(guarantee, subject, key)
+    outcome: Any
     try:
         subject = subject.without(receipt.skipped)
         if receipt.stored is None:
@@ -267,16 +266,6 @@ class _Crowd:
         """The question about some of them."""
         return self.queries[0]  # type: ignore[no-any-return]
 
-    @property
-    def each(self) -> list[Any]:
-        """The query of each person; those with equally many points share one."""
-        return [self.queries[i] for i in self.which]
-
-    @property
-    def answers(self) -> tuple[Answer, ...]:
-        """What was run about each person, where the values are elsewhere."""
-        return answers_of(self.queries, self.which)
-
     def without(self, skipped: Any) -> _Crowd:
         """The same for all but some persons."""
         if skipped is None:
@@ -286,96 +275,63 @@ class _Crowd:
         persons = copied_index(self.persons[kept])
         return replace(self, persons=persons, sizes=self.sizes[kept], rows=rows, which=self.which[kept], whole=False)
 
-    def draw(self, source: Source, progress: Callable[[float], None]) -> Any:
-        """Points or values of all, as an array; or an answer for each.
+    @property
+    def _asked(self) -> Persons:
+        return Persons(self.queries, self.which)
 
-        Everyone's value is there before anyone's noise is drawn: a function that fails one person fails all.
-        """
-        coords, query = self.form.coords, self.first
-        if isinstance(query, Points):
-            released = np.empty((len(self.rows), coords.shape[1]))
-            # In the order in which they came.
+    def draw(self, source: Source, progress: Callable[[float], None]) -> Answers:
+        """Return the answers about all persons."""
+        drawn = ask_each(self._asked, self.form.coords[self.rows], source, progress)
+        return drawn.renamed(self.rows)
+
+    def kept(self, outcome: Answers) -> Any:
+        """Return the answers as they are stored."""
+        return outcome.parts()
+
+    def restored(self, stored: Any) -> Answers:
+        """Return the answers that were stored."""
+        return restored_each(self._asked, stored)
+
+    def release(self, outcome: Answers, source: Source) -> Release:
+        """Return the answers in the form of the input."""
+        coords = outcome.coords
+        if self.first.kind == "points":
+            # In the order in which the points came.
             places = self.rows if self.whole else np.argsort(np.argsort(self.rows))
-            released[places] = sample_people(self._mechanisms(), self.sizes, coords[self.rows], source)
-            return released
-        if isinstance(query, LipschitzQuery):
-            values = query.evaluate_people(coords[self.rows], self.sizes)
-            alone = np.ones(len(self.sizes), dtype=np.int64)
-            return query.put_right(sample_people(self._mechanisms(), alone, values, source))
-        groups = np.split(self.rows, np.cumsum(self.sizes)[:-1])
-        answers = []
-        for query, group in zip(self.each, groups, strict=True):
-            answers.append(_renamed(query.ask(coords[group], source), group))
-            progress(len(answers) / len(groups))
-        return answers
-
-    def _mechanisms(self) -> list[Any]:
-        return [query.mechanism for query in self.each]
-
-    def kept(self, outcome: Any) -> Any:
-        """The outcome as it is stored."""
-        return outcome if isinstance(outcome, np.ndarray) else [answer.parts() for answer in outcome]
-
-    def restored(self, stored: Any) -> Any:
-        """The outcome that was stored."""
-        if isinstance(stored, np.ndarray):
-            return stored
-        return [query.restored(parts) for query, parts in zip(self.each, stored, strict=True)]
-
-    def release(self, outcome: Any, source: Source) -> Release:
-        """The outcome in the form of the input."""
-        form, query, count = self.form, self.first, len(self.rows)
-        if isinstance(query, Points):
-            return _release(
-                form, self.shown.points(outcome), self.answers, source, n=count, coords=outcome, by=self.persons
-            )
-        if isinstance(query, LipschitzQuery):
-            value, coords = _table(form, query, outcome, self.persons), query.places(outcome)
-            return _release(form, value, self.answers, source, n=count, coords=coords, by=self.persons)
-        released = [answer.coords for answer in outcome if answer.coords is not None]
-        coords = np.concatenate(released) if released else None
-        value = _frame(form, outcome, self.persons)
-        return _release(form, value, tuple(outcome), source, n=count, coords=coords, by=self.persons)
+            coords = np.empty_like(outcome.values)
+            coords[places] = outcome.values
+            value = self.shown.points(coords)
+        else:
+            value = _table(self.form, outcome, self.persons)
+        return _release(self.form, value, outcome.each, source, n=len(self.rows), coords=coords, by=self.persons)
 
 
-def _renamed(answer: Answer, group: Index) -> Answer:
-    """Positions among one person's points, if that is the answer, as positions among all."""
-    if answer.value is None or answer.query.kind not in ("positions", "position"):
-        return answer
-    return replace(answer, value=group[answer.value])
-
-
-def _frame(form: Form, answers: list[Answer], persons: Any) -> Any:
-    """One row for each person; for neighbours, one for each person and rank."""
+def _table(form: Form, answers: Answers, persons: Any) -> Any:
+    """Return a frame with one row for each person; for neighbours, one for each person and rank."""
     import geopandas
     import pandas as pd
 
-    query = answers[0].query
-    values = [_shaped(form, answer) for answer in answers]
-    if query.kind == "positions":
+    query, values = answers.persons.first, answers.values
+    kind = query.kind
+    if kind == "positions":
         k = len(values[0])
         ranks = np.tile(np.arange(1, k + 1), len(values))
         index = pd.MultiIndex.from_arrays([persons.repeat(k), ranks], names=[persons.name, "rank"])
-        return pd.DataFrame({query.name: np.concatenate(values)}, index=index)
-    if query.kind == "body" and hasattr(values[0], "geom_type"):
-        return geopandas.GeoDataFrame(geometry=values, index=persons, crs=form.crs)
-    # Labels stay what they are beside None.
-    return pd.DataFrame({query.name: pd.Series(values, index=persons, dtype=object)})
-
-
-def _table(form: Form, query: LipschitzQuery, values: Any, persons: Any) -> Any:
-    """Values of persons, as rows, in a frame."""
-    import geopandas
-    import pandas as pd
-
-    if query.kind == "place" and not isinstance(form, ArrayForm):
+        return pd.DataFrame({query.name: form.labels(np.ravel(values))}, index=index)
+    if kind == "place" and not isinstance(form, ArrayForm):
         import shapely
 
         return geopandas.GeoDataFrame(geometry=shapely.points(form.out(values)), index=persons, crs=form.crs)
-    if query.size == 1 and query.kind != "place":
-        return pd.DataFrame({query.name: values[:, 0]}, index=persons)
-    shown = form.boxes(values) if query.kind == "box" else values
-    return pd.DataFrame(shown, index=persons, columns=_columns(query, query.size))
+    if kind in ("place", "box", "length", "value"):
+        if values.shape[1] == 1 and kind != "place":
+            return pd.DataFrame({query.name: values[:, 0]}, index=persons)
+        shown = form.boxes(values) if kind == "box" else values
+        return pd.DataFrame(shown, index=persons, columns=_columns(query, values.shape[1]))
+    shaped = [_shaped(form, answer) for answer in answers.each]
+    if kind == "body" and hasattr(shaped[0], "geom_type"):
+        return geopandas.GeoDataFrame(geometry=shaped, index=persons, crs=form.crs)
+    # Labels stay what they are beside None.
+    return pd.DataFrame({query.name: pd.Series(shaped, index=persons, dtype=object)})
 
 
 def _columns(query: Query, size: int) -> list[str]:

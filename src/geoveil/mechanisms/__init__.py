@@ -1,5 +1,6 @@
 """The theorems: how a Lipschitz function, or a choice, is answered privately."""
 
+from geoveil.mechanisms.batches import sample_people, sample_rows
 from geoveil.mechanisms.copies import Copies
 from geoveil.mechanisms.exponential import Exponential
 from geoveil.mechanisms.gaussian import Gaussian
@@ -8,7 +9,6 @@ from geoveil.mechanisms.laplace import Laplace
 from geoveil.mechanisms.lipschitz import Lipschitz
 from geoveil.mechanisms.mechanism import Additive, Mechanism
 from geoveil.mechanisms.nearest_neighbour import NearestNeighbour
-from geoveil.mechanisms.people import sample_people, sample_rows
 from geoveil.mechanisms.permute_and_flip import Draws, PermuteAndFlip
 from geoveil.mechanisms.sparse_vector import SparseVector, Walk
 

@@ -19,8 +19,8 @@ from geoveil.privacy import CGP, Guarantee, dist_inf
 from geoveil.queries.additive import additive
 from geoveil.queries.constants import lipschitz
 from geoveil.queries.evaluation import away, farthest, midrange
+from geoveil.queries.identity import identity
 from geoveil.queries.nearest import search
-from geoveil.queries.points import identity
 from geoveil.queries.query import Answer, Query, Tuple
 
 __all__ = ["Hull", "HullAnswer", "probes"]

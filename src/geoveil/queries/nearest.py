@@ -15,7 +15,7 @@ from geoveil.mechanisms.mechanism import Floats
 from geoveil.noise import Reals, Source
 from geoveil.privacy import CGP, GP, Guarantee, exact
 from geoveil.queries.evaluation import away
-from geoveil.queries.points import identity
+from geoveil.queries.identity import identity
 from geoveil.queries.query import Answer, Query, Tuple
 
 __all__ = ["Nearest", "search"]

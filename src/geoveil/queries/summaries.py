@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 
 from geoveil import checks
 from geoveil.errors import InvalidData, InvalidParameter
-from geoveil.mechanisms import Additive, Lipschitz
+from geoveil.mechanisms import Additive, Lipschitz, sample_people
 from geoveil.mechanisms.mechanism import Floats
 from geoveil.noise import Ball, Reals, Source, as_reals, smallest, stacked
-from geoveil.queries import evaluation, people
+from geoveil.queries import evaluation, functionals
 from geoveil.queries.additive import AdditiveQuery, additive
 from geoveil.queries.constants import lipschitz
-from geoveil.queries.query import Answer, Tuple
+from geoveil.queries.query import Answer, Answers, Persons, Progress, SharedAnswers, Tuple
 
 __all__ = [
     "SUMMARIES",
@@ -82,6 +82,18 @@ class LipschitzQuery(AdditiveQuery):
     def ask(self, x: Tuple, source: Source) -> Answer:
         return self.finish(self.mechanism.sample(self.evaluate(x), source))
 
+    @classmethod
+    def ask_each(cls, persons: Persons, x: Tuple, source: Source, progress: Progress) -> Answers:
+        # Every value is there before any noise is drawn: a user's function that fails for one person fails for all.
+        values = persons.first.evaluate_people(x, persons.sizes)
+        alone = np.ones(len(persons), dtype=np.int64)
+        noisy = sample_people([query.mechanism for query in persons.each], alone, values, source)
+        return cls.restored_each(persons, persons.first.put_right(noisy))
+
+    @classmethod
+    def restored_each(cls, persons: Persons, parts: Any) -> Answers:
+        return SharedAnswers(persons, parts, persons.first.places(parts))
+
     def finish(self, noisy: Floats) -> Answer:
         """The answer to one person."""
         right = self.put_right(noisy.reshape(1, -1))
@@ -117,7 +129,7 @@ class Mean(LipschitzQuery):
         return evaluation.mean(x)
 
     def _values_of_people(self, x: Reals, sizes: NDArray[np.int64]) -> tuple[Floats, float]:
-        return people.means(x.values, sizes), evaluation.mean_error(x)
+        return functionals.means(x.values, sizes), evaluation.mean_error(x)
 
 
 @dataclass(frozen=True)
@@ -131,7 +143,7 @@ class Center(LipschitzQuery):
         return evaluation.midrange(x)
 
     def _values_of_people(self, x: Reals, sizes: NDArray[np.int64]) -> tuple[Floats, float]:
-        return people.midranges(x.values, sizes), evaluation.middle_error(x)
+        return functionals.midranges(x.values, sizes), evaluation.middle_error(x)
 
 
 @dataclass(frozen=True)
@@ -145,7 +157,7 @@ class Median(LipschitzQuery):
         return evaluation.median(x)
 
     def _values_of_people(self, x: Reals, sizes: NDArray[np.int64]) -> tuple[Floats, float]:
-        return people.medians(x.values, sizes), evaluation.middle_error(x)
+        return functionals.medians(x.values, sizes), evaluation.middle_error(x)
 
 
 @dataclass(frozen=True)
@@ -159,7 +171,7 @@ class Bounds(LipschitzQuery):
         return evaluation.extremes(x).reshaped(-1)
 
     def _values_of_people(self, x: Reals, sizes: NDArray[np.int64]) -> tuple[Floats, float]:
-        return people.extremes(x.values, sizes), evaluation.coordinate_error(x)
+        return functionals.extremes(x.values, sizes), evaluation.coordinate_error(x)
 
     def put_right(self, noisy: Floats) -> Floats:
         """Ends that the noise has swapped are swapped back."""
@@ -181,7 +193,7 @@ class Radius(LipschitzQuery):
         return evaluation.enclosing_radius(x)
 
     def _values_of_people(self, x: Reals, sizes: NDArray[np.int64]) -> tuple[Floats, Floats]:
-        values, below = people.radii(x.values, sizes)
+        values, below = functionals.radii(x.values, sizes)
         error = np.full(values.shape, evaluation.enclosing_error(x))
         stops = np.cumsum(sizes)
         for i in np.flatnonzero(~evaluation.enclosed(x, values, below)):
@@ -201,7 +213,7 @@ class RadiusOfGyration(LipschitzQuery):
         return evaluation.gyration(x)
 
     def _values_of_people(self, x: Reals, sizes: NDArray[np.int64]) -> tuple[Floats, float]:
-        return people.gyrations(x.values, sizes), evaluation.gyration_error(x)
+        return functionals.gyrations(x.values, sizes), evaluation.gyration_error(x)
 
 
 @dataclass(frozen=True)
@@ -215,7 +227,7 @@ class Diameter(LipschitzQuery):
         return evaluation.widest(x)
 
     def _values_of_people(self, x: Reals, sizes: NDArray[np.int64]) -> tuple[Floats, float]:
-        return people.diameters(x.values, sizes), evaluation.widest_error(x)
+        return functionals.diameters(x.values, sizes), evaluation.widest_error(x)
 
 
 @dataclass(frozen=True)
@@ -283,7 +295,7 @@ class Distance(Stated):
 
     def _values_of_people(self, x: Reals, sizes: NDArray[np.int64]) -> tuple[Floats, float]:
         measured = self.measure(x)
-        return people.nearest(measured.values, sizes), float(np.max(measured.error))
+        return functionals.nearest(measured.values, sizes), float(np.max(measured.error))
 
 
 #: Values of functions are at most this: the double next to it is less than a metre away.

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 from geoveil.errors import IncompatibleGuarantees
-from geoveil.mechanisms import Additive, Copies, KNorm, Laplace
+from geoveil.mechanisms import Additive, Copies, KNorm, Laplace, sample_people
 from geoveil.noise import Source
 from geoveil.privacy import CGP, GP, Guarantee, dist_1, dist_inf, exact
 from geoveil.queries.additive import AdditiveQuery, additive
-from geoveil.queries.query import Answer, Tuple
+from geoveil.queries.query import Answer, Answers, Persons, Progress, SharedAnswers, Tuple
 
 __all__ = ["Points", "identity"]
 
@@ -56,6 +57,15 @@ class Points(AdditiveQuery):
     def ask(self, x: Tuple, source: Source) -> Answer:
         released = self.mechanism.sample(x, source)
         return Answer(self, released, self.mechanisms, coords=released)
+
+    @classmethod
+    def ask_each(cls, persons: Persons, x: Tuple, source: Source, progress: Progress) -> Answers:
+        released = sample_people([query.mechanism for query in persons.each], persons.sizes, x, source)
+        return SharedAnswers(persons, released, released)
+
+    @classmethod
+    def restored_each(cls, persons: Persons, parts: Any) -> Answers:
+        return SharedAnswers(persons, parts, parts)
 
     def error(self, beta: float, *, each: bool = False) -> float:
         """The exact 1-β quantile of the largest error over the tuple, or of any one point's."""
