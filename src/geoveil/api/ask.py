@@ -176,9 +176,13 @@ def _shaped(form: Form, answer: Answer) -> Any:
     if kind == "positions":
         return form.labels(value)
     if kind == "position":
-        label = form.labels(np.array([value]))[0]
-        return label.item() if isinstance(label, np.integer) else label
+        return _plain(form.labels(np.array([value]))[0])
     return value
+
+
+def _plain(label: Any) -> Any:
+    """Return a label as Python has it, if it is a whole number."""
+    return label.item() if isinstance(label, np.integer) else label
 
 
 class _One:
@@ -317,7 +321,7 @@ def _table(form: Form, answers: Answers, persons: Any) -> Any:
         k = len(values[0])
         ranks = np.tile(np.arange(1, k + 1), len(values))
         index = pd.MultiIndex.from_arrays([persons.repeat(k), ranks], names=[persons.name, "rank"])
-        return pd.DataFrame({query.name: form.labels(np.ravel(values))}, index=index)
+        return pd.DataFrame({query.name: np.asarray(form.labels(np.ravel(values)))}, index=index)
     if kind == "place" and not isinstance(form, ArrayForm):
         import shapely
 
@@ -327,10 +331,17 @@ def _table(form: Form, answers: Answers, persons: Any) -> Any:
             return pd.DataFrame({query.name: values[:, 0]}, index=persons)
         shown = form.boxes(values) if kind == "box" else values
         return pd.DataFrame(shown, index=persons, columns=_columns(query, values.shape[1]))
-    shaped = [_shaped(form, answer) for answer in answers.each]
-    if kind == "body" and hasattr(shaped[0], "geom_type"):
+    if kind == "position":
+        # Labels stay what they are beside None.
+        named = np.full(len(persons), None, dtype=object)
+        there = np.flatnonzero(values >= 0)
+        labels = form.labels(values[there])
+        for i, label in zip(there.tolist(), map(labels.__getitem__, range(len(there))), strict=True):
+            named[i] = _plain(label)
+        return pd.DataFrame({query.name: pd.Series(named, index=persons, dtype=object)})
+    shaped = [form.body(value) for value in values]
+    if hasattr(shaped[0], "geom_type"):
         return geopandas.GeoDataFrame(geometry=shaped, index=persons, crs=form.crs)
-    # Labels stay what they are beside None.
     return pd.DataFrame({query.name: pd.Series(shaped, index=persons, dtype=object)})
 
 

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from geoveil import checks
 from geoveil.mechanisms.mechanism import Floats, Mechanism, noise_scale, pure_epsilon
-from geoveil.noise import Reals, Source, as_reals, settled
+from geoveil.mechanisms.ranking import smallest, smallest_each
+from geoveil.mechanisms.segments import Sizes
+from geoveil.noise import Reals, Source, as_reals
 from geoveil.privacy import CGP, GP
 
 __all__ = ["Exponential"]
@@ -55,44 +56,17 @@ class Exponential(Mechanism):
         return int(self.sample_several(scores, 1, source)[0])
 
     def sample_several(self, scores: Floats | Reals, k: int, source: Source) -> NDArray[np.int64]:
-        """The positions of k choices one after another without replacement, in their order, from one pass.
+        """Return the positions of k choices one after another without replacement, in their order, from one pass.
 
         The k smallest scores after subtracting Gumbel noise have exactly the law of k successive choices (Durfee and
         Rogers, 2019), each at the cost of this mechanism.
         """
         known = as_reals(scores)
-        noise = source.gumbel(len(known.values))
-        noisy = known.values - self.scale * noise.values
-        first = np.argpartition(noisy, k)[: k + 1] if k < len(noisy) else np.arange(k)
-        first = first[np.argsort(noisy[first])]
-        if source.exact:
-            rounding = 2.0**-51 * (np.abs(noisy).max() + np.abs(known.values).max())
-            bound = 2 * source.widened * float(np.max(known.error) + self.scale * noise.error + rounding)
-            # Not so, rather than at most: what is not a number is in doubt.
-            if not (np.diff(noisy[first]) > bound).all():
-                first = self._settled(noisy, noisy[first[k - 1]] + bound, bound, known, noise, source)
-        return first[:k]
+        return smallest(known, source.gumbel(len(known)), self.scale, k, source)
 
-    def _settled(
-        self, noisy: Floats, last: float, bound: float, scores: Reals, noise: Reals, source: Source
-    ) -> NDArray[np.int64]:
-        """The order of all that may be among the first, those nearer to each other than the bound put right."""
-        near = np.flatnonzero(~(noisy > last))
-        near = near[np.argsort(noisy[near])]
-        for cluster in np.split(np.arange(len(near)), np.flatnonzero(np.diff(noisy[near]) > bound) + 1):
-            if len(cluster) > 1:
-                source.refined += len(cluster)
-                near[cluster] = settled(partial(self._ordered, near[cluster], scores, noise))
-        return near
-
-    def _ordered(self, places: NDArray[np.int64], scores: Reals, noise: Reals, bits: int) -> NDArray[np.int64] | None:
-        """Places in the order of their noisy scores, if so many bits tell it."""
-        from flint import arb
-
-        balls = [scores.ball(int(j), bits) - arb(self.scale) * noise.ball(int(j), bits) for j in places]
-        order = sorted(range(len(places)), key=lambda i: balls[i].mid())
-        certain = all(balls[i] < balls[j] for i, j in itertools.pairwise(order))
-        return places[order] if certain else None
+    def sample_each(self, scores: Reals, sizes: Sizes, k: int, source: Source) -> NDArray[np.int64]:
+        """Return k choices for each of many persons, whose scores are adjacent, as (persons, k) positions."""
+        return smallest_each(scores, source.gumbel(len(scores)), self.scale, sizes, k, source)
 
     def probabilities(self, scores: Floats) -> Floats:
         """The exact probability of each position."""

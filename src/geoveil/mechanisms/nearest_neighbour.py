@@ -6,12 +6,15 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from geoveil import checks
 from geoveil.mechanisms.mechanism import Floats, Mechanism, noise_scale, pure_epsilon
 from geoveil.mechanisms.quadrature import laplace_log_cdf, panels
+from geoveil.mechanisms.segments import Sizes, starts_of
 from geoveil.mechanisms.sparse_vector import Walk, halting_probabilities, noisy_threshold
-from geoveil.noise import Reals, Source
+from geoveil.mechanisms.walks import halt_each
+from geoveil.noise import Ball, Reals, Source, smallest
 from geoveil.privacy import CGP, GP
 
 __all__ = ["NearestNeighbour"]
@@ -61,11 +64,29 @@ class NearestNeighbour(Mechanism):
         assert found is not None
         return found
 
+    def sample_each(self, distances: Reals, sizes: Sizes, k: int, source: Source) -> NDArray[np.int64]:
+        """Return k neighbours without replacement for each of many persons, whose distances are adjacent.
+
+        They are (persons, k) positions among a person's own distances.
+        """
+        left = Reals(distances.values.copy(), float(np.max(distances.error)), distances.ball)
+        found, starts = np.empty((len(sizes), k), dtype=np.int64), starts_of(sizes)
+
+        def ball(i: int, bits: int) -> Ball:
+            return smallest(left[int(starts[i]) : int(starts[i] + sizes[i])]).ball(0, bits)
+
+        for j in range(k):
+            least = Reals(np.minimum.reduceat(left.values, starts), left.error, ball)
+            thresholds = noisy_threshold(self._moved(least), self.scale, source, noises=2)
+            found[:, j] = halt_each(left, sizes, thresholds, 2 * self.scale, source, cyclic=True)
+            left.values[starts + found[:, j]] = np.inf
+        return found
+
     def _moved(self, least: Reals) -> Reals:
         """The smallest distance plus γ0."""
         if self.gamma0 == 0:
             return least
-        rounding = 2.0**-52 * (abs(float(least.values)) + abs(self.gamma0))
+        rounding = 2.0**-52 * (np.abs(least.values) + abs(self.gamma0))
         return Reals(
             least.values + self.gamma0, least.error + rounding, lambda i, bits: least.ball(i, bits) + self.gamma0
         )

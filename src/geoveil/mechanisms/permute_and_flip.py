@@ -8,10 +8,13 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from geoveil import checks
 from geoveil.errors import IncompatibleGuarantees
 from geoveil.mechanisms.mechanism import Floats, Mechanism, noise_scale
+from geoveil.mechanisms.ranking import smallest_each
+from geoveil.mechanisms.segments import Sizes, starts_of
 from geoveil.noise import Ball, Reals, Source, as_reals, settled
 from geoveil.privacy import GP
 
@@ -59,6 +62,20 @@ class PermuteAndFlip(Mechanism):
     def sample(self, scores: Floats | Reals, source: Source) -> int:
         """The chosen position."""
         return Draws(scores, self.scale).choose(source)
+
+    def sample_each(self, scores: Reals, sizes: Sizes, k: int, source: Source) -> NDArray[np.int64]:
+        """Return k choices without replacement for each of many persons, whose scores are adjacent.
+
+        They are (persons, k) positions among a person's own scores. All noise of a round is drawn at once, which is
+        fast while persons have few scores each.
+        """
+        left = Reals(scores.values.copy(), scores.error, scores.ball)
+        found, starts = np.empty((len(sizes), k), dtype=np.int64), starts_of(sizes)
+        for j in range(k):
+            noise = source.exponential(len(left))
+            found[:, j] = smallest_each(left, noise, self.scale, sizes, 1, source)[:, 0]
+            left.values[starts + found[:, j]] = np.inf
+        return found
 
     def probabilities(self, scores: Floats) -> Floats:
         """The exact probability of each position.

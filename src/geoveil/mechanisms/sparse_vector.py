@@ -10,17 +10,19 @@ from decimal import Decimal
 from functools import cache, cached_property, partial
 
 import numpy as np
+from numpy.typing import NDArray
 
 from geoveil import checks
 from geoveil.mechanisms.mechanism import LIPSCHITZ_REMEDY, Floats, Mechanism, noise_scale, pure_epsilon
 from geoveil.mechanisms.quadrature import laplace_log_cdf, panels
+from geoveil.mechanisms.segments import Sizes
 from geoveil.noise import Ball, Reals, Source, as_reals, laplace, settled, smallest
 from geoveil.privacy import CGP, GP, exact
 
-__all__ = ["SparseVector", "Walk", "halting_probabilities", "noisy_threshold"]
+__all__ = ["NEVER", "SparseVector", "Walk", "halting_probabilities", "noisy_threshold"]
 
-#: A walk that never halts, and one of which doubles cannot tell where it does.
-_NEVER, _OPEN = -1, -2
+#: The position of a walk that never halts, and that of one which doubles leave open.
+NEVER, _OPEN = -1, -2
 
 
 @dataclass(frozen=True)
@@ -74,6 +76,13 @@ class SparseVector(Mechanism):
         """The position at which the walk halts, or None if it ends without halting."""
         noisy = noisy_threshold(as_reals(np.asarray(threshold, dtype=float)), self.threshold_scale, source)
         return Walk(values, self.scale).halt(noisy, source, cyclic=self.cyclic)
+
+    def sample_each(self, values: Reals, sizes: Sizes, threshold: float, source: Source) -> NDArray[np.int64]:
+        """Return the same for many persons, whose values are adjacent: a position among a person's, or NEVER."""
+        from geoveil.mechanisms.walks import halt_each
+
+        noisy = noisy_threshold(as_reals(np.full(len(sizes), float(threshold))), self.threshold_scale, source)
+        return halt_each(values, sizes, noisy, self.scale, source, cyclic=self.cyclic)
 
     def probabilities(self, values: Floats, threshold: float) -> Floats:
         """The exact probability of halting at each position; unless cyclic, a last one of never halting."""
@@ -133,17 +142,19 @@ def halting_probabilities(values: Floats, thresholds: Floats, scale: float, *, c
 
 
 def noisy_threshold(value: Reals, scale: float, source: Source, *, noises: int = 1) -> Reals:
-    """The value plus so many Laplace variables of this scale."""
-    noise = laplace(source, noises)
-    shift = scale * float(noise.values.sum())
-    rounding = 2.0**-50 * (abs(float(value.values)) + scale * float(np.abs(noise.values).sum()))
+    """Return each value plus so many Laplace variables of this scale."""
+    count = value.values.size
+    noise = laplace(source, noises * count)
+    drawn = noise.values.reshape(noises, *value.shape)
+    rounding = 2.0**-50 * (np.abs(value.values) + scale * np.abs(drawn).sum(axis=0))
 
-    def ball(_: int, bits: int) -> Ball:
+    def ball(i: int, bits: int) -> Ball:
         from flint import arb
 
-        return value.ball(0, bits) + arb(scale) * sum(noise.ball(i, bits) for i in range(noises))
+        return value.ball(i, bits) + arb(scale) * sum(noise.ball(i + j * count, bits) for j in range(noises))
 
-    return Reals(value.values + shift, value.error + noises * scale * noise.error + rounding, ball)
+    error = value.error + noises * scale * noise.error + rounding
+    return Reals(value.values + scale * drawn.sum(axis=0), error, ball)
 
 
 class Walk:
@@ -218,13 +229,29 @@ class Walk:
         found = self._fast(threshold, first, share, source, cyclic=cyclic)
         if found == _OPEN:
             source.refined += 1
-            found = settled(partial(self._walked, threshold, first, share, cyclic))
-        return None if found == _NEVER else found
+            found = self.settled(threshold, first, share, cyclic=cyclic)
+        return None if found == NEVER else found
+
+    def settled(self, threshold: Reals, first: Reals | None, share: Callable[[], Reals], *, cyclic: bool) -> int:
+        """Return where a walk with these variables halts, or NEVER, in as many bits as it takes.
+
+        Parameters
+        ----------
+        threshold : Reals
+            The noisy threshold.
+        first : Reals, optional
+            The exponential variable of a first pass; None if that is survived.
+        share : callable
+            Gives the uniform variable that decides where a cyclic walk halts in the end.
+        cyclic : bool
+            Whether the values are repeated until the walk halts.
+        """
+        return settled(partial(self._walked, threshold, first, share, cyclic))
 
     def _fast(
         self, threshold: Reals, first: Reals | None, share: Callable[[], Reals], source: Source, *, cyclic: bool
     ) -> int:
-        """Where doubles say that the walk halts; _NEVER, or _OPEN if they cannot tell."""
+        """Where doubles say that the walk halts; NEVER, or _OPEN if they cannot tell."""
         t = float(threshold.values)
         below = (t - self._lowest) / self._scale
         blur = self._blur(threshold, source)
@@ -266,7 +293,7 @@ class Walk:
         if target < whole:
             return self._find(totals, target, loose, hazards)
         if not cyclic:
-            return _NEVER
+            return NEVER
         # Where a pass is hardly survived, the truncated variable depends on the last bits of the uniform one.
         loose = blur * (whole + math.expm1(min(whole, 700.0)))
         return self._find(totals, -np.log1p(float(share().values[0]) * np.expm1(-whole)), loose, hazards)
@@ -293,13 +320,13 @@ class Walk:
     def _walked(
         self, threshold: Reals, first: Reals | None, share: Callable[[], Reals], cyclic: bool, bits: int
     ) -> int | None:
-        """The same in balls: a position or _NEVER; None if so many bits do not tell."""
+        """The same in balls: a position or NEVER; None if so many bits do not tell."""
         t = threshold.ball(0, bits)
         found, whole = self._passed(t, None if first is None else first.ball(0, bits), bits)
-        if not cyclic or found != _NEVER:
+        if not cyclic or found != NEVER:
             return found
         found, _ = self._passed(t, -(share().ball(0, bits) * (-whole).expm1()).log1p(), bits)
-        return None if found == _NEVER else found
+        return None if found == NEVER else found
 
     def _passed(self, t: Ball, target: Ball | None, bits: int) -> tuple[int | None, Ball]:
         """Where the cumulated hazard exceeds the target, and how much it is; without a target, in all."""
@@ -312,7 +339,7 @@ class Walk:
             total += under if z < 0 else over if z > 0 else under.union(over)
             if target is not None and not target > total:
                 return (j if target < total else None), total
-        return _NEVER, total
+        return NEVER, total
 
     def _block(self, i: int) -> slice:
         return slice(self._starts[i], self._starts[i + 1] if i + 1 < len(self._starts) else None)

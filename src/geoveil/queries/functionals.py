@@ -6,32 +6,28 @@ They have the bounds of `evaluation`, which does the same for one person.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
-from typing import TypeAlias
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from geoveil.mechanisms.mechanism import Floats
+from geoveil.mechanisms.segments import Sizes, like_sizes, starts_of
 from geoveil.queries import evaluation
 
 __all__ = ["diameters", "extremes", "gyrations", "means", "medians", "midranges", "nearest", "radii"]
-
-Sizes: TypeAlias = NDArray[np.int64]
 
 #: Doubles add up so many whole parts exactly, and so many pieces of pieces without much rounding.
 _MOST, _MOST_SQUARES = 2**16, evaluation.PIECE**2
 #: Persons with more points than this are looked at one by one, for their radius and their diameter: pairs are many.
 _MOST_IN_BALL, _MOST_IN_PAIRS = 2**12, 64
-#: Doubles of the persons who are looked at together: few enough for the processor's cache.
-_TOGETHER = 2**17
 #: Steps in which a ball may grow; it takes about ten.
 _GROWING = 200
 
 
 def extremes(x: Floats, sizes: Sizes) -> Floats:
     """The smallest of each coordinate, then the largest, as (persons, 2, d)."""
-    starts = _starts(sizes)
+    starts = starts_of(sizes)
     return np.stack([np.minimum.reduceat(x, starts), np.maximum.reduceat(x, starts)], axis=1)
 
 
@@ -43,7 +39,7 @@ def midranges(x: Floats, sizes: Sizes) -> Floats:
 
 def medians(x: Floats, sizes: Sizes) -> Floats:
     """The median of each coordinate."""
-    person, starts = np.repeat(np.arange(len(sizes)), sizes), _starts(sizes)
+    person, starts = np.repeat(np.arange(len(sizes)), sizes), starts_of(sizes)
     columns = []
     for column in x.T:
         ordered = column[np.lexsort((column, person))]
@@ -53,7 +49,7 @@ def medians(x: Floats, sizes: Sizes) -> Floats:
 
 def means(x: Floats, sizes: Sizes) -> Floats:
     """The mean of the points: whole multiples of a unit are added up exactly, rests with some rounding."""
-    unit, starts = evaluation.unit(x), _starts(sizes)
+    unit, starts = evaluation.unit(x), starts_of(sizes)
     scaled = x / unit
     whole = np.rint(scaled)
     scaled -= whole
@@ -65,7 +61,7 @@ def gyrations(x: Floats, sizes: Sizes) -> Floats:
     """The root mean square distance to the mean: pieces are added up, and then what they give."""
     person = np.repeat(np.arange(len(sizes)), sizes)
     squares = np.square(x - means(x, sizes)[person]).sum(axis=1)
-    first = _starts(sizes)
+    first = starts_of(sizes)
     pieces = np.flatnonzero((np.arange(len(x)) - first[person]) % evaluation.PIECE == 0)
     sums = np.add.reduceat(squares, pieces)
     found = np.sqrt(np.add.reduceat(sums, np.searchsorted(pieces, first)) / sizes)[:, None]
@@ -74,13 +70,14 @@ def gyrations(x: Floats, sizes: Sizes) -> Floats:
 
 def nearest(distances: Floats, sizes: Sizes) -> Floats:
     """The smallest of each person's distances."""
-    return np.minimum.reduceat(distances, _starts(sizes))[:, None]
+    return np.minimum.reduceat(distances, starts_of(sizes))[:, None]
 
 
 def diameters(x: Floats, sizes: Sizes) -> Floats:
     """The largest distance between two points."""
     found = np.zeros((len(sizes), 1))
-    for persons, points in _padded(x, sizes, sizes <= _MOST_IN_PAIRS, lambda n: n * n):
+    for persons, rows, _ in like_sizes(sizes, lambda n: n * n * x.shape[1], sizes <= _MOST_IN_PAIRS):
+        points = x[rows]
         squares = np.zeros((*points.shape[:2], points.shape[1]))
         for column in np.moveaxis(points, 2, 0):
             squares += np.square(column[:, :, None] - column[:, None, :])
@@ -96,8 +93,8 @@ def radii(x: Floats, sizes: Sizes) -> tuple[Floats, Floats]:
     """
     above, below = np.full((2, len(sizes), 1), [[[0.0]], [[-np.inf]]])
     found = (sizes <= _MOST_IN_BALL) & (x.shape[1] <= 3)
-    for persons, points in _padded(x, sizes, found, lambda n: n):
-        above[persons, 0], below[persons, 0] = _enclosing(points)
+    for persons, rows, _ in like_sizes(sizes, lambda n: n * x.shape[1], found):
+        above[persons, 0], below[persons, 0] = _enclosing(x[rows])
     return above, below
 
 
@@ -185,27 +182,6 @@ def _weighted(weights: Floats, points: Floats) -> Floats:
     return np.asarray((weights[:, :, None] * points).sum(axis=1))
 
 
-def _padded(
-    x: Floats, sizes: Sizes, chosen: NDArray[np.bool_], cost: Callable[[int], int]
-) -> Iterator[tuple[Sizes, Floats]]:
-    """Some of the persons, and their points as (persons, n, d): who has fewer than n has the first of them again.
-
-    Persons come in batches of like sizes. A person with n points takes cost(n) times d doubles.
-    """
-    starts = _starts(sizes)
-    people = np.flatnonzero(chosen)
-    people = people[np.argsort(sizes[people], kind="stable")]
-    while len(people):
-        # As many as fit beside the largest of them, who has not much more points than the smallest.
-        most = max(int(sizes[people[0]] * 1.25), 4)
-        like = int(np.searchsorted(sizes[people], most, side="right"))
-        batch = people[: max(min(like, _TOGETHER // (cost(most) * x.shape[1])), 1)]
-        within = np.arange(sizes[batch[-1]])
-        rows = starts[batch][:, None] + np.where(within < sizes[batch][:, None], within, 0)
-        yield batch, x[rows]
-        people = people[len(batch) :]
-
-
 def _mended(
     found: Floats, x: Floats, sizes: Sizes, large: NDArray[np.bool_], alone: Callable[[Floats], Floats]
 ) -> Floats:
@@ -214,7 +190,3 @@ def _mended(
     for person in np.flatnonzero(large):
         found[person] = alone(x[ends[person] - sizes[person] : ends[person]])
     return found
-
-
-def _starts(sizes: Sizes) -> Sizes:
-    return np.asarray(np.cumsum(sizes) - sizes)

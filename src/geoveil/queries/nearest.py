@@ -4,19 +4,29 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from geoveil import checks
 from geoveil.errors import InvalidParameter
-from geoveil.mechanisms import Additive, Draws, Exponential, Mechanism, NearestNeighbour, PermuteAndFlip, Walk
+from geoveil.mechanisms import (
+    Additive,
+    Draws,
+    Exponential,
+    Mechanism,
+    NearestNeighbour,
+    PermuteAndFlip,
+    Walk,
+    sample_people,
+)
 from geoveil.mechanisms.mechanism import Floats
 from geoveil.noise import Reals, Source
 from geoveil.privacy import CGP, GP, Guarantee, exact
 from geoveil.queries.evaluation import away
 from geoveil.queries.identity import identity
-from geoveil.queries.query import Answer, Query, Tuple
+from geoveil.queries.query import Answer, Answers, Persons, PositionAnswers, Progress, Query, Tuple
 
 __all__ = ["Nearest", "search"]
 
@@ -104,6 +114,29 @@ class Nearest(Query):
         found = self._found(away(x, self.p), source)
         places = None if self.placing is None else self.placing.sample(x[found], source)
         return Answer(self, found, self.mechanisms, coords=places)
+
+    @classmethod
+    def ask_each(cls, persons: Persons, x: Tuple, source: Source, progress: Progress) -> Answers:
+        # The mechanisms do not depend on the number of points: all persons have the same.
+        query = persons.first
+        found = np.empty((len(persons), query.k), dtype=np.int64)
+        for people, rows in persons.blocks():
+            distances, sizes = away(x[rows], query.p), persons.sizes[people]
+            if len(sizes) == 1:
+                found[people] = query._found(distances, source)
+            else:
+                found[people] = query.single.sample_each(distances, sizes, query.k, source)
+            progress(people.stop / len(persons))
+        found += (persons.stops - persons.sizes)[:, None]
+        if query.placing is None:
+            return PositionAnswers(persons, found)
+        together = np.full(len(persons), query.k)
+        places = sample_people([query.placing] * len(persons), together, x[found.ravel()], source)
+        return PositionAnswers(persons, found, places)
+
+    @classmethod
+    def restored_each(cls, persons: Persons, parts: Any) -> Answers:
+        return PositionAnswers(persons, parts["value"], parts["coords"])
 
     def _found(self, distances: Reals, source: Source) -> NDArray[np.int64]:
         """The positions found, given the true distances."""

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
+
+import numpy as np
 
 from geoveil import checks
 from geoveil.mechanisms import Mechanism, SparseVector
 from geoveil.mechanisms.mechanism import Floats
+from geoveil.mechanisms.sparse_vector import NEVER
 from geoveil.noise import Source
 from geoveil.privacy import CGP, GP
 from geoveil.queries.evaluation import away
-from geoveil.queries.query import Answer, Query, Tuple
+from geoveil.queries.query import Answer, Answers, Persons, PositionAnswers, Progress, Query, Tuple
 
 __all__ = ["FirstWithin"]
 
@@ -56,6 +60,25 @@ class FirstWithin(Query):
     def ask(self, x: Tuple, source: Source) -> Answer:
         position = self.mechanism.sample(away(x, self.p), self.radius, source)
         return Answer(self, position, self.mechanisms)
+
+    @classmethod
+    def ask_each(cls, persons: Persons, x: Tuple, source: Source, progress: Progress) -> Answers:
+        query = persons.first
+        found = np.empty(len(persons), dtype=np.int64)
+        for people, rows in persons.blocks():
+            distances, sizes = away(x[rows], query.p), persons.sizes[people]
+            if len(sizes) == 1:
+                position = query.mechanism.sample(distances, query.radius, source)
+                found[people] = NEVER if position is None else position
+            else:
+                found[people] = query.mechanism.sample_each(distances, sizes, query.radius, source)
+            progress(people.stop / len(persons))
+        starts = persons.stops - persons.sizes
+        return PositionAnswers(persons, np.where(found == NEVER, -1, starts + found))
+
+    @classmethod
+    def restored_each(cls, persons: Persons, parts: Any) -> Answers:
+        return PositionAnswers(persons, parts["value"])
 
     def error(self, beta: float, *, each: bool = False) -> float:
         """The point found is within radius + error, and no earlier one was within radius - error."""

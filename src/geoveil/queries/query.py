@@ -26,6 +26,7 @@ __all__ = [
     "Index",
     "Kind",
     "Persons",
+    "PositionAnswers",
     "Progress",
     "Query",
     "SeparateAnswers",
@@ -47,6 +48,8 @@ Kind: TypeAlias = Literal["points", "positions", "position", "place", "length", 
 
 #: Rows of many persons that are looked at together: few enough for the processor's cache.
 _ROWS = 2**16
+#: Persons with more points than this are answered one by one: methods that look at few of their points pay off.
+_ALONE = 2**11
 
 
 @dataclass(frozen=True)
@@ -255,11 +258,23 @@ class Persons:
         """Return the rows of each person."""
         return [slice(a, b) for a, b in zip((self.stops - self.sizes).tolist(), self.stops.tolist(), strict=True)]
 
-    def blocks(self, rows: int = _ROWS) -> Iterator[tuple[slice, slice]]:
-        """Iterate over slices of persons with at most so many rows together, or one person; and over their rows."""
+    def blocks(self, rows: int = _ROWS, *, alone: int = _ALONE) -> Iterator[tuple[slice, slice]]:
+        """Iterate over slices of persons and of their rows.
+
+        Parameters
+        ----------
+        rows : int
+            The number of rows that a slice may have.
+        alone : int
+            Persons with more rows than this have a slice of their own.
+        """
+        large = np.append(np.flatnonzero(self.sizes > alone), len(self))
         person = row = 0
         while person < len(self):
-            after = max(int(np.searchsorted(self.stops, row + rows, side="right")), person + 1)
+            after = min(
+                int(np.searchsorted(self.stops, row + rows, side="right")), int(large[np.searchsorted(large, person)])
+            )
+            after = max(after, person + 1)
             stop = int(self.stops[after - 1])
             yield slice(person, after), slice(row, stop)
             person, row = after, stop
@@ -322,6 +337,41 @@ class SharedAnswers(Answers):
 
     def parts(self) -> Any:
         return self.values
+
+
+@dataclass(frozen=True)
+class PositionAnswers(Answers):
+    """Answers that are rows of the input.
+
+    Parameters
+    ----------
+    persons : Persons
+        The query of each person.
+    values : array of int
+        The rows: (persons, k), or one for each person, -1 for none.
+    coords : array, optional
+        Released coordinates, k rows for each person.
+    """
+
+    persons: Persons
+    values: Index
+    coords: Floats | None = None
+
+    @cached_property
+    def each(self) -> tuple[Answer, ...]:
+        values: Any = self.values
+        if self.values.ndim == 1:
+            values = [None if value < 0 else value for value in self.values.tolist()]
+        places: Any = [None] * len(values) if self.coords is None else np.split(self.coords, len(values))
+        mechanisms = [query.mechanisms for query in self.persons.queries]
+        rows = zip(self.persons.each, values, self.persons.which.tolist(), places, strict=True)
+        return tuple([Answer(query, value, mechanisms[i], coords) for query, value, i, coords in rows])
+
+    def parts(self) -> Any:
+        return {"value": self.values, "coords": self.coords}
+
+    def renamed(self, rows: Index) -> Answers:
+        return replace(self, values=np.where(self.values < 0, -1, rows[self.values]))
 
 
 @dataclass(frozen=True)

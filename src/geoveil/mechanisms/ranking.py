@@ -1,0 +1,100 @@
+"""The smallest of noisy scores, in order, decided as in real arithmetic."""
+
+from __future__ import annotations
+
+import itertools
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from geoveil.mechanisms.mechanism import Floats
+from geoveil.mechanisms.segments import Sizes, like_sizes, starts_of
+from geoveil.noise import Reals, Source, settled
+
+__all__ = ["smallest", "smallest_each"]
+
+
+def smallest(scores: Reals, noise: Reals, scale: float, k: int, source: Source) -> NDArray[np.int64]:
+    """Return the positions of the k smallest score - scale·noise, in their order."""
+    noisy = scores.values - scale * noise.values
+    first = np.argpartition(noisy, k)[: k + 1] if k < len(noisy) else np.arange(k)
+    first = first[np.argsort(noisy[first])]
+    if source.exact:
+        bound = _doubt(noisy, scores, noise, scale, source)
+        # Not so, rather than at most: what is not a number is in doubt.
+        if not (np.diff(noisy[first]) > bound).all():
+            first = _settled(noisy, noisy[first[k - 1]] + bound, bound, scores, noise, scale, source)
+    return first[:k]
+
+
+def smallest_each(
+    scores: Reals, noise: Reals, scale: float, sizes: Sizes, k: int, source: Source
+) -> NDArray[np.int64]:
+    """Return the same for many persons, each among the scores of their own, as (persons, k) positions among these.
+
+    Persons for whom doubles leave the order open are looked at again, one by one. Scores may be infinite.
+
+    Parameters
+    ----------
+    scores, noise : Reals
+        One number for each row.
+    scale : float
+        The factor on the noise.
+    sizes : array of int
+        The number of adjacent rows of each person, at least k.
+    k : int
+        How many to find.
+    source : Source
+        The source of the noise.
+    """
+    noisy = scores.values - scale * noise.values
+    bound = _doubt(noisy, scores, noise, scale, source) if source.exact else 0.0
+    found, starts = np.empty((len(sizes), k), dtype=np.int64), starts_of(sizes)
+    for persons, rows, own in like_sizes(sizes):
+        among = np.where(own, noisy[rows], np.inf)
+        first = np.argpartition(among, k, axis=1)[:, : k + 1] if k < among.shape[1] else None
+        ends = among if first is None else np.take_along_axis(among, first, axis=1)
+        order = np.argsort(ends, axis=1)
+        first = order if first is None else np.take_along_axis(first, order, axis=1)
+        found[persons] = first[:, :k]
+        if not source.exact:
+            continue
+        ends = np.take_along_axis(ends, order, axis=1)
+        for i in np.flatnonzero(~(ends[:, 1:] - ends[:, :-1] > bound).all(axis=1)).tolist():
+            mine = slice(int(starts[persons[i]]), int(starts[persons[i]] + sizes[persons[i]]))
+            last = ends[i, k - 1] + bound
+            put = _settled(noisy[mine], last, bound, scores[mine], noise[mine], scale, source)
+            found[persons[i]] = put[:k]
+    return found
+
+
+def _doubt(noisy: Floats, scores: Reals, noise: Reals, scale: float, source: Source) -> float:
+    """Return the difference of noisy scores up to which doubles may have their order wrong."""
+    largest = max(float(np.abs(values[np.isfinite(values)]).max(initial=0.0)) for values in (noisy, scores.values))
+    return 2 * source.widened * float(np.max(scores.error) + scale * np.max(noise.error) + 2.0**-50 * largest)
+
+
+def _settled(
+    noisy: Floats, last: float, bound: float, scores: Reals, noise: Reals, scale: float, source: Source
+) -> NDArray[np.int64]:
+    """Return the positions of all that may be among the first; balls sort those closer together than the bound."""
+    near = np.flatnonzero(~(noisy > last) & (scores.values < np.inf))
+    near = near[np.argsort(noisy[near])]
+    for cluster in np.split(np.arange(len(near)), np.flatnonzero(np.diff(noisy[near]) > bound) + 1):
+        if len(cluster) > 1:
+            source.refined += len(cluster)
+            near[cluster] = settled(partial(_ordered, near[cluster], scores, noise, scale))
+    return near
+
+
+def _ordered(
+    places: NDArray[np.int64], scores: Reals, noise: Reals, scale: float, bits: int
+) -> NDArray[np.int64] | None:
+    """Return places in the order of their noisy scores; None if so many bits do not decide it."""
+    from flint import arb
+
+    balls = [scores.ball(int(j), bits) - arb(scale) * noise.ball(int(j), bits) for j in places]
+    order = sorted(range(len(places)), key=lambda i: balls[i].mid())
+    certain = all(balls[i] < balls[j] for i, j in itertools.pairwise(order))
+    return places[order] if certain else None
