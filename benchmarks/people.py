@@ -15,9 +15,10 @@ from collections.abc import Callable
 import numpy as np
 
 import geoveil as gv
+from geoveil.noise import Entropy
 from geoveil.postprocess.motion import TAXI
 from geoveil.postprocess.smoothing import expected_error, smooth
-from geoveil.queries import SUMMARIES
+from geoveil.queries import SUMMARIES, FirstWithin, Nearest, Query, SupportHull
 
 ALONE = 300
 SIGMA = 2_000.0
@@ -58,6 +59,32 @@ def main() -> None:
         ask = getattr(gv, name)
         whole = seconds(lambda ask=ask: ask(x, by=who, rho=1e-4))  # type: ignore[misc]
         line(f"`{name}`", whole, alone, persons)
+    place = np.zeros(2)
+    queries: dict[str, tuple[Query, Callable[..., object]]] = {
+        "`nearest`, k = 5": (
+            Nearest(n, 2, gv.CGP(rho=1e-4), p=place, k=5),
+            lambda x, by: gv.nearest(x, place, k=5, by=by, rho=1e-4),
+        ),
+        "`nearest`, k = 5, GP": (
+            Nearest(n, 2, gv.GP(epsilon=1e-2), p=place, k=5),
+            lambda x, by: gv.nearest(x, place, k=5, by=by, epsilon=1e-2),
+        ),
+        "`nearest`, k = 5, paper": (
+            Nearest(n, 2, gv.CGP(rho=1e-4), "paper", p=place, k=5),
+            lambda x, by: gv.nearest(x, place, k=5, by=by, rho=1e-4, method="paper"),
+        ),
+        "`first_within`": (
+            FirstWithin(n, 2, gv.CGP(rho=1e-4), p=place, radius=5000.0),
+            lambda x, by: gv.first_within(x, place, radius=5000, by=by, rho=1e-4),
+        ),
+        "`hull`": (SupportHull(n, 2, gv.CGP(rho=1e-4)), lambda x, by: gv.hull(x, by=by, rho=1e-4)),
+    }
+    source = Entropy()
+    for name, (asked, ask_all) in queries.items():
+        print(name, file=sys.stderr, flush=True)
+        ask_all(x[: 2 * n], who[: 2 * n])  # imports
+        alone = seconds(lambda asked=asked: [asked.ask(part, source) for part in parts]) / ALONE  # type: ignore[misc]
+        line(name, seconds(lambda ask_all=ask_all: ask_all(x, who)), alone, persons)  # type: ignore[misc]
     y = x + rng.normal(scale=SIGMA, size=x.shape)
     times = np.tile(np.arange(n) * 60.0, persons)
     print("smooth", file=sys.stderr, flush=True)

@@ -12,7 +12,7 @@ from scipy import stats
 
 import geoveil as gv
 from geoveil.noise import Entropy, Experiment, Source, as_reals
-from geoveil.queries import FirstWithin, Nearest, Persons, Points, Query, ask_each, restored_each
+from geoveil.queries import FirstWithin, Nearest, Persons, Points, Query, SupportHull, ask_each, convex, restored_each
 
 ORIGIN = np.zeros(2)
 CGP, GP = gv.CGP(rho=1e-4), gv.GP(epsilon=2e-2)
@@ -185,3 +185,77 @@ def test_places_of_neighbours_have_the_noise_that_is_stated() -> None:
     assert stats.kstest(noise.ravel(), "norm").pvalue > 1e-3
     assert stats.kstest(noise.ravel() / 1.2, "norm").pvalue < 1e-12
     np.testing.assert_array_equal(drawn.each[1].coords, drawn.coords[2:4])
+
+
+HULLS: dict[str, Callable[[int], Any]] = {
+    "noise limits": lambda n: SupportHull(n, 2, CGP),
+    "many directions": lambda n: SupportHull(n, 2, gv.CGP(rho=1e-2)),
+    "GP": lambda n: SupportHull(n, 2, GP),
+    "solid": lambda n: SupportHull(n, 3, CGP),
+    "half-spaces": lambda n: SupportHull(n, 6, CGP),
+}
+
+
+@pytest.mark.parametrize("name", HULLS)
+def test_hulls_of_many_are_those_of_each(name: str) -> None:
+    """Each has the body that fits their own values, restored or not, and the same bound on its error."""
+    sizes = np.array([1, 4, 2, 300, 4, 17])
+    persons = different(HULLS[name], sizes)
+    x = np.random.default_rng(1).normal(scale=2000.0, size=(sizes.sum(), persons.first.dimension))
+    drawn = answered(persons, x, stream(2))
+    again = restored_each(persons, drawn.parts())
+    for query, answer, other, values in zip(persons.each, drawn.each, again.each, drawn.parts(), strict=True):
+        alone = query.restored({"support": values})
+        for found in (answer, other):
+            # Vertices, or the directions and offsets of half-spaces.
+            for a, b in zip(found.value, alone.value, strict=True):
+                np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-4)
+            assert found.query is query
+            assert found.mechanisms == query.mechanisms
+    if persons.first.dimension == 2:
+        bound = persons.each[3].restored({"support": drawn.parts()[3]}).error(0.05)
+        assert drawn.each[3].error(0.05) == pytest.approx(bound)
+
+
+def test_hulls_together_are_those_one_by_one_from_the_same_generator() -> None:
+    """A numpy generator draws normal variables one after another, alone or together."""
+    sizes = np.random.default_rng(5).integers(1, 200, size=60)
+    persons = different(HULLS["noise limits"], sizes)
+    x = crowd(6, sizes)
+    one_by_one: Any = Query.ask_each
+    together = answered(persons, x, Experiment(np.random.default_rng(7)))
+    alone = one_by_one.__func__(SupportHull, persons, x, Experiment(np.random.default_rng(7)), lambda share: None)
+    for a, b in zip(together.each, alone.each, strict=True):
+        np.testing.assert_allclose(a.support, b.support, atol=1e-7)
+        np.testing.assert_allclose(a.value, b.value, atol=1e-4)
+
+
+def test_values_of_support_functions_have_the_noise_that_is_stated() -> None:
+    """From the exact path, and on a grid; noise 20% off would be noticed."""
+    sizes = np.random.default_rng(8).integers(1, 9, size=300)
+    persons = different(HULLS["noise limits"], sizes)
+    x = crowd(8, sizes)
+    u = persons.first.directions
+    true = np.array([(part @ u.T).max(axis=0) for part in np.split(x, np.cumsum(sizes)[:-1])])
+    released = answered(persons, x, stream(8)).parts()
+    scales = np.array([query.mechanism.scale for query in persons.each])[:, None]
+    assert stats.kstest(((released - true) / scales).ravel(), "norm").pvalue > 1e-3
+    assert stats.kstest(((released - true) / scales / 1.2).ravel(), "norm").pvalue < 1e-12
+    cells = np.array([query.mechanism.grid for query in persons.each])[:, None]
+    np.testing.assert_array_equal(np.rint(released / cells) * cells, released)
+    assert len(np.unique(scales)) > 3
+
+
+@pytest.mark.parametrize("noise", [30.0, 300.0, 3000.0, 30_000.0])
+def test_pivoting_finds_the_optimum_that_least_squares_find(noise: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where noise is larger than the body, and no edge may be left."""
+    rng = np.random.default_rng(int(noise))
+    body = np.cumsum(rng.normal(scale=500.0, size=(60, 20, 2)), axis=1)
+    y = (body @ convex.directions(96).T).max(axis=1) + rng.normal(scale=noise, size=(60, 96))
+    y[0] = -np.abs(y[0])
+    h = convex.fitted(y, noise**2)
+    monkeypatch.setattr(convex, "_STEPS", 0)
+    wanted = convex.fitted(y, noise**2)
+    assert (convex.edges(h) >= -1e-8 * np.abs(y).max()).all()
+    np.testing.assert_allclose(h, wanted, atol=1e-7 * np.abs(y).max())
+    assert np.abs(h - y).max() > noise / 10

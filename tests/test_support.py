@@ -158,7 +158,7 @@ def test_the_fit_meets_the_conditions_of_an_optimum(k: int) -> None:
     rng = np.random.default_rng(k)
     for noise in (0.01, 1.0, 10.0):
         y = 10.0 + noise * rng.normal(size=k)
-        h = fitted(y, noise**2)
+        (h,) = fitted(y[None], noise**2)
         # How hard the values, and the prior for all but the place and the mean width, hold h back.
         harmonics, m = np.fft.rfft(y), np.arange(k // 2 + 1)
         radius = max(harmonics[0].real / k, noise / math.sqrt(k))
@@ -176,8 +176,8 @@ def test_a_support_function_without_noise_is_left_alone() -> None:
     """What is valid already is left as it is, and its corners are the polygon's."""
     x = np.array([[0.0, 0.0], [10.0, 0.0], [10.0, 5.0], [0.0, 5.0]])
     h = support(x, 64)
-    assert fitted(h, 1e-20) == pytest.approx(h, abs=1e-4)
-    hull = shapely.MultiPoint(corners(h)).convex_hull
+    assert fitted(h[None], 1e-20)[0] == pytest.approx(h, abs=1e-4)
+    hull = shapely.MultiPoint(corners(h[None])[0]).convex_hull
     assert hull.symmetric_difference(shapely.MultiPoint(x).convex_hull).area < 1e-9
 
 
@@ -185,7 +185,7 @@ def test_pruning_removes_roofs_and_keeps_corners() -> None:
     """A triangle whose normals lie between the directions is found again from its exact values."""
     x = np.array([[0.0, 0.0], [1000.0, 130.0], [310.0, 900.0]])
     y = support(x, 256)
-    pruned = prune(corners(fitted(y, 1e-6)), directions(256), y, 1.0)
+    pruned = prune(corners(fitted(y[None], 1e-6))[0], directions(256), y, 1.0)
     assert len(pruned) <= 6
     body, true = (shapely.MultiPoint(v).convex_hull for v in (pruned, x))
     assert body.symmetric_difference(true).area < 0.004 * true.area
@@ -300,9 +300,9 @@ def test_coarser_values_keep_the_low_harmonics_and_white_noise() -> None:
     """A place and a width pass unchanged; the variance of noise falls with the number of directions."""
     k = 960
     y = 5.0 + directions(k) @ [3.0, -4.0]
-    assert coarser(y, 96) == pytest.approx(5.0 + directions(96) @ [3.0, -4.0], abs=1e-9)
+    assert coarser(y[None], 96)[0] == pytest.approx(5.0 + directions(96) @ [3.0, -4.0], abs=1e-9)
     noise = np.random.default_rng(1).normal(size=(2000, k))
-    assert np.var([coarser(row, 96) for row in noise]) == pytest.approx(0.1, rel=0.02)
+    assert np.var(coarser(noise, 96)) == pytest.approx(0.1, rel=0.02)
 
 
 # ------------------------------------------------------------------------------------------------ above the plane

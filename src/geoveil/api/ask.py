@@ -339,7 +339,7 @@ def _table(form: Form, answers: Answers, persons: Any) -> Any:
         for i, label in zip(there.tolist(), map(labels.__getitem__, range(len(there))), strict=True):
             named[i] = _plain(label)
         return pd.DataFrame({query.name: pd.Series(named, index=persons, dtype=object)})
-    shaped = [form.body(value) for value in values]
+    shaped = form.bodies(values)
     if hasattr(shaped[0], "geom_type"):
         return geopandas.GeoDataFrame(geometry=shaped, index=persons, crs=form.crs)
     return pd.DataFrame({query.name: pd.Series(shaped, index=persons, dtype=object)})

@@ -8,6 +8,7 @@ from __future__ import annotations
 import copy
 import warnings
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from decimal import Decimal
 from numbers import Rational
 from typing import Any
@@ -101,6 +102,19 @@ class Form(ABC):
 
         body = shapely.MultiPoint(vertices).convex_hull
         return body if self.plane is None else self.plane.body(body)
+
+    def bodies(self, vertices: Sequence[Any]) -> Any:
+        """Return the convex hulls of many persons' released vertices; see `body`."""
+        if not all(isinstance(each, np.ndarray) and each.shape[1] == 2 for each in vertices):
+            return [self.body(each) for each in vertices]
+        import shapely
+
+        counts = np.array([len(each) for each in vertices])
+        # Of all geometries of many points a line is made the fastest.
+        gathered = shapely.linestrings if counts.min() > 1 else shapely.multipoints
+        whose = np.repeat(np.arange(len(vertices)), counts)
+        hulls = shapely.convex_hull(gathered(np.concatenate(vertices), indices=whose))
+        return hulls if self.plane is None else [self.plane.body(hull) for hull in hulls]
 
     def labels(self, positions: Index) -> Any:
         """The names of points: their positions, or a frame's index labels."""

@@ -10,11 +10,15 @@ import math
 from functools import cache, partial
 
 import numpy as np
+from numpy.typing import NDArray
 
 from geoveil.mechanisms.mechanism import Floats
 from geoveil.noise import double, settled
 
 __all__ = ["coarser", "corners", "directions", "edges", "fitted", "prune", "segmented", "shortened"]
+
+#: Bodies that are fitted together, steps in which they should be, and steps in which edges may stay as many.
+_TOGETHER, _STEPS, _PATIENCE = 64, 60, 3
 
 
 @cache
@@ -49,43 +53,118 @@ def shortened(u: Floats) -> Floats:
 
 
 def edges(h: Floats) -> Floats:
-    """h_{j-1} - 2cos(2π/k)·h_j + h_{j+1}."""
-    ring = np.concatenate([h[-1:], h, h[:1]])
-    return np.asarray(ring[:-2] + ring[2:] - 2 * np.cos(2 * np.pi / len(h)) * h)
+    """Return h_{j-1} - 2cos(2π/k)·h_j + h_{j+1} along the last axis."""
+    k = h.shape[-1]
+    return np.asarray(np.roll(h, 1, axis=-1) + np.roll(h, -1, axis=-1) - 2 * np.cos(2 * np.pi / k) * h)
 
 
 def fitted(y: Floats, variance: float) -> Floats:
-    """The likeliest support function, given values y with independent noise of this variance.
+    """Return the likeliest support functions, given values y, as rows, with independent noise of this variance.
 
     A public prior: the m-th harmonic of a body of mean radius R is normal and of size about R/2·m^(-3/2); nothing is
     known of the mean width and the place (m = 0 and 1). Without the edges, which must be at least 0, the answer would
     be g·y with a gain g for each harmonic, and g·variance what remains uncertain; so minimise the squares of h - g·y
-    over it. With A for the edges, h = g·(y + Aλ), and λ ≥ 0 minimises ‖√g·(y + Aλ)‖².
+    over it. With A for the edges, h = g·(y + Aλ), where λ ≥ 0, edges ≥ 0, and of each pair one is 0.
     """
+    k = y.shape[1]
+    harmonics = np.fft.rfft(y, axis=1)
+    noise = variance / k
+    radius = np.maximum(harmonics[:, :1].real / k, math.sqrt(noise))
+    gain = 1 / (1 + noise * (2 / radius) ** 2 * np.arange(harmonics.shape[1]) ** 3.0)
+    gain[:, :2] = 1
+    h = np.fft.irfft(gain * harmonics, n=k, axis=1)
+    # Edges that rounding alone makes negative would lead a solver astray.
+    length = edges(h)
+    folded = np.flatnonzero(length.min(axis=1) < -1e-9 * np.abs(h).max(axis=1))
+    # Bodies with about as many edges to mend go together.
+    folded = folded[np.argsort((length[folded] < 0).sum(axis=1))]
+    for start in range(0, len(folded), _TOGETHER):
+        some = folded[start : start + _TOGETHER]
+        h[some] = _unfolded(h[some], gain[some])
+    return h
+
+
+def _unfolded(h: Floats, gain: Floats) -> Floats:
+    """Return g·(y + Aλ) with edges of at least 0, from h = g·y; rows are bodies.
+
+    Block principal pivoting (Júdice and Pires, 1994): guess the edges that are 0, solve for their λ, and exchange
+    every edge and every λ that comes out negative; if that does not make them fewer for a few steps, only the last one
+    (Murty's rule), which ends for certain. Rounding may keep it from that: non-negative least squares takes over.
+    """
+    m, k = h.shape
+    lengths = np.fft.rfft(edges(np.eye(k)[0])).real
+    ring = np.fft.irfft(gain * lengths**2, n=k, axis=1)
+    open_edges = edges(h)
+    size = np.abs(h).max(axis=1)
+    zero = open_edges < 0
+    found, left = h.copy(), np.arange(m)
+    fewest, patience = np.full(m, k + 1), np.full(m, _PATIENCE)
+    for _ in range(_STEPS):
+        if not len(left):
+            break
+        weights = _multipliers(ring[left], open_edges[left], zero[left])
+        if weights is None:
+            break
+        bent = h[left] + np.fft.irfft(gain[left] * lengths * np.fft.rfft(weights, axis=1), n=k, axis=1)
+        # Not so, rather than less: what is not a number is wrong.
+        fine = np.where(
+            zero[left],
+            weights >= -1e-10 * np.abs(weights).max(axis=1, keepdims=True),
+            edges(bent) >= -1e-10 * size[left, None],
+        )
+        wrong = (~fine).sum(axis=1)
+        found[left[wrong == 0]] = bent[wrong == 0]
+        patience[left] = np.where(wrong < fewest[left], _PATIENCE, patience[left] - 1)
+        fewest[left] = np.minimum(fewest[left], wrong)
+        alone = ~fine & (np.arange(k) == k - 1 - (~fine)[:, ::-1].argmax(axis=1)[:, None])
+        zero[left] ^= np.where(patience[left, None] < 0, alone, ~fine)
+        left = left[wrong > 0]
+    for i in left:
+        found[i] = _by_least_squares(h[i], gain[i], lengths)
+    return found
+
+
+def _multipliers(ring: Floats, open_edges: Floats, zero: NDArray[np.bool_]) -> Floats | None:
+    """Return λ such that the edges marked are 0 and λ is 0 for the others; None if there is no such λ for some row."""
+    m, k = zero.shape
+    count = zero.sum(axis=1)
+    most = max(int(count.max()), 1)
+    places = np.argsort(~zero, axis=1, kind="stable")[:, :most]
+    own = np.arange(most) < count[:, None]
+    # Twice around, so that differences need no remainder.
+    twice = np.concatenate([ring, ring], axis=1).ravel()
+    matrix = twice[(places + (k + 2 * k * np.arange(m))[:, None])[:, :, None] - places[:, None, :]]
+    matrix *= own[:, :, None]
+    matrix *= own[:, None, :]
+    matrix[:, np.arange(most), np.arange(most)] += ~own
+    try:
+        solved = np.linalg.solve(matrix, np.where(own, -np.take_along_axis(open_edges, places, axis=1), 0)[:, :, None])
+    except np.linalg.LinAlgError:
+        return None
+    weights = np.zeros((m, k))
+    np.put_along_axis(weights, places, np.where(own, solved[:, :, 0], 0.0), axis=1)
+    return weights
+
+
+def _by_least_squares(h: Floats, gain: Floats, lengths: Floats) -> Floats:
+    """Return the same for one body: λ ≥ 0 minimises ‖√g·(y + Aλ)‖²."""
     from scipy.optimize import nnls
 
-    k = len(y)
-    harmonics = np.fft.rfft(y)
-    noise = variance / k
-    radius = max(float(harmonics[0].real) / k, np.sqrt(noise))
-    gain = 1 / (1 + noise * (2 / radius) ** 2 * np.arange(len(harmonics)) ** 3.0)
-    gain[:2] = 1
-    h = np.fft.irfft(gain * harmonics, n=k)
-    size = float(np.abs(h).max())
-    if edges(h).min() >= -1e-9 * size:  # edges that rounding alone makes negative would lead the solver astray
-        return np.asarray(h)
-    lengths = np.fft.rfft(edges(np.eye(k)[0]))
+    k, size = len(h), float(np.abs(h).max())
     ring = np.fft.irfft(np.sqrt(gain) * lengths, n=k)
     matrix = ring[np.subtract.outer(np.arange(k), np.arange(k)) % k]
-    weights, _ = nnls(matrix, -np.fft.irfft(np.sqrt(gain) * harmonics, n=k) / size, maxiter=100 * k)
+    weights, _ = nnls(matrix, -np.fft.irfft(np.fft.rfft(h) / np.sqrt(gain), n=k) / size, maxiter=100 * k)
     return np.asarray(h + size * np.fft.irfft(gain * lengths * np.fft.rfft(weights), n=k))
 
 
 def coarser(y: Floats, k: int) -> Floats:
-    """The values in k directions of the harmonics of y that so few can hold; white noise stays white."""
-    harmonics = np.fft.rfft(y)[: k // 2 + 1]
-    harmonics[-1] = harmonics[-1].real
-    return np.asarray(np.fft.irfft(harmonics * (k / len(y)), n=k))
+    """Return the values in k directions of the harmonics of y, as rows, that k directions can hold.
+
+    White noise stays white.
+    """
+    harmonics = np.fft.rfft(y, axis=1)[:, : k // 2 + 1]
+    harmonics[:, -1] = harmonics[:, -1].real
+    return np.asarray(np.fft.irfft(harmonics * (k / y.shape[1]), n=k, axis=1))
 
 
 def segmented(y: Floats, u: Floats, variance: float) -> Floats:
@@ -147,13 +226,13 @@ def _within(vertices: Floats, u: Floats, y: Floats, variance: float) -> Floats:
 
 
 def corners(h: Floats) -> Floats:
-    """Where the tangent lines of adjacent directions meet."""
-    k = len(h)
+    """Return the points where the tangent lines of adjacent directions meet, (bodies, k, 2) for rows of values."""
+    k = h.shape[1]
     angle = 2 * np.pi * np.arange(k) / k
-    after, turned = np.roll(h, -1), np.roll(angle, -1)
+    after, turned = np.roll(h, -1, axis=1), np.roll(angle, -1)
     x = h * np.sin(turned) - after * np.sin(angle)
     y = after * np.cos(angle) - h * np.cos(turned)
-    return np.asarray(np.column_stack([x, y]) / np.sin(2 * np.pi / k))
+    return np.asarray(np.stack([x, y], axis=2) / np.sin(2 * np.pi / k))
 
 
 def prune(vertices: Floats, u: Floats, y: Floats, variance: float) -> Floats:

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from geoveil.mechanisms.mechanism import Floats
+from geoveil.mechanisms.segments import Sizes, like_sizes
 from geoveil.noise import Ball, Reals, as_reals, largest, ranked, smallest
 from geoveil.privacy.metrics import distances
 from geoveil.queries.extent import diameter, enclosing, reaches, spans
@@ -34,6 +35,7 @@ __all__ = [
     "median",
     "midrange",
     "support",
+    "support_each",
     "widest",
 ]
 
@@ -46,6 +48,8 @@ REACH = 2.0**27
 _ULP = 2.0**-53
 #: Terms that are added up at once, so that rounding does not grow with the number of points.
 PIECE = 64
+#: Persons with more points than this have the vertices of their hull sorted out first.
+_FEW = 128
 
 
 def coordinate_error(x: Reals) -> float:
@@ -214,8 +218,7 @@ def support(x: Tuple, u: Floats) -> Reals:
     """Return how far x reaches in directions u: the largest ⟨x_i, u_j⟩ for each j, which is |u_j|-Lipschitz."""
     x = as_reals(x)
     values = reaches(x.values, u)
-    length = max(1.0, float(np.sqrt((u * u).sum(axis=1).max())))
-    error = 2 * x.shape[1] * _ULP * math.sqrt(x.shape[1]) * _reach(x.values) + length * displacement(x)
+    error = support_error(x, u)
 
     def ball(j: int, bits: int) -> Ball:
         along = x.values @ u[j]
@@ -223,6 +226,28 @@ def support(x: Tuple, u: Floats) -> Reals:
         return functools.reduce(lambda a, b: a.max(b), (_dot(point, _balls(u[j])) for point in near))
 
     return Reals(values, error, ball)
+
+
+def support_each(x: Tuple, sizes: Sizes, u: Floats) -> Reals:
+    """Return the same for many persons, whose points are adjacent, as (persons, directions)."""
+    x = as_reals(x)
+    values, stops = np.empty((len(sizes), len(u))), np.cumsum(sizes)
+    for persons, rows, _ in like_sizes(sizes, lambda n: n * len(u), sizes <= _FEW):
+        values[persons] = (x.values[rows] @ u.T).max(axis=1)
+    for i in np.flatnonzero(sizes > _FEW):
+        values[i] = reaches(x.values[stops[i] - sizes[i] : stops[i]], u)
+
+    def ball(i: int, bits: int) -> Ball:
+        person, j = divmod(i, len(u))
+        return support(x[int(stops[person] - sizes[person]) : int(stops[person])], u).ball(j, bits)
+
+    return Reals(values, support_error(x, u), ball)
+
+
+def support_error(x: Reals, u: Floats) -> float:
+    """Return the bound for values of the support function."""
+    length = max(1.0, float(np.sqrt((u * u).sum(axis=1).max())))
+    return 2 * x.shape[1] * _ULP * math.sqrt(x.shape[1]) * _reach(x.values) + length * displacement(x)
 
 
 def enclosing_radius(x: Tuple) -> Reals:

@@ -12,15 +12,15 @@ import numpy as np
 
 from geoveil import checks
 from geoveil.errors import InvalidParameter, NoErrorBound
-from geoveil.mechanisms import Additive, Gaussian, KNorm, Mechanism
+from geoveil.mechanisms import Additive, Gaussian, KNorm, Mechanism, sample_people
 from geoveil.mechanisms.mechanism import Floats
 from geoveil.noise import Source
 from geoveil.privacy import CGP, GP, Guarantee, exact
 from geoveil.queries.band import between, certain
 from geoveil.queries.convex import coarser, corners, directions, fitted, prune, segmented, shortened
-from geoveil.queries.evaluation import support
+from geoveil.queries.evaluation import support, support_each
 from geoveil.queries.hull import Hull, probes
-from geoveil.queries.query import Answer, Query, Tuple
+from geoveil.queries.query import Answer, Answers, Persons, Progress, Query, SeparateAnswers, Tuple
 from geoveil.queries.solid import cosine, intersection, kriged, tightened
 
 __all__ = ["EXTENT", "HalfSpaces", "SupportHull", "SupportHullAnswer", "best_hull", "support_squared"]
@@ -31,6 +31,8 @@ _FEW, _MANY = 96, 4096
 _GRID = 300
 #: More than these would only take long, in the plane and above it.
 _MOST, _MOST_ABOVE = 2**14, 1000
+#: Values of support functions that are drawn or fitted together.
+_VALUES = 2**19
 #: A public guess of how far a tuple extends, in metres, for the number of directions.
 EXTENT = 30_000.0
 #: Where the radius is so many times the noise of a harmonic, vertices are pruned, and where it is so many times, noise
@@ -176,36 +178,81 @@ class SupportHull(Query):
         noisy = self.mechanism.sample(support(x, self.directions).reshaped(-1, 1), source)[:, 0]
         return self.restored({"support": noisy})
 
+    @classmethod
+    def ask_each(cls, persons: Persons, x: Tuple, source: Source, progress: Progress) -> Answers:
+        # Directions do not depend on the number of points: all persons have the same.
+        u = persons.first.directions
+        noisy = np.empty((len(persons), len(u)))
+        for people, rows in persons.blocks(max(_VALUES // len(u), 1)):
+            sizes = persons.sizes[people]
+            together = np.full(len(sizes), len(u))
+            mechanisms = [query.mechanism for query in persons.each[people]]
+            values = support_each(x[rows], sizes, u).reshaped(-1, 1)
+            noisy[people] = sample_people(mechanisms, together, values, source).reshape(-1, len(u))
+            progress(people.stop / len(persons))
+        return cls.restored_each(persons, noisy)
+
+    @classmethod
+    def restored_each(cls, persons: Persons, parts: Any) -> Answers:
+        answers = np.empty(len(persons), dtype=object)
+        for i, query in enumerate(persons.queries):
+            own = np.flatnonzero(persons.which == i)
+            for some in np.array_split(own, max(len(own) * parts.shape[1] // _VALUES, 1)):
+                answers[some] = query._answers(parts[some])
+        return SupportHullAnswers(persons, tuple(answers))
+
     def restored(self, parts: dict[str, Any]) -> SupportHullAnswer:
-        noisy = parts["support"]
-        place, centred = self.centred(noisy)
-        value = self.fit(centred)
-        if isinstance(value, HalfSpaces):
-            value = HalfSpaces(self.directions, value.offsets + self.directions @ place)
-            return SupportHullAnswer(self, value, self.mechanisms, support=noisy)
-        return SupportHullAnswer(self, value + place, self.mechanisms, coords=value + place, support=noisy)
+        return self._answers(parts["support"][None])[0]
+
+    def _answers(self, noisy: Floats) -> list[SupportHullAnswer]:
+        """Return the answers of persons whose noisy values are rows."""
+        places, centred = self.centred(noisy)
+        mechanisms, answers = self.mechanisms, []
+        for value, place, own in zip(self.fit(centred), places, noisy, strict=True):
+            if isinstance(value, HalfSpaces):
+                moved = HalfSpaces(self.directions, value.offsets + self.directions @ place)
+                answers.append(SupportHullAnswer(self, moved, mechanisms, support=own))
+            else:
+                vertices = value + place
+                answers.append(SupportHullAnswer(self, vertices, mechanisms, vertices, support=own))
+        return answers
 
     def centred(self, noisy: Floats) -> tuple[Floats, Floats]:
-        """Where the values say the middle is, and the values from there: far away rounding would count as noise."""
-        place = self.dimension / len(noisy) * (noisy @ self.directions)
-        return place, noisy - self.directions @ place
+        """Return the middle that noisy values, as rows, indicate, and the values as seen from there.
 
-    def fit(self, noisy: Floats) -> Floats | HalfSpaces:
-        """The body that a noisy support function stands for: its vertices, or half-spaces above five dimensions."""
+        Far from the middle rounding would count as noise.
+        """
+        places = self.dimension / noisy.shape[1] * (noisy @ self.directions)
+        return places, noisy - places @ self.directions.T
+
+    def fit(self, noisy: Floats) -> list[Floats | HalfSpaces]:
+        """Return the bodies that noisy support functions, as rows, stand for.
+
+        A body is an array of vertices, or half-spaces above five dimensions.
+        """
         u, variance = self.directions, self.variance
-        clear = float(noisy.mean()) / math.sqrt(2 * variance / len(u))
+        clear = noisy.mean(axis=1) / math.sqrt(2 * variance / len(u))
         if self.dimension > 2:
-            h = kriged(noisy, u, variance)
-            if self.dimension > 5:
-                return HalfSpaces(u, tightened(u, h))
-            vertices = intersection(u, h)
-        elif clear > _SHARP:
-            return segmented(noisy, u, variance)
-        else:
-            if len(u) > 2 * _FEW:
-                noisy, variance, u = coarser(noisy, _FEW), variance * _FEW / len(u), directions(_FEW)
-            vertices = corners(fitted(noisy, variance))
-        return prune(vertices, u, noisy, variance) if clear > _CLEAR else vertices
+            return [self._solid(y, float(c)) for y, c in zip(noisy, clear, strict=True)]
+        bodies: list[Any] = [None] * len(noisy)
+        for i in np.flatnonzero(clear > _SHARP):
+            bodies[i] = segmented(noisy[i], u, variance)
+        others = np.flatnonzero(~(clear > _SHARP))
+        noisy = noisy[others]
+        if len(u) > 2 * _FEW:
+            noisy, variance, u = coarser(noisy, _FEW), variance * _FEW / len(u), directions(_FEW)
+        for i, y, vertices in zip(others, noisy, corners(fitted(noisy, variance)), strict=True):
+            bodies[i] = prune(vertices, u, y, variance) if clear[i] > _CLEAR else vertices
+        return bodies
+
+    def _solid(self, y: Floats, clear: float) -> Floats | HalfSpaces:
+        """Return the body of values y above the plane."""
+        u = self.directions
+        h = kriged(y, u, self.variance)
+        if self.dimension > 5:
+            return HalfSpaces(u, tightened(u, h))
+        vertices = intersection(u, h)
+        return prune(vertices, u, y, self.variance) if clear > _CLEAR else vertices
 
     def error(self, beta: float, *, each: bool = False) -> float:
         """Not known before the values are released; ask the answer."""
@@ -258,7 +305,7 @@ class SupportHullAnswer(Answer):
         query = self.query
         assert isinstance(query, SupportHull)
         u = query.directions
-        place, y = query.centred(self.support)
+        (place,), (y,) = query.centred(self.support[None])
         if query.dimension == 2:
             beta = min(beta, 0.1)
             bound = between(self.value - place, *certain(y, partial(_reach, query.mechanism, 0.9 * beta)))
@@ -277,6 +324,13 @@ class SupportHullAnswer(Answer):
         off = t + float(np.abs(((self.value - place) @ directions(k).T).max(axis=0) - y).max())
         diameter = max(float((y + np.roll(y, k // 2) + 2 * t).max()), 0.0) / math.cos(math.pi / k)
         return off / math.cos(math.pi / k) + diameter / 2 * math.tan(math.pi / k)
+
+
+class SupportHullAnswers(SeparateAnswers):
+    """The hulls of many persons, who all have equally many values of the support function."""
+
+    def parts(self) -> Any:
+        return np.array([part["support"] for part in super().parts()])
 
 
 def _reach(mechanism: Additive, beta: float, weights: Floats, count: int) -> float:
