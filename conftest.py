@@ -46,7 +46,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture(autouse=True)
 def _fixed_stream(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let exact noise come from bits that the test's name and the stream determine."""
+    """Draw exact noise from bits that the stream and the test's name determine, whatever file the test is in."""
     if not request.node.get_closest_marker("entropy"):
-        bits = _generator(request.config.getoption("stream"), request.node.nodeid)
+        bits = _generator(request.config.getoption("stream"), request.node.name)
         monkeypatch.setattr(Entropy.__init__, "__defaults__", (bits.bytes,))

@@ -14,8 +14,8 @@ import tempfile
 from pathlib import Path
 
 from geoveil import Ledger
+from tests.budget.test_ledger import _charging, _updating, edit, in_processes
 from tests.postgres import database
-from tests.test_ledger import _charging, _updating, edit, in_processes
 
 PROCESSES, THREADS, EACH, TURNS = 32, 8, 20, 3
 

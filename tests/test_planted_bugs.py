@@ -28,9 +28,10 @@ from geoveil.noise import Blocks, Entropy, Source, as_reals, samplers
 from geoveil.noise.samplers import spherical_laplace
 from geoveil.privacy import CGP, GP, Guarantee, Metric, exact
 from geoveil.queries import SUMMARIES, constants, convex, hull, nearest, support
-from tests import test_oracle, test_samplers, test_support
+from tests.mechanisms import test_oracle, test_samplers
+from tests.mechanisms.test_oracle import EPSILON, RHO
 from tests.oracle import Floats
-from tests.test_oracle import EPSILON, RHO
+from tests.queries import test_support
 
 pytestmark = pytest.mark.once
 

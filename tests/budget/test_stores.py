@@ -32,9 +32,9 @@ from geoveil.budget.sqlite_store import SQLite
 from geoveil.cli import budgets
 from geoveil.cli.program import main
 from geoveil.errors import BudgetExceeded, LedgerError, LedgerTimeout, LedgerUnavailable
+from tests.budget.test_ledger import charge, in_processes, place
 from tests.patience import impatient
 from tests.postgres import database, restart
-from tests.test_ledger import charge, in_processes, place
 
 __all__ = ["place"]
 

@@ -20,7 +20,7 @@ from geoveil.api.mapping import Grid, density, remap
 from geoveil.errors import GeoveilError, IncompatibleGuarantees, InvalidData, InvalidParameter, NoErrorBound
 from geoveil.postprocess.kernels import Noise, Noisy, cell_kernel
 from geoveil.postprocess.remapping import Posterior, choose, over_cells, over_places
-from tests.test_forms import in_the_plane
+from tests.geo.test_forms import in_the_plane
 
 Floats = NDArray[np.float64]
 

@@ -30,6 +30,8 @@ from geoveil.queries import SUMMARIES, evaluation
 from geoveil.queries.hull import Hull
 from geoveil.report.details import details
 from tests.located import BAY, RADIUS, TRUTHS, Summaries, all_different, geocentric, of_degrees, projected, shifted
+from tests.mechanisms.test_bit_strings import differences, expected, inflated, refined, released
+from tests.noise.test_exactness import cells, divergence
 from tests.reference import (
     Arb,
     Digits,
@@ -50,8 +52,6 @@ from tests.reference import (
     tail_of,
     tape,
 )
-from tests.test_bit_strings import differences, expected, inflated, refined, released
-from tests.test_exactness import cells, divergence
 
 pytestmark = pytest.mark.once
 

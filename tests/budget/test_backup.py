@@ -16,9 +16,9 @@ import geoveil as gv
 from geoveil.budget import Ledger
 from geoveil.budget.witness import Head, Witness
 from geoveil.errors import BudgetExceeded, InvalidParameter, LedgerTampered, LedgerUnavailable
+from tests.budget.test_ledger import KEY, charge, edit, place
 from tests.patience import impatient
 from tests.postgres import database
-from tests.test_ledger import KEY, charge, edit, place
 
 __all__ = ["place"]
 

@@ -28,7 +28,7 @@ from geoveil.errors import GeoveilWarning, InvalidData, InvalidParameter
 from geoveil.geo.planes import plane_of
 from geoveil.geo.values import copied, copied_index, may_hold_places
 from tests.formats import BAY
-from tests.test_forms import EVERY_QUESTION, ORIGIN, QUESTIONS, X, ask, frame
+from tests.geo.test_forms import EVERY_QUESTION, ORIGIN, QUESTIONS, X, ask, frame
 
 #: Labels of rows, persons and categories that must not be found in what comes back.
 GONE = "gone-with-the-row"

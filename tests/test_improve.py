@@ -18,8 +18,8 @@ from geoveil.errors import InvalidData, InvalidParameter, NoErrorBound
 from geoveil.postprocess import smoothing
 from geoveil.postprocess.clamping import clamp
 from geoveil.postprocess.motion import TAXI
-from tests.test_forms import in_the_plane
-from tests.test_people import calls
+from tests.geo.test_forms import in_the_plane
+from tests.queries.test_people import calls
 
 BOX = shapely.box(0, 0, 1000, 1000)
 TIMES = np.arange(300) * 60.0

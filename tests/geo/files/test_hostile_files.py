@@ -635,7 +635,7 @@ def test_files_with_changed_bytes_are_refused_with_a_message(name: str, tmp_path
         [sys.executable, "-X", "faulthandler", "-m", "tests.fuzz", name, "120", "1", str(tmp_path)],
         capture_output=True,
         text=True,
-        cwd=Path(__file__).parent.parent,
+        cwd=Path(__file__).parents[3],
     )
     assert (ran.returncode, ran.stdout) == (0, ""), ran.stderr
 

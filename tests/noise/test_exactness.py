@@ -26,8 +26,8 @@ from geoveil.noise.bits import Bits
 from geoveil.noise.source import ACCURACY
 from geoveil.privacy import CGP, GP
 from geoveil.queries import evaluation
+from tests.answering.test_inputs import QUESTIONS, ask
 from tests.oracle import Floats
-from tests.test_inputs import QUESTIONS, ask
 
 pytestmark = pytest.mark.once
 

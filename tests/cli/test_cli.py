@@ -30,7 +30,7 @@ from geoveil.cli.program import program
 from geoveil.words import metres
 from tests.formats import BAY, FORMATS, SECRET, make, people
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 #: Where the installed commands are.
 BIN = Path(sys.executable).parent
 LOCAL = ["--local", "37.77,-122.42,50km"]

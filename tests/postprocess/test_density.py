@@ -17,7 +17,7 @@ from geoveil.api.mapping import Grid, HeatMap, density
 from geoveil.errors import IncompatibleGuarantees, InvalidData, InvalidParameter, NoErrorBound
 from geoveil.postprocess.deconvolution import deconvolve
 from geoveil.postprocess.kernels import Noise, Noisy, cell_kernel
-from tests.test_forms import in_the_plane
+from tests.geo.test_forms import in_the_plane
 
 pytestmark = pytest.mark.once
 

@@ -37,9 +37,9 @@ from geoveil.noise import Entropy
 from geoveil.privacy import exact
 from geoveil.queries.band import averages
 from geoveil.queries.convex import directions
+from tests.answering.test_inputs import QUESTIONS, X, ask
 from tests.formats import BAY, make, people
 from tests.oracle import Floats
-from tests.test_inputs import QUESTIONS, X, ask
 
 pytestmark = pytest.mark.once
 
