@@ -23,7 +23,7 @@ import numpy as np
 import pytest
 
 import geoveil as gv
-from geoveil.budget import Charge, Ledger, drawing
+from geoveil.budget import Charge, Ledger, leases
 from geoveil.budget import journal as journals
 from geoveil.budget.batching import Batching
 from geoveil.budget.chain import link, secret_of
@@ -1256,10 +1256,10 @@ def test_a_process_that_was_killed_holds_up_nobody(place: str) -> None:
 
 def test_a_process_in_another_container_is_not_taken_for_a_dead_one() -> None:
     """Its number means another process here, or none: it counts as alive until its lease is over."""
-    told = json.loads(drawing.owner_of("token"))
+    told = json.loads(leases.owner_of("token"))
     elsewhere = {**told, "home": "another namespace", "process": 2**22 + 1}
-    assert not drawing.is_drawing(json.dumps({**elsewhere, "home": told["home"]}))
-    assert drawing.is_drawing(json.dumps(elsewhere))
-    assert not drawing.is_drawing(json.dumps({**elsewhere, "since": told["since"] - 601}))
+    assert not leases.is_held(json.dumps({**elsewhere, "home": told["home"]}))
+    assert leases.is_held(json.dumps(elsewhere))
+    assert not leases.is_held(json.dumps({**elsewhere, "since": told["since"] - 601}))
     if sys.platform == "linux":
         assert "pid:[" in told["home"]

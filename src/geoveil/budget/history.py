@@ -17,7 +17,7 @@ from geoveil.errors import IncompatibleGuarantees, LedgerTampered
 from geoveil.privacy import CGP, GP, Guarantee, certified, exact
 from geoveil.privacy.exact import written
 
-__all__ = ["COLUMNS", "Answer", "Replay", "guarantee_of", "postings_digest"]
+__all__ = ["COLUMNS", "Replay", "StoredAnswer", "guarantee_of", "postings_digest"]
 
 #: Columns of a line, all of which its hash covers; the hash comes after them.
 COLUMNS = (
@@ -30,7 +30,7 @@ Postings = Sequence[tuple[str, str]]
 
 
 @dataclass(frozen=True)
-class Answer:
+class StoredAnswer:
     """A charge that is being drawn or was answered, with what the history says of it.
 
     Parameters
@@ -168,7 +168,7 @@ class Replay:
             self._accounts[name] = total, after
 
     def finish(
-        self, end: tuple[int, str, int], accounts: Iterable[tuple[Any, ...]], answers: Iterable[Answer]
+        self, end: tuple[int, str, int], accounts: Iterable[tuple[Any, ...]], answers: Iterable[StoredAnswer]
     ) -> None:
         """Compare the replayed history with the ledger's last line, its accounts and its stored answers.
 

@@ -11,10 +11,10 @@ from decimal import Decimal
 from typing import Any, Literal, Self
 
 from geoveil import checks
-from geoveil.budget import answers, drawing
+from geoveil.budget import leases, stored_answers
 from geoveil.budget.batching import Batching
 from geoveil.budget.chain import secret_of
-from geoveil.budget.charging import Request, answer_requests
+from geoveil.budget.charges import ChargeRequest, settle
 from geoveil.budget.entries import Charge, Entry
 from geoveil.budget.history import Replay
 from geoveil.budget.journal import Journal, begin_ledger, ledger_id
@@ -77,7 +77,7 @@ class Ledger:
         self._secret = secret_of(key)
         self._memory = Memory(Witness.of(witness, timeout))
         #: One for each process: a fork copies the queue of the parent's threads, but not the threads.
-        self._batchings: dict[tuple[int, bytes], Batching[Request, Charge]] = {}
+        self._batchings: dict[tuple[int, bytes], Batching[ChargeRequest, Charge]] = {}
         with self._store.reading() as transaction:
             known = ledger_id(transaction, self._secret)
         if known is None:
@@ -147,7 +147,7 @@ class Ledger:
         deadline = time.monotonic() + self._timeout
         if short not in ("refuse", "skip"):
             raise InvalidParameter("short", short, "'refuse' or 'skip'", "Leave it out to charge all or none.")
-        request = Request(
+        request = ChargeRequest(
             _names(subjects),
             cost,
             text("query", query),
@@ -165,17 +165,17 @@ class Ledger:
                     f"Someone else has drawn under the key {key!r} for {self._timeout:g} s, and is not done. "
                     "Nothing was charged; try again."
                 )
-            drawing.wait(min(pause, left))
+            leases.wait(min(pause, left))
             pause = min(2 * pause, _LONGEST_PAUSE)
         return found
 
-    def _commit(self, requests: list[Request], deadline: float) -> list[Charge | Exception | None]:
+    def _commit(self, requests: list[ChargeRequest], deadline: float) -> list[Charge | Exception | None]:
         """Charge requests in one transaction."""
         transaction = None
         try:
             names = sorted({name for request in requests for name in request.names})
             with self._writing(names, deadline) as (transaction, journal):
-                outcomes = answer_requests(transaction, journal, requests)
+                outcomes = settle(transaction, journal, requests)
                 journal.write(transaction)
         except LedgerError as problem:
             if transaction is None or not transaction.committing:
@@ -188,14 +188,14 @@ class Ledger:
         """Record the digest of a release before it is handed out, and keep the release itself if it has a key."""
         try:
             with self._writing() as (transaction, journal):
-                answers.store(transaction, journal, charge, content)
+                stored_answers.store(transaction, journal, charge, content)
                 journal.write(transaction)
         finally:
-            drawing.end(charge)
+            leases.end(charge)
 
     def abandon(self, charge: Charge) -> None:
         """End an attempt without an answer: its charge is spent, and others need not wait for it."""
-        drawing.end(charge)
+        leases.end(charge)
         if charge.key is None or charge.process != this_process():
             return
         # If this fails, others find out by themselves that nobody draws.
@@ -229,7 +229,7 @@ class Ledger:
         if before is not None and before.tzinfo is None:
             raise InvalidParameter("before", before, "a moment with a time zone", "Use datetime.now(UTC), or tzinfo=.")
         with self._writing() as (transaction, journal):
-            count = answers.forget(transaction, journal, wanted, before)
+            count = stored_answers.forget(transaction, journal, wanted, before)
             journal.write(transaction)
         return count
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from typing import Any
 
-from geoveil.budget.history import COLUMNS, Answer, guarantee_of
+from geoveil.budget.history import COLUMNS, StoredAnswer, guarantee_of
 from geoveil.budget.stores import Transaction
 from geoveil.privacy import Guarantee
 
@@ -101,7 +101,7 @@ def all_accounts(transaction: Transaction) -> Iterator[tuple[Any, ...]]:
         last = found[-1][0]
 
 
-def all_answers(transaction: Transaction) -> Iterator[Answer]:
+def all_answers(transaction: Transaction) -> Iterator[StoredAnswer]:
     """Iterate over the answers and the lines that they refer to, with one answer in memory at a time."""
     last = 0
     while found := transaction.rows(_ANSWERS, (last,)):
@@ -109,7 +109,7 @@ def all_answers(transaction: Transaction) -> Iterator[Answer]:
             content = None
             if kept:
                 ((content,),) = transaction.rows("SELECT content FROM geoveil_answers WHERE number = ?", (number,))
-            yield Answer(number, key or "", stored, content, tuple(told[:2]), tuple(told[2:5]), tuple(told[5:]))
+            yield StoredAnswer(number, key or "", stored, content, tuple(told[:2]), tuple(told[2:5]), tuple(told[5:]))
         last = found[-1][0]
 
 

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from geoveil.budget.entries import Charge
 from geoveil.processes import is_running, this_process
 
-__all__ = ["begin", "end", "is_drawing", "owner_of", "wait"]
+__all__ = ["begin", "end", "is_held", "owner_of", "wait"]
 
 #: Seconds after which an attempt on another machine, or in another container, counts as dead. Whoever is overtaken has
 #: paid and gets no answer; whoever overtakes pays as well.
@@ -65,7 +65,7 @@ def _home() -> str:
         return socket.gethostname()
 
 
-def is_drawing(owner: str) -> bool:
+def is_held(owner: str) -> bool:
     """Tell whether whoever was charged may still draw: a thread of this process, or another process that is there."""
     told = json.loads(owner)
     process: tuple[int, bytes] = told["process"], told["start"].encode()

@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import Any
 from uuid import uuid4
 
-from geoveil.budget import drawing
+from geoveil.budget import leases
 from geoveil.budget.entries import Charge, Entry
 from geoveil.budget.journal import Journal
 from geoveil.budget.prices import price
@@ -27,14 +27,14 @@ from geoveil.errors import (
 from geoveil.privacy import Guarantee, exact
 from geoveil.privacy.exact import written
 
-__all__ = ["Request", "answer_requests"]
+__all__ = ["ChargeRequest", "settle"]
 
 _ANSWERS = "SELECT key, number, owner, stored, content, forgotten FROM geoveil_answers WHERE key"
 _ATTEMPT = "INSERT INTO geoveil_answers (number, key, owner) VALUES (?, ?, ?)"
 
 
 @dataclass(eq=False)
-class Request:
+class ChargeRequest:
     """A charge that is asked for.
 
     Parameters
@@ -63,8 +63,8 @@ class Request:
     skips: bool
 
 
-def answer_requests(
-    transaction: Transaction, journal: Journal, requests: Sequence[Request]
+def settle(
+    transaction: Transaction, journal: Journal, requests: Sequence[ChargeRequest]
 ) -> list[Charge | Exception | None]:
     """Return for each request its charge, new or stored; why it is refused; or None while another draws its answer."""
     keys = sorted({request.key for request in requests if request.key is not None})
@@ -91,13 +91,13 @@ def answer_requests(
 
 
 def _answer(
-    transaction: Transaction, journal: Journal, request: Request, known: tuple[Any, ...] | None
+    transaction: Transaction, journal: Journal, request: ChargeRequest, known: tuple[Any, ...] | None
 ) -> Charge | None:
     """Return the stored answer of a request, or a new charge; None while another draws."""
     if known is None:
         return _charge(transaction, journal, request)
     number, owner, stored, content, forgotten = known
-    if stored is None and not drawing.is_drawing(owner):
+    if stored is None and not leases.is_held(owner):
         # An attempt that has ended without an answer is spent, whatever ended it: it may have looked at the data.
         transaction.write("DELETE FROM geoveil_answers WHERE number = ?", (number,))
         return _charge(transaction, journal, request)
@@ -119,7 +119,7 @@ def _answer(
     return Charge(Entry(journal.ledger, number, line["hash"]), amounts, skipped, request.key, content)
 
 
-def _is_same(request: Request, line: dict[str, Any], postings: list[tuple[str, str]]) -> bool:
+def _is_same(request: ChargeRequest, line: dict[str, Any], postings: list[tuple[str, str]]) -> bool:
     """Tell whether a request is the question that was charged in a line."""
     cost = request.cost
     asked = request.query, request.parameters, cost.notion, cost.metric.name, written(cost.budget)
@@ -134,7 +134,7 @@ def _is_stored(transaction: Transaction, number: int, stored: int, content: str)
     return line.get("event") == "store" and told == {"charge": number, "sha256": digest(content)}
 
 
-def _charge(transaction: Transaction, journal: Journal, request: Request) -> Charge:
+def _charge(transaction: Transaction, journal: Journal, request: ChargeRequest) -> Charge:
     """Charge every subject, or, if some are to be skipped, those with enough budget."""
     amounts, spent, skipped = {}, {}, []
     prices: dict[tuple[str, str], Decimal] = {}
@@ -168,6 +168,6 @@ def _charge(transaction: Transaction, journal: Journal, request: Request) -> Cha
     journal.spend(spent)
     charge = Charge(entry, amounts, tuple(skipped), request.key, None, uuid4().hex)
     # Before others can see it: whoever finds it in the store finds that it is being drawn.
-    drawing.begin(charge)
-    transaction.write(_ATTEMPT, (entry.number, request.key, drawing.owner_of(charge.token)))
+    leases.begin(charge)
+    transaction.write(_ATTEMPT, (entry.number, request.key, leases.owner_of(charge.token)))
     return charge
