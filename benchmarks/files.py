@@ -34,7 +34,7 @@ CRS84 = {
 
 def made_up(path: Path, rows: int, persons: int) -> None:
     """Points around a city, of persons in no order, with a time and a speed."""
-    from geoveil.geo.files.wkb import encode
+    from geoveil.geo.formats.wkb import encode
 
     rng = np.random.default_rng(1)
     table = path.suffix == ".csv"

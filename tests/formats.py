@@ -13,7 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 import geoveil as gv
-from geoveil.geo.files.gdal import AS_TEXT
+from geoveil.geo.formats.gdal import AS_TEXT
 
 __all__ = ["BAY", "FORMATS", "IN_PLANE", "make", "people", "raw_bytes"]
 

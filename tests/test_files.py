@@ -30,9 +30,9 @@ from scipy import stats
 import geoveil as gv
 from geoveil.api import crowds, streaming
 from geoveil.errors import GeoveilWarning, InvalidCoordinateSystem, InvalidData, InvalidFile, InvalidParameter
-from geoveil.geo.files import csv as csv_files
-from geoveil.geo.files import gdal, locations, parquet
-from geoveil.geo.files.workspace import workspace
+from geoveil.geo.formats import csv as csv_files
+from geoveil.geo.formats import gdal, location_file, parquet
+from geoveil.geo.formats.workspace import workspace
 from tests.cabspotting import folder as cabspotting_folder
 from tests.cabspotting import requires_cabspotting
 from tests.formats import BAY, FORMATS, IN_PLANE, SECRET, degrees_of, make, people, raw_bytes
@@ -51,7 +51,7 @@ def released(folder: Path, name: str) -> Path:
 @pytest.fixture
 def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     """Files in many batches, as large ones are."""
-    for module in (locations, gdal, parquet, streaming):
+    for module in (location_file, gdal, parquet, streaming):
         monkeypatch.setattr(module, "ROWS", 7)
     monkeypatch.setattr(csv_files, "_BLOCK", 400)
     monkeypatch.setattr(crowds, "_LABELS", 5)
@@ -407,7 +407,7 @@ def test_what_a_killed_run_left_is_removed_by_the_next(tmp_path: Path) -> None:
     (tmp_path / ".geoveil-analysis").mkdir()
     (tmp_path / ".geoveil-notmine_.aside").symlink_to(tmp_path / ".geoveil-analysis")
     code = (
-        "import os, signal\nfrom pathlib import Path\nfrom geoveil.geo.files.workspace import workspace\n"
+        "import os, signal\nfrom pathlib import Path\nfrom geoveil.geo.formats.workspace import workspace\n"
         f"with workspace(Path({str(tmp_path)!r})) as folder:\n"
         "    (folder / 'half.csv').write_text('half')\n    print(folder.name, flush=True)\n"
     )

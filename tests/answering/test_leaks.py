@@ -25,8 +25,8 @@ import shapely
 
 import geoveil as gv
 from geoveil.errors import GeoveilWarning, InvalidData, InvalidParameter
+from geoveil.geo.plain_values import copied, copied_index, may_hold_places
 from geoveil.geo.planes import plane_of
-from geoveil.geo.values import copied, copied_index, may_hold_places
 from tests.formats import BAY
 from tests.geo.test_forms import EVERY_QUESTION, ORIGIN, QUESTIONS, X, ask, frame
 

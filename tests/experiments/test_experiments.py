@@ -27,7 +27,7 @@ from geoveil.experiments.record import Record
 from geoveil.experiments.running import Plan, Task, run
 from geoveil.experiments.tables import clustered_error, summaries, write
 from geoveil.experiments.taxis import Positions, load, plausible
-from geoveil.geo.files.aside import digest
+from geoveil.geo.formats.fingerprints import digest
 from geoveil.privacy import CGP
 from tests.cabspotting import Floats
 

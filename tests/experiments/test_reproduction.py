@@ -23,7 +23,7 @@ from geoveil.experiments.conventions import AUTHORS
 from geoveil.experiments.lines import HullCell, NearestCell, PointsCell
 from geoveil.experiments.tables import Summary
 from geoveil.experiments.taxis import load
-from geoveil.geo.files.aside import digest
+from geoveil.geo.formats.fingerprints import digest
 from tests.cabspotting import Floats, folder, requires_cabspotting
 
 pytestmark = pytest.mark.once

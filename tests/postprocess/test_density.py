@@ -16,7 +16,7 @@ import geoveil as gv
 from geoveil.api.mapping import Grid, HeatMap, density
 from geoveil.errors import IncompatibleGuarantees, InvalidData, InvalidParameter, NoErrorBound
 from geoveil.postprocess.deconvolution import deconvolve
-from geoveil.postprocess.kernels import Noise, Noisy, cell_kernel
+from geoveil.postprocess.kernels import Noise, NoisyPoints, cell_kernel
 from tests.geo.test_forms import in_the_plane
 
 pytestmark = pytest.mark.once
@@ -68,7 +68,7 @@ def test_without_noise_the_map_is_the_histogram(seed: int, noise: Noise, n: int)
     rng = np.random.default_rng(seed)
     grid = Grid((0, 0, 7, 5), 1)
     y = rng.uniform(-3, 9, size=(n, 2))
-    found = deconvolve([Noisy(y, noise, np.full(n, 1e-5))], grid)
+    found = deconvolve([NoisyPoints(y, noise, np.full(n, 1e-5))], grid)
     np.testing.assert_allclose(found, grid.count(y), atol=1e-2)
 
 
@@ -83,7 +83,7 @@ def test_no_map_holds_more_points_than_there_are(seed: int, noise: Noise, n: int
     """Counts are finite, not negative and add up to at most n, whatever the noise and wherever the points."""
     rng = np.random.default_rng(seed)
     y = rng.uniform(-5, 12, size=(n, 2)) * rng.choice([1.0, 10.0, 1e9])
-    found = deconvolve([Noisy(y, noise, scale * rng.choice([1.0, 1.7, 3.0], size=n))], Grid((0, 0, 7, 5), 1))
+    found = deconvolve([NoisyPoints(y, noise, scale * rng.choice([1.0, 1.7, 3.0], size=n))], Grid((0, 0, 7, 5), 1))
     assert found.shape == (5, 7)
     assert np.isfinite(found).all()
     assert (found >= 0).all()
@@ -119,10 +119,10 @@ def test_the_map_turns_with_the_points() -> None:
     scale = np.full(len(y), 400.0)
     square = Grid((0, 0, 3000, 3000), cell=250)
     for noise in ("gaussian", "laplace"):
-        expected = deconvolve([Noisy(y, noise, scale)], square)
-        turned = deconvolve([Noisy(y[:, ::-1], noise, scale)], square)
+        expected = deconvolve([NoisyPoints(y, noise, scale)], square)
+        turned = deconvolve([NoisyPoints(y[:, ::-1], noise, scale)], square)
         np.testing.assert_allclose(turned, expected.T, atol=1e-6)
-        mirrored = deconvolve([Noisy(y * [-1, 1] + [3000, 0], noise, scale)], square)
+        mirrored = deconvolve([NoisyPoints(y * [-1, 1] + [3000, 0], noise, scale)], square)
         np.testing.assert_allclose(mirrored, expected[:, ::-1], atol=1e-6)
 
 
@@ -134,10 +134,10 @@ def test_the_map_is_made_of_the_release_alone() -> None:
     y, scale = np.asarray(raw.coords), np.full(2000, raw.scale.iloc[0])
     first = density(raw, GRID).value
     np.testing.assert_array_equal(first, density(raw, GRID).value)
-    np.testing.assert_array_equal(first, deconvolve([Noisy(y, "gaussian", scale)], GRID))
+    np.testing.assert_array_equal(first, deconvolve([NoisyPoints(y, "gaussian", scale)], GRID))
     # Another truth with the noise that leads to the same release: nothing else of it is there to be seen.
     elsewhere = (x + shift) + (y - x - shift)
-    np.testing.assert_allclose(first, deconvolve([Noisy(elsewhere, "gaussian", scale)], GRID), atol=0.1)
+    np.testing.assert_allclose(first, deconvolve([NoisyPoints(elsewhere, "gaussian", scale)], GRID), atol=0.1)
 
 
 def test_more_points_give_a_sharper_map() -> None:
@@ -154,7 +154,7 @@ def test_one_point_is_spread_by_its_noise() -> None:
     grid = Grid((0, 0, 2250, 2250), cell=250)
     found = density(gv.points([[1125.0, 1125.0]], rho=1.0), grid).value
     assert found[4, 4] == pytest.approx(1, abs=0.05)
-    blurred = deconvolve([Noisy(np.array([[1125.0, 1125.0]]), "gaussian", np.full(1, 400.0))], grid)
+    blurred = deconvolve([NoisyPoints(np.array([[1125.0, 1125.0]]), "gaussian", np.full(1, 400.0))], grid)
     assert blurred.argmax() == 4 * 9 + 4
     assert (np.diff(blurred[4, 4:]) < 0).all()
     assert 0.5 < blurred.sum() <= 1
@@ -183,7 +183,7 @@ def test_many_different_scales_are_taken_together() -> None:
     x = town(20_000)
     scale = np.exp(rng.uniform(np.log(30), np.log(3000), size=len(x)))
     y = x + rng.normal(size=x.shape) * scale[:, None]
-    found = deconvolve([Noisy(y, "gaussian", scale)], GRID)
+    found = deconvolve([NoisyPoints(y, "gaussian", scale)], GRID)
     assert off(found, GRID.count(x)) < 0.5 * off(GRID.count(y), GRID.count(x))
 
 

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 import geoveil as gv
 from geoveil.api.mapping import Grid, density, remap
 from geoveil.errors import GeoveilError, IncompatibleGuarantees, InvalidData, InvalidParameter, NoErrorBound
-from geoveil.postprocess.kernels import Noise, Noisy, cell_kernel
-from geoveil.postprocess.remapping import Posterior, choose, over_cells, over_places
+from geoveil.postprocess.kernels import Noise, NoisyPoints, cell_kernel
+from geoveil.postprocess.remapping import PointPosterior, choose, over_cells, over_places
 from tests.geo.test_forms import in_the_plane
 
 Floats = NDArray[np.float64]
@@ -73,7 +73,7 @@ def test_places_have_the_posterior_that_bayes_rule_gives(seed: int, noise: Noise
     places = draw.normal(scale=50.0, size=(int(draw.integers(1, 6)), d)) + 4e6
     weights = draw.uniform(size=len(places)) * 10.0 ** draw.integers(-30, 30)
     y = places[0] + draw.normal(size=d) * draw.choice([1.0, 100.0, 1e5])
-    found = over_places(Noisy(y[None], noise, np.array([scale])), places, weights)
+    found = over_places(NoisyPoints(y[None], noise, np.array([scale])), places, weights)
     mean, variance = by_hand(y, noise, scale, places, weights)
     # A likelihood is an exponential of squares that doubles hold to 16 digits, far from the places.
     rounding = 1e-15 * float(np.square(y - places).sum(axis=1).max()) / scale ** (2 if noise == "gaussian" else 1)
@@ -89,8 +89,10 @@ def test_a_grid_is_uniform_within_its_cells(noise: Noise, scale: float) -> None:
     fine = 150
     filled = Grid((0, 0, 3, 2), 1 / fine).centers.reshape(-1, 2)
     y = np.array([[0.3, 0.2], [3.4, 1.0], [-0.5, -0.4], [1.5, 0.5]])
-    cells = over_cells(Noisy(y, noise, np.full(4, scale)), Grid((0, 0, 3, 2), 1.0), weights)
-    places = over_places(Noisy(y, noise, np.full(4, scale)), filled, np.kron(weights, np.ones((fine, fine))).ravel())
+    cells = over_cells(NoisyPoints(y, noise, np.full(4, scale)), Grid((0, 0, 3, 2), 1.0), weights)
+    places = over_places(
+        NoisyPoints(y, noise, np.full(4, scale)), filled, np.kron(weights, np.ones((fine, fine))).ravel()
+    )
     np.testing.assert_allclose(cells.mean, places.mean, atol=2e-3)
     np.testing.assert_allclose(cells.variance, places.variance, atol=2e-3)
 
@@ -144,7 +146,7 @@ def test_to_place_takes_the_place_with_the_least_expected_square() -> None:
 
 def test_of_equally_near_places_the_first_is_taken() -> None:
     """At a corner of four cells, and on duplicates, the choice goes by position."""
-    corner = Posterior(np.array([[500.0, 500.0]]), np.zeros(1))
+    corner = PointPosterior(np.array([[500.0, 500.0]]), np.zeros(1))
     places = GRID.centers.reshape(-1, 2)
     np.testing.assert_array_equal(choose(corner, places, np.ones(24)).mean, [[250.0, 250.0]])
     np.testing.assert_array_equal(choose(corner, places[::-1], np.ones(24)).mean, [[750.0, 750.0]])
@@ -198,7 +200,7 @@ def test_everyone_has_noise_of_their_own() -> None:
     for person in "ab":
         at = labels == person
         scale = np.full(at.sum(), raw.scale[person])
-        alone = over_places(Noisy(raw.value[at], "gaussian", scale), PLACES, np.ones(4))
+        alone = over_places(NoisyPoints(raw.value[at], "gaussian", scale), PLACES, np.ones(4))
         np.testing.assert_allclose(done.value[at], alone.mean)
     for wrong in (labels[::-1], labels[:3], np.repeat("a", 7), np.arange(7)):
         with pytest.raises(InvalidData, match="by"):
@@ -316,10 +318,10 @@ def test_independent_laplace_noises_are_one_and_the_same() -> None:
     how: list[Any] = [{"method": "paper"}, {"method": "best"}, {"method": "best", "metric": "1"}, {"metric": "2"}]
     for kind in how:
         raw = gv.points(x, epsilon=0.01, rng=rng(), **kind)
-        expected = over_places(Noisy(np.asarray(raw.coords), "laplace", np.full(1, 100.0)), PLACES, np.ones(4))
+        expected = over_places(NoisyPoints(np.asarray(raw.coords), "laplace", np.full(1, 100.0)), PLACES, np.ones(4))
         np.testing.assert_allclose(remap(raw, PLACES).value, expected.mean)
     copies = gv.points(PLACES, epsilon=0.01, metric="1", method="best", rng=rng())
-    expected = over_places(Noisy(copies.value, "laplace", np.full(4, 100.0)), PLACES, np.ones(4))
+    expected = over_places(NoisyPoints(copies.value, "laplace", np.full(4, 100.0)), PLACES, np.ones(4))
     np.testing.assert_allclose(remap(copies, PLACES).value, expected.mean)
 
 

@@ -17,7 +17,7 @@ import shapely
 
 import geoveil as gv
 from geoveil.errors import InvalidData, InvalidFile, InvalidParameter
-from geoveil.geo.scales import earth
+from geoveil.geo.distortion import earth
 from geoveil.report import Balance, Layer, Report, layers_of, write
 from geoveil.report import page as page_module
 from geoveil.report.charts import attacker_curve, gauges

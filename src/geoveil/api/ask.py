@@ -15,7 +15,7 @@ from geoveil.errors import InvalidParameter
 from geoveil.geo import Area, Form, enter
 from geoveil.geo.columns import distinct
 from geoveil.geo.forms import ArrayForm, FrameForm, Index
-from geoveil.geo.values import copied, copied_index
+from geoveil.geo.plain_values import copied, copied_index
 from geoveil.noise import Source, source_of
 from geoveil.privacy import CGP, GP, Guarantee, Metric, promise
 from geoveil.privacy.exact import Number

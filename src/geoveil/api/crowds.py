@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from geoveil.errors import InvalidFile
-from geoveil.geo.files import Batch
-from geoveil.geo.shapes import Index
+from geoveil.geo.formats import Batch
+from geoveil.geo.geometries import Index
 
 __all__ = ["Crowd"]
 

@@ -22,12 +22,13 @@ from geoveil.budget import SPENT, Charge, Ledger
 from geoveil.errors import GeoveilWarning, InvalidFile, InvalidParameter
 from geoveil.geo import Plane
 from geoveil.geo.columns import choose
-from geoveil.geo.files import Locations, ending, open_locations
-from geoveil.geo.files.aside import aside, certificate_of, certify, digest, files_of, touched
-from geoveil.geo.files.locations import readable
+from geoveil.geo.formats import LocationFile, ending, open_locations
+from geoveil.geo.formats.atomic import certificate_path, replaced_files, staging_folder, write_certificate
+from geoveil.geo.formats.fingerprints import digest, files_of
+from geoveil.geo.formats.location_file import readable
+from geoveil.geo.geometries import count_missing
+from geoveil.geo.plain_values import is_text
 from geoveil.geo.planes import plane_of
-from geoveil.geo.shapes import dropped
-from geoveil.geo.values import is_text
 from geoveil.noise import source_of
 from geoveil.privacy import CGP, Guarantee, promise
 
@@ -112,11 +113,11 @@ def points_file(
         warnings.warn(told, GeoveilWarning, stacklevel=2)
     charge: Charge | None = None
     try:
-        with aside(target) as folder:
+        with staging_folder(target) as folder:
             charge, stated = (None, {}) if ledger is None else _charged(work, ledger, subject, short)
             work.write(folder / target.name, kept)
             release = work.release(target, kept, left, digest(folder / target.name), **stated)
-            certify(folder / target.name, release.certificate())
+            write_certificate(folder / target.name, release.certificate())
             if ledger is not None and charge is not None:
                 ledger.store(charge, json.dumps({"id": release.id, "sha256": release.digest}))
     except OSError as problem:
@@ -201,9 +202,9 @@ def _note(problem: BaseException, charge: Charge | None) -> None:
         problem.add_note(SPENT)
 
 
-def _checked_target(target: Path, file: Locations) -> Path:
+def _checked_target(target: Path, file: LocationFile) -> Path:
     own = {os.path.realpath(path) for path in (file.path, *files_of(file.path))}
-    if not own.isdisjoint(os.path.realpath(path) for path in touched(target)):
+    if not own.isdisjoint(os.path.realpath(path) for path in replaced_files(target)):
         allowed = "another file than the source, and none that belongs to it"
         raise InvalidParameter("target", str(target), allowed, "Both are needed.")
     if file.path.is_dir():
@@ -214,14 +215,14 @@ def _checked_target(target: Path, file: Locations) -> Path:
         raise InvalidParameter("target", str(target), allowed, "Convert one of them with another tool.")
     if target.suffix.lower() == ".shp" and target.suffix != ".shp":
         raise InvalidParameter("target", str(target), "a file that ends in .shp, in small letters", "Rename it.")
-    beside = certificate_of(target)
+    beside = certificate_path(target)
     if beside.is_dir():
         raise InvalidFile(str(beside), "a folder", "free for the certificate", "Remove it, or choose another name.")
     return target
 
 
 def _columns(
-    file: Locations, by: Any, keep: Any, symbol: str, places: Set[str] = frozenset()
+    file: LocationFile, by: Any, keep: Any, symbol: str, places: Set[str] = frozenset()
 ) -> tuple[list[str], tuple[str, ...]]:
     """Return the columns that are released unchanged, and those that are removed; `places` are texts of geometries."""
     import pyarrow as pa
@@ -292,7 +293,7 @@ def read(
     return frame_of(file, plane, outside, missing)
 
 
-def frame_of(file: Locations, plane: Plane | None = None, outside: str = "refuse", missing: str = "refuse") -> Any:
+def frame_of(file: LocationFile, plane: Plane | None = None, outside: str = "refuse", missing: str = "refuse") -> Any:
     """All of a file as a frame, in its own system or in a plane."""
     import geopandas
     import pandas as pd
@@ -303,7 +304,7 @@ def frame_of(file: Locations, plane: Plane | None = None, outside: str = "refuse
     tables, geometries, rows = [], [], []
     for batch in file.batches(safe):
         there = batch.present
-        if dropped(there, missing, batch.name):
+        if count_missing(there, missing, batch.name):
             batch = batch.chosen(there)
         if plane is not None and len(batch):
             batch = batch.moved(plane.enter(batch.coords, outside, batch.name_of_point).values)

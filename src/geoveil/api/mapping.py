@@ -16,7 +16,7 @@ from geoveil.geo.planes import Plane, plane_of
 from geoveil.mechanisms import Copies, Gaussian, KNorm, Laplace, Mechanism
 from geoveil.postprocess import deconvolution, remapping
 from geoveil.postprocess.grid import Grid
-from geoveil.postprocess.kernels import Noise, Noisy
+from geoveil.postprocess.kernels import Noise, NoisyPoints
 from geoveil.privacy import Guarantee, total
 from geoveil.queries import Answer
 from geoveil.release import Release
@@ -194,7 +194,7 @@ def density(releases: Release | Sequence[Release], grid: Grid, *, by: Any = None
     )
 
 
-def _noisy(release: Any, by: Any, remedy: str) -> Noisy:
+def _noisy(release: Any, by: Any, remedy: str) -> NoisyPoints:
     """The released points with what is known of their noise; refused where that is not independent on each point."""
     released(release)
     if release.query != "points" or release.coords is None:
@@ -207,7 +207,7 @@ def _noisy(release: Any, by: Any, remedy: str) -> Noisy:
     # Labels that nobody needs are not asked for, but looked at if they are given.
     alike = by is None and (scales == scales[0]).all()
     scale = np.full(release.n, scales[0]) if alike else scales[persons(release, by)]
-    return Noisy(release.coords, noises[id(release.answers[0])][0], scale)
+    return NoisyPoints(release.coords, noises[id(release.answers[0])][0], scale)
 
 
 def _noise(mechanism: Mechanism, n: int) -> tuple[Noise, float]:

@@ -21,11 +21,12 @@ from geoveil.budget import Entry
 from geoveil.errors import InvalidData, InvalidFile, InvalidParameter
 from geoveil.geo import Plane
 from geoveil.geo.areas import Area
-from geoveil.geo.files import Batch, Locations, ending, open_locations
-from geoveil.geo.files.aside import aside, certificate_of, certify, digest
-from geoveil.geo.files.gdal import AS_TEXT, DRIVERS
-from geoveil.geo.files.texts import numbers
-from geoveil.geo.shapes import unbroken, vertices
+from geoveil.geo.formats import Batch, LocationFile, ending, open_locations
+from geoveil.geo.formats.atomic import certificate_path, staging_folder, write_certificate
+from geoveil.geo.formats.coordinates import numbers
+from geoveil.geo.formats.fingerprints import digest
+from geoveil.geo.formats.gdal import AS_TEXT, DRIVERS
+from geoveil.geo.geometries import unwrap_longitudes, vertices
 from geoveil.privacy import certified
 from geoveil.queries import Points
 from geoveil.release import Release
@@ -41,11 +42,11 @@ class Loaded(Release):
 
     Parameters
     ----------
-    file : Locations
+    file : LocationFile
         The file, opened.
     """
 
-    file: Locations = field(kw_only=True)
+    file: LocationFile = field(kw_only=True)
 
 
 @steady()
@@ -77,7 +78,7 @@ def load(path: Any) -> Release:
     import pyarrow as pa
 
     path = Path(path)
-    beside = certificate_of(path)
+    beside = certificate_path(path)
     try:
         account = json.loads(beside.read_text())
     except (OSError, ValueError, RecursionError) as problem:
@@ -176,7 +177,7 @@ def save(release: Release, path: str | os.PathLike[str]) -> Path:
     own = isinstance(release, Loaded) and ending(path) == ending(release.file.path)
     if not own and ending(path) not in endings():
         raise InvalidParameter("path", str(path), f"a file that ends in one of {', '.join(endings())}", "Choose one.")
-    with aside(path) as folder:
+    with staging_folder(path) as folder:
         written = folder / path.name
         if own:
             assert isinstance(release, Loaded)
@@ -189,7 +190,7 @@ def save(release: Release, path: str | os.PathLike[str]) -> Path:
             "by": column if kind == "points" else None,
             "file": {"name": path.name, "sha256": digest(written), "reading": reading, "kind": kind},
         }
-        certify(written, account)
+        write_certificate(written, account)
     return path
 
 
@@ -272,7 +273,7 @@ def _cells(heat: HeatMap) -> Any:
     own = heat.plane.own
     if not own.is_geographic:
         return cells.to_crs(own)
-    return cells.set_geometry(unbroken(cells.geometry.to_crs(own).array), crs=own)
+    return cells.set_geometry(unwrap_longitudes(cells.geometry.to_crs(own).array), crs=own)
 
 
 def _rewrite(release: Loaded, path: Path) -> None:

@@ -19,12 +19,12 @@ from geoveil.api.crowds import Crowd
 from geoveil.errors import InvalidFile
 from geoveil.geo import Plane
 from geoveil.geo.columns import distinct
-from geoveil.geo.files import Batch, Locations
-from geoveil.geo.files.formulas import has_formulas
-from geoveil.geo.files.locations import ROWS
-from geoveil.geo.files.unchanged import Trace, hashes, state_of
-from geoveil.geo.shapes import Index, dropped
-from geoveil.geo.values import copied_index, shows_places
+from geoveil.geo.formats import Batch, LocationFile
+from geoveil.geo.formats.fingerprints import Fingerprint, file_state, label_hashes
+from geoveil.geo.formats.formulas import has_formulas
+from geoveil.geo.formats.location_file import ROWS
+from geoveil.geo.geometries import Index, count_missing
+from geoveil.geo.plain_values import copied_index, shows_places
 from geoveil.mechanisms import Additive, sample_people, sample_rows
 from geoveil.noise import Reals, Source
 from geoveil.privacy import Guarantee
@@ -101,7 +101,7 @@ class _Read:
 class Work:
     """One file's way: `count` in the first pass, `write` in the second."""
 
-    file: Locations
+    file: LocationFile
     plane: Plane
     guarantee: Guarantee
     method: str
@@ -120,7 +120,7 @@ class Work:
     formulas: set[str] = field(default_factory=set)
     _held: list[tuple[Any, Index, Floats]] = field(default_factory=list)
     _state: Any = None
-    _first: Trace = field(default_factory=Trace)
+    _first: Fingerprint = field(default_factory=Fingerprint)
 
     def count(self, also: Sequence[str] = ()) -> None:
         """Check all places and texts, and count each person's points: noise depends on that. Nothing is drawn yet.
@@ -140,9 +140,15 @@ class Work:
                 self.formulas.update(name for name in self.texts if has_formulas(batch.columns[name]))
             if len(batch):
                 self.plane.enter(batch.coords, self.outside, batch.name_of_point)
-            return batch, missing, coded.dictionary, np.asarray(coded.indices)[batch.rows], hashes(coded.dictionary)
+            return (
+                batch,
+                missing,
+                coded.dictionary,
+                np.asarray(coded.indices)[batch.rows],
+                label_hashes(coded.dictionary),
+            )
 
-        self._state = state_of(self.file.path)
+        self._state = file_state(self.file.path)
         columns = [*dict.fromkeys([*self._by, *self.texts, *also])]
         for batch, missing, labels, codes, known in _ordered(look, self.file.batches(columns)):
             self.left_out += missing
@@ -181,7 +187,7 @@ class Work:
 
     def _present(self, batch: Batch) -> tuple[Batch, int]:
         there = batch.present
-        missing = dropped(there, self.missing, batch.name)
+        missing = count_missing(there, self.missing, batch.name)
         return (batch.chosen(there) if missing else batch), missing
 
     @cached_property
@@ -216,7 +222,7 @@ class Work:
         added = ("radius_95", self.guarantee.symbol) if self.file.extensible else ()
         types = [*((name, self.file.columns[name]) for name in columns), *((name, pa.float64()) for name in added)]
         released = self._released_together if self.together else self._released_apart
-        second, known = Trace(), hashes(self.crowd.persons)
+        second, known = Fingerprint(), label_hashes(self.crowd.persons)
 
         def parts() -> Iterator[Batch]:
             for found, batch, beyond in released(columns):
@@ -226,7 +232,7 @@ class Work:
                 self.progress(_FIRST_PASS + (1 - _FIRST_PASS) * batch.share)
 
         self.file.write(path, parts(), pa.schema(types))
-        if second.digest != self._first.digest or state_of(self.file.path) != self._state:
+        if second.digest != self._first.digest or file_state(self.file.path) != self._state:
             raise self._changed()
 
     def _changed(self) -> InvalidFile:
@@ -328,7 +334,7 @@ class Work:
         )
 
 
-def nothing(file: Locations) -> InvalidFile:
+def nothing(file: LocationFile) -> InvalidFile:
     """Return the error of a file without places."""
     return InvalidFile(str(file.path), 0, "a file with at least one place", "There is nothing to release.")
 

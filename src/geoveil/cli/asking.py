@@ -67,8 +67,8 @@ class Asking:
         import numpy as np
         import pyproj
 
+        from geoveil.geo.coordinate_systems import GEOGRAPHIC
         from geoveil.geo.planes import NEAR, plane_of
-        from geoveil.geo.register import GEOGRAPHIC
 
         plane = plane_of(pyproj.CRS(GEOGRAPHIC), self.area_of(crs))
         if plane.area.outside(plane.into(np.array([[at[1], at[0]]])), times=NEAR).any():

@@ -68,7 +68,7 @@ def _found(path: Path, by: str | None, area: dict[str, Any], reading: dict[str, 
     from geoveil.api.files import rehearsed
     from geoveil.cli.problems import message_of
     from geoveil.errors import GeoveilError
-    from geoveil.geo.files import open_locations
+    from geoveil.geo.formats import open_locations
 
     missing = reading["missing"]
     how = {name: value for name, value in reading.items() if name != "missing"}
@@ -225,7 +225,7 @@ def _columns(file: Any, frame: Any, by: str | None) -> Iterator[Finding]:
     import shapely
 
     from geoveil.geo.columns import tells_places
-    from geoveil.geo.values import may_hold_places
+    from geoveil.geo.plain_values import may_hold_places
 
     geometry = frame.geometry
     first = shapely.get_coordinates(shapely.centroid(geometry.array))

@@ -65,7 +65,7 @@ def _run(names: tuple[str, ...], workers: int, *, out: Path, **options: Any) -> 
     from geoveil.experiments.design import Grid, asked
     from geoveil.experiments.record import Record
     from geoveil.experiments.running import Plan, run
-    from geoveil.geo.files.aside import digest
+    from geoveil.geo.formats.fingerprints import digest
 
     if not options["no_figures"]:
         drawing.require_matplotlib()
@@ -104,12 +104,14 @@ def _run(names: tuple[str, ...], workers: int, *, out: Path, **options: Any) -> 
 def _time(out: Path, seed: int, *, draw: bool) -> None:
     """Times are not results: they differ from run to run, and have a table of their own."""
     from geoveil.experiments import drawing, timing
-    from geoveil.geo.files.aside import written
+    from geoveil.geo.formats.atomic import write_atomically
 
     with _counting("Timing", len(timing.SIZES) * len(timing.questions(1000))) as advance:
         times = timing.seconds(seed, done=lambda: advance(1.0))
     rows = [f"{name};{n};{spent:.6f}" for name, by_size in times.items() for n, spent in by_size.items()]
-    written(out / "times.csv", lambda aside: aside.write_text("\n".join(["question;n;seconds", *rows, ""])))
+    write_atomically(
+        out / "times.csv", lambda temporary: temporary.write_text("\n".join(["question;n;seconds", *rows, ""]))
+    )
     if draw:
         drawing.draw_times(times, out / "figures")
 

@@ -30,7 +30,7 @@ def incoming(source: str, form: str | None) -> Iterator[Path]:
             raise click.UsageError("--format is for what comes through a pipe; a file's ending tells its own.")
         yield Path(source)
         return
-    from geoveil.geo.files.workspace import workspace
+    from geoveil.geo.formats.workspace import workspace
 
     with workspace() as folder:
         path = folder / f"stdin.{form or 'csv'}"
@@ -96,7 +96,7 @@ class Target:
             if endings[0] in (".shp", ""):
                 raise click.UsageError("Several files do not go through a pipe: name one with -o.")
         elif self.path is not None:
-            from geoveil.geo.files import ending
+            from geoveil.geo.formats import ending
 
             if ending(Path(self.path)) not in endings:
                 allowed = f"a file that ends in {', '.join(endings)}" if any(endings) else "a new folder"
@@ -106,15 +106,15 @@ class Target:
     @contextmanager
     def opened(self, ending: str) -> Iterator[Path]:
         """The path to write a release to; at the end it goes through the pipe, and its certificate to its place."""
-        from geoveil.geo.files.aside import certificate_of
-        from geoveil.geo.files.workspace import workspace
+        from geoveil.geo.formats.atomic import certificate_path
+        from geoveil.geo.formats.workspace import workspace
 
         assert self.path is not None
         with workspace() as folder:
             path = folder / f"stdout{ending}" if self.path == "-" else Path(self.path)
             yield path
             if self.certificate is not None:
-                shutil.move(certificate_of(path), self.certificate)
+                shutil.move(certificate_path(path), self.certificate)
             state().released = self.name
             if self.path == "-":
                 with path.open("rb") as held:
@@ -126,11 +126,11 @@ class Target:
     @property
     def lines(self) -> list[tuple[str, str]]:
         """Where people find it."""
-        from geoveil.geo.files.aside import certificate_of
+        from geoveil.geo.formats.atomic import certificate_path
 
         if self.path is None or self.path == "-":
             return [] if self.certificate is None else [("certificate", self.certificate)]
-        return [("file", self.path), ("certificate", self.certificate or str(certificate_of(Path(self.path))))]
+        return [("file", self.path), ("certificate", self.certificate or str(certificate_path(Path(self.path))))]
 
 
 def _target(target: str | None, certificate: str | None) -> Target:

@@ -81,7 +81,7 @@ def points(
     """
     from geoveil import load
     from geoveil.api.released import endings
-    from geoveil.geo.files import ending, opener_of
+    from geoveil.geo.formats import ending, opener_of
 
     asking = Asking(**asked)
     if time is not None and motion is None:
@@ -116,8 +116,8 @@ def points(
 def release_file(path: Path, target: Path, motion: str | None, time: str | None, **how: Any) -> Any:
     """Release a file, and smooth what was released if that is asked for: then nothing else of it gets out."""
     from geoveil import load, points_file, save
-    from geoveil.geo.files import ending
-    from geoveil.geo.files.workspace import workspace
+    from geoveil.geo.formats import ending
+    from geoveil.geo.formats.workspace import workspace
 
     same = ending(path) == ending(target)
     with ExitStack() as stack:

@@ -80,7 +80,7 @@ def _location_guard(setting: str) -> dict[str, Any]:
 
 def _cells(tool: str, setting: str, lat: float) -> dict[str, Any]:
     from geoveil import CGP, plan
-    from geoveil.geo.scales import earth
+    from geoveil.geo.distortion import earth
 
     try:
         high, wide = _degrees(tool, int(setting))

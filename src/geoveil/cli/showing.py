@@ -70,10 +70,10 @@ def in_degrees(shapes: Any) -> Any:
     """Return a GeoSeries in WGS 84; across the antimeridian, longitudes go on beyond 180."""
     import geopandas
 
-    from geoveil.geo.shapes import unbroken
+    from geoveil.geo.geometries import unwrap_longitudes
 
     found = shapes.to_crs(4326)
-    return geopandas.GeoSeries(unbroken(found.array), index=found.index, crs=4326)
+    return geopandas.GeoSeries(unwrap_longitudes(found.array), index=found.index, crs=4326)
 
 
 def public_place(at: tuple[float, float]) -> Any:

@@ -16,7 +16,7 @@ from geoveil.errors import InvalidParameter
 from geoveil.words import counted
 
 if TYPE_CHECKING:
-    from geoveil.geo.files import Locations
+    from geoveil.geo.formats import LocationFile
 
 __all__ = ["MOTIONS", "RELEASED", "as_released", "check_times", "smooth", "smoothed"]
 
@@ -40,7 +40,7 @@ def smooth(released: str, target: Target, motion: str, time: str | None, output:
     """
     from geoveil import save
     from geoveil.api.released import endings
-    from geoveil.geo.files import ending
+    from geoveil.geo.formats import ending
 
     if target.path is None:
         raise click.UsageError("-o says where the smoothed file goes; - is stdout.")
@@ -71,7 +71,7 @@ def as_released(path: str) -> Any:
     return release
 
 
-def _column(file: Locations, given: str | None) -> str:
+def _column(file: LocationFile, given: str | None) -> str:
     """The column of times of a file."""
     chosen = given if given is not None else next(iter(file.time_columns), None)
     if chosen is None or chosen not in file.columns:
@@ -84,7 +84,7 @@ def check_times(path: Path, how: dict[str, Any], given: str | None) -> None:
     """Refuse times that cannot be read, which are public, before anything is charged."""
     import pyarrow as pa
 
-    from geoveil.geo.files import open_locations
+    from geoveil.geo.formats import open_locations
 
     file = open_locations(path, **{name: value for name, value in how.items() if name != "missing"})
     chosen = _column(file, given)

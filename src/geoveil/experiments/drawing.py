@@ -9,7 +9,7 @@ from typing import Any
 from geoveil.errors import InvalidParameter
 from geoveil.experiments.design import Figure, Panel
 from geoveil.experiments.tables import Summaries, bounded, looseness, shown
-from geoveil.geo.files.aside import written
+from geoveil.geo.formats.atomic import write_atomically
 
 __all__ = ["draw", "draw_times", "require_matplotlib"]
 
@@ -110,5 +110,5 @@ def _save(canvas: Any, path: Path) -> None:
     # Names within the file and its date are the same each time, so that equal results give equal files.
     with matplotlib.rc_context({"svg.hashsalt": "geoveil"}):
         png, svg = (path.with_name(f"{path.name}.{kind}") for kind in ("png", "svg"))
-        written(png, lambda aside: canvas.savefig(aside, format="png", dpi=130))
-        written(svg, lambda aside: canvas.savefig(aside, format="svg", metadata={"Date": None}))
+        write_atomically(png, lambda temporary: canvas.savefig(temporary, format="png", dpi=130))
+        write_atomically(svg, lambda temporary: canvas.savefig(temporary, format="svg", metadata={"Date": None}))

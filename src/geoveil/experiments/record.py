@@ -10,7 +10,7 @@ from typing import Any
 
 from geoveil._version import __version__
 from geoveil.errors import InvalidParameter
-from geoveil.geo.files.aside import written
+from geoveil.geo.formats.atomic import write_atomically
 
 __all__ = ["Record"]
 
@@ -49,7 +49,9 @@ class Record:
                 if known.get(key) != value:
                     remedy = f"What {out} holds cannot be mixed with this: choose another --out."
                     raise InvalidParameter(key, value, f"{known.get(key)!r}, as in {path.name}", remedy)
-        written(path, lambda aside: aside.write_text(json.dumps(own, indent=2, ensure_ascii=False) + "\n"))
+        write_atomically(
+            path, lambda temporary: temporary.write_text(json.dumps(own, indent=2, ensure_ascii=False) + "\n")
+        )
 
 
 def versions() -> dict[str, Any]:

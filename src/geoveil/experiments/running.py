@@ -17,7 +17,7 @@ from geoveil.experiments.cells import Cell, Measurement, Study
 from geoveil.experiments.conventions import conventions
 from geoveil.experiments.record import Record
 from geoveil.experiments.taxis import load
-from geoveil.geo.files.aside import written
+from geoveil.geo.formats.atomic import write_atomically
 
 __all__ = ["COLUMNS", "Plan", "Task", "run"]
 
@@ -171,4 +171,4 @@ def _write(path: Path, task: Task, measurements: list[Measurement]) -> None:
         }
     )
     path.parent.mkdir(parents=True, exist_ok=True)
-    written(path, lambda aside: pq.write_table(table, aside))
+    write_atomically(path, lambda temporary: pq.write_table(table, temporary))

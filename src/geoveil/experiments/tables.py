@@ -13,7 +13,7 @@ import numpy as np
 from geoveil.experiments.cells import Cell
 from geoveil.experiments.design import Figure, Panel
 from geoveil.experiments.running import COLUMNS, Plan
-from geoveil.geo.files.aside import written
+from geoveil.geo.formats.atomic import write_atomically
 from geoveil.mechanisms.mechanism import Floats
 
 __all__ = ["Summary", "clustered_error", "collect", "markdown", "summaries", "write"]
@@ -112,15 +112,15 @@ def write(plan: Plan, figures: Iterable[Figure], found: Summaries) -> None:
         rows.append({"experiment": cell.experiment, **settings, "line": line, "measure": measure, **vars(summary)})
     _both(plan.out / "summary", pa.Table.from_pylist(rows))
     text = markdown(plan, figures, found)
-    written(plan.out / "summary.md", lambda aside: aside.write_text(text))
+    write_atomically(plan.out / "summary.md", lambda temporary: temporary.write_text(text))
 
 
 def _both(path: Path, table: Any) -> None:
     import pyarrow.csv as pc
     import pyarrow.parquet as pq
 
-    written(path.with_suffix(".parquet"), lambda aside: pq.write_table(table, aside))
-    written(path.with_suffix(".csv"), lambda aside: pc.write_csv(table, aside))
+    write_atomically(path.with_suffix(".parquet"), lambda temporary: pq.write_table(table, temporary))
+    write_atomically(path.with_suffix(".csv"), lambda temporary: pc.write_csv(table, temporary))
 
 
 def markdown(plan: Plan, figures: Iterable[Figure], found: Summaries) -> str:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from geoveil.errors import InvalidFile
 from geoveil.experiments.conventions import Conventions
-from geoveil.geo.files.aside import written
+from geoveil.geo.formats.atomic import write_atomically
 from geoveil.mechanisms.mechanism import Floats
 
 __all__ = ["Taxis", "load", "plausible"]
@@ -192,7 +192,9 @@ def _column(values: NDArray[Any]) -> Any:
 def _write(path: Path, table: Any) -> None:
     import pyarrow.parquet as pq
 
-    written(path, lambda aside: pq.write_table(table, aside, compression="none", use_dictionary=["taxi"]))
+    write_atomically(
+        path, lambda temporary: pq.write_table(table, temporary, compression="none", use_dictionary=["taxi"])
+    )
 
 
 def _squares(places: Floats) -> Positions:

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from geoveil.errors import InvalidCoordinateSystem
 from geoveil.geo.areas import Area, Floats
 
-__all__ = ["measured_rounding"]
+__all__ = ["measure_rounding"]
 
 #: Methods without places that are treated apart: none was found on lines around all of them.
 _SMOOTH = ("Transverse Mercator", "Lambert Conic Conformal", "Polar Stereographic")
@@ -52,7 +52,7 @@ class _Way(Protocol):
     def inside(self, coords: Floats, flat: Floats) -> NDArray[np.bool_]: ...
 
 
-def measured_rounding(way: _Way) -> float:
+def measure_rounding(way: _Way) -> float:
     """Measure how far PROJ's doubles are from a smooth map on a way into an area, in metres.
 
     Systems for which that is more than a metre, or cannot be told, are refused.

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from geoveil import checks
 from geoveil.errors import InvalidCoordinateSystem, InvalidParameter
+from geoveil.geo.coordinate_systems import MERCATOR, horizontal, is_mercator, registered
+from geoveil.geo.distortion import measure_distortion
 from geoveil.geo.regions import alike, plain, regions
-from geoveil.geo.register import MERCATOR, horizontal, is_mercator, registered
-from geoveil.geo.scales import measured
 from geoveil.geo.tangent import REACH, Tangent, ground, shrink
 
 __all__ = ["PUBLIC", "Area", "Floats", "area_of", "local", "local_of"]
@@ -250,7 +250,7 @@ def area_of(given: Any) -> Area:
         allowed = "a system of a public register (EPSG, ESRI, ...) with a known area"
         raise InvalidCoordinateSystem("crs", flat.name, allowed, "Use crs=gv.local(...).")
     try:
-        return Area(known.name, known, *measured(known))
+        return Area(known.name, known, *measure_distortion(known))
     except InvalidCoordinateSystem as problem:
         if not is_mercator(known):
             raise

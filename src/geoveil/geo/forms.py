@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from geoveil.checks import FARTHEST
 from geoveil.errors import GeoveilWarning, InvalidData, InvalidParameter
 from geoveil.geo.columns import choose, is_time
+from geoveil.geo.geometries import Index, count_missing, extra_dimensions, present, vertices
+from geoveil.geo.plain_values import copied, copied_index, may_hold_places
 from geoveil.geo.planes import Plane, plane_of
-from geoveil.geo.shapes import Index, dropped, has_more, present, vertices
-from geoveil.geo.values import copied, copied_index, may_hold_places
 from geoveil.noise import Ball, Reals, as_reals
 
 __all__ = ["Floats", "Form", "Index", "enter", "form_of"]
@@ -190,7 +190,7 @@ class FrameForm(Form):
         self._given = frame
         self.clamped = outside == "clamp"
         self._present = present(np.asarray(frame.geometry.array))
-        self.missing = dropped(self._present, missing)
+        self.missing = count_missing(self._present, missing)
         self._frame = frame[self._present] if self.missing else frame
         if not released:
             _check_names(self._frame)
@@ -209,8 +209,8 @@ class FrameForm(Form):
     def points(self, coords: Floats) -> Any:
         """Return the same rows with released geometry and nothing else.
 
-        All of it is built anew: frames and indices hold more than their rows show (`geo.values`), and so do geometries
-        (their SRID).
+        All of it is built anew: frames and indices hold more than their rows show (`geo.plain_values`), and so do
+        geometries (their SRID).
         """
         import geopandas
         import shapely
@@ -422,7 +422,7 @@ def _check_names(frame: Any) -> None:
 def _vertices(geometries: Any) -> tuple[Floats, Index]:
     """The points of geometries; the caller is told of what else they hold and is dropped."""
     found = vertices(geometries)
-    for more in has_more(geometries):
+    for more in extra_dimensions(geometries):
         message = f"{more[0].upper()}{more[1:]} are dropped: only the plane is released."
         warnings.warn(message, GeoveilWarning, stacklevel=5)
     return found

@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from geoveil.errors import InvalidCoordinateSystem, InvalidData, InvalidParameter
-from geoveil.geo.accuracy import measured_rounding
+from geoveil.geo.accuracy import measure_rounding
 from geoveil.geo.areas import PUBLIC, Area, Floats, area_of, local_of
+from geoveil.geo.coordinate_systems import GEOGRAPHIC, MERCATOR, horizontal, is_mercator, registered
+from geoveil.geo.distortion import earth
+from geoveil.geo.geometries import RowName, position, wrap_longitudes
 from geoveil.geo.offline import offline
-from geoveil.geo.register import GEOGRAPHIC, MERCATOR, horizontal, is_mercator, registered
-from geoveil.geo.scales import earth
-from geoveil.geo.shapes import Naming, beside_greenwich, position
 from geoveil.geo.tangent import REACH, pull, rounding
 from geoveil.noise.reals import Ball, Reals, as_reals
 
@@ -179,7 +179,7 @@ class Plane:
         farthest = float(np.abs([self.area.low, self.area.high]).max())
         return Reals(coords * unit, 2.0**-52 * farthest, ball)
 
-    def enter(self, coords: Floats, outside: str = "refuse", name: Naming = position) -> Reals:
+    def enter(self, coords: Floats, outside: str = "refuse", name: RowName = position) -> Reals:
         """Return data as metres of the plane; refuse what is outside, or move it to the edge with "clamp".
 
         Moving draws no two points apart: the nearest point of a disc or of a box is a contraction. A disc takes points
@@ -211,7 +211,7 @@ class Plane:
         inside[inside] = ~self.area.outside(flat[inside]) & ~self._astray(coords[inside], flat[inside])
         return inside
 
-    def _outside(self, coords: Floats, out: NDArray[np.bool_], clamped: bool, name: Naming) -> InvalidData:
+    def _outside(self, coords: Floats, out: NDArray[np.bool_], clamped: bool, name: RowName) -> InvalidData:
         first = int(out.argmax())
         allowed = f"inside the area, {self.area.name}"
         remedy = f"state a larger area with crs=, {PUBLIC}"
@@ -378,7 +378,7 @@ class Plane:
 
         step = np.maximum(np.maximum(east - west, north - south), 1e-9) / 64
         found = shapely.transform(shapely.segmentize(shape, step), outline)
-        return beside_greenwich(found) if self._degrees else found
+        return wrap_longitudes(found) if self._degrees else found
 
     def beyond(self, coords: Floats) -> int:
         """Count the released points that the map does not reach."""
@@ -424,4 +424,4 @@ def _clipped(points: Reals, area: Area) -> Reals:
 @functools.lru_cache(maxsize=64)
 def _rounding(own: Any, area: Area) -> float:
     """Measure how far PROJ's doubles are off on the way from a system into an area, in metres."""
-    return measured_rounding(Plane(own, area))
+    return measure_rounding(Plane(own, area))

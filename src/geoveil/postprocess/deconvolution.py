@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from geoveil.postprocess.grid import Grid
-from geoveil.postprocess.kernels import Floats, Noise, Noisy, cell_kernel
+from geoveil.postprocess.kernels import Floats, Noise, NoisyPoints, cell_kernel
 
 __all__ = ["deconvolve"]
 
@@ -41,12 +41,12 @@ _MOST_STEPS = 1000
 _GAIN = 1.0
 
 
-def deconvolve(releases: Sequence[Noisy], grid: Grid) -> Floats:
+def deconvolve(releases: Sequence[NoisyPoints], grid: Grid) -> Floats:
     """The expected number of true points in each cell.
 
     Parameters
     ----------
-    releases : sequence of Noisy
+    releases : sequence of NoisyPoints
         The released points, in the plane.
     grid : Grid
         In metres.
@@ -59,7 +59,7 @@ def deconvolve(releases: Sequence[Noisy], grid: Grid) -> Floats:
     Examples
     --------
     >>> y = np.array([[0.5, 0.5], [0.5, 0.5], [1.5, 0.5], [7.0, 0.5]])
-    >>> deconvolve([Noisy(y, "gaussian", np.full(4, 1e-3))], Grid((0, 0, 3, 1), 1)).round(3)
+    >>> deconvolve([NoisyPoints(y, "gaussian", np.full(4, 1e-3))], Grid((0, 0, 3, 1), 1)).round(3)
     array([[2., 1., 0.]])
     """
     margin, buffer = _margin(releases, _REACH, grid), _margin(releases, _BEYOND, grid)
@@ -86,7 +86,7 @@ def deconvolve(releases: Sequence[Noisy], grid: Grid) -> Floats:
     return inside * min(1.0, most / max(float(inside.sum()), 1e-300))
 
 
-def _margin(releases: Sequence[Noisy], scales: dict[Noise, float], grid: Grid) -> int:
+def _margin(releases: Sequence[NoisyPoints], scales: dict[Noise, float], grid: Grid) -> int:
     cells = max(scales[part.noise] * float(part.scale.max()) / grid.cell for part in releases)
     return math.ceil(min(max(cells, 1.0), max(max(grid.shape) / 2, _WIDEST_MARGIN)))
 

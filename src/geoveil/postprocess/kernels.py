@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Floats", "Noise", "Noisy", "cell_kernel", "mixture"]
+__all__ = ["Floats", "Noise", "NoisyPoints", "cell_kernel", "mixture"]
 
 Floats = NDArray[np.float64]
 
@@ -22,7 +22,7 @@ Noise: TypeAlias = Literal["gaussian", "laplace"]
 
 
 @dataclass(frozen=True)
-class Noisy:
+class NoisyPoints:
     """Released points and what is known of their noise.
 
     Parameters

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from geoveil.postprocess.grid import Grid
-from geoveil.postprocess.kernels import Floats, Noisy, mixture
+from geoveil.postprocess.kernels import Floats, NoisyPoints, mixture
 
-__all__ = ["Posterior", "choose", "over_cells", "over_places"]
+__all__ = ["PointPosterior", "choose", "over_cells", "over_places"]
 
 # Doubles in one array of points by places: so many stay in the processor's cache.
 _CHUNK = 2**16
@@ -28,7 +28,7 @@ _TIE = 1e-9
 
 
 @dataclass(frozen=True)
-class Posterior:
+class PointPosterior:
     """What is known of true points after their release.
 
     Parameters
@@ -43,12 +43,12 @@ class Posterior:
     variance: Floats
 
 
-def over_places(released: Noisy, places: Floats, weights: Floats) -> Posterior:
+def over_places(released: NoisyPoints, places: Floats, weights: Floats) -> PointPosterior:
     """The posterior where the prior is on single places.
 
     Parameters
     ----------
-    released : Noisy
+    released : NoisyPoints
         The released points.
     places : (m, d) array
         Where a true point can be, in metres.
@@ -57,7 +57,8 @@ def over_places(released: Noisy, places: Floats, weights: Floats) -> Posterior:
 
     Examples
     --------
-    >>> found = over_places(Noisy(np.array([[1.0]]), "gaussian", np.ones(1)), np.array([[0.0], [2.0]]), np.ones(2))
+    >>> released = NoisyPoints(np.array([[1.0]]), "gaussian", np.ones(1))
+    >>> found = over_places(released, np.array([[0.0], [2.0]]), np.ones(2))
     >>> found.mean, found.variance
     (array([[1.]]), array([1.]))
     """
@@ -86,15 +87,15 @@ def over_places(released: Noisy, places: Floats, weights: Floats) -> Posterior:
         chance /= chance.sum(axis=1, keepdims=True)
         mean[rows] = chance @ places
         variance[rows] = np.maximum(chance @ squares - np.square(mean[rows]).sum(axis=1), 0.0)
-    return Posterior(mean + middle, variance)
+    return PointPosterior(mean + middle, variance)
 
 
-def over_cells(released: Noisy, grid: Grid, weights: Floats) -> Posterior:
+def over_cells(released: NoisyPoints, grid: Grid, weights: Floats) -> PointPosterior:
     """The posterior where the prior is uniform within each cell of a grid.
 
     Parameters
     ----------
-    released : Noisy
+    released : NoisyPoints
         The released points, in the plane.
     grid : Grid
         In metres.
@@ -110,7 +111,7 @@ def over_cells(released: Noisy, grid: Grid, weights: Floats) -> Posterior:
     Examples
     --------
     >>> cells = Grid((0, 0, 2, 1), 1)
-    >>> released = Noisy(np.array([[9.0, 0.5]]), "gaussian", np.full(1, 1e3))
+    >>> released = NoisyPoints(np.array([[9.0, 0.5]]), "gaussian", np.full(1, 1e3))
     >>> found = over_cells(released, cells, np.array([[1.0, 3.0]]))
     >>> found.mean.round(3)
     array([[1.25, 0.5 ]])
@@ -133,9 +134,11 @@ def over_cells(released: Noisy, grid: Grid, weights: Floats) -> Posterior:
             mean[rows] = y[rows] + shift.T
             variance[rows] = np.maximum(total[3, near] / chance - np.square(shift).sum(axis=0), 0.0)
         left = np.concatenate(far)
-    found = over_places(Noisy(y[left], released.noise, scale[left]), grid.centers.reshape(-1, 2), weights.ravel())
+    found = over_places(
+        NoisyPoints(y[left], released.noise, scale[left]), grid.centers.reshape(-1, 2), weights.ravel()
+    )
     mean[left], variance[left] = found.mean, found.variance
-    return Posterior(mean, variance)
+    return PointPosterior(mean, variance)
 
 
 def _gaussian_sums(y: Floats, sigma: Floats, grid: Grid, weights: Floats, reach: float) -> Floats:
@@ -175,7 +178,7 @@ def _axis_moments(y: Floats, sigma: Floats, edges: Floats) -> tuple[Floats, Floa
     return chance, first * sigma[:, None], second * np.square(sigma)[:, None]
 
 
-def choose(posterior: Posterior, places: Floats, weights: Floats) -> Posterior:
+def choose(posterior: PointPosterior, places: Floats, weights: Floats) -> PointPosterior:
     """The place with the least expected square distance, of those with a weight; of equal ones the first.
 
     Notes
@@ -184,7 +187,7 @@ def choose(posterior: Posterior, places: Floats, weights: Floats) -> Posterior:
 
     Examples
     --------
-    >>> found = choose(Posterior(np.array([[0.4]]), np.zeros(1)), np.array([[0.0], [1.0]]), np.ones(2))
+    >>> found = choose(PointPosterior(np.array([[0.4]]), np.zeros(1)), np.array([[0.0], [1.0]]), np.ones(2))
     >>> found.mean, found.variance
     (array([[0.]]), array([0.16]))
     """
@@ -197,7 +200,7 @@ def choose(posterior: Posterior, places: Floats, weights: Floats) -> Posterior:
     tied = distance <= distance[:, :1] * (1 + _TIE)
     chosen = places[np.where(tied, index, len(places)).min(axis=1)]
     moved = np.square(chosen - posterior.mean).sum(axis=1)
-    return Posterior(chosen, posterior.variance + moved)
+    return PointPosterior(chosen, posterior.variance + moved)
 
 
 def _chunks(n: int, width: int) -> Iterator[slice]:

@@ -21,10 +21,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from geoveil.errors import InvalidData, InvalidParameter
-from geoveil.postprocess.fields import Field, Floats, Index, Tracks
 from geoveil.postprocess.motion import Motion
+from geoveil.postprocess.random_fields import Floats, Index, RandomField, Tracks
 
-__all__ = ["Posterior", "expected_error", "posterior", "smooth"]
+__all__ = ["TrackPosterior", "expected_error", "posterior", "smooth"]
 
 Truths = NDArray[np.bool_]
 
@@ -41,7 +41,7 @@ _TOGETHER = 2**14
 
 
 @dataclass(frozen=True)
-class Posterior:
+class TrackPosterior:
     """What is known of the true points after the release.
 
     Parameters
@@ -61,7 +61,7 @@ class Posterior:
 
 def posterior(
     y: Floats, times: Floats, sigma: ArrayLike, *, spread: float, timescale: float, sizes: ArrayLike | None = None
-) -> Posterior:
+) -> TrackPosterior:
     """Return the exact posterior under one Gaussian prior, with nothing fitted.
 
     Parameters
@@ -83,8 +83,8 @@ def posterior(
     noise = np.maximum(noise, _LEAST_NOISE * spread)
     tracks = Tracks.of(times, persons, timescale)
     means, weights = tracks.gather(y, noise**-2)
-    found = Field.of(tracks, timescale).solve(means, weights, np.full(len(weights), spread), with_variance=True)
-    return Posterior(found.mean.T[tracks.node], found.variance[tracks.node], float(found.log_likelihood.sum()))
+    found = RandomField.of(tracks, timescale).solve(means, weights, np.full(len(weights), spread), with_variance=True)
+    return TrackPosterior(found.mean.T[tracks.node], found.variance[tracks.node], float(found.log_likelihood.sum()))
 
 
 def expected_error(
@@ -182,7 +182,7 @@ def _smooth(y: Floats, times: Floats, noise: Floats, motion: Motion, sizes: Inde
     middle = _medians(y, sizes)[whose]
     y = y - middle
 
-    field = Field.of(tracks, timescale)
+    field = RandomField.of(tracks, timescale)
     odd = _odd_points(y, noise, sizes, field, spread)
     weight = np.where(odd, 0.0, noise**-2)
     axes, stretch = _axes(y, weight, sizes, spread)
@@ -199,7 +199,7 @@ def _smooth(y: Floats, times: Floats, noise: Floats, motion: Motion, sizes: Inde
     return np.asarray(np.where(own[:, None], y, smoothed) + middle)
 
 
-def _odd_points(y: Floats, noise: Floats, sizes: Index, field: Field, spread: float) -> Truths:
+def _odd_points(y: Floats, noise: Floats, sizes: Index, field: RandomField, spread: float) -> Truths:
     # Receivers now and then report a place hundreds of kilometres away. Left in, one such point drags its neighbours
     # along; so what lies too far off the path that all others describe is set aside.
     from scipy.special import gammainccinv
@@ -235,8 +235,8 @@ def _odd_points(y: Floats, noise: Floats, sizes: Index, field: Field, spread: fl
 
 
 def _fit(
-    means: Floats, weights: Floats, field: Field, spreads: Floats, scale: Floats, timescale: float
-) -> tuple[Floats, Field]:
+    means: Floats, weights: Floats, field: RandomField, spreads: Floats, scale: Floats, timescale: float
+) -> tuple[Floats, RandomField]:
     # Climb from the public values, one step of the grid at a time, to the largest posterior density of each person.
     # Where the noise hides the journey the likelihood is flat, and the public values stay.
     tracks = field.tracks
@@ -251,7 +251,7 @@ def _fit(
         if asked.any():
             new, i, j = (part[asked] for part in cell)
             some, theirs = tracks.chosen(np.isin(np.arange(count), new))
-            slower = Field.of(some, timescale * _powers(j))
+            slower = RandomField.of(some, timescale * _powers(j))
             found = -(i * i + j * j) / (2 * _STEP_DEVIATION**2)
             for column, spread in zip(means[:, theirs], scaled[:, theirs] * some.spread(_powers(i)), strict=True):
                 found += slower.solve(column[None], weights[theirs], spread).log_likelihood
@@ -261,7 +261,7 @@ def _fit(
         return scores
 
     wider, slower = _powers(_climb(count, score)).T
-    return spreads * tracks.spread(wider), Field.of(tracks, timescale * slower)
+    return spreads * tracks.spread(wider), RandomField.of(tracks, timescale * slower)
 
 
 def _powers(steps: Index) -> Floats:
@@ -304,7 +304,7 @@ def _axes(y: Floats, weight: Floats, sizes: Index, spread: float) -> tuple[Float
 
 
 def _follow(
-    means: Floats, weights: Floats, field: Field, spreads: Floats, tail: float, scale: Floats | float = 1.0
+    means: Floats, weights: Floats, field: RandomField, spreads: Floats, tail: float, scale: Floats | float = 1.0
 ) -> tuple[Floats, Floats]:
     # The squared spread at each time has an inverse gamma prior with the public mean, so a coordinate is Student's t.
     # A step of expectation-maximization: the posterior under the spreads so far, and the spreads that it suggests.

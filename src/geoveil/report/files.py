@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from geoveil.errors import InvalidFile, InvalidParameter
-from geoveil.geo.files.aside import aside
+from geoveil.geo.formats.atomic import staging_folder
 from geoveil.report.content import Report
 from geoveil.report.figure import draw
 from geoveil.report.page import page
@@ -55,7 +55,7 @@ def write(path: Any, report: Report) -> None:
     path = Path(path)
     check(path)
     try:
-        with aside(path) as folder:
+        with staging_folder(path) as folder:
             if path.suffix.lower() == ".html":
                 (folder / path.name).write_text(page(report), encoding="utf-8")
             else:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from geoveil.geo.scales import earth
+from geoveil.geo.distortion import earth
 from geoveil.report.content import Floats
 
 __all__ = ["FARTHEST", "land_around"]

@@ -8,17 +8,17 @@ from pathlib import Path
 from typing import Any
 
 from geoveil.errors import FileUnavailable, InvalidFile, InvalidParameter
-from geoveil.geo.files.cabspotting import open_cabspotting
-from geoveil.geo.files.csv import open_csv
-from geoveil.geo.files.gdal import DRIVERS, open_gdal
-from geoveil.geo.files.gpx import open_gpx
-from geoveil.geo.files.guards import encodable
-from geoveil.geo.files.locations import Batch, Locations, readable
-from geoveil.geo.files.parquet import open_parquet
+from geoveil.geo.formats.cabspotting import open_cabspotting
+from geoveil.geo.formats.csv import open_csv
+from geoveil.geo.formats.gdal import DRIVERS, open_gdal
+from geoveil.geo.formats.gpx import open_gpx
+from geoveil.geo.formats.guards import encodable
+from geoveil.geo.formats.location_file import Batch, LocationFile, readable
+from geoveil.geo.formats.parquet import open_parquet
 
-__all__ = ["Batch", "Locations", "ending", "open_locations", "opener_of"]
+__all__ = ["Batch", "LocationFile", "ending", "open_locations", "opener_of"]
 
-_OPEN: dict[str, Callable[..., Locations]] = {
+_OPEN: dict[str, Callable[..., LocationFile]] = {
     **dict.fromkeys(DRIVERS, open_gdal),
     **dict.fromkeys((".csv", ".tsv", ".csv.gz", ".tsv.gz"), open_csv),
     **dict.fromkeys((".parquet", ".geoparquet"), open_parquet),
@@ -32,7 +32,7 @@ def ending(path: Path) -> str:
     return "".join(suffixes[-2:]) if suffixes[-1:] == [".gz"] else "".join(suffixes[-1:])
 
 
-def open_locations(path: Any, **reading: Any) -> Locations:
+def open_locations(path: Any, **reading: Any) -> LocationFile:
     """Open a file of locations and read its columns; its ending tells the format.
 
     Parameters
@@ -54,7 +54,7 @@ def open_locations(path: Any, **reading: Any) -> Locations:
         return opener(path, **given)
 
 
-def opener_of(path: Path) -> Callable[..., Locations]:
+def opener_of(path: Path) -> Callable[..., LocationFile]:
     """Return the function that opens a path, which must be a file that can be read twice or a folder."""
     encodable(path)
     try:

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from geoveil.geo.areas import Floats
-from geoveil.geo.files.limits import DEPTH
-from geoveil.geo.values import is_plain
+from geoveil.geo.formats.limits import DEPTH
+from geoveil.geo.plain_values import is_plain
 
 __all__ = ["decode", "encode", "may_hold_places", "storage"]
 

@@ -15,7 +15,7 @@ from typing import Any
 from urllib.parse import quote
 
 from geoveil.errors import InvalidFile
-from geoveil.geo.files.limits import LINE
+from geoveil.geo.formats.limits import LINE
 
 __all__ = ["encodable", "guarded", "records", "usable_name"]
 

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from geoveil.errors import InvalidFile, InvalidParameter
-from geoveil.geo.files import wkb
-from geoveil.geo.files.guards import guarded, records
-from geoveil.geo.files.limits import check_names
-from geoveil.geo.files.locations import ROWS, Batch, Locations, own_system
+from geoveil.geo.formats import wkb
+from geoveil.geo.formats.guards import guarded, records
+from geoveil.geo.formats.limits import check_names
+from geoveil.geo.formats.location_file import ROWS, Batch, LocationFile, own_system
 
 __all__ = ["AS_TEXT", "DRIVERS", "GDALFile", "open_gdal"]
 
@@ -92,7 +92,7 @@ def _kind(field: Any) -> dict[bytes, bytes] | None:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class GDALFile(Locations):
+class GDALFile(LocationFile):
     """A layer of a file that GDAL reads and writes."""
 
     #: The name under which GDAL opens it.

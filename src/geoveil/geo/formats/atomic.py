@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping
@@ -11,15 +10,17 @@ from pathlib import Path
 from typing import Any
 
 from geoveil.errors import InvalidFile
-from geoveil.geo.files.gdal import DRIVERS
-from geoveil.geo.files.guards import encodable, usable_name
-from geoveil.geo.files.workspace import workspace
+from geoveil.geo.formats.fingerprints import SHAPEFILE_PARTS, files_of
+from geoveil.geo.formats.gdal import DRIVERS
+from geoveil.geo.formats.guards import encodable, usable_name
+from geoveil.geo.formats.workspace import workspace
 
-__all__ = ["aside", "certificate_of", "certify", "digest", "files_of", "touched", "written"]
+__all__ = ["certificate_path", "replaced_files", "staging_folder", "write_atomically", "write_certificate"]
 
-#: What other programs put beside a shapefile, in place of its ending, the first four being part of it.
+#: Endings of the files that belong to a shapefile, and of those that other programs put beside it.
 _SHAPEFILE = (
-    *(".shx", ".dbf", ".prj", ".cpg", ".qpj", ".qix", ".qmd", ".qml", ".sbn", ".sbx", ".shp.xml", ".cst", ".dbt"),
+    *SHAPEFILE_PARTS,
+    *(".qpj", ".qix", ".qmd", ".qml", ".sbn", ".sbx", ".shp.xml", ".cst", ".dbt"),
     *(".atx", ".ain", ".aih", ".ixs", ".mxs", ".fbn", ".fbx", ".idm", ".ind"),
 )
 #: What they put beside any file, after its name; SQLite would play a journal back into a new GeoPackage.
@@ -27,7 +28,7 @@ _BESIDE = ("-wal", "-shm", "-journal", ".aux.xml")
 
 
 @contextmanager
-def aside(target: Path) -> Iterator[Path]:
+def staging_folder(target: Path) -> Iterator[Path]:
     """A folder to write to, beside the target.
 
     At the end all that is in it moves to where the target is, the target last; after an error nothing does.
@@ -58,25 +59,25 @@ def _stale(target: Path) -> list[Path]:
     return [*(target.with_name(target.name + ending) for ending in _BESIDE), *parts]
 
 
-def touched(target: Path) -> list[Path]:
+def replaced_files(target: Path) -> list[Path]:
     """Return all files that writing a target and its certificate replaces or removes."""
-    return [target, certificate_of(target), *_stale(target)]
+    return [target, certificate_path(target), *_stale(target)]
 
 
-def written(path: Path, write: Callable[[Path], Any]) -> None:
+def write_atomically(path: Path, write: Callable[[Path], Any]) -> None:
     """Have one file written, whole or not at all."""
-    with aside(path) as folder:
+    with staging_folder(path) as folder:
         write(folder / path.name)
 
 
-def certificate_of(path: Path) -> Path:
+def certificate_path(path: Path) -> Path:
     """Where the certificate of a released file is."""
     return path.with_name(path.name + ".certificate.json")
 
 
-def certify(path: Path, account: Mapping[str, Any]) -> None:
+def write_certificate(path: Path, account: Mapping[str, Any]) -> None:
     """Put a certificate beside a released file."""
-    certificate_of(path).write_text(json.dumps(account, indent=2) + "\n")
+    certificate_path(path).write_text(json.dumps(account, indent=2) + "\n")
 
 
 def _settle(path: Path) -> None:
@@ -84,24 +85,3 @@ def _settle(path: Path) -> None:
     for file in files_of(path):
         with file.open("rb") as handle:
             os.fsync(handle.fileno())
-
-
-def digest(path: Path) -> str:
-    """The SHA-256 of a file; of a folder's files, or those of a shapefile, of their names and digests."""
-    digests = {}
-    for file in files_of(path):
-        with file.open("rb") as handle:
-            digests[file.name] = hashlib.file_digest(handle, "sha256").hexdigest()
-    if [*digests] == [path.name]:
-        return digests[path.name]
-    lines = "".join(f"{name} {found}\n" for name, found in digests.items())
-    return hashlib.sha256(lines.encode()).hexdigest()
-
-
-def files_of(path: Path) -> list[Path]:
-    """Return the files that hold what a path names: those of a folder, or the parts of a shapefile."""
-    if path.is_dir():
-        return sorted(file for file in path.iterdir() if file.is_file())
-    if path.suffix.lower() == ".shp":
-        return [path, *(path.with_suffix(end) for end in _SHAPEFILE[:4] if path.with_suffix(end).exists())]
-    return [path]

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from geoveil.errors import InvalidCoordinateSystem
 
-__all__ = ["earth", "measured"]
+__all__ = ["earth", "measure_distortion"]
 
 Floats: TypeAlias = NDArray[np.float64]
 #: The arguments of an area after its name and system: the corners, no disc, a window, stretch and shrink.
@@ -50,7 +50,7 @@ def earth() -> Any:
 
 
 @functools.lru_cache(maxsize=64)
-def measured(flat: Any) -> Box:
+def measure_distortion(flat: Any) -> Box:
     """Measure the area of use of a registered, projected system; refuse systems that are no plane there."""
     import pyproj
 

@@ -10,11 +10,21 @@ from numpy.typing import NDArray
 
 from geoveil.errors import InvalidData, InvalidParameter
 
-__all__ = ["Index", "Naming", "beside_greenwich", "dropped", "has_more", "position", "present", "unbroken", "vertices"]
+__all__ = [
+    "Index",
+    "RowName",
+    "count_missing",
+    "extra_dimensions",
+    "position",
+    "present",
+    "unwrap_longitudes",
+    "vertices",
+    "wrap_longitudes",
+]
 
 Index: TypeAlias = NDArray[np.int64]
 #: How a row is called in errors, by its position.
-Naming: TypeAlias = Callable[[int], str]
+RowName: TypeAlias = Callable[[int], str]
 
 
 def position(row: int) -> str:
@@ -32,7 +42,7 @@ def present(geometries: Any) -> NDArray[np.bool_]:
     return there
 
 
-def dropped(there: NDArray[np.bool_], missing: str, name: Naming = position) -> int:
+def count_missing(there: NDArray[np.bool_], missing: str, name: RowName = position) -> int:
     """How many rows have no place and are left out; refused, unless that is what the caller wants."""
     if missing not in ("refuse", "drop"):
         remedy = "Leave it out to be told of rows without a place."
@@ -44,7 +54,7 @@ def dropped(there: NDArray[np.bool_], missing: str, name: Naming = position) -> 
     return count
 
 
-def vertices(geometries: Any, name: Naming = position) -> tuple[NDArray[np.float64], Index]:
+def vertices(geometries: Any, name: RowName = position) -> tuple[NDArray[np.float64], Index]:
     """All points of Points, LineStrings and MultiPoints, without altitudes, and the row of each."""
     import shapely
 
@@ -63,7 +73,7 @@ def vertices(geometries: Any, name: Naming = position) -> tuple[NDArray[np.float
     return coords, rows
 
 
-def has_more(geometries: Any) -> list[str]:
+def extra_dimensions(geometries: Any) -> list[str]:
     """What geometries hold beside places in the plane."""
     import shapely
 
@@ -73,7 +83,7 @@ def has_more(geometries: Any) -> list[str]:
     return more
 
 
-def unbroken(shapes: Any) -> Any:
+def unwrap_longitudes(shapes: Any) -> Any:
     """Return shapes in degrees whose longitudes go on beyond 180 across the antimeridian.
 
     Projections give 179.9 and -179.9 for neighbouring vertices; read as they are, the shape between them would be its
@@ -91,10 +101,10 @@ def unbroken(shapes: Any) -> Any:
     coords, rows = shapely.get_coordinates(shapes, return_index=True)
     broken = (east - west > 180) & ~((west == -180) & (east == 180))
     coords[broken[rows] & (coords[:, 0] < 0), 0] += 360
-    return beside_greenwich(shapely.set_coordinates(shapes, coords))
+    return wrap_longitudes(shapely.set_coordinates(shapes, coords))
 
 
-def beside_greenwich(shapes: Any) -> Any:
+def wrap_longitudes(shapes: Any) -> Any:
     """Return shapes in degrees, turned by 360 where they lie wholly beyond 180 or below -180."""
     import shapely
 

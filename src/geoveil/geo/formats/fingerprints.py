@@ -9,26 +9,49 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from geoveil.geo.areas import Floats
-from geoveil.geo.files.aside import files_of
-from geoveil.geo.shapes import Index
+from geoveil.geo.geometries import Index
 
-__all__ = ["Trace", "hashes", "state_of"]
+__all__ = ["SHAPEFILE_PARTS", "Fingerprint", "digest", "file_state", "files_of", "label_hashes"]
+
+#: Endings of the files that belong to a shapefile, beside the .shp file.
+SHAPEFILE_PARTS = (".shx", ".dbf", ".prj", ".cpg")
 
 State: TypeAlias = list[tuple[str, int, int, int, int]]
 
 
-def state_of(path: Path) -> State:
+def files_of(path: Path) -> list[Path]:
+    """Return the files that hold what a path names: those of a folder, or the parts of a shapefile."""
+    if path.is_dir():
+        return sorted(file for file in path.iterdir() if file.is_file())
+    if path.suffix.lower() == ".shp":
+        return [path, *(path.with_suffix(end) for end in SHAPEFILE_PARTS if path.with_suffix(end).exists())]
+    return [path]
+
+
+def digest(path: Path) -> str:
+    """The SHA-256 of a file; of a folder's files, or those of a shapefile, of their names and digests."""
+    digests = {}
+    for file in files_of(path):
+        with file.open("rb") as handle:
+            digests[file.name] = hashlib.file_digest(handle, "sha256").hexdigest()
+    if [*digests] == [path.name]:
+        return digests[path.name]
+    lines = "".join(f"{name} {found}\n" for name, found in digests.items())
+    return hashlib.sha256(lines.encode()).hexdigest()
+
+
+def file_state(path: Path) -> State:
     """Return what the file system knows about the files of a path: which they are, their sizes and times of change."""
     found = [(file.name, file.stat()) for file in files_of(path)]
     return [(name, stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns) for name, stat in found]
 
 
-def hashes(labels: Any) -> Index:
-    """Return Python's hashes of labels in a pyarrow array, as texts: the same for equal labels while it runs."""
+def label_hashes(labels: Any) -> Index:
+    """Return Python's label_hashes of labels in a pyarrow array, as texts: the same for equal labels while it runs."""
     return np.fromiter(map(hash, map(str, labels.to_pylist())), np.int64, len(labels))
 
 
-class Trace:
+class Fingerprint:
     """A digest of the points of a file and of whose they are, in their order.
 
     It depends neither on the columns that are read nor on where batches end. Two readings with the same trace had the

@@ -13,10 +13,10 @@ from xml.sax.saxutils import escape
 import numpy as np
 
 from geoveil.errors import InvalidFile
-from geoveil.geo.files.limits import DEPTH, LINE
-from geoveil.geo.files.locations import Batch, Locations
-from geoveil.geo.files.texts import numbers
-from geoveil.geo.register import GEOGRAPHIC
+from geoveil.geo.coordinate_systems import GEOGRAPHIC
+from geoveil.geo.formats.coordinates import numbers
+from geoveil.geo.formats.limits import DEPTH, LINE
+from geoveil.geo.formats.location_file import Batch, LocationFile
 
 __all__ = ["GPX", "open_gpx"]
 
@@ -228,7 +228,7 @@ def _unnamed(element: Any, space: str) -> Any:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class GPX(Locations):
+class GPX(LocationFile):
     """Waypoints, routes and tracks; a point's altitude, speed and the like are columns."""
 
     #: The names of tracks and routes, by their kind and number.

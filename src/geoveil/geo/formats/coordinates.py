@@ -10,9 +10,9 @@ import numpy as np
 
 from geoveil.errors import InvalidFile, InvalidParameter
 from geoveil.geo.areas import Floats
-from geoveil.geo.files.locations import own_system
-from geoveil.geo.register import GEOGRAPHIC
-from geoveil.geo.shapes import Naming
+from geoveil.geo.coordinate_systems import GEOGRAPHIC
+from geoveil.geo.formats.location_file import own_system
+from geoveil.geo.geometries import RowName
 
 __all__ = ["coordinate_columns", "numbers", "texts"]
 
@@ -49,7 +49,7 @@ def coordinate_columns(
     return x, y, own_system(path, None, GEOGRAPHIC if crs is None else crs)
 
 
-def numbers(column: Any, decimal: str, name: Naming) -> Floats:
+def numbers(column: Any, decimal: str, name: RowName) -> Floats:
     """Numbers written as text in a pyarrow array; not a number where there is none."""
     import pyarrow as pa
     import pyarrow.compute as pc

@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 
 from geoveil.errors import InvalidFile, InvalidParameter
-from geoveil.geo.files.limits import COLUMNS, EXPANSION, LINE, UNPACKED, check_names
-from geoveil.geo.files.locations import Batch, Locations, readable
-from geoveil.geo.files.texts import coordinate_columns, numbers, texts
+from geoveil.geo.formats.coordinates import coordinate_columns, numbers, texts
+from geoveil.geo.formats.limits import COLUMNS, EXPANSION, LINE, UNPACKED, check_names
+from geoveil.geo.formats.location_file import Batch, LocationFile, readable
 
 __all__ = ["CSV", "open_csv"]
 
@@ -128,7 +128,7 @@ class _Unpacked(io.RawIOBase):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class CSV(Locations):
+class CSV(LocationFile):
     """A text file with a header; fields stay the texts they are."""
 
     order: list[str]

@@ -13,7 +13,7 @@ import pytest
 import geoveil as gv
 from geoveil.errors import InvalidCoordinateSystem
 from geoveil.geo.areas import area_of
-from geoveil.geo.register import registered
+from geoveil.geo.coordinate_systems import registered
 
 BAY = gv.local(lat=37.77, lon=-122.42, radius=50_000)
 WGS84 = pyproj.CRS(4326)

@@ -16,7 +16,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Field", "Floats", "Index", "Solution", "Tracks"]
+__all__ = ["Floats", "Index", "RandomField", "Solution", "Tracks"]
 
 Floats = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -113,7 +113,7 @@ class Solution:
 
 
 @dataclass(frozen=True)
-class Field:
+class RandomField:
     """The Matérn 3/2 process of variance 1, along tracks, as a Gauss-Markov random field.
 
     Parameters
@@ -131,7 +131,7 @@ class Field:
     log_determinant: Floats
 
     @classmethod
-    def of(cls, tracks: Tracks, timescale: float | Floats) -> Field:
+    def of(cls, tracks: Tracks, timescale: float | Floats) -> RandomField:
         """Return the field of tracks, with one timescale or one for each journey."""
         from scipy.special import gammainc
 
@@ -160,9 +160,9 @@ class Field:
         band[2, :-1, 1] = -(p01 * f[1] + p11 * f[3])[1:]
         return cls(tracks, band, -np.log(determinant))
 
-    def chosen(self, tracks: Tracks, theirs: NDArray[np.bool_]) -> Field:
+    def chosen(self, tracks: Tracks, theirs: NDArray[np.bool_]) -> RandomField:
         """Return the field of some of the journeys, as `Tracks.chosen` gives them."""
-        return Field(tracks, self.band[:, theirs], self.log_determinant[theirs])
+        return RandomField(tracks, self.band[:, theirs], self.log_determinant[theirs])
 
     def solve(self, means: Floats, weights: Floats, spread: Floats, *, with_variance: bool = False) -> Solution:
         """Return the posterior where, at each time, home + spread·field was seen with the given precision.

@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 
 from geoveil.errors import InvalidFile, InvalidParameter
-from geoveil.geo.files import wkb
-from geoveil.geo.files.limits import COLUMNS, EXPANSION, METADATA, UNPACKED, check_names
-from geoveil.geo.files.locations import ROWS, Batch, Locations, own_system, readable
-from geoveil.geo.files.texts import coordinate_columns, numbers
-from geoveil.geo.register import GEOGRAPHIC
-from geoveil.geo.shapes import Naming
+from geoveil.geo.coordinate_systems import GEOGRAPHIC
+from geoveil.geo.formats import wkb
+from geoveil.geo.formats.coordinates import coordinate_columns, numbers
+from geoveil.geo.formats.limits import COLUMNS, EXPANSION, METADATA, UNPACKED, check_names
+from geoveil.geo.formats.location_file import ROWS, Batch, LocationFile, own_system, readable
+from geoveil.geo.geometries import RowName
 
 __all__ = ["GeoParquet", "PlainParquet", "open_parquet"]
 
@@ -117,7 +117,7 @@ def _bare(kind: Any) -> Any:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class _Parquet(Locations):
+class _Parquet(LocationFile):
     rows: int
     compression: str
     order: list[str]
@@ -199,7 +199,7 @@ class PlainParquet(_Parquet):
                 writer.write_table(table.select(whole.names).cast(whole))
 
 
-def _numbers(column: Any, name: Naming) -> Any:
+def _numbers(column: Any, name: RowName) -> Any:
     import pyarrow as pa
 
     if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):

@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 from geoveil.errors import GeoveilError, InvalidFile, InvalidParameter
 from geoveil.geo.areas import Floats
 from geoveil.geo.columns import is_time
-from geoveil.geo.register import horizontal, registered
-from geoveil.geo.shapes import Index, present, vertices
+from geoveil.geo.coordinate_systems import horizontal, registered
+from geoveil.geo.geometries import Index, present, vertices
 
-__all__ = ["ROWS", "Batch", "Locations", "own_system", "readable"]
+__all__ = ["ROWS", "Batch", "LocationFile", "own_system", "readable"]
 
 #: In a batch, about: enough for arrays to be fast, few enough for many batches to fit into memory.
 ROWS = 2**18
@@ -32,7 +32,7 @@ class Batch:
 
     Parameters
     ----------
-    file : Locations
+    file : LocationFile
         Where they are from.
     first : int
         How many rows stand before them.
@@ -46,7 +46,7 @@ class Batch:
         Which of the rows after the first they are, where some were left out.
     """
 
-    file: Locations
+    file: LocationFile
     first: int
     share: float
     places: Any
@@ -106,7 +106,7 @@ class Batch:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Locations(ABC):
+class LocationFile(ABC):
     """A file of locations that has been opened: its columns are known, its rows are read when asked for.
 
     Parameters

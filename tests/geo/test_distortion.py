@@ -17,8 +17,8 @@ import geoveil as gv
 from geoveil.errors import InvalidCoordinateSystem
 from geoveil.geo import planes
 from geoveil.geo.areas import Area, area_of
+from geoveil.geo.distortion import measure_distortion
 from geoveil.geo.planes import Plane
-from geoveil.geo.scales import measured
 
 Floats = NDArray[np.float64]
 
@@ -47,14 +47,14 @@ def test_maps_with_a_cut_in_their_area_are_refused(kind: str, turn: float) -> No
     """Points on two sides of a cone's cut are neighbours on the ground and far apart in the plane."""
     around = system(CONICS[kind].format(10 - turn), -40, 60, 60, 85)
     with pytest.raises(InvalidCoordinateSystem, match="one piece"):
-        measured(around)
+        measure_distortion(around)
 
 
 @pytest.mark.parametrize("kind", ["lambert", "albers", "equidistant"])
 def test_the_same_maps_are_planes_elsewhere(kind: str) -> None:
     """Where their cut is outside of the area."""
     for turn in (0.0, 20.0, -60.0):
-        *_, stretch, shrink = measured(system(CONICS[kind].format(10 - turn), -10, 62, 30, 78))
+        *_, stretch, shrink = measure_distortion(system(CONICS[kind].format(10 - turn), -10, 62, 30, 78))
         assert 1 <= stretch < 1.2
         assert 0.85 < shrink <= 1
 
@@ -65,7 +65,9 @@ def test_other_bodies_are_refused(shape: str) -> None:
     made = system("+proj=laea +lat_0=45 +lon_0=10", 0, 40, 20, 50).to_json_dict()
     other = pyproj.CRS(f"+proj=laea +lat_0=45 +lon_0=10 {shape} +type=crs").to_json_dict()
     with pytest.raises(InvalidCoordinateSystem, match="ellipsoid of the Earth"):
-        measured(pyproj.CRS.from_json_dict(other | {"bbox": made["bbox"], "scope": "a test", "area": "a test"}))
+        measure_distortion(
+            pyproj.CRS.from_json_dict(other | {"bbox": made["bbox"], "scope": "a test", "area": "a test"})
+        )
 
 
 def ratios(area: Area, one: Floats, other: Floats) -> Floats:

@@ -22,10 +22,10 @@ import shapely
 
 import geoveil as gv
 from geoveil.errors import GeoveilError, InvalidFile, InvalidParameter
-from geoveil.geo.files import csv as csv_files
-from geoveil.geo.files import gpx as gpx_files
-from geoveil.geo.files import guards, limits, open_locations, wkb
-from geoveil.geo.files import parquet as parquet_files
+from geoveil.geo.formats import csv as csv_files
+from geoveil.geo.formats import gpx as gpx_files
+from geoveil.geo.formats import guards, limits, open_locations, wkb
+from geoveil.geo.formats import parquet as parquet_files
 from tests import fuzz
 from tests.formats import BAY, FORMATS, make, people
 

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from geoveil.errors import InvalidFile
-from geoveil.geo.files.locations import Batch, Locations, readable
-from geoveil.geo.files.texts import numbers
-from geoveil.geo.register import GEOGRAPHIC
+from geoveil.geo.coordinate_systems import GEOGRAPHIC
+from geoveil.geo.formats.coordinates import numbers
+from geoveil.geo.formats.location_file import Batch, LocationFile, readable
 
 __all__ = ["Cabspotting", "open_cabspotting"]
 
@@ -33,7 +33,7 @@ def open_cabspotting(path: Path) -> Cabspotting:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Cabspotting(Locations):
+class Cabspotting(LocationFile):
     """One batch for each taxi; the column `cab` has its name."""
 
     taxis: list[Path]
