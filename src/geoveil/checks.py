@@ -1,4 +1,8 @@
-"""Checks of parameters, each with an error that names the argument, the value, what is allowed and the remedy."""
+"""Validate parameters.
+
+Each function returns the validated value, or raises InvalidParameter with the argument, the value, what is allowed and
+the remedy.
+"""
 
 from __future__ import annotations
 
@@ -13,12 +17,13 @@ from geoveil.errors import InvalidParameter
 __all__ = ["FARTHEST", "beta", "between", "count", "number", "place", "positive"]
 
 
-#: Of a coordinate, in metres: far beyond the Earth, and near enough for the finest noise not to drown.
+#: Largest absolute coordinate in metres: far beyond the Earth, and small enough that a double still resolves the
+#: finest noise.
 FARTHEST = 1e8
 
 
 def number(argument: str, value: Any, *, above: float = -math.inf, below: float = math.inf, remedy: str) -> float:
-    """A real number strictly between two others."""
+    """Return a real number strictly between `above` and `below`."""
     usable = isinstance(value, (Real, np.floating)) and not isinstance(value, bool)
     if not usable or not above < value < below:
         if above == -math.inf:
@@ -31,7 +36,7 @@ def number(argument: str, value: Any, *, above: float = -math.inf, below: float 
 
 
 def between(argument: str, value: Any, low: float, high: float, *, remedy: str) -> float:
-    """Return a real number from low to high, ends included."""
+    """Return a real number from `low` to `high`, both included."""
     usable = isinstance(value, (Real, np.floating)) and not isinstance(value, bool)
     if not usable or not low <= value <= high:
         raise InvalidParameter(argument, value, f"a number from {low:g} to {high:g}", remedy)
@@ -39,17 +44,17 @@ def between(argument: str, value: Any, low: float, high: float, *, remedy: str) 
 
 
 def positive(argument: str, value: Any, *, remedy: str = "Give a number of metres.") -> float:
-    """A positive, finite number."""
+    """Return a positive, finite number."""
     return number(argument, value, above=0, remedy=remedy)
 
 
 def beta(value: Any) -> float:
-    """A probability strictly between 0 and 1."""
-    return number("beta", value, above=0, below=1, remedy="error(0.05) is exceeded in 5% of releases at most.")
+    """Return the probability `beta` of an error bound, strictly between 0 and 1."""
+    return number("beta", value, above=0, below=1, remedy="error(0.05) is exceeded in at most 5% of releases.")
 
 
 def count(argument: str, value: Any, *, low: int, high: int | None = None, remedy: str) -> int:
-    """A whole number in its range."""
+    """Return a whole number from `low` to `high`, both included."""
     usable = isinstance(value, Integral) and not isinstance(value, bool)
     if not usable or value < low or (high is not None and value > high):
         allowed = f"a whole number of at least {low}" + ("" if high is None else f" and at most {high}")
@@ -58,7 +63,7 @@ def count(argument: str, value: Any, *, low: int, high: int | None = None, remed
 
 
 def place(argument: str, value: Any, dimension: int) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """A public place: d finite coordinates."""
+    """Return a public location as a read-only array of `dimension` finite coordinates."""
     p = np.array(value, dtype=float)
     p.flags.writeable = False
     if p.shape != (dimension,) or not (np.abs(p) <= FARTHEST).all():

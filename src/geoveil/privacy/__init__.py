@@ -1,4 +1,4 @@
-"""The vocabulary: guarantees, the metrics they are stated for, and what they mean."""
+"""Privacy guarantees, the metrics under which they are stated, and what they mean for an attacker."""
 
 from geoveil.privacy.guarantees import CGP, GP, Guarantee, certified, promise, total
 from geoveil.privacy.metrics import METRICS, Metric, as_metric, dist_1, dist_2, dist_inf

@@ -1,34 +1,38 @@
-"""From ρ-CGP to (ε, δ, Δ)-GP, in four forms, each the smallest ε that its theorem gives.
+"""Convert ρ-CGP into (ε, δ, Δ)-GP by one of four theorems, each with the smallest ε that it gives.
 
-(ε, δ, Δ)-GP asks that P[M(x) ∈ S] ≤ exp(ε·r)·P[M(x') ∈ S] + δ for all events S and all x, x' at a distance r ≤ Δ.
-In every form the pair at distance Δ is the worst one. All quantities are doubles; the results are rounded up.
+(ε, δ, Δ)-GP requires P[M(x) ∈ S] ≤ exp(ε·r)·P[M(x') ∈ S] + δ for all events S and all x, x' at a distance r ≤ Δ.
+Under each theorem the pair at distance Δ is the worst one. All quantities are doubles; the results are rounded up.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from geoveil.errors import InvalidParameter
 
 __all__ = ["FORMS", "epsilon_of", "rho_of"]
 
+#: Nodes and weights of Gauss-Legendre quadrature on [-1, 1].
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(32)
+
+FloatOrArray = TypeVar("FloatOrArray", float, NDArray[np.float64])
 
 
 def _paper(rho: float, delta: float, within: float) -> float:
-    """The paper's Lemma 3.7: ε = ρΔ + 2√(ρ·log(1/δ))."""
+    """Return the ε of the paper's Lemma 3.7: ε = ρΔ + 2√(ρ·log(1/δ))."""
     return rho * within + 2 * math.sqrt(rho * math.log(1 / delta))
 
 
 def _paper_s(rho: float, delta: float, within: float) -> float:
-    """The paper's Appendix C: ε(s) = max{s/(s-1)·2√(ρ·log(2/((s+1)δ))), sρΔ}, minimised over s > 1.
+    """Return the ε of the paper's Appendix C.
 
-    The first term falls and the second grows with s, so the minimum is at their crossing,
-    2/(s+1)·exp(-(s-1)²ρΔ²/4) = δ.
+    ε(s) = max{s/(s-1)·2√(ρ·log(2/((s+1)δ))), sρΔ} is minimised over s > 1. The first term falls and the second grows
+    with s, so the minimum is where they are equal: 2/(s+1)·exp(-(s-1)²ρΔ²/4) = δ.
     """
     from scipy.optimize import brentq
 
@@ -41,9 +45,9 @@ def _paper_s(rho: float, delta: float, within: float) -> float:
 
 
 def _tight(rho: float, delta: float, within: float) -> float:
-    """The bound δ = (1/α)(1-1/α)^(α-1)·exp((α-1)(αρΔ²-εΔ)), solved for ε and minimised over α > 1.
+    """Solve δ = (1/α)(1-1/α)^(α-1)·exp((α-1)(αρΔ²-εΔ)) for ε, and return its minimum over α > 1.
 
-    Every α gives a valid ε, so the search for the best one carries no risk.
+    Every α gives a valid ε, so an inexact minimum is still a valid answer.
     """
     from scipy.optimize import minimize_scalar
 
@@ -59,10 +63,10 @@ def _tight(rho: float, delta: float, within: float) -> float:
 
 
 def _gaussian(rho: float, delta: float, within: float) -> float:
-    """The exact curve of Gaussian noise: δ = Φ(μ/2 - εΔ/μ) - exp(εΔ)·Φ(-μ/2 - εΔ/μ), μ = Δ√(2ρ).
+    """Return ε on the exact curve of Gaussian noise: δ = Φ(μ/2 - εΔ/μ) - exp(εΔ)·Φ(-μ/2 - εΔ/μ), μ = Δ√(2ρ).
 
-    With a = εΔ/μ - μ/2 and Mills' ratio R it is φ(a)·(R(a) - R(a+μ)), and R(a) - R(a+μ) is the integral of
-    1 - x·R(x): nothing cancels. The paper's lemma puts a below √(2·log(1/δ)).
+    With a = εΔ/μ - μ/2 and Mills' ratio R, δ is φ(a)·(R(a) - R(a+μ)). The difference is computed without cancellation,
+    as the integral of 1 - x·R(x) from a to a+μ. By the paper's lemma, a is below √(2·log(1/δ)).
     """
     from scipy.optimize import brentq
 
@@ -75,9 +79,10 @@ def _gaussian(rho: float, delta: float, within: float) -> float:
 
 
 def _log_gaussian_delta(a: float, mu: float) -> float:
+    """Return log δ of Gaussian noise, as a function of a = εΔ/μ - μ/2 and μ."""
     from scipy.special import log_ndtr
 
-    if mu > 1:  # the second term is the smaller by a factor
+    if mu > 1:  # the two terms differ by a factor, so that nothing cancels
         first = float(log_ndtr(-a))
         second = -a * a / 2 - math.log(2 * math.pi) / 2 + math.log(_mills(a + mu))
         return first + math.log(-math.expm1(min(second - first, -1e-17)))
@@ -89,11 +94,12 @@ def _log_gaussian_delta(a: float, mu: float) -> float:
     return -a * a / 2 - math.log(2 * math.pi) / 2 + math.log(float(_WEIGHTS @ falling) * mu / 2)
 
 
-def _mills(x: Any) -> Any:
-    """Mills' ratio Φ(-x)/φ(x)."""
+def _mills(x: FloatOrArray) -> FloatOrArray:
+    """Return Mills' ratio Φ(-x)/φ(x)."""
     from scipy.special import erfcx
 
-    return math.sqrt(math.pi / 2) * erfcx(x / math.sqrt(2))
+    ratio: FloatOrArray = math.sqrt(math.pi / 2) * erfcx(x / math.sqrt(2))
+    return ratio
 
 
 FORMS: dict[str, Callable[[float, float, float], float]] = {
@@ -105,13 +111,13 @@ FORMS: dict[str, Callable[[float, float, float], float]] = {
 
 
 def epsilon_of(rho: float, *, delta: float, within: float, form: str) -> float:
-    """The ε for which ρ-CGP implies (ε, δ, Δ)-GP, rounded up; 0 where δ alone covers the distance."""
+    """Return the ε for which ρ-CGP implies (ε, δ, Δ)-GP, rounded up; 0 if (0, δ, Δ)-GP holds."""
     _check(delta, within, form)
     return max(FORMS[form](rho, delta, within), 0.0) * (1 + 1e-9)
 
 
 def rho_of(epsilon: float, *, delta: float, within: float, form: str) -> float:
-    """The largest ρ for which ρ-CGP implies (ε, δ, Δ)-GP, rounded down."""
+    """Return the largest ρ for which ρ-CGP implies (ε, δ, Δ)-GP, rounded down."""
     from scipy.optimize import brentq
 
     _check(delta, within, form)
@@ -119,7 +125,8 @@ def rho_of(epsilon: float, *, delta: float, within: float, form: str) -> float:
     def excess(log_rho: float) -> float:
         return epsilon_of(math.exp(log_rho), delta=delta, within=within, form=form) - epsilon
 
-    # The paper's lemma is the weakest form, so its ρ is a lower end; ε ≥ ρΔ·(1 - ...) closes the upper one.
+    # Bracket the root. The paper's lemma is the weakest theorem, so its ρ is a lower end; since ε grows at least like
+    # ρΔ·(1 - ...), the search for an upper end finishes.
     root = math.sqrt(math.log(1 / delta))
     low = 2 * math.log(epsilon / (math.sqrt(root**2 + epsilon * within) + root))
     high = low + 1.0
@@ -131,10 +138,10 @@ def rho_of(epsilon: float, *, delta: float, within: float, form: str) -> float:
 def _check(delta: float, within: float, form: str) -> None:
     if form not in FORMS:
         raise InvalidParameter(
-            "form", form, " or ".join(repr(name) for name in FORMS), 'Use "tight" if unsure: it always holds.'
+            "form", form, " or ".join(repr(name) for name in FORMS), 'If unsure, use "tight", which always holds.'
         )
     if not 1e-100 <= delta < 1:
-        raise InvalidParameter("delta", delta, "at least 1e-100 and below 1", "1e-10 is what the paper uses.")
+        raise InvalidParameter("delta", delta, "at least 1e-100 and below 1", "The paper uses 1e-10.")
     if not 1e-9 <= within <= 1e12:
         raise InvalidParameter(
             "within", within, "between 1e-9 and 1e12 metres", "CGP implies GP only up to a finite distance."

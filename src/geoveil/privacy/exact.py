@@ -1,7 +1,7 @@
-"""Exact budgets: decimals that add up, and roundings that never favour the utility.
+"""Exact arithmetic on budgets: sums are exact, and every rounding is towards more privacy.
 
-A float is read as the decimal that its author wrote, so that ten times 0.1 is 1. Sums are exact. Quotients round
-down, so that parts never exceed the whole; what a float carries into a noise scale rounds up.
+A float is read as the decimal that its author wrote, so that ten times 0.1 is 1. Quotients round down, so that parts
+never exceed the whole. Conversions to a noise scale round up.
 """
 
 from __future__ import annotations
@@ -19,31 +19,31 @@ from decimal import (
 )
 from fractions import Fraction
 from numbers import Integral, Rational, Real
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from geoveil.errors import InvalidParameter
 
 Number: TypeAlias = float | int | str | Decimal | Fraction
 
 DIGITS = 30
-#: Below and above these a budget gives noise that doubles cannot hold.
+#: The smallest and the largest budget: beyond them the scale of the noise does not fit into a double.
 SMALLEST, LARGEST = Decimal("1e-100"), Decimal("1e100")
 
 
 def _context(digits: int, rounding: str) -> Context:
-    """Return a context that owes nothing to the current one, nor to the default for new ones."""
+    """Return a decimal context that is independent of the host program's current and default contexts."""
     traps = [DivisionByZero, InvalidOperation, Overflow]
     return Context(digits, rounding, Emin=-999999, Emax=999999, capitals=1, clamp=0, traps=traps)
 
 
 _DOWN = _context(DIGITS, ROUND_FLOOR)
 _UP = _context(DIGITS, ROUND_CEILING)
-# Wide enough that sums and products of budgets within the limits above are exact.
+# Wide enough that sums and products of budgets between SMALLEST and LARGEST are exact.
 _WIDE = _context(1000, ROUND_HALF_EVEN)
 
 
 def to_decimal(argument: str, value: Number) -> Decimal:
-    """Read a finite number as the decimal its author wrote; a fraction is rounded down at 30 digits."""
+    """Return a finite number as the decimal its author wrote; a fraction is rounded down to 30 digits."""
     if isinstance(value, bool) or not isinstance(value, (Real, Decimal, str)):
         raise InvalidParameter(
             argument, value, "a number", "Give a float, an int, a string such as '5e-5', a Decimal or a Fraction."
@@ -64,23 +64,23 @@ def to_decimal(argument: str, value: Number) -> Decimal:
     return decimal
 
 
-def _shortest(value: Any) -> str:
-    """Return the shortest decimal that reads back to a float of any width, whatever numpy's way of printing is."""
+def _shortest(value: Real) -> str:
+    """Return the shortest decimal that reads back as this float, of any width, whatever numpy's print options are."""
+    import numpy as np
+
     if isinstance(value, float):
         return float.__repr__(value)
-    if hasattr(value, "dtype"):
-        import numpy as np
-
+    if isinstance(value, np.floating):
         return np.format_float_scientific(value)
     return str(value)
 
 
 def to_budget(argument: str, value: Number) -> Decimal:
-    """Read a budget: a positive decimal for which the noise has a finite scale."""
+    """Return a budget as a decimal: positive, and such that the scale of the noise is finite."""
     decimal = to_decimal(argument, value)
     if decimal <= 0:
         raise InvalidParameter(
-            argument, value, "positive", "Less noise needs a larger budget; no budget means no release."
+            argument, value, "positive", "A larger budget gives less noise; without a budget nothing is released."
         )
     if not SMALLEST <= decimal <= LARGEST:
         raise InvalidParameter(
@@ -90,83 +90,83 @@ def to_budget(argument: str, value: Number) -> Decimal:
 
 
 def add(a: Decimal, b: Decimal) -> Decimal:
-    """A + b, exactly."""
+    """Return a + b, exactly."""
     return _WIDE.add(a, b)
 
 
 def subtract(a: Decimal, b: Decimal) -> Decimal:
-    """A - b, exactly."""
+    """Return a - b, exactly."""
     return _WIDE.subtract(a, b)
 
 
 def multiply(a: Decimal, b: Decimal) -> Decimal:
-    """A · b, exactly."""
+    """Return a · b, exactly."""
     return _WIDE.multiply(a, b)
 
 
 def divide_down(a: Decimal, b: Decimal) -> Decimal:
-    """A / b, rounded down at 30 digits."""
+    """Return a / b, rounded down to 30 digits."""
     return _DOWN.divide(a, b)
 
 
 def divide_up(a: Decimal, b: Decimal) -> Decimal:
-    """A / b, rounded up at 30 digits."""
+    """Return a / b, rounded up to 30 digits."""
     return _UP.divide(a, b)
 
 
 def multiply_up(a: Decimal, b: Decimal) -> Decimal:
-    """A · b, rounded up at 30 digits."""
+    """Return a · b, rounded up to 30 digits."""
     return _UP.multiply(a, b)
 
 
 def sqrt_up(a: Decimal) -> Decimal:
-    """√a, rounded up at 30 digits."""
-    root = _UP.sqrt(a)  # half-even, whatever the context says
+    """Return √a, rounded up to 30 digits."""
+    root = _UP.sqrt(a)  # sqrt ignores the context's rounding and rounds half-even
     return _UP.next_plus(root) if _WIDE.multiply(root, root) < a else root
 
 
 def sqrt_down(a: Decimal) -> Decimal:
-    """√a, rounded down at 30 digits."""
+    """Return √a, rounded down to 30 digits."""
     root = _DOWN.sqrt(a)
     return _DOWN.next_minus(root) if _WIDE.multiply(root, root) > a else root
 
 
 def round_down(value: float, digits: int) -> Decimal:
-    """The largest decimal of so many significant digits that is at most `value`."""
+    """Return the largest decimal of `digits` significant digits that is at most `value`."""
     return _context(digits, ROUND_FLOOR).plus(Decimal.from_float(value))
 
 
 def root_up(square: Fraction | int) -> float:
-    """The square root as a double that is at least the true one."""
+    """Return the square root, rounded up to a double."""
     root = math.sqrt(square)
     return math.nextafter(root, math.inf) if Fraction(root) ** 2 < square else root
 
 
 def rounded_up(value: Decimal | float, digits: int = 6) -> str:
-    """A number for people to read, never smaller than it is."""
+    """Return a number as text, rounded up to a few significant digits."""
     exactly = value if isinstance(value, Decimal) else Decimal.from_float(value)
     up = _context(digits, ROUND_CEILING).plus(exactly)
     return f"{float(up):.{digits}g}"
 
 
 def float_up(value: Decimal) -> float:
-    """The smallest double that is at least `value`."""
+    """Return the smallest double that is at least `value`."""
     nearest = float(value)
     return math.nextafter(nearest, math.inf) if Decimal.from_float(nearest) < value else nearest
 
 
 def ratio_up(a: float, b: Decimal) -> float:
-    """A / b as a double, rounded up."""
+    """Return a / b as a double, rounded up."""
     return float_up(_UP.divide(Decimal.from_float(a), b))
 
 
 def shown(value: Decimal) -> str:
-    """Return the decimal as a person would write it, all of its digits."""
+    """Return the decimal as text with all of its digits, in the shorter of plain and scientific notation."""
     short = f"{float(value):g}"
     return short if Decimal(short) == value else _WIDE.to_sci_string(value)
 
 
 def written(value: Decimal) -> str:
-    """The decimal in one way of writing, with all of its digits, whatever the context is."""
+    """Return the canonical text of a decimal: plain notation, all digits, no trailing zeros."""
     text = format(value, "f")
     return (text.rstrip("0").rstrip(".") if "." in text else text) or "0"

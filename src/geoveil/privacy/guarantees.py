@@ -1,18 +1,20 @@
-"""The two guarantees, as values: GP(epsilon) and CGP(rho).
+"""The two privacy guarantees as immutable values: GP(epsilon) and CGP(rho).
 
-Each knows its unit and metric, adds up, divides, compares, converts and says what it means.
+A guarantee has a budget and a metric. Guarantees can be added, divided, compared and converted, and each computes the
+success probability of an attacker.
 """
 
 from __future__ import annotations
 
 import functools
 import math
+import operator
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Protocol, Self, TypeAlias, cast
 
 from geoveil import checks
 from geoveil.errors import IncompatibleGuarantees, InvalidParameter
@@ -22,7 +24,10 @@ from geoveil.privacy.metrics import Metric, as_metric, dist_inf
 
 __all__ = ["CGP", "GP", "UNITS", "Guarantee", "certified", "promise", "total"]
 
-#: Units of distance in metres.
+#: A release's certificate, as read from JSON.
+Certificate: TypeAlias = Mapping[str, Any]
+
+#: Units of length in metres.
 UNITS = {
     "m": Decimal(1),
     "km": Decimal(1000),
@@ -37,39 +42,48 @@ def _metres(unit: str, power: int) -> Decimal:
     return UNITS[unit] if power == 1 else exact.multiply(UNITS[unit], UNITS[unit])
 
 
+class Guaranteed(Protocol):
+    """Anything with a guarantee, such as a release."""
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """The guarantee."""
+
+
 class Guarantee(ABC):
-    """What GP and CGP share: one exact budget per metre to some power, under one metric."""
+    """A privacy guarantee: an exact budget per metre (GP) or per square metre (CGP), under a metric."""
 
     metric: Metric
+    #: Name of the definition of privacy: "GP" or "CGP".
     notion: ClassVar[str]
-    #: What the budget is called.
+    #: Name of the budget: "epsilon" or "rho".
     symbol: ClassVar[str]
-    #: The budget is per metre to this power.
+    #: The budget is per metre to this power: 1 for GP, 2 for CGP.
     power: ClassVar[int]
 
     @property
     @abstractmethod
     def budget(self) -> Decimal:
-        """Epsilon or rho, per metre or square metre."""
+        """The budget: epsilon per metre, or rho per square metre."""
 
     @abstractmethod
     def with_budget(self, budget: Decimal) -> Self:
-        """The same guarantee at another budget."""
+        """Return the same guarantee with another budget."""
 
     @abstractmethod
     def hidden(self, *, chance: float) -> float:
-        """How far apart, in metres, two places are between which an attacker is right at most this often."""
+        """Return the distance in metres at which an attacker tells two locations apart with at most this chance."""
 
     @abstractmethod
     def attacker(self, *, distance: float) -> float:
-        """How often a guess between two inputs at this distance is right, at most."""
+        """Return the largest chance of guessing right which of two inputs at this distance is the true one."""
 
     def per(self, unit: str) -> Decimal:
-        """The budget per this unit (for CGP: per its square), rounded up at 30 digits."""
+        """Return the budget per unit of length (for CGP: per its square), rounded up to 30 digits."""
         return exact.multiply_up(self.budget, _metres(unit, self.power))
 
     def under(self, metric: str | Metric, *, n: int) -> Self:
-        """What this guarantee promises under another metric, for tuples of n points.
+        """Return the guarantee that this one implies under another metric, for tuples of n points.
 
         Notes
         -----
@@ -84,7 +98,7 @@ class Guarantee(ABC):
         >>> gv.GP(epsilon=0.1, metric="inf").under("2", n=10)
         GP(epsilon=0.1, metric='2')
         """
-        n = checks.count("n", n, low=1, remedy="It is the number of points of the tuple.")
+        n = checks.count("n", n, low=1, remedy="It is the number of points in the tuple.")
         target = as_metric(metric)
         squared = Decimal(self.metric.stretch_squared(target, n))
         if squared == 1:
@@ -96,7 +110,7 @@ class Guarantee(ABC):
     def _replace(self, *, budget: Decimal, metric: Metric) -> Self: ...
 
     def certificate(self) -> dict[str, str]:
-        """The guarantee as certificates state it."""
+        """Return the guarantee's fields of a certificate."""
         return {
             "notion": self.notion,
             self.symbol: str(self.budget),
@@ -105,7 +119,7 @@ class Guarantee(ABC):
         }
 
     def split(self, k: int) -> list[Self]:
-        """K parts that add up to this guarantee exactly; the last takes the remainder.
+        """Return k parts that add up to this guarantee exactly; the last part takes the remainder.
 
         Examples
         --------
@@ -141,7 +155,7 @@ class Guarantee(ABC):
         return self.with_budget(exact.add(self.budget, other.budget))
 
     def __sub__(self, other: object) -> Self:
-        """What is left of this budget once the other is spent; refused if that is nothing."""
+        """Return the budget that remains after the other is spent; raise InvalidParameter if none remains."""
         return self.with_budget(exact.subtract(self.budget, self._same_kind(other).budget))
 
     def __mul__(self, factor: Number) -> Self:
@@ -157,7 +171,7 @@ class Guarantee(ABC):
         return self.with_budget(exact.divide_down(self.budget, exact.to_budget("k", k)))
 
     def portions(self, share: Number) -> tuple[Self, Self]:
-        """A share of the budget, between 0 and 1, and the rest of it; together they are the whole, exactly.
+        """Return a share of the budget, between 0 and 1, and the rest; the two add up to the budget exactly.
 
         Examples
         --------
@@ -166,7 +180,7 @@ class Guarantee(ABC):
         (CGP(rho=0.7), CGP(rho=0.3))
         """
         if exact.to_budget("share", share) >= 1:
-            raise InvalidParameter("share", share, "between 0 and 1", "It is a part of the budget.")
+            raise InvalidParameter("share", share, "between 0 and 1", "It is a fraction of the budget.")
         part = self * share
         return part, self.with_budget(exact.subtract(self.budget, part.budget))
 
@@ -192,9 +206,9 @@ class CGP(Guarantee):
     rho : float, str, Decimal or Fraction
         The budget per square metre; a float is read as the decimal its author wrote.
     metric : {"inf", "2", "1"}
-        Which distance between tuples.
+        The distance between tuples of points.
     unit : {"m", "km", "ft", "mi"}
-        What `rho` is per square of.
+        The unit of length: `rho` is per square of it.
 
     Notes
     -----
@@ -236,11 +250,11 @@ class CGP(Guarantee):
         return CGP(rho=budget, metric=metric)
 
     def as_cgp(self) -> CGP:
-        """Itself, so that any guarantee can be asked."""
+        """Return this guarantee; GP has the same method."""
         return self
 
     def as_gp(self, *, delta: Number, within: Number, form: str = "tight") -> GP:
-        """The (ε, δ, Δ)-GP that this guarantee implies.
+        """Return the (ε, δ, Δ)-GP that this guarantee implies.
 
         Parameters
         ----------
@@ -249,8 +263,8 @@ class CGP(Guarantee):
         within : float
             The distance Δ in metres up to which it holds.
         form : {"tight", "paper", "paper-s", "gaussian"}
-            "tight" holds for every CGP mechanism and is the best of the first three; "paper" is Lemma 3.7,
-            "paper-s" its refinement in Appendix C; "gaussian" is the exact curve when every release was Gaussian.
+            "paper" is Lemma 3.7 and "paper-s" its refinement in Appendix C; "tight" is better than both. All three
+            hold for every CGP mechanism. "gaussian" is the exact curve if every release has Gaussian noise.
 
         Examples
         --------
@@ -269,7 +283,7 @@ class CGP(Guarantee):
             within=float(exact.to_decimal("within", within)),
             form=form,
         )
-        # δ alone may cover the whole distance; the smallest budget that can be written says so.
+        # If (0, δ, Δ)-GP holds, ε is the smallest budget that can be written.
         return GP(epsilon=max(Decimal(epsilon), exact.SMALLEST), delta=delta, within=within, metric=self.metric)
 
     @classmethod
@@ -282,7 +296,7 @@ class CGP(Guarantee):
         form: str = "tight",
         metric: str | Metric = dist_inf,
     ) -> CGP:
-        """The largest ρ, rounded down at 6 digits, that implies (ε, δ, Δ)-GP: the inverse of `as_gp`.
+        """Return the largest ρ, rounded down to 6 digits, that implies (ε, δ, Δ)-GP: the inverse of `as_gp`.
 
         Examples
         --------
@@ -300,17 +314,18 @@ class CGP(Guarantee):
 
     @classmethod
     def hiding(cls, *, distance: float, chance: float, gaussian: bool = False, metric: str | Metric = dist_inf) -> CGP:
-        """The budget at which an attacker choosing between two places is right at most this often.
+        """Return the budget that limits an attacker's chance of telling two locations apart.
 
         Parameters
         ----------
         distance : float
-            How far apart the two places are, in metres. For a tuple it is the distance between two tuples under the
-            metric: under dist_2 and dist_1, n points that all move by r are √n·r and n·r apart.
+            Distance of the two locations in metres. For tuples of points it is their distance under the metric: if
+            all of n points move by r, it is √n·r under dist_2 and n·r under dist_1.
         chance : float
-            How often the attacker may be right, between 0.5 (a coin flip) and 1.
+            Largest probability that the attacker guesses right, between 0.5 (a coin flip) and 1.
         gaussian : bool
-            Whether every release adds Gaussian noise (which allows a larger budget), or may be of any kind.
+            Whether every release has Gaussian noise, which allows a larger budget. If False, the budget holds for
+            every CGP mechanism.
         metric : {"inf", "2", "1"}
             The metric of the guarantee.
 
@@ -325,7 +340,7 @@ class CGP(Guarantee):
         return cls(rho=exact.round_down(rho, 6), metric=metric)
 
     def hidden(self, *, chance: float) -> float:
-        """How far apart, in metres, two places are between which an attacker is right at most this often.
+        """Return the distance in metres at which an attacker tells two locations apart with at most this chance.
 
         Examples
         --------
@@ -336,7 +351,7 @@ class CGP(Guarantee):
         return math.sqrt(meaning.rho_hiding(1.0, meaning.check_chance(chance)) / float(self.rho))
 
     def attacker(self, *, distance: float, gaussian: bool = False) -> float:
-        """How often an attacker choosing between two places, or tuples, this far apart is right, at most.
+        """Return the largest chance that an attacker tells two locations, or tuples, at this distance apart.
 
         Examples
         --------
@@ -365,13 +380,13 @@ class GP(Guarantee):
     epsilon : float, str, Decimal or Fraction
         The budget per metre; a float is read as the decimal its author wrote.
     delta : float, default 0
-        Added to the right-hand side: (ε, δ)-GP.
+        Probability that is added to the right-hand side: (ε, δ)-GP.
     within : float, optional
-        The distance in metres up to which it holds: (ε, δ, Δ)-GP. Without it, any distance.
+        Largest distance in metres at which it holds: (ε, δ, Δ)-GP. By default it holds at every distance.
     metric : {"inf", "2", "1"}
-        Which distance between tuples.
+        The distance between tuples of points.
     unit : {"m", "km", "ft", "mi"}
-        What `epsilon` is per.
+        The unit of length: `epsilon` is per unit.
 
     Notes
     -----
@@ -419,7 +434,7 @@ class GP(Guarantee):
 
     @property
     def pure(self) -> bool:
-        """Whether it holds with δ = 0 at any distance."""
+        """Whether the guarantee holds with δ = 0 at every distance."""
         return self.delta == 0 and self.within is None
 
     @property
@@ -464,13 +479,13 @@ class GP(Guarantee):
         return self.epsilon <= that.epsilon and self.delta <= that.delta and reaches_as_far
 
     def as_cgp(self, *, dimension: int = 1) -> CGP:
-        """The CGP that pure ε-GP implies: ε²/2 (the paper's Lemma 3.6).
+        """Return the CGP that pure ε-GP implies: ρ = ε²/2 (the paper's Lemma 3.6).
 
         Parameters
         ----------
         dimension : int
-            Of Laplace noise, if one vector of it gives the guarantee (not several side by side): it costs
-            ε²/(2·dimension) only.
+            Dimension of the Laplace noise, if a single vector of it gives the guarantee. Then ρ is only
+            ε²/(2·dimension). Leave it out for several vectors side by side.
 
         Examples
         --------
@@ -478,19 +493,19 @@ class GP(Guarantee):
         (CGP(rho=5e-05), CGP(rho=2.5e-05))
         """
         self._require_pure("turned into CGP")
-        checks.count("dimension", dimension, low=1, remedy="It is how many numbers have Laplace noise together.")
+        checks.count("dimension", dimension, low=1, remedy="It is the dimension of one vector of Laplace noise.")
         square = exact.multiply(self.epsilon, self.epsilon)
         return CGP(rho=exact.divide_up(square, Decimal(2 * dimension)), metric=self.metric)
 
     @classmethod
     def of_laplace(cls, guarantee: CGP, dimension: int) -> GP:
-        """What Laplace noise in so many dimensions promises if it is just as good as the CGP: ε = √(2·dimension·ρ)."""
+        """Return the GP of Laplace noise in R^dimension that implies the given CGP: ε = √(2·dimension·ρ)."""
         epsilon = exact.sqrt_down(exact.multiply(Decimal(2 * dimension), guarantee.rho))
         return cls(epsilon=epsilon, metric=guarantee.metric)
 
     @classmethod
     def hiding(cls, *, distance: float, chance: float, metric: str | Metric = dist_inf) -> GP:
-        """The budget at which an attacker choosing between two places is right at most this often.
+        """Return the budget that limits an attacker's chance of telling two locations apart; see `CGP.hiding`.
 
         Examples
         --------
@@ -502,7 +517,7 @@ class GP(Guarantee):
         return cls(epsilon=exact.round_down(meaning.epsilon_hiding(distance, chance), 6), metric=metric)
 
     def hidden(self, *, chance: float) -> float:
-        """How far apart, in metres, two places are between which an attacker is right at most this often.
+        """Return the distance in metres at which an attacker tells two locations apart with at most this chance.
 
         Examples
         --------
@@ -510,18 +525,17 @@ class GP(Guarantee):
         >>> round(gv.GP(epsilon=0.01).hidden(chance=0.75))
         110
         """
-        if not self.pure:
-            raise IncompatibleGuarantees(f"{self!r} hides nothing beyond its distance; ask a pure guarantee.")
+        self._require_pure("interpreted")
         return meaning.epsilon_hiding(1.0, meaning.check_chance(chance)) / float(self.epsilon)
 
     def attacker(self, *, distance: float) -> float:
-        """How often an attacker choosing between two places this far apart is right, at most."""
+        """Return the largest chance that an attacker tells two locations at this distance apart."""
         self._require_pure("interpreted")
         return meaning.attacker_gp(float(self.epsilon), meaning.check_distance(distance))
 
     def _require_pure(self, done: str) -> None:
         if not self.pure:
-            raise IncompatibleGuarantees(f"{self!r} cannot be {done}: only pure GP (delta=0, any distance) can.")
+            raise IncompatibleGuarantees(f"{self!r} cannot be {done}: only pure GP (delta=0, no within) can.")
 
     def __repr__(self) -> str:
         extra = f", delta={exact.shown(self.delta)}" if self.delta else ""
@@ -538,8 +552,8 @@ def _shown_metric(metric: Metric) -> str:
     return "" if metric == dist_inf else f", metric={metric.name!r}"
 
 
-def total(guarantees: Iterable[Any]) -> Any:
-    """The composition of several guarantees, or of the guarantees of several releases: their sum.
+def total(guarantees: Iterable[Guarantee | Guaranteed]) -> Guarantee:
+    """Return the sum of several guarantees, or of the guarantees of several releases: their composition.
 
     Examples
     --------
@@ -548,20 +562,21 @@ def total(guarantees: Iterable[Any]) -> Any:
     >>> gv.total([gv.mean(x, rho=1e-4), gv.center(x, rho=2e-4)])
     CGP(rho=0.0003)
     """
-    parts = [getattr(part, "guarantee", part) for part in guarantees]
+    parts = cast("list[Guarantee]", [getattr(part, "guarantee", part) for part in guarantees])
     if not parts:
-        raise InvalidParameter("guarantees", parts, "at least one guarantee", "Nothing released costs nothing.")
-    return functools.reduce(lambda a, b: a + b, parts)
+        raise InvalidParameter("guarantees", parts, "at least one guarantee", "Give guarantees or releases to add up.")
+    return functools.reduce(operator.add, parts)
 
 
 def promise(rho: Number | CGP | None, epsilon: Number | GP | None, metric: str | Metric | None) -> Guarantee:
-    """The guarantee that the caller asks for, by exactly one of rho and epsilon."""
+    """Return the guarantee that a caller asks for with either rho or epsilon."""
     if (rho is None) == (epsilon is None):
         raise InvalidParameter(
             "rho, epsilon",
             (rho, epsilon),
             "exactly one of them",
-            "Give rho= (CGP, per square metre) or epsilon= (GP, per metre); gv.CGP.hiding() finds one by meaning.",
+            "Give rho= (CGP, per square metre) or epsilon= (GP, per metre). gv.CGP.hiding() computes a rho from a "
+            "distance and an attacker's chance.",
         )
     given: Number | Guarantee = rho if rho is not None else epsilon  # type: ignore[assignment]
     kind: type[CGP] | type[GP] = CGP if rho is not None else GP
@@ -571,14 +586,14 @@ def promise(rho: Number | CGP | None, epsilon: Number | GP | None, metric: str |
             raise IncompatibleGuarantees(f"{wanted}, not {given!r}.")
         if metric is not None and as_metric(metric) != given.metric:
             raise InvalidParameter(
-                "metric", metric, f"{given.metric.name!r}, as the guarantee has it", "Leave metric out."
+                "metric", metric, f"{given.metric.name!r}, the guarantee's own", "Leave metric out."
             )
         return given
     used = "inf" if metric is None else metric
     return CGP(rho=given, metric=used) if kind is CGP else GP(epsilon=given, metric=used)
 
 
-def certified(account: Mapping[str, Any]) -> CGP | GP:
-    """The guarantee that a certificate states."""
-    kind: type[CGP] | type[GP] = CGP if CGP.symbol in account else GP
-    return kind(**{kind.symbol: account[kind.symbol], "metric": account["metric"].removeprefix("dist_")})
+def certified(certificate: Certificate) -> CGP | GP:
+    """Return the guarantee that a certificate states."""
+    kind: type[CGP] | type[GP] = CGP if CGP.symbol in certificate else GP
+    return kind(**{kind.symbol: certificate[kind.symbol], "metric": certificate["metric"].removeprefix("dist_")})

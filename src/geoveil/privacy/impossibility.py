@@ -1,7 +1,7 @@
-"""What geo-privacy cannot do, as checks that compute the violation.
+"""Counterexamples from the paper's impossibility proofs, computed.
 
-Each function builds the pair of inputs and the event of the paper's proof, and returns the exact probabilities, so
-that anyone can see the claimed guarantee fail.
+Each function constructs the two inputs and the event of the proof and returns their exact probabilities, which show
+that the claimed guarantee fails.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ class Violation:
     x, x_other : float
         The two inputs on the line, in metres.
     threshold : float
-        The event: every output is at least this.
+        The event is that every output is at least this.
     log_probability, log_probability_other : float
-        Of the event, from each input.
+        Logarithm of the event's probability, for x and for x_other.
     epsilon, delta : float
         The guarantee that fails.
     """
@@ -41,12 +41,12 @@ class Violation:
 
     @property
     def divergence(self) -> float:
-        """log((P[M(x) ∈ S] - δ) / P[M(x') ∈ S]), a lower bound of the δ-approximate max-divergence."""
+        """The value log((P[M(x) ∈ S] - δ) / P[M(x') ∈ S]), a lower bound on the δ-approximate max-divergence."""
         return math.log(math.exp(self.log_probability) - self.delta) - self.log_probability_other
 
     @property
     def allowed(self) -> float:
-        """ε·|x - x'|, what (ε, δ)-GP allows."""
+        """The largest divergence that (ε, δ)-GP allows, ε·|x - x'|."""
         return self.epsilon * abs(self.x - self.x_other)
 
     @property
@@ -56,7 +56,7 @@ class Violation:
 
 
 def laplace_composes_linearly(*, epsilon: float, k: int, slack: float, delta: float = 0.0) -> Violation:
-    """K Laplace releases of one number, each ε-GP, are not ((1-λ)kε, δ)-GP for any λ > 0, δ ≤ 1/4.
+    """Show that k Laplace releases of one number, each ε-GP, are not ((1-λ)kε, δ)-GP for any λ > 0 and δ ≤ 1/4.
 
     Notes
     -----
@@ -86,7 +86,7 @@ def laplace_composes_linearly(*, epsilon: float, k: int, slack: float, delta: fl
 
 
 def gaussian_is_not_gp(*, epsilon: float, sigma: float, delta: float = 0.0) -> Violation:
-    """Gaussian noise of any scale σ is not (ε, δ)-GP, for any ε and any δ < 1/4.
+    """Show that Gaussian noise of any scale σ is not (ε, δ)-GP for any ε and any δ < 1/4.
 
     Notes
     -----
@@ -117,4 +117,4 @@ def gaussian_is_not_gp(*, epsilon: float, sigma: float, delta: float = 0.0) -> V
 
 def _check_delta(delta: float, *, inclusive: bool) -> None:
     if not (0 <= delta < 0.25 or (inclusive and delta == 0.25)):
-        raise InvalidParameter("delta", delta, "at least 0 and at most 1/4", "Larger ones are no guarantee at all.")
+        raise InvalidParameter("delta", delta, "at least 0 and at most 1/4", "A larger delta is no guarantee.")

@@ -1,7 +1,7 @@
-"""What a budget means: how often an attacker who must choose between two places is right.
+"""Express a budget as the success probability of an attacker who must choose between two locations.
 
-The attacker knows everything but which of two inputs at distance r is the true one, with even odds, and sees the
-release. Each function is exact for the class of mechanisms that it names.
+The attacker sees the release and knows everything except which of two inputs at distance r is the true one; both are
+equally likely. Each function is exact for the class of mechanisms that it names.
 """
 
 from __future__ import annotations
@@ -24,33 +24,39 @@ __all__ = [
 
 
 def check_distance(distance: Any) -> float:
-    """A distance in metres, positive and finite."""
+    """Return a distance in metres, or raise InvalidParameter unless it is positive and finite."""
     return checks.number("distance", distance, above=0, below=1e12, remedy="Try distance=200: it is in metres.")
 
 
 def check_chance(chance: Any) -> float:
-    """A chance above a coin flip and below certainty."""
-    remedy = "0.5 is a coin flip; 0.75 lets an attacker be right 3 times of 4."
+    """Return a success probability, or raise InvalidParameter unless it is above 0.5 and below 1."""
+    remedy = "0.5 is a coin flip; with 0.75 an attacker is right 75% of the time."
     return checks.number("chance", chance, above=0.5, below=1, remedy=remedy)
 
 
 def attacker_gp(epsilon: float, distance: float) -> float:
-    """1/(1 + exp(-εr)): randomised response attains it."""
+    """Return 1/(1 + exp(-εr)), the attacker's success probability under ε-GP; randomised response attains it."""
     return 1 / (1 + math.exp(-epsilon * distance))
 
 
 def attacker_gaussian(rho: float, distance: float) -> float:
-    """Φ(μ/2), μ = r√(2ρ): the likelihood-ratio test between two Gaussians, when all points move by r."""
+    """Return the attacker's success probability under Gaussian noise, if all points move by r.
+
+    It is Φ(μ/2) with μ = r√(2ρ), the success probability of the likelihood-ratio test between two Gaussians.
+    """
     return 0.5 * math.erfc(-distance * math.sqrt(rho) / 2)
 
 
 def attacker_cgp(rho: float, distance: float) -> float:
-    """The a with (2a-1)·log(a/(1-a)) = ρr²; no ρ-CGP mechanism does worse, randomised response attains it.
+    """Return the attacker's largest success probability a under ρ-CGP: (2a-1)·log(a/(1-a)) = ρr².
+
+    No ρ-CGP mechanism allows more, and randomised response attains it.
 
     Notes
     -----
-    D_1 of the two outputs is at most ρr² both ways; by data processing so is that of the attacker's guess, whose
-    two error rates, averaged with the swapped pair, are 1-a each: D_1 = (2a-1)·log(a/(1-a)).
+    The divergence D_1 of the two outputs is at most ρr² in both directions. By the data processing inequality so is
+    that of the attacker's guess. Averaged with the swapped pair, both error rates of the guess are 1-a, which gives
+    D_1 = (2a-1)·log(a/(1-a)).
     """
     from scipy.optimize import brentq
 
@@ -61,17 +67,17 @@ def attacker_cgp(rho: float, distance: float) -> float:
 
 
 def rho_hiding(distance: float, chance: float) -> float:
-    """The ρ at which any mechanism leaves the attacker this chance."""
+    """Return the ρ at which no ρ-CGP mechanism gives the attacker more than this success probability."""
     return (2 * chance - 1) * epsilon_hiding(distance, chance) / distance
 
 
 def rho_hiding_gaussian(distance: float, chance: float) -> float:
-    """The ρ at which Gaussian noise leaves the attacker this chance."""
+    """Return the ρ at which Gaussian noise gives the attacker this success probability."""
     from scipy.special import ndtri
 
     return 2 * (float(ndtri(chance)) / distance) ** 2
 
 
 def epsilon_hiding(distance: float, chance: float) -> float:
-    """The ε at which the attacker is left this chance."""
+    """Return the ε at which no ε-GP mechanism gives the attacker more than this success probability."""
     return math.log(chance / (1 - chance)) / distance

@@ -1,7 +1,7 @@
-"""How far two tuples of points are from each other.
+"""Distances between tuples of points.
 
 A tuple is n points in R^d, in metres. The three metrics combine the n Euclidean distances between corresponding
-points: the largest (`dist_inf`), the root of the sum of squares (`dist_2`), the sum (`dist_1`).
+points: their maximum (`dist_inf`), the root of the sum of their squares (`dist_2`), and their sum (`dist_1`).
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ __all__ = ["METRICS", "Metric", "as_metric", "dist_1", "dist_2", "dist_inf", "di
 
 
 def distances(x: NDArray[np.float64], p: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The Euclidean distance of every row of x to p, whose j-th entry (a number, or one for each row) is for column j.
+    """Return the Euclidean distance of every row of x to p.
 
-    Column by column: on tall arrays that is ten times as fast as row by row.
+    The j-th entry of p, a number or one number per row, belongs to column j. Computing column by column is ten times
+    as fast on tall arrays as row by row.
     """
     squares = np.zeros(len(x))
     for column, at in zip(x.T, p, strict=True):
@@ -36,9 +37,9 @@ class Metric:
     Parameters
     ----------
     name : {"inf", "2", "1"}
-        What the public functions take as `metric=`.
+        The value of `metric=` in the public functions.
     order : float
-        The norm that combines the n distances.
+        Order of the norm that combines the n distances.
 
     Examples
     --------
@@ -55,7 +56,7 @@ class Metric:
         a, b = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
         if a.ndim != 2 or a.shape != b.shape:
             raise InvalidData(
-                "y", b.shape, f"of shape (n, d) like x, which has {a.shape}", "Give two tuples of points alike."
+                "y", b.shape, f"of shape (n, d) like x, which has {a.shape}", "Give two tuples of the same shape."
             )
         return float(np.linalg.norm(distances(a, b.T), self.order))
 
@@ -63,11 +64,11 @@ class Metric:
         return f"dist_{self.name}"
 
     def of_all(self, moved: float, n: int) -> float:
-        """Return the distance of two tuples of n points, each of which has moved by this."""
+        """Return the distance between two tuples of n points if every point moves by `moved` metres."""
         return moved if self.order == np.inf else float(moved * n ** (1 / self.order))
 
     def stretch_squared(self, other: Metric, n: int) -> int:
-        """The square of the least c with dist_self ≤ c · dist_other on tuples of n points.
+        """Return the square of the smallest c with dist_self ≤ c · dist_other on tuples of n points.
 
         Notes
         -----
@@ -82,17 +83,17 @@ dist_2 = Metric("2", 2)
 dist_1 = Metric("1", 1)
 
 METRICS = {metric.name: metric for metric in (dist_inf, dist_2, dist_1)}
-#: From the smallest metric, whose guarantee is the strongest, to the largest.
+#: Ranks from the smallest metric, whose guarantee is the strongest, to the largest.
 _RANK = {"inf": 0, "2": 1, "1": 2}
 
 
 def as_metric(metric: str | int | Metric) -> Metric:
-    """The metric of that name."""
+    """Return the metric with this name."""
     if isinstance(metric, Metric):
         return metric
     name = str(metric).removeprefix("dist_")
     if name not in METRICS:
         raise InvalidParameter(
-            "metric", metric, '"inf", "2" or "1"', 'Use "inf" if unsure: its guarantee is the strongest.'
+            "metric", metric, '"inf", "2" or "1"', 'If unsure, use "inf", whose guarantee is the strongest.'
         )
     return METRICS[name]
