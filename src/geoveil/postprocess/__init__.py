@@ -1,1 +1,1 @@
-"""What can be computed from a release at no cost in privacy."""
+"""Estimates computed from a release and public facts alone, at no further cost in privacy."""

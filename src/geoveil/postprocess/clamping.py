@@ -1,4 +1,4 @@
-"""Move released places into a public region."""
+"""Move released points into a public region."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["clamp", "is_convex"]
 
 
 def clamp(y: NDArray[np.float64], region: Any) -> NDArray[np.float64]:
-    """Each point itself if the region holds it, else the region's nearest point."""
+    """Return each point, or the nearest point of the region if the region does not contain it."""
     import shapely
 
     shapely.prepare(region)
@@ -24,6 +24,6 @@ def clamp(y: NDArray[np.float64], region: Any) -> NDArray[np.float64]:
 
 
 def is_convex(region: Any) -> bool:
-    """Whether the region is its own convex hull, up to rounding."""
+    """Return whether the region equals its convex hull, up to rounding."""
     hull = region.convex_hull
     return bool(hull.difference(region).area <= 1e-12 * hull.area)

@@ -1,4 +1,4 @@
-"""A regular grid of square cells over a public box: where a heat map or a prior lives."""
+"""Regular grids of square cells over a public box, for heat maps and priors."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ __all__ = ["Grid"]
 
 Floats = NDArray[np.float64]
 
-#: Cells of a grid: maps of more would not fit beside their kernels.
+#: Largest number of cells of a grid: larger maps and their kernels would not fit into memory.
 MOST_CELLS = 2**24
 
 
 @dataclass(frozen=True)
 class Grid:
-    """Square cells over a public box, in rows from south to north and columns from west to east.
+    """A grid of square cells over a public box, in rows from south to north and columns from west to east.
 
     Parameters
     ----------
@@ -30,8 +30,8 @@ class Grid:
         The box: west, south, east, north, in the units of the release's coordinate system (metres for arrays). Choose
         it from public knowledge of the area, never from the data.
     cell : float
-        The side of a cell, in the same units. Where the box is no whole number of cells, the last ones stick out of
-        it to the east and the north.
+        The side of a cell, in the same units. If the sides of the box are not multiples of it, the last cells extend
+        beyond the box to the east and to the north.
 
     Examples
     --------
@@ -67,43 +67,43 @@ class Grid:
             raise InvalidParameter(
                 "cell",
                 cell,
-                f"so large that there are at most {MOST_CELLS} cells",
+                f"large enough for at most {MOST_CELLS} cells",
                 "Give larger cells or a smaller box.",
             )
         if west + cell == west or south + cell == south:
-            raise InvalidParameter("cell", cell, "large enough to be told apart in the box", "Give larger cells.")
+            raise InvalidParameter("cell", cell, "large enough for doubles to tell cells apart", "Give larger cells.")
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Rows and columns."""
+        """The numbers of rows and columns."""
         west, south, east, north = self.bounds
-        # A box of 0.3 by cells of 0.1 has three of them, whatever the last bit says.
+        # A side of 0.3 has three cells of 0.1, whatever rounding makes of the quotient.
         rows, columns = (max(math.ceil(side / self.cell - 1e-9), 1) for side in (north - south, east - west))
         return rows, columns
 
     @property
     def edges(self) -> tuple[Floats, Floats]:
-        """Where rows begin and end, south to north, and where columns do, west to east."""
+        """The edges of rows, from south to north, and of columns, from west to east."""
         rows, columns = self.shape
         steps = np.arange(max(rows, columns) + 1, dtype=float) * self.cell
         return self.bounds[1] + steps[: rows + 1], self.bounds[0] + steps[: columns + 1]
 
     @property
     def centers(self) -> Floats:
-        """The middle of each cell, (rows, columns, 2), x before y."""
+        """The centre (x, y) of each cell, as an array of shape (rows, columns, 2)."""
         y, x = ((edges[1:] + edges[:-1]) / 2 for edges in self.edges)
         return np.stack(np.meshgrid(x, y), axis=-1)
 
     def count(self, points: Any) -> NDArray[np.int64]:
-        """How many points lie in each cell; those outside the grid are left out.
+        """Count the points in each cell; points outside the grid are ignored.
 
-        A cell holds its southern and western edges. Of true places such counts are not private; of released ones they
-        are, but noise has blurred them: see `density`.
+        A cell contains its southern and western edges. Counts of true locations are not private. Counts of released
+        locations are, but they are blurred by the noise: see `density`.
 
         Parameters
         ----------
         points : (n, 2) array, GeoSeries or GeoDataFrame
-            In the units of the grid.
+            The points, in the units of the grid.
         """
         if hasattr(points, "geometry"):
             import shapely
@@ -116,7 +116,7 @@ class Grid:
         if coords.size == 0 and coords.ndim:
             coords = coords.reshape(0, 2)
         if coords.ndim != 2 or coords.shape[1] != 2:
-            raise InvalidData("points", points, "an (n, 2) array or a frame of points", "A grid is in the plane.")
+            raise InvalidData("points", points, "an (n, 2) array or a frame of points", "A grid is two-dimensional.")
         rows, columns = self.shape
         with np.errstate(invalid="ignore"):
             column, row = np.floor((coords - self.bounds[:2]) / self.cell).T
@@ -125,7 +125,7 @@ class Grid:
         return np.bincount(at, minlength=rows * columns).reshape(rows, columns)
 
     def scaled(self, factor: float) -> Grid:
-        """The same grid in other units."""
+        """Return the same grid in other units."""
         if factor == 1:
             return self
         west, south, _, _ = (factor * end for end in self.bounds)
@@ -134,7 +134,7 @@ class Grid:
         return Grid((west, south, west + cell * columns, south + cell * rows), cell)
 
     def grown(self, margin: int) -> Grid:
-        """The grid with so many more cells on each side."""
+        """Return the grid with this many more cells on each side."""
         west, south = (end - margin * self.cell for end in self.bounds[:2])
         rows, columns = (size + 2 * margin for size in self.shape)
         return Grid((west, south, west + self.cell * columns, south + self.cell * rows), self.cell)

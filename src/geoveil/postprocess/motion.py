@@ -1,4 +1,4 @@
-"""How things move: public knowledge about a kind of traveller, in round numbers."""
+"""Public priors on how people and vehicles move, in round numbers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["CAR", "CYCLING", "TAXI", "WALKING", "Motion"]
 
 @dataclass(frozen=True)
 class Motion:
-    """What is known about a traveller before anything is seen of the journey.
+    """A public prior on the motion of a traveller.
 
     Parameters
     ----------
@@ -21,13 +21,13 @@ class Motion:
     speed : float
         Root mean square speed, stops included, in metres per second.
     tail : float
-        Degrees of freedom of the spread, above 2: few where rare journeys go much farther than the usual ones.
+        Degrees of freedom of the spread, above 2: small if rare trips go much farther than the usual ones.
 
     Notes
     -----
-    These are public: general knowledge of how people travel, never measured on the journey that is to be protected,
-    since a number measured on it would be a query and cost privacy. They need not be exact: the smoother corrects
-    spread and speed by what the released points themselves say.
+    These numbers are public: general knowledge of how people travel, never measured on the track to be protected,
+    since a number measured on it would be a query and cost privacy. They need not be exact: the smoother adjusts
+    spread and speed to the released points.
 
     Examples
     --------
@@ -47,11 +47,11 @@ class Motion:
 
     @property
     def timescale(self) -> float:
-        """Seconds in which a traveller crosses the spread: for so long a place says something about the next."""
+        """Seconds in which a traveller covers the spread: the time over which positions are correlated."""
         return self.spread / self.speed
 
     def axis_spread(self, dimension: int) -> float:
-        """The spread of one coordinate, in metres."""
+        """Return the spread of one coordinate, in metres."""
         return self.spread / math.sqrt(dimension)
 
 
@@ -62,7 +62,7 @@ CYCLING = Motion(spread=3_000.0, speed=3.5)
 """A cyclist in a town: 15 km/h with stops, within some kilometres."""
 
 CAR = Motion(spread=12_000.0, speed=10.0)
-"""A car about its owner's daily places: town and fast roads, within some ten kilometres."""
+"""A private car in daily use: town and fast roads, within some ten kilometres."""
 
 TAXI = Motion(spread=6_000.0, speed=8.0)
 """A taxi in a city: 30 km/h with stops, mostly within some kilometres of the centre, now and then to an airport."""

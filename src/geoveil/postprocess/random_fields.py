@@ -1,11 +1,11 @@
-"""Journeys as Gauss-Markov random fields, those of many persons at once.
+"""Gauss-Markov random fields that model the tracks of many persons at once.
 
-At the times of a journey, position and velocity of a Matérn 3/2 process are Markov: their joint precision matrix is
-block-tridiagonal however irregular the times, and what was observed only adds to its diagonal. Between the last time
-of one person and the first of the next lies an infinite time, across which nothing is known: the blocks between them
-are zero, and the journeys of many persons are one banded matrix. One banded Cholesky factor gives the exact posterior
-mean of all of them, the same as the Rauch-Tung-Striebel smoother's (a Kalman filter forwards and a pass backwards),
-and the exact marginal likelihood of each; a second one, from the other end, gives the posterior variances.
+At the times of a track, position and velocity of a Matérn 3/2 process are Markov: their joint precision matrix is
+block-tridiagonal, however irregular the times, and observations only add to its diagonal. The last time of one person
+and the first time of the next are treated as infinitely far apart: the blocks between them are zero, and the tracks of
+many persons form one banded matrix. One banded Cholesky factor gives the exact posterior mean of all tracks, equal to
+that of the Rauch-Tung-Striebel smoother (a Kalman filter forwards and a pass backwards), and the exact marginal
+likelihood of each; a second factor, computed from the other end, gives the posterior variances.
 """
 
 from __future__ import annotations
@@ -21,25 +21,26 @@ __all__ = ["Floats", "Index", "RandomField", "Solution", "Tracks"]
 Floats = NDArray[np.float64]
 Index = NDArray[np.intp]
 
-# Times that are closer than this part of the timescale are rounded to multiples of it: the precision matrix grows with
-# the cube of 1/dt and would lose its digits. Meanwhile the traveller moves by as small a part of the spread.
+# Times closer together than this fraction of the timescale are rounded to multiples of it: entries of the precision
+# matrix grow with the cube of 1/dt and would lose their digits. In that time the traveller moves by about the same
+# fraction of the spread.
 _TIME_STEP = 2e-4
-# Timescales after which nothing is left of the past: exp(-1000) is 0.
+# Largest gap, in timescales, that is modelled: beyond it correlations underflow, as exp(-1000) is 0.
 _FOREVER = 1e3
 
 
 @dataclass(frozen=True)
 class Tracks:
-    """The distinct times of journeys, in order, one journey after another.
+    """The distinct times of tracks, in order, one track after another.
 
     Parameters
     ----------
     starts : (m,) array
-        The position of each journey's first time.
+        Index of the first time of each track.
     gaps : (k,) array
-        Seconds since the time before; infinite at the first time of a journey.
+        Seconds since the previous time; infinite at the first time of a track.
     node : (n,) array
-        The position of each point's time.
+        Index of the time of each point.
     """
 
     starts: Index
@@ -48,7 +49,10 @@ class Tracks:
 
     @classmethod
     def of(cls, times: Floats, sizes: Index, timescale: float) -> Tracks:
-        """Return the tracks of persons with so many points each, in order of time."""
+        """Return the tracks of persons, given the times of all points and the number of points of each person.
+
+        The points of a person are consecutive and in order of time.
+        """
         first = np.cumsum(sizes) - sizes
         since = times - np.repeat(times[first], sizes)
         step = _TIME_STEP * timescale
@@ -66,43 +70,44 @@ class Tracks:
 
     @cached_property
     def counts(self) -> Index:
-        """How many times each journey has."""
+        """The number of distinct times of each track."""
         return np.diff(self.starts, append=len(self.gaps))
 
     def sums(self, values: Floats) -> Floats:
-        """Return the sum over each journey, along the last axis."""
+        """Return the sum over each track, along the last axis."""
         return np.asarray(np.add.reduceat(values, self.starts, axis=-1))
 
     def spread(self, values: Floats) -> Floats:
-        """Return a value of each journey at each of its times, along the last axis."""
+        """Repeat one value per track at each time of the track, along the last axis."""
         return np.repeat(values, self.counts, axis=-1)
 
     def gather(self, y: Floats, weight: Floats) -> tuple[Floats, Floats]:
         """Return the mean of the points at each time, as (d, k), and the precision of that mean."""
         total = np.bincount(self.node, weight, len(self.gaps))
         sums = [np.bincount(self.node, weight * column, len(self.gaps)) for column in y.T]
-        # Where all points of a time were set aside, nothing was seen: any value will do.
+        # Where all points of a time are outliers, the weight is 0 and any value will do.
         return np.array(sums) / np.where(total > 0, total, 1.0), np.asarray(total, dtype=float)
 
-    def chosen(self, journeys: NDArray[np.bool_]) -> tuple[Tracks, NDArray[np.bool_]]:
-        """Return some of the journeys, without their points, and which times are theirs."""
-        theirs = np.repeat(journeys, self.counts)
-        counts = self.counts[journeys]
+    def chosen(self, tracks: NDArray[np.bool_]) -> tuple[Tracks, NDArray[np.bool_]]:
+        """Return the selected tracks, without their points, and a mask of their times."""
+        theirs = np.repeat(tracks, self.counts)
+        counts = self.counts[tracks]
         return Tracks(np.cumsum(counts) - counts, self.gaps[theirs], np.empty(0, dtype=np.intp)), theirs
 
 
 @dataclass(frozen=True)
 class Solution:
-    """The posterior at each time of tracks; variances, of place and of place less home, only where asked for.
+    """The posterior distribution at each time of tracks.
 
     Parameters
     ----------
     mean, home : (d, k) array
-        Of the place at each time, and of the journey's home.
+        Posterior means of the position at each time, and of the home of its track.
     log_likelihood : (m,) array
-        Of what was seen of each journey, up to a constant that depends on neither spread nor timescale.
+        Log-likelihood of the observations of each track, up to a constant that depends on neither spread nor
+        timescale.
     variance, distance_variance : (k,) array
-        Of a coordinate of the place, and of the place less the home.
+        Posterior variances of a coordinate of the position, and of position minus home; empty unless requested.
     """
 
     mean: Floats
@@ -114,16 +119,16 @@ class Solution:
 
 @dataclass(frozen=True)
 class RandomField:
-    """The Matérn 3/2 process of variance 1, along tracks, as a Gauss-Markov random field.
+    """A Matérn 3/2 process of variance 1 along tracks, as a Gauss-Markov random field.
 
     Parameters
     ----------
     tracks : Tracks
-        When it is looked at.
+        The times at which it is evaluated.
     band : (4, k, 2) array
-        The precision matrix of (position, timescale·velocity) at each of k times in turn, by its lower diagonals.
+        The lower diagonals of the precision matrix of (position, timescale·velocity) at k times.
     log_determinant : (k,) array
-        Of that matrix, as a sum over times.
+        Log-determinant of that matrix, as one summand per time.
     """
 
     tracks: Tracks
@@ -132,7 +137,7 @@ class RandomField:
 
     @classmethod
     def of(cls, tracks: Tracks, timescale: float | Floats) -> RandomField:
-        """Return the field of tracks, with one timescale or one for each journey."""
+        """Return the random field of tracks, with one timescale for all or one for each track."""
         from scipy.special import gammainc
 
         # From one time to the next: state' = F·state + N(0, Q), and (position, timescale·velocity) has covariance I.
@@ -140,20 +145,20 @@ class RandomField:
         a = np.minimum(tracks.gaps / scales, _FOREVER)
         decay = np.exp(-a)
         f = decay * (1 + a), decay * a, -decay * a, decay * (1 - a)
-        # 1 - exp(-2a)·(1 + 2a + 2a²), without its cancellation.
+        # 1 - exp(-2a)·(1 + 2a + 2a²), computed without cancellation.
         q00 = gammainc(3.0, 2 * a)
         q01 = 2 * np.square(decay * a)
         q11 = -np.expm1(-2 * a) + np.square(decay) * 2 * a * (1 - a)
         determinant = q00 * q11 - q01 * q01
         p00, p01, p11 = q11 / determinant, -q01 / determinant, q00 / determinant
         band = np.zeros((4, len(a), 2))
-        # Each block on the diagonal is Q⁻¹ from the past and FᵀQ⁻¹F from the future. The process looks the same
-        # backwards, but for the sign of the velocity, so FᵀQ⁻¹F + I is Q⁻¹ with its off-diagonal turned over.
+        # Each diagonal block is Q⁻¹ from the past plus FᵀQ⁻¹F from the future. Reversing time only changes the sign
+        # of the velocity, so FᵀQ⁻¹F + I is Q⁻¹ with its off-diagonal entries negated.
         band[0, :, 0], band[0, :, 1], band[1, :, 0] = p00, p11, p01
         band[0, :-1, 0] += p00[1:] - 1
         band[0, :-1, 1] += p11[1:] - 1
         band[1, :-1, 0] -= p01[1:]
-        # Below the diagonal stands -Q⁻¹F.
+        # The blocks below the diagonal are -Q⁻¹F.
         band[2, :-1, 0] = -(p00 * f[0] + p01 * f[2])[1:]
         band[3, :-1, 0] = -(p01 * f[0] + p11 * f[2])[1:]
         band[1, :-1, 1] = -(p00 * f[1] + p01 * f[3])[1:]
@@ -161,20 +166,20 @@ class RandomField:
         return cls(tracks, band, -np.log(determinant))
 
     def chosen(self, tracks: Tracks, theirs: NDArray[np.bool_]) -> RandomField:
-        """Return the field of some of the journeys, as `Tracks.chosen` gives them."""
+        """Return the random field of the tracks that `Tracks.chosen` has selected."""
         return RandomField(tracks, self.band[:, theirs], self.log_determinant[theirs])
 
     def solve(self, means: Floats, weights: Floats, spread: Floats, *, with_variance: bool = False) -> Solution:
-        """Return the posterior where, at each time, home + spread·field was seen with the given precision.
+        """Return the posterior, given noisy observations of home + spread·field at each time.
 
         Parameters
         ----------
         means : (d, k) array
-            What was seen.
+            The observations.
         weights, spread : (k,) array
-            The precision of that, and the spread of the process.
+            The precision of each observation, and the spread of the process.
         with_variance : bool
-            Whether variances are wanted too.
+            Whether to compute variances too.
         """
         from scipy.linalg import cho_solve_banded, cholesky_banded
 
@@ -184,14 +189,14 @@ class RandomField:
         band[0, :, 0] += weights * spread**2
         factor = cholesky_banded(band.reshape(4, -1), lower=True, check_finite=False)
 
-        # The home is found along with the rest, by generalized least squares: smooth the points about some place, and
-        # smooth a constant 1, which says how much of a shift of the home the process would explain by itself.
+        # The home is estimated jointly, by generalized least squares: smooth the points about a starting value, and
+        # smooth a constant 1, which tells how much of a shift of the home the process alone would explain.
         start = tracks.spread(sums(means * weights) / sums(weights))
         seen = np.ones((dimension + 1, size))
         seen[:-1] = means - start
         right = np.zeros((dimension + 1, size, 2))
         right[:, :, 0] = seen * (weights * spread)
-        # Transposed, so that LAPACK finds its columns in one piece.
+        # Transposed, so that columns are contiguous for LAPACK.
         right = right.reshape(dimension + 1, -1).T
         found = cho_solve_banded((factor, True), right, overwrite_b=True, check_finite=False).T
         explained = found[:, ::2] * spread
@@ -206,7 +211,7 @@ class RandomField:
         log_likelihood = -0.5 * (dimension * (sums(pivots) + np.log(precision)) + square)
         if not with_variance:
             return Solution(mean, start + shift, log_likelihood, np.empty(0), np.empty(0))
-        # Given the home, and then what not knowing the home adds.
+        # The variance given the home, plus the contribution of the uncertainty about the home.
         variance = spread**2 * _position_variance(band, factor.reshape(band.shape))
         doubt = tracks.spread(1 / precision)
         place, distance = left[-1] ** 2 * doubt, explained[-1] ** 2 * doubt
@@ -214,17 +219,19 @@ class RandomField:
 
 
 def _position_variance(band: Floats, factor: Floats) -> Floats:
-    # The inverse's block at one time is that of (what the past leaves + what the future leaves - what is counted
-    # twice), and a Cholesky factor holds what the past leaves; the factor of the matrix turned end to end, the future.
+    """Return the posterior variance of the position at each time."""
+    # The diagonal block of the inverse at one time is the inverse of (Schur complement of the past + Schur complement
+    # of the future - diagonal block, which both contain). The Cholesky factor holds the former, and the factor of the
+    # matrix in reverse order the latter.
     from scipy.linalg import cholesky_banded
 
     size = 2 * band.shape[1]
-    turned = np.zeros((4, size))
+    reverse = np.zeros((4, size))
     for k, row in enumerate(band.reshape(4, -1)):
-        turned[k, : size - k] = row[: size - k][::-1]
-    back = cholesky_banded(turned, lower=True, check_finite=False)[:, ::-1].reshape(band.shape)
+        reverse[k, : size - k] = row[: size - k][::-1]
+    back = cholesky_banded(reverse, lower=True, check_finite=False)[:, ::-1].reshape(band.shape)
     first, between, second = factor[0, :, 0], factor[1, :, 0], factor[0, :, 1]
-    # Turned, velocity stands before position.
+    # In reverse order, velocity comes before position.
     last, across, before = back[0, :, 1], back[1, :, 1], back[0, :, 0]
     m00 = first**2 + (across**2 + before**2) - band[0, :, 0]
     m01 = first * between + last * across - band[1, :, 0]

@@ -1,7 +1,8 @@
-"""Bayesian remapping: released points moved to where, given a public prior, their true places are to be expected.
+"""Bayesian remapping: replace released points by estimates of their true locations under a public prior.
 
-A point y was released as x + noise, and the noise is known. With a prior on x, the posterior mean is the estimate with
-the least mean square error, and among given places the one nearest to the posterior mean is. Nothing here sees x.
+A point y was released as x + noise, and the distribution of the noise is known. Given a prior on x, the posterior mean
+is the estimate with the least mean square error; among a given set of locations, it is the one nearest to the
+posterior mean. The true points x are never used.
 """
 
 from __future__ import annotations
@@ -16,27 +17,27 @@ from geoveil.postprocess.kernels import Floats, NoisyPoints, mixture
 
 __all__ = ["PointPosterior", "choose", "over_cells", "over_places"]
 
-# Doubles in one array of points by places: so many stay in the processor's cache.
+# Number of doubles in one array of points by locations, chosen to fit into the processor's cache.
 _CHUNK = 2**16
-# How many deviations around a point are looked at, and the chance that must be found there: so much of it that what
-# lies farther off, or underflows, could not be seen beside it. Few points need the second.
+# Search radii around a point in standard deviations, each with the least unnormalised posterior mass within that makes
+# the mass beyond it, or lost to underflow, negligible. Few points need the second radius.
 _LOOKS = ((13.0, 1e-22), (45.0, 1e-200))
-# Points are taken together that lie in one square of so many cells.
+# Points within one square of this many cells on a side are processed together.
 _TILE = 8
-# Places as near as the nearest up to rounding are equally near.
+# Relative difference in distance below which two locations count as equally near.
 _TIE = 1e-9
 
 
 @dataclass(frozen=True)
 class PointPosterior:
-    """What is known of true points after their release.
+    """Estimates of the true points from released ones, with their expected errors.
 
     Parameters
     ----------
     mean : (n, d) array
-        In metres.
+        The estimates, in metres.
     variance : (n,) array
-        The mean square distance from the mean, in square metres.
+        The expected square distance of the true point from the estimate, in square metres.
     """
 
     mean: Floats
@@ -44,16 +45,16 @@ class PointPosterior:
 
 
 def over_places(released: NoisyPoints, places: Floats, weights: Floats) -> PointPosterior:
-    """The posterior where the prior is on single places.
+    """Compute the posterior of true points under a prior on finitely many locations.
 
     Parameters
     ----------
     released : NoisyPoints
         The released points.
     places : (m, d) array
-        Where a true point can be, in metres.
+        The possible locations of a true point, in metres.
     weights : (m,) array
-        How likely each place is, in any unit; at least one is positive.
+        The prior probability of each location, up to a common factor; at least one is positive.
 
     Examples
     --------
@@ -64,7 +65,7 @@ def over_places(released: NoisyPoints, places: Floats, weights: Floats) -> Point
     """
     likely = weights > 0
     places, log_weights = places[likely], np.log(weights[likely])
-    # About their middle, so that squares of coordinates keep their digits.
+    # Coordinates are centred, so that their squares keep their digits.
     middle = (places.min(axis=0) + places.max(axis=0)) / 2
     places, y, scale = places - middle, released.points - middle, released.scale
     squares = np.square(places).sum(axis=1)
@@ -81,7 +82,7 @@ def over_places(released: NoisyPoints, places: Floats, weights: Floats) -> Point
             np.sqrt(chance, out=chance)
             chance *= (-1 / scale[rows])[:, None]
         chance += log_weights
-        # The likeliest place counts 1, however far it is: nothing is ever divided by 0.
+        # The likeliest location gets weight 1, however far away it is, so that the sum is never 0.
         chance -= chance.max(axis=1, keepdims=True)
         np.exp(chance, out=chance)
         chance /= chance.sum(axis=1, keepdims=True)
@@ -91,22 +92,22 @@ def over_places(released: NoisyPoints, places: Floats, weights: Floats) -> Point
 
 
 def over_cells(released: NoisyPoints, grid: Grid, weights: Floats) -> PointPosterior:
-    """The posterior where the prior is uniform within each cell of a grid.
+    """Compute the posterior of true points under a prior that is uniform within each cell of a grid.
 
     Parameters
     ----------
     released : NoisyPoints
         The released points, in the plane.
     grid : Grid
-        In metres.
+        The cells, in metres.
     weights : array of the grid's shape
-        How likely each cell is, in any unit; at least one is positive.
+        The prior probability of each cell, up to a common factor; at least one is positive.
 
     Notes
     -----
-    Under a Gaussian the chance of a cell, and the mean and square within it, are products over the two axes; sums over
-    all cells are then products of matrices. Laplace noise is a sum of Gaussians. Points so far off that every cell's
-    chance is below what doubles hold are remapped to the cells' centres instead.
+    Under Gaussian noise the probability of a cell, and the first and second moments within it, factorise over the two
+    axes, so that sums over all cells are matrix products. Laplace noise is a mixture of Gaussians. For points so far
+    away that the probability of every cell underflows, the prior is placed on the centres of the cells instead.
 
     Examples
     --------
@@ -142,8 +143,10 @@ def over_cells(released: NoisyPoints, grid: Grid, weights: Floats) -> PointPoste
 
 
 def _gaussian_sums(y: Floats, sigma: Floats, grid: Grid, weights: Floats, reach: float) -> Floats:
-    # For each point the sum over cells of chance, of chance times the way from y to the true place, along x and
-    # along y, and of chance times that way's square; cells beyond the reach are left out.
+    """Return sums over the cells within reach of each point: the probability, the two moments and the square.
+
+    The moments are those of the difference between the true point and y, along x and along y.
+    """
     parts, moments = [], []
     for axis, edges in zip((1, 0), grid.edges, strict=True):
         low, high = (y[:, axis] - reach * sigma).min(), (y[:, axis] + reach * sigma).max()
@@ -161,12 +164,12 @@ def _gaussian_sums(y: Floats, sigma: Floats, grid: Grid, weights: Floats, reach:
 
 
 def _axis_moments(y: Floats, sigma: Floats, edges: Floats) -> tuple[Floats, Floats, Floats]:
-    # Chance, mean and square of N(y, σ²) - y within each interval, not divided by the chance.
+    """Return the probability and the first and second moments of N(y, σ²) - y restricted to each interval."""
     from scipy.special import ndtr
 
     z = (edges - y[:, None]) / sigma[:, None]
     density = np.exp(-0.5 * z * z) / np.sqrt(2 * np.pi)
-    # On either side of y the tail beyond an edge, where differences keep their digits.
+    # The tail beyond each edge, on the side away from y, where differences keep their digits.
     tail = ndtr(-np.abs(z))
     low, high = z[:, :-1] > 0, z[:, 1:] > 0
     chance = np.where(low, tail[:, :-1] - tail[:, 1:], tail[:, 1:] - tail[:, :-1])
@@ -179,11 +182,13 @@ def _axis_moments(y: Floats, sigma: Floats, edges: Floats) -> tuple[Floats, Floa
 
 
 def choose(posterior: PointPosterior, places: Floats, weights: Floats) -> PointPosterior:
-    """The place with the least expected square distance, of those with a weight; of equal ones the first.
+    """Replace each estimate by the location of positive weight with the least expected square distance.
+
+    The first of equally good locations is chosen.
 
     Notes
     -----
-    The expected square of the distance to p is the posterior variance plus the square of that from its mean to p.
+    The expected square distance to p is the posterior variance plus the square of the distance from the mean to p.
 
     Examples
     --------
@@ -194,7 +199,7 @@ def choose(posterior: PointPosterior, places: Floats, weights: Floats) -> PointP
     from scipy.spatial import cKDTree
 
     places = places[weights > 0]
-    # Four cells meet at a corner.
+    # At a corner, four cells are equally near.
     among = np.arange(1, min(len(places), 4) + 1)
     distance, index = cKDTree(places).query(posterior.mean, k=among)
     tied = distance <= distance[:, :1] * (1 + _TIE)

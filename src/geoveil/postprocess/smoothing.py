@@ -1,14 +1,14 @@
-"""Denoise released trajectories: what is known of motion, put together with what was released.
+"""Denoise released tracks, using a public prior on motion.
 
-A release y = true points + N(0, σ²) is public, and so are its times and σ; nothing here sees the true points, so it
-costs no privacy.
+A release y = true points + N(0, σ²) is public, and so are its times and σ; the true points are never used, so that
+smoothing costs no privacy.
 
-The model, for each coordinate: an unknown home (any place is as likely as any other) plus a stationary Gaussian
-process that has a velocity (`fields`). Persons are independent of each other, and many are worked on at once.
+Each coordinate is modelled as an unknown home (with a flat prior) plus a stationary Gaussian process that has a
+velocity (`random_fields`). Persons are independent of each other, and many are processed at once.
 
-`smooth` does that several times over: it sets aside points that cannot be noise, turns to the axes along which the
-points are spread, lets the spread change along the way (journeys have long tails: mostly downtown, sometimes the
-airport), and fits spread and timescale by the marginal likelihood of the release.
+`smooth` fits this model in several rounds: it removes outliers, rotates the points to their principal axes, lets the
+spread vary along the track (trips have long tails: mostly downtown, sometimes the airport), and fits spread and
+timescale by the marginal likelihood of the release.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ __all__ = ["TrackPosterior", "expected_error", "posterior", "smooth"]
 
 Truths = NDArray[np.bool_]
 
-# Noise below this part of the spread is taken to be as large: less of it would be lost in the digits.
+# Smallest noise, as a fraction of the spread: smaller noise is replaced by it, as it would be lost to rounding.
 _LEAST_NOISE = 1e-6
-# The chance that in a release from the model any point at all is set aside.
+# Probability that any point of a release that follows the model is taken for an outlier.
 _FALSE_ALARM = 1e-3
-# Spread and timescale are tried at these powers of √2 times the public ones, a priori normal with this deviation.
+# Spread and timescale are fitted on a grid: the public values times √2^k with |k| ≤ 4, and k ~ N(0, 1) a priori.
 _STEP, _STEPS, _STEP_DEVIATION = math.sqrt(2), 4, 1.0
-# Rounds in which the spread follows the journey; more of them gain nothing.
+# Rounds in which the spread is adapted along the track; further rounds gain nothing.
 _ROUNDS = 3
-# Points of the persons who are worked on at once, about: their matrices fit into the processor's cache.
+# Approximate number of points processed at once, chosen for their matrices to fit into the processor's cache.
 _TOGETHER = 2**14
 
 
 @dataclass(frozen=True)
 class TrackPosterior:
-    """What is known of the true points after the release.
+    """The posterior distribution of the true points of tracks.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ class TrackPosterior:
     variance : (n,) array
         The posterior variance of each coordinate of each point, in square metres.
     log_likelihood : float
-        Of the release under the model, up to a constant that depends on neither spread nor timescale.
+        Log-likelihood of the release, up to a constant that depends on neither spread nor timescale.
     """
 
     mean: Floats
@@ -62,22 +62,22 @@ class TrackPosterior:
 def posterior(
     y: Floats, times: Floats, sigma: ArrayLike, *, spread: float, timescale: float, sizes: ArrayLike | None = None
 ) -> TrackPosterior:
-    """Return the exact posterior under one Gaussian prior, with nothing fitted.
+    """Compute the exact posterior under one Gaussian prior, without fitting any parameter.
 
     Parameters
     ----------
     y : (n, d) array
         The released points, in metres.
     times : (n,) array
-        When, in seconds, in order for each person; equal ones are the same place.
+        Times in seconds, in order for each person; points at equal times are noisy copies of one position.
     sigma : float or (n,) array
         The noise scale of each coordinate, in metres.
     spread : float
-        Standard deviation of a coordinate about the home, in metres.
+        Standard deviation of a coordinate around the home, in metres.
     timescale : float
-        Two points that are t apart in time have correlation (1 + t/timescale)·exp(-t/timescale).
+        Positions at times t apart have correlation (1 + t/timescale)·exp(-t/timescale).
     sizes : array of int, optional
-        How many points each person has, one after another. Without it all are one person's.
+        The number of points of each person, whose points are consecutive. By default all points are one person's.
     """
     y, times, noise, persons = _checked(y, times, sigma, sizes)
     noise = np.maximum(noise, _LEAST_NOISE * spread)
@@ -90,22 +90,22 @@ def posterior(
 def expected_error(
     times: Floats, sigma: ArrayLike, motion: Motion, *, dimension: int = 2, sizes: ArrayLike | None = None
 ) -> float:
-    """Return the root mean square error of smoothed trajectories, in metres, if the public prior is true.
+    """Compute the root mean square error of smoothed tracks, in metres, assuming that the public prior is true.
 
-    It is known before anything is released: it depends on the times and the noise alone.
+    It depends on the times and the noise alone, so that it is known before anything is released.
 
     Parameters
     ----------
     times : (n,) array
-        When, in seconds, in order for each person.
+        Times in seconds, in order for each person.
     sigma : float or (n,) array
         The noise scale of each coordinate, in metres.
     motion : Motion
-        The public prior. Its tail is not used: the spread is the same all along.
+        The public prior. Its tail is not used: the spread is assumed constant along the track.
     dimension : int
-        Of the points.
+        The dimension of the points.
     sizes : array of int, optional
-        How many points each person has, one after another. Without it all are one person's.
+        The number of points of each person, whose points are consecutive. By default all points are one person's.
 
     Examples
     --------
@@ -124,25 +124,25 @@ def expected_error(
 
 
 def smooth(y: Floats, times: Floats, sigma: ArrayLike, motion: Motion, *, sizes: ArrayLike | None = None) -> Floats:
-    """Return the released points, denoised.
+    """Denoise the released points of tracks.
 
     Parameters
     ----------
     y : (n, d) array
-        The released points, in metres: the true ones plus independent N(0, σ²) on each coordinate.
+        The released points, in metres: the true points plus independent N(0, σ²) noise on each coordinate.
     times : (n,) array
-        When, in seconds, in order for each person.
+        Times in seconds, in order for each person.
     sigma : float or (n,) array
         The noise scale of each coordinate, in metres.
     motion : Motion
         The public prior.
     sizes : array of int, optional
-        How many points each person has, one after another. Without it all are one person's.
+        The number of points of each person, whose points are consecutive. By default all points are one person's.
 
     Returns
     -------
     (n, d) array
-        Estimates of the true points. With little noise they are y; with very much, the mean of y.
+        Estimates of the true points. They approach y as the noise vanishes, and the mean of y as it grows.
 
     Examples
     --------
@@ -164,7 +164,7 @@ def smooth(y: Floats, times: Floats, sigma: ArrayLike, motion: Motion, *, sizes:
 
 
 def _batches(sizes: Index) -> Iterator[tuple[slice, Index]]:
-    # Persons one after another, about as many points at once as fit into the cache.
+    """Yield consecutive groups of persons with about `_TOGETHER` points: the rows and the sizes."""
     ends = np.cumsum(sizes)
     first = 0
     while first < len(sizes):
@@ -178,7 +178,7 @@ def _smooth(y: Floats, times: Floats, noise: Floats, motion: Motion, sizes: Inde
     spread, timescale = motion.axis_spread(y.shape[1]), motion.timescale
     tracks = Tracks.of(times, sizes, timescale)
     whose = np.repeat(np.arange(len(sizes)), sizes)
-    # The middle is taken off first: coordinates are millions of metres, and squares of them would lose digits.
+    # Coordinates are centred first: they are millions of metres, and their squares would lose digits.
     middle = _medians(y, sizes)[whose]
     y = y - middle
 
@@ -189,19 +189,21 @@ def _smooth(y: Floats, times: Floats, noise: Floats, motion: Motion, sizes: Inde
     means, weights = tracks.gather(_turned(y, axes[whose]), weight)
     spreads = tracks.spread(spread * stretch.T)
     _, scale = _follow(means, weights, field, spreads, motion.tail)
-    # Fitted only now: with one spread all along, rare far journeys would be taken for a wide and slow everyday.
+    # Fitted only now: with a constant spread, rare long trips would be mistaken for a wide spread and slow motion.
     spreads, field = _fit(means, weights, field, spreads, scale, timescale)
     for _ in range(_ROUNDS):
         found, scale = _follow(means, weights, field, spreads, motion.tail, scale)
     smoothed = _turned(found.T[tracks.node], axes[whose].transpose(0, 2, 1))
-    # A point that cannot be noise on a plausible path is its own best estimate, and so is a person's only one.
+    # An outlier is its own best estimate, and so is the only point of a person.
     own = odd | np.repeat(sizes == 1, sizes)
     return np.asarray(np.where(own[:, None], y, smoothed) + middle)
 
 
 def _odd_points(y: Floats, noise: Floats, sizes: Index, field: RandomField, spread: float) -> Truths:
-    # Receivers now and then report a place hundreds of kilometres away. Left in, one such point drags its neighbours
-    # along; so what lies too far off the path that all others describe is set aside.
+    """Return a mask of outliers: points too far from the track of all others for noise to explain.
+
+    Receivers sometimes report a location hundreds of kilometres away, which would distort the track around it.
+    """
     from scipy.special import gammainccinv
 
     tracks, first, whose = field.tracks, np.cumsum(sizes) - sizes, np.repeat(np.arange(len(sizes)), sizes)
@@ -216,16 +218,16 @@ def _odd_points(y: Floats, noise: Floats, sizes: Index, field: RandomField, spre
         )
         points = looking[whose]
         at = (np.cumsum(theirs) - 1)[tracks.node[points]]
-        # A residual has the variance of the noise less that of the posterior, to which the point itself gave.
+        # The variance of a residual is that of the noise minus that of the posterior, which used the point itself.
         squares, own = np.square(y[points] - found.mean.T[at]).sum(axis=1), noise[points] ** 2
         surprise = np.zeros(len(y))
         surprise[points] = squares / np.maximum(own - found.variance[at], 1e-6 * own)
         surprise[odd] = 0
-        # Only the worst of each neighbourhood: the others may only have been dragged along.
+        # Only local maxima are outliers: the track around an outlier is distorted by it.
         before, after = np.roll(surprise, 1), np.roll(surprise, -1)
         before[first] = after[first - 1] = 0
         new = (surprise > limit[whose]) & (surprise >= before) & (surprise >= after)
-        # Half of a person's points must be left to describe a path.
+        # At least half of a person's points must remain to describe a track.
         found_new, known = np.add.reduceat(new, first), np.add.reduceat(odd, first)
         looking = (found_new > 0) & (2 * (known + found_new) <= sizes)
         if not looking.any():
@@ -237,8 +239,11 @@ def _odd_points(y: Floats, noise: Floats, sizes: Index, field: RandomField, spre
 def _fit(
     means: Floats, weights: Floats, field: RandomField, spreads: Floats, scale: Floats, timescale: float
 ) -> tuple[Floats, RandomField]:
-    # Climb from the public values, one step of the grid at a time, to the largest posterior density of each person.
-    # Where the noise hides the journey the likelihood is flat, and the public values stay.
+    """Fit spread and timescale of each person by their largest posterior density; return the spreads and the field.
+
+    The search climbs from the public values, one step of the grid at a time. Where the noise hides the track, the
+    likelihood is flat and the public values remain.
+    """
     tracks = field.tracks
     count = len(tracks.starts)
     known = np.full((count, 2 * _STEPS + 1, 2 * _STEPS + 1), np.nan)
@@ -284,8 +289,7 @@ def _climb(count: int, score: Callable[[Index, Index], Floats]) -> Index:
 
 
 def _axes(y: Floats, weight: Floats, sizes: Index, spread: float) -> tuple[Floats, Floats]:
-    # The principal axes of each person's true points, as far as the noise lets them be seen, and how far the points
-    # stretch along each in units of their spread.
+    """Estimate the principal axes of each person's true points, and their relative extents along these axes."""
     first, whose = np.cumsum(sizes) - sizes, np.repeat(np.arange(len(sizes)), sizes)
     total = np.add.reduceat(weight, first)
     share = (weight / total[whose])[:, None]
@@ -295,7 +299,7 @@ def _axes(y: Floats, weight: Floats, sizes: Index, spread: float) -> tuple[Float
     lengths, axes = np.linalg.eigh(products - noise[:, None, None] * np.eye(y.shape[1]))
     mean = lengths.mean(axis=1, keepdims=True)
     excess = lengths - mean
-    # What chance alone gives has this size; twice as much must be seen before any of it is believed.
+    # The square of twice the anisotropy that noise alone gives: anything below is attributed to chance.
     chance = 4 * np.square(noise * np.sqrt(2 / sizes))
     power = np.square(excess).mean(axis=1)
     seen = 1 - np.divide(chance, power, out=np.ones_like(power), where=power > chance)[:, None]
@@ -306,15 +310,18 @@ def _axes(y: Floats, weight: Floats, sizes: Index, spread: float) -> tuple[Float
 def _follow(
     means: Floats, weights: Floats, field: RandomField, spreads: Floats, tail: float, scale: Floats | float = 1.0
 ) -> tuple[Floats, Floats]:
-    # The squared spread at each time has an inverse gamma prior with the public mean, so a coordinate is Student's t.
-    # A step of expectation-maximization: the posterior under the spreads so far, and the spreads that it suggests.
+    """Perform a step of expectation-maximisation: return the posterior means and the updated spreads.
+
+    The squared spread at each time has an inverse gamma prior with the public mean, so that a coordinate follows a
+    Student's t distribution.
+    """
     found, squares = np.empty_like(means), np.empty_like(means)
     for j, spread in enumerate(spreads * scale):
         solution = field.solve(means[[j]], weights, spread, with_variance=True)
         found[j] = solution.mean[0]
         squares[j] = np.square(found[j] - solution.home[0]) + solution.distance_variance
     squares /= spreads**2
-    # Who goes far goes far along one axis more than along the others: half of what is seen on each counts for all.
+    # Long trips are longer along one axis than along the others: half of the evidence on each counts for all.
     squares = (squares * len(means) + squares.sum(axis=0)) / 2
     return found, np.sqrt((tail - 2 + squares) / (tail + len(means)))
 
@@ -337,9 +344,11 @@ def _checked(
         raise InvalidData("y", y, "an (n, d) array of finite coordinates in metres", "Give the released points.")
     persons = np.array([len(y)]) if sizes is None else np.asarray(sizes, dtype=np.intp)
     if persons.ndim != 1 or not (persons > 0).all() or persons.sum() != len(y):
-        raise InvalidParameter("sizes", sizes, f"numbers of points that add up to {len(y)}", "Leave out who has none.")
+        raise InvalidParameter(
+            "sizes", sizes, f"numbers of points that add up to {len(y)}", "Leave out empty persons."
+        )
     if times.shape != y.shape[:1] or not np.isfinite(times).all():
-        raise InvalidParameter("times", times, "one finite time for each point", "They are public.")
+        raise InvalidParameter("times", times, "one finite time for each point", "Give times in seconds.")
     apart = np.diff(times)
     apart[np.cumsum(persons)[:-1] - 1] = 0  # from one person to the next
     if (apart < 0).any():
