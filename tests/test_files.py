@@ -366,7 +366,7 @@ def test_any_person_may_be_skipped(short: list[str], budget: dict[str, Any], tmp
         for user in ("u0", "u1", "u2"):
             ledger.create(user, **{**budget, symbol: budget[symbol] / (2 if user in short else 1)})
         release = gv.points_file(path, tmp_path / "out.csv", ledger=ledger, short="skip", **budget, **told)
-    assert release.skipped == tuple(sorted(short))
+    assert release.removed.persons == tuple(sorted(short))
     assert set(gv.load(tmp_path / "out.csv").value["user"]) == {"u0", "u1", "u2"} - {*short}
 
 
@@ -443,7 +443,7 @@ def test_rows_without_a_place_are_refused_or_dropped_and_counted(tmp_path: Path)
         with pytest.raises(InvalidData, match=rf"^{name}, row 1 = .* 3 of 60 rows .*missing=\"drop\""):
             gv.points_file(path, released(tmp_path, name), **told)
         release = gv.points_file(path, released(tmp_path, name), missing="drop", **told)
-        assert (release.n, release.missing, release.certificate()["missing"]) == (57, 3, 3)
+        assert (release.n, release.removed.rows, release.certificate()["missing"]) == (57, 3, 3)
         assert "3 rows without a place" in repr(release)
         kept = gv.read(path, missing="drop", **reading)
         assert gv.load(release.value).value["time"].tolist() == kept["time"].tolist()
@@ -460,7 +460,7 @@ def test_columns_are_kept_on_purpose(tmp_path: Path) -> None:
     columns = {}
     for keep in (None, ["speed"], "all"):
         release = gv.points_file(path, tmp_path / "out.parquet", keep=keep, **told)
-        columns[str(keep)] = (pq.read_schema(tmp_path / "out.parquet").names, release.left_out)
+        columns[str(keep)] = (pq.read_schema(tmp_path / "out.parquet").names, release.removed.columns)
     base = ["user", "time", "geometry", "radius_95", "rho"]
     assert columns["None"] == (base, ("address", "speed", "home", "bbox"))
     assert columns["['speed']"] == (
@@ -625,7 +625,7 @@ def test_values_of_dropped_rows_and_remarks_stay_behind(tmp_path: Path) -> None:
     )
     how: dict[str, Any] = {"by": "user", "rho": 1e-4, "crs": BAY, "missing": "drop"}
     release = gv.points_file(tmp_path / "in.parquet", tmp_path / "out.parquet", keep="all", **how)
-    assert release.left_out == ("blob", "nested")
+    assert release.removed.columns == ("blob", "nested")
     assert SECRET.encode() not in (tmp_path / "out.parquet").read_bytes()
     kept = gv.points(frame, keep="all", **how).value
     assert SECRET not in [*kept["kind"].cat.categories, *kept["user"].cat.categories]
@@ -729,7 +729,7 @@ def test_gpx_of_all_kinds(tmp_path: Path) -> None:
     release = gv.points_file(path, tmp_path / "out.gpx", rho=1e-4, crs=BAY)
     text = (tmp_path / "out.gpx").read_text()
     assert release.n == 2
-    assert {"link", "speed"} <= set(release.left_out)
+    assert {"link", "speed"} <= set(release.removed.columns)
     assert "<time>2024-01-01T00:00:00Z</time>" in text
     assert "home" not in text
     assert gv.load(tmp_path / "out.gpx").n == 2

@@ -42,7 +42,7 @@ def test_a_smoothed_file_keeps_its_format(form: str, tmp_path: Path) -> None:
     loaded: Any = gv.load(target)
     account = saved(smoothed(loaded), tmp_path / f"smooth{''.join(source.suffixes)}")
     again: Any = gv.load(tmp_path / f"smooth{''.join(source.suffixes)}")
-    assert again.processed == smoothed(loaded).processed
+    assert again.processing == smoothed(loaded).processing
     assert again.n == loaded.n
     assert again.expected_error() == pytest.approx(account["expected_error"])
     np.testing.assert_allclose(again.coords, smoothed(loaded).coords, atol=0.02)

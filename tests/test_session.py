@@ -226,7 +226,7 @@ def test_people_without_budget_are_left_out_and_listed(name: str, framed: bool, 
     assert ledger.spent("a") == 0
     session = gv.Session(data, rho=1, short="skip", **opened)
     release = getattr(session, name)(*args, rho="1e-3", **more)
-    assert release.skipped == ("b",)
+    assert release.removed.persons == ("b",)
     assert release.by.tolist() == ["a", "c"]
     assert release.n == 20
     assert [ledger.spent(person) for person in "abc"] == [Decimal("1e-3"), 0, Decimal("1e-3")]
@@ -241,7 +241,7 @@ def test_people_without_budget_are_left_out_and_listed(name: str, framed: bool, 
         assert (labels[found] == np.repeat(["a", "c"], 3)).all()
     again = getattr(session, name)(*args, rho="1e-3", **more)
     assert same(release.value, again.value)
-    assert again.skipped == ("b",)
+    assert again.removed.persons == ("b",)
 
 
 def test_other_questions_are_other_questions(tmp_path: Path) -> None:

@@ -1,11 +1,11 @@
-"""What is released: a private answer with its guarantee and its error."""
+"""Releases: private answers with their guarantee, their error bounds and their certificate."""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 from uuid import uuid4
 
 import numpy as np
@@ -15,76 +15,71 @@ from geoveil._version import __version__
 from geoveil.arithmetic import steady
 from geoveil.budget import Entry
 from geoveil.errors import NoErrorBound
+from geoveil.facts import ErrorBound, Exactness, Facts, MechanismUse, Processing, Removed
 from geoveil.geo import Plane
-from geoveil.geo.areas import Area
+from geoveil.ground_error import ground_error, ground_length_error
+from geoveil.mechanisms import Mechanism
 from geoveil.privacy import Guarantee
-from geoveil.queries import Answer, FirstWithin, Nearest, Query
-from geoveil.words import counted, hidden, metres
+from geoveil.queries import Answer
+from geoveil.wording import heading, lines, paragraphs, steps_line
 
-__all__ = ["Release", "on_the_ground"]
+if TYPE_CHECKING:
+    import pyproj
+
+__all__ = ["Release"]
+
+#: A value, or, where the input has several persons, a pandas.Series of one value for each.
+PerPerson: TypeAlias = Any
 
 _PUBLIC = ["the number of points", "their order", "timestamps", "identifiers", "the parameters of the query"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Release:
-    """A private answer, with what it guarantees and how wrong it can be. It never holds the input.
+    """A private answer, with its guarantee and its error bounds. It never holds the input.
 
     Parameters
     ----------
     value : object
-        What is released, in the form of the input.
+        The answer, in the form of the input.
+    answers : tuple of Answer
+        The answer about each person.
+    guarantee : CGP or GP
+        The guarantee for each person, per metre on the ground.
+    n : int
+        The number of points in the input.
     coords : array, optional
-        Released coordinates in metres, where there are any.
+        The released coordinates in metres of the plane, where there are any.
     plane : Plane, optional
         The plane of these metres, and the coordinate system of the input.
-    n : int
-        Points in the input.
     by : pandas.Index, optional
-        The persons, in the order of their answers; None where all points are one person's.
-    inexact : str
-        Why the noise is not the ideal one to the last bit; empty if it is.
-    answers : tuple of Answer
-        One for each person.
-    processed : tuple of str
-        What was done to it since it was released, with public facts only.
-    bounded : bool
-        Whether the error bound has survived that.
-    asked : CGP or GP, optional
-        What it guarantees per metre on the ground, where its query promises more per metre of a plane that stretches.
-    promised : CGP or GP, optional
-        What it guarantees, if it was made of several releases; else what its query does.
-    expected : float, optional
-        The root mean square error to expect, in metres, if what was assumed in processing holds.
-    missing : int
-        Rows of the input that had no place and were left out.
+        The persons, in the order of their answers; None where all points are taken as one person's.
     clamped : bool
-        Whether points outside of the area were moved to its edge before they were looked at; errors are from there.
+        Whether points outside the area were moved to its edge before the question was answered; errors are from there.
+    removed : Removed
+        The rows, columns and persons of the input that are not in the release.
+    processing : Processing
+        The steps taken since it was drawn, and what they did to the error bound.
+    inexact : str
+        The reason why the noise is not ideal to the last bit; empty if it is.
     entry : Entry, optional
-        The line of a ledger's history that charged it, if one did.
-    skipped : tuple of str
-        Subjects of a ledger without enough budget, who were left out.
-    left_out : tuple of str
-        Columns of the input that stayed behind.
+        The entry in a ledger's history that charged it, if one did.
+    id : str
+        Identifies the release in certificates and ledgers.
     """
 
     value: Any
     answers: tuple[Answer, ...] = field(kw_only=True)
+    guarantee: Guarantee = field(kw_only=True)
     n: int = field(kw_only=True)
     coords: NDArray[np.float64] | None = field(kw_only=True, default=None)
     plane: Plane | None = field(kw_only=True, default=None)
     by: Any = field(kw_only=True, default=None)
-    inexact: str = field(kw_only=True, default="")
-    processed: tuple[str, ...] = field(kw_only=True, default=())
-    bounded: bool = field(kw_only=True, default=True)
-    asked: Guarantee | None = field(kw_only=True, default=None)
-    promised: Guarantee | None = field(kw_only=True, default=None)
-    expected: float | None = field(kw_only=True, default=None)
-    missing: int = field(kw_only=True, default=0)
     clamped: bool = field(kw_only=True, default=False)
+    removed: Removed = field(kw_only=True, default=Removed())
+    processing: Processing = field(kw_only=True, default=Processing())
+    inexact: str = field(kw_only=True, default="")
     entry: Entry | None = field(kw_only=True, default=None)
-    skipped: tuple[str, ...] = field(kw_only=True, default=())
-    left_out: tuple[Any, ...] = field(kw_only=True, default=())
     id: str = field(kw_only=True, default_factory=lambda: uuid4().hex)
 
     def __post_init__(self) -> None:
@@ -93,68 +88,63 @@ class Release:
                 array.flags.writeable = False
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        # What comes out of a pickle may be written to.
+        # Arrays that were unpickled are writeable.
         self.__dict__.update(state)
         self.__post_init__()
 
     @property
-    def crs(self) -> Any:
+    def crs(self) -> pyproj.CRS | None:
         """The coordinate system of the input, and of the value."""
         return None if self.plane is None else self.plane.own
 
     @property
     def beyond(self) -> int:
-        """How many released points the map of their system does not reach; they stand where it ends."""
+        """The number of released points outside the domain of their coordinate system, moved to its edge."""
         return 0 if self.plane is None or self.coords is None else self.plane.beyond(self.coords)
 
     @property
-    def guarantee(self) -> Guarantee:
-        """What is promised, for each person."""
-        return self.promised or self.asked or self.answers[0].query.guarantee
-
-    @property
     def also(self) -> Guarantee | None:
-        """A guarantee of the other notion that it carries besides; for each person, the weakest."""
+        """A second guarantee for each person, of the other notion; the weakest of all persons', None without any."""
         # Persons with equally many points share an answer's query.
         distinct = {id(a.query): a.query for a in self.answers}.values()
-        carried = [] if self.promised else [query.also for query in distinct]
+        carried = [] if self.processing.combined else [query.also for query in distinct]
         most = max((g for g in carried if g is not None), key=lambda g: g.budget, default=None)
         if most is None or self.plane is None:
             return most
-        # What is promised per metre of the plane is as much weaker per metre on the ground as the plane stretches.
+        # A guarantee per metre of the plane is weaker per metre on the ground by the factor that the plane stretches.
         stretch = self.plane.area.stretch
         return most * stretch * stretch if most.power == 2 else most * stretch
 
     @property
     def query(self) -> str:
-        """What was asked."""
+        """The name of the question."""
         return self.answers[0].query.name
 
     @property
     def method(self) -> str:
-        """How it was answered."""
+        """The algorithm that answered it."""
         return self.answers[0].query.method
 
     @property
     def exact(self) -> bool:
-        """Whether the noise is the ideal one to the last bit; if not, `inexact` says why."""
+        """Whether the noise is ideal to the last bit; if not, `inexact` says why."""
         return not self.inexact
 
     @property
-    def mechanism(self) -> Any:
+    def mechanism(self) -> PerPerson:
         """The mechanism that was run, or the tuple of them in their order; by person, a Series."""
         return self._each_person(lambda a: a.mechanisms[0] if len(a.mechanisms) == 1 else a.mechanisms)
 
     @property
-    def scale(self) -> Any:
-        """The noise's scale in metres; a tuple where several mechanisms were run; by person, a Series."""
+    def scale(self) -> PerPerson:
+        """The scale of the noise in metres; a tuple where several mechanisms were run; by person, a Series."""
         return self._each_person(
             lambda a: a.mechanisms[0].scale if len(a.mechanisms) == 1 else tuple(m.scale for m in a.mechanisms)
         )
 
     @steady()
-    def error(self, beta: float, *, each: bool = False) -> Any:
-        """With probability 1-β the error is at most this, in metres; by person, a Series.
+    def error(self, beta: float, *, each: bool = False) -> PerPerson:
+        """Bound the error in metres with probability 1-β; by person, a Series.
 
         Parameters
         ----------
@@ -162,6 +152,11 @@ class Release:
             The probability that the error is larger.
         each : bool
             For points, neighbours and bounds: the error of any one of them instead of the largest.
+
+        Returns
+        -------
+        float or pandas.Series
+            The bound, or that of each person.
 
         Examples
         --------
@@ -171,9 +166,10 @@ class Release:
         >>> round(release.error(0.05)), round(release.error(0.05, each=True))
         (3892, 2448)
         """
-        if not self.bounded:
-            see = "" if self.expected is None else "; see expected_error()"
-            raise NoErrorBound(f"No theorem bounds the error of a release that was {self._steps()}{see}.")
+        if not self.processing.bounded:
+            see = "" if self.processing.expected is None else "; see expected_error()"
+            steps = steps_line(self.processing.steps)
+            raise NoErrorBound(f"No theorem bounds the error of a release that was {steps}{see}.")
         # A hull's bound takes milliseconds, and of many persons it is asked for again and again.
         known = self.__dict__.setdefault("_errors", {})
         if (beta, each) not in known:
@@ -188,43 +184,62 @@ class Release:
         bound = answer.error(beta, each=each) + answer.query.displaced
         if self.plane is None or answer.query.kind == "length":
             return bound
-        return float(on_the_ground(answer.query, bound, self.plane.area))
+        return ground_error(answer.query, bound, self.plane.area)
 
-    def _lengthened(self, bound: Any) -> Any:
+    def _lengthened(self, bound: PerPerson) -> PerPerson:
         """Return error bounds of lengths on the ground, where they depend on the length that was released."""
         query = self.answers[0].query
         if self.plane is None or query.kind != "length":
             return bound
         length = np.asarray(self.value, dtype=float).reshape(np.shape(bound))
-        found = on_the_ground(query, np.asarray(bound), self.plane.area, length=length)
+        found = ground_length_error(query, np.asarray(bound), self.plane.area, length)
         return float(found) if self.by is None else bound * 0 + found
+
+    @steady()
+    def place_error(self, beta: float) -> float | None:
+        """Bound the error in metres of any one released location of a neighbour with probability 1-β; None without.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import geoveil as gv
+        >>> x = np.column_stack([np.arange(100) * 1000.0, np.zeros(100)])
+        >>> round(gv.nearest(x, (0, 0), k=3, locations=0.5, rho=1e-2).place_error(0.05))
+        42
+        """
+        query: Any = self.answers[0].query
+        placing = getattr(query, "placing", None)
+        if placing is None:
+            return None
+        error = float(placing.error(beta, blocks=query.k, each=True)) + self.rounding
+        return error if self.plane is None else self.plane.area.ground(error)
 
     @property
     def rounding(self) -> float:
-        """How far a point that was asked about can be from the point that it stands for, in metres.
+        """The largest distance in metres between a point that was asked about and the point that it stands for.
 
         It is 0 for metres, and for degrees in a plane of `gv.local`, which are projected as precisely as it takes.
-        Other projections round, and so do the doubles that a function of one's own gets: the guarantee then holds as
-        if every point were twice as much farther from every other.
+        Other projections round, and so do the doubles that a user's own function gets: the guarantee then holds as
+        if every point were twice this distance farther from every other.
         """
         return max([answer.query.rounding for answer in self.answers])
 
     def expected_error(self) -> float:
-        """The root mean square error to expect, in metres, if the prior named in `processed` holds. Not a bound."""
-        if self.expected is None:
-            raise NoErrorBound("An expected error is known of smoothed and remapped points only.")
-        return self.expected if self.plane is None else self.expected / self.plane.area.shrink
+        """Return the root mean square error to expect in metres, if the prior named in `processing` holds.
 
-    def _ground(self, error: float) -> float:
-        """Return the ground distance that an error in the plane is, at most."""
-        return error if self.plane is None else self.plane.area.ground(error)
+        It is not a bound.
+        """
+        expected = self.processing.expected
+        if expected is None:
+            raise NoErrorBound("An expected error is known of smoothed and remapped points only.")
+        return expected if self.plane is None else expected / self.plane.area.shrink
 
     @property
-    def positions(self) -> Any:
-        """Where in the input the points stand that were found, vertex by vertex; by person, a Series of arrays."""
+    def positions(self) -> PerPerson:
+        """The positions in the input of the points found, counting vertices; by person, a Series of arrays."""
         return self._each_person(lambda a: a.value if a.query.kind in ("positions", "position") else None)
 
-    def _each_person(self, ask: Callable[[Answer], Any], *, by_query: bool = False) -> Any:
+    def _each_person(self, ask: Callable[[Answer], Any], *, by_query: bool = False) -> PerPerson:
         if self.by is None:
             return ask(self.answers[0])
         import pandas as pd
@@ -235,8 +250,55 @@ class Release:
         return pd.Series([known[key] for key in keys], index=self.by, name=self.query)
 
     @steady()
+    def facts(self, *, every_error: bool = True) -> Facts:
+        """Return what there is to say about the release, as data.
+
+        Parameters
+        ----------
+        every_error : bool
+            Whether the error bound covers all persons, which can take a while; otherwise, where each person's must
+            be computed separately, it is that of the first person.
+
+        Examples
+        --------
+        >>> import geoveil as gv
+        >>> facts = gv.mean([[0.0, 0.0], [100.0, 0.0]], rho=1e-4).facts()
+        >>> facts.query, facts.points, facts.guarantee, round(facts.error.largest), facts.exactness.inexact
+        ('mean', 2, CGP(rho=0.0001), 173, '')
+        """
+        return Facts(
+            query=self.query,
+            method=self.method,
+            points=self.n,
+            persons=None if self.by is None else len(self.by),
+            guarantee=self.guarantee,
+            also=self.also,
+            mechanisms=tuple(
+                MechanismUse(type(mechanism).__name__, mechanism.scale, times)
+                for mechanism, times in _runs(self.answers[0])
+            ),
+            error=self._error_bound(every=every_error) if self.processing.bounded else None,
+            expected_error=None if self.processing.expected is None else self.expected_error(),
+            exactness=Exactness(self.inexact, self.answers[0].query.fn_error, self.rounding),
+            clamped=self.clamped,
+            removed=self.removed,
+            processed=self.processing.steps,
+            charged=self.entry is not None,
+        )
+
+    def _error_bound(self, *, every: bool) -> ErrorBound:
+        if self.by is not None and not every and not self.answers[0].same_error:
+            bound = self._bound(self.answers[0], 0.05)
+            return ErrorBound(bound, bound, "first person")
+        found, location = self.error(0.05), self.place_error(0.05)
+        if self.by is not None:
+            return ErrorBound(float(found.min()), float(found.max()), "each person", location=location)
+        point = self.error(0.05, each=True) if self.query == "points" and self.n > 1 else None
+        return ErrorBound(found, found, point=point, location=location)
+
+    @steady()
     def certificate(self) -> dict[str, Any]:
-        """A plain, JSON-ready account of what was released and what it guarantees.
+        """Return a JSON-ready description of the release and its guarantee.
 
         Examples
         --------
@@ -245,33 +307,34 @@ class Release:
         >>> certificate["notion"], certificate["rho"], certificate["metric"], certificate["query"]
         ('CGP', '0.0001', 'dist_inf', 'mean')
         """
+        facts = self.facts()
         account: dict[str, Any] = {
-            **self.guarantee.certificate(),
-            "also": None if self.also is None else self.also.certificate(),
-            "words": self._words(),
+            **facts.guarantee.certificate(),
+            "also": None if facts.also is None else facts.also.certificate(),
+            "words": " ".join(paragraphs(facts)),
             "public": _PUBLIC,
-            "query": self.query,
-            "method": self.method,
-            "n": self.n,
-            "persons": 1 if self.by is None else len(self.by),
-            "missing": self.missing,
-            "outside": "clamp" if self.clamped else "refuse",
+            "query": facts.query,
+            "method": facts.method,
+            "n": facts.points,
+            "persons": 1 if facts.persons is None else facts.persons,
+            "missing": facts.removed.rows,
+            "outside": "clamp" if facts.clamped else "refuse",
             "crs": self._system(),
             "area": None if self.plane is None else self.plane.area.certificate(),
             "beyond_the_map": self.beyond,
             "exact": self.exact,
-            "inexact": self.inexact,
-            "fn_error": self.answers[0].query.fn_error,
-            "rounding": self.rounding,
+            "inexact": facts.exactness.inexact,
+            "fn_error": facts.exactness.fn_error,
+            "rounding": facts.exactness.rounding,
             "entry": None if self.entry is None else self.entry.certificate(),
             "version": __version__,
             "id": self.id,
+            "processed": list(facts.processed),
+            "expected_error": facts.expected_error,
         }
-        account["processed"] = list(self.processed)
-        account["expected_error"] = None if self.expected is None else self.expected_error()
-        radius = self.error(0.05, each=self.query == "points") if self.bounded else None
+        radius = self.error(0.05, each=self.query == "points") if self.processing.bounded else None
         if self.by is None:
-            account["mechanism"] = _described(self.answers[0])
+            account["mechanism"] = [{**found.describe(), "times": times} for found, times in _runs(self.answers[0])]
             account["radius_95"] = radius
         else:
             scales: dict[str, set[float]] = {}
@@ -286,173 +349,18 @@ class Release:
         return account
 
     def _system(self) -> str | None:
-        """The system of the value, for certificates."""
-        if self.plane is None:
+        """Return the coordinate system of the value, as certificates name it."""
+        if self.plane is None or self.crs is None:
             return None
         if self.crs is self.plane.area.crs and self.plane.area.disc is not None:
             return str(self.plane.area.certificate()["plane"])
         return str(self.crs.to_string())
 
-    def _words(self) -> str:
-        """What it means, for people."""
-        away = hidden(self.guarantee.hidden(chance=0.75))
-        differing = {
-            "inf": f"in which no location differs by more than {away}",
-            "2": f"whose locations differ by at most {away} together (root sum of squares)",
-            "1": f"whose locations differ by at most {away} together (sum)",
-        }[self.guarantee.metric.name]
-        sentences = [
-            f"Anyone trying to tell apart two versions of a person's data {differing} will be right at most 75% of "
-            "the time. Versions that differ less are harder to tell apart, others easier.",
-            "How many points there are, their order, their times and whose they are is not hidden.",
-        ]
-        if self.bounded:
-            sentences.append(f"The answer is wrong by {self._error_line(quickly=False)}.")
-        if self.clamped:
-            sentences.append("Points outside of the area were moved to its edge first; the error is from there.")
-        if not self.exact:
-            sentences.append(f"The noise is not exact: {self.inexact}.")
-        if self.rounding:
-            moved, apart = (metres(times * self.rounding, digits=2) for times in (1, 2))
-            sentences.append(
-                f"Rounding moved points by at most {moved} first: two versions count as up to {apart} farther apart."
-            )
-        if self.entry is not None:
-            sentences.append("It was charged to a ledger, where budgets about the same person add up.")
-        else:
-            sentences.append("Other releases about the same person add to what it tells.")
-        return " ".join(sentences)
-
     def __repr__(self) -> str:
-        persons = "one person's" if self.by is None else f"those of {counted(len(self.by), 'person')}"
-        lines = [
-            f"Release of {self.query}: {counted(self.n, 'point')}, taken as {persons}",
-            f"  guarantee  {self._promise_line()}" + ("" if self.by is None else ", for each person"),
-            f"  mechanism  {', '.join(self._mechanism_lines())}",
-            *([f"  processed  {self._steps()}"] if self.processed else []),
-            f"  error      {self._error_line()}",
-            f"  exact      {self._exact_line()}",
-        ]
-        if self.left_out:
-            lines.append(f"  left out   {', '.join(map(str, self.left_out))} (keep= lets columns out)")
-        if self.clamped:
-            lines.append("  outside    points outside of the area were moved to its edge; errors are from there")
-        if self.skipped:
-            lines.append(f"  skipped    {counted(len(self.skipped), 'person')} without enough budget")
-        if self.missing:
-            lines.append(f"  missing    {counted(self.missing, 'row')} without a place, left out")
-        return "\n".join(lines)
-
-    def _exact_line(self) -> str:
-        if not self.exact:
-            return "no: " + self.inexact
-        stated = self.answers[0].query.fn_error
-        line = f"yes, if the function is wrong by at most {stated:g} m, as stated" if stated else "yes"
-        return f"{line}; points are rounded by at most {metres(self.rounding, digits=2)}" if self.rounding else line
-
-    def _steps(self) -> str:
-        return ", then ".join(self.processed)
-
-    def _promise_line(self) -> str:
-        return str(self.guarantee) if self.also is None else f"{self.guarantee} and {self.also}"
-
-    def _mechanism_lines(self) -> list[str]:
-        lines = []
-        for step in _described(self.answers[0]):
-            times = f"{step['times']} × " if step["times"] > 1 else ""
-            lines.append(f"{times}{step['name']} of scale {metres(step['scale'], digits=4)}")
-        return lines if self.by is None else [line + " (first person)" for line in lines]
-
-    @steady()
-    def place_error(self, beta: float) -> float | None:
-        """With probability 1-β any one released place of a neighbour is at most so far off, in metres; None without.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> import geoveil as gv
-        >>> x = np.column_stack([np.arange(100) * 1000.0, np.zeros(100)])
-        >>> round(gv.nearest(x, (0, 0), k=3, locations=0.5, rho=1e-2).place_error(0.05))
-        42
-        """
-        query: Any = self.answers[0].query
-        placing = getattr(query, "placing", None)
-        if placing is None:
-            return None
-        return self._ground(float(placing.error(beta, blocks=query.k, each=True)) + self.rounding)
-
-    def _error_line(self, *, quickly: bool = True) -> str:
-        if not self.bounded:
-            return "no bound" if self.expected is None else f"no bound; {metres(self.expected_error())} to be expected"
-        if quickly and self.by is not None and not self.answers[0].same_error:
-            # Each person has a bound of their own, that may take a while.
-            return f"at most {metres(self._bound(self.answers[0], 0.05))} with probability 95% (first person)"
-        bound = self.error(0.05)
-        if self.by is not None:
-            ends = list(dict.fromkeys((metres(bound.min()), metres(bound.max()))))
-            return f"at most {' to '.join(ends)} for each person with probability 95%{self._placed_line()}"
-        line = f"at most {metres(bound)} with probability 95%"
-        if self.query == "points" and self.n > 1:
-            line += f"; any one point {metres(self.error(0.05, each=True))}"
-        return line + self._placed_line()
-
-    def _placed_line(self) -> str:
-        off = self.place_error(0.05)
-        return "" if off is None else f"; each released place {metres(off)}"
+        facts = self.facts(every_error=False)
+        return "\n".join([heading(facts), *(f"  {name:<10} {text}" for name, text in lines(facts))])
 
 
-def on_the_ground(query: Query, error: Any, area: Area, *, length: Any = None, planned: bool = False) -> Any:
-    """Return the bound on an answer's error on the ground, given that in the plane of an area.
-
-    Parameters
-    ----------
-    query : Query
-        What was asked.
-    error : float or array
-        The bound in metres of the plane.
-    area : Area
-        The area.
-    length : array, optional
-        Of a length, the one that was released. Without it only the noise is looked at.
-    planned : bool
-        Whether the place that is asked about is not known yet: then it can be anywhere in the area.
-
-    Notes
-    -----
-    The plane draws a ground length g as one of shrink·g to stretch·g. docs/places.md derives the bounds.
-    """
-    p = None if planned else getattr(query, "p", None)
-    away = 0.0 if p is None else float(np.hypot(*(p - area.middle)))
-    if query.kind == "length":
-        if length is None:
-            return error / area.shrink
-        reach = min(_corner(query, area), area.radius + float(np.max(length + error)))
-        least, most = area.lengths(np.maximum(length - error, 0.0), length + error, reach=reach)
-        return np.maximum(most - length, length - least)
-    if isinstance(query, FirstWithin):
-        least, most = area.lengths(max(query.radius - error, 0.0), query.radius + error, reach=away)
-        return float(max(most - query.radius, query.radius - least))
-    if isinstance(query, Nearest):
-        farthest = area.lengths(0.0, area.farthest(p), reach=away)[1]
-        return float(area.lengths(0.0, area.stretch * farthest + error, reach=away)[1] - farthest)
-    return area.ground(error)
-
-
-def _corner(query: Query, area: Area) -> float:
-    """Return how far from the middle of an area the public place or shape is whose distance is asked for."""
-    held = getattr(getattr(query, "measure", None), "keywords", {})
-    if "p" in held:
-        corners = np.array([held["p"]])
-    elif "geometry" in held:
-        import shapely
-
-        corners = shapely.get_coordinates(held["geometry"])
-    else:
-        return 0.0
-    return float(np.hypot(*(corners - area.middle).T).max())
-
-
-def _described(answer: Answer) -> list[dict[str, Any]]:
-    """The mechanisms as certificates list them: equal neighbours once, with their number."""
-    grouped = itertools.groupby(answer.mechanisms)
-    return [{**mechanism.describe(), "times": len(list(run))} for mechanism, run in grouped]
+def _runs(answer: Answer) -> list[tuple[Mechanism, int]]:
+    """Return the mechanisms in order, equal neighbours once, with how many times in a row each was run."""
+    return [(mechanism, len(list(run))) for mechanism, run in itertools.groupby(answer.mechanisms)]

@@ -87,7 +87,7 @@ def held(start: object) -> bytes:
 def assert_nothing_is_held(release: gv.Release, *labels: str, coords: Any = X, least: float = 1000.0) -> None:
     """Neither any of the labels nor any true coordinate, as a double or as digits."""
     # That somebody was skipped is what a release says on purpose.
-    found = held(replace(release, skipped=()))
+    found = held(replace(release, removed=replace(release.removed, persons=())))
     for label in labels:
         assert label.encode() not in found
     # In either order of bytes; small round numbers may be anything.
@@ -168,7 +168,7 @@ def test_persons_who_are_skipped_are_nowhere(name: str, by: str, tmp_path: Path)
             how = {key: value for key, value in QUESTIONS[name].items() if key != "p"}
             places = [QUESTIONS[name]["p"]] if "p" in QUESTIONS[name] else []
             release = getattr(session, name)(*places, rho=1e-4, **how)
-            assert release.skipped == (HIDDEN,)
+            assert release.removed.persons == (HIDDEN,)
             assert release.by.tolist() == ["ann", "bob"]
             assert_nothing_is_held(release, GONE, HIDDEN, coords=TRUE)
 
@@ -324,7 +324,7 @@ def test_columns_that_may_hold_places_are_never_released(kind: str) -> None:
     for keep in (None, "all"):
         release = gv.points(x, rho=1e-4, keep=keep)
         assert release.value.columns.tolist() == ["geometry"]
-        assert release.left_out == ("thing", "time")
+        assert release.removed.columns == ("thing", "time")
     for named in ("thing", ["time"]):
         with pytest.raises(InvalidParameter, match=r"^keep = .*in a call of its own"):
             gv.points(x, rho=1e-4, keep=named)
@@ -350,7 +350,7 @@ def test_columns_whose_names_tell_places_are_released_by_name_alone() -> None:
     plain += ["calculated_total", "platform", "plate", "inflation", "translation", "statement", "capacity"]
     x = frame(TRUE).join(pd.DataFrame(dict.fromkeys([*names, *plain], range(7))))
     release = gv.points(x, rho=1e-4, keep="all")
-    assert release.left_out == tuple(names)
+    assert release.removed.columns == tuple(names)
     assert "city" in gv.points(x, rho=1e-4, keep=["city"]).value
     with pytest.warns(GeoveilWarning, match="'lat' is released unchanged"):
         assert "lat" in gv.points(x, rho=1e-4, keep=["lat", "note"]).value
@@ -376,7 +376,7 @@ def test_columns_of_files_that_may_hold_places_are_never_released(name: str, tmp
     how: Any = {"rho": 1e-4, "crs": BAY}
     for keep in (None, "all"):
         release = gv.points_file(tmp_path / name, target, keep=keep, **how)
-        assert [left for left in release.left_out if left != "note"] == gone
+        assert [left for left in release.removed.columns if left != "note"] == gone
         assert b"POINT" not in target.read_bytes() or name == "in.gpkg"
         assert b"coordinates\\" not in target.read_bytes()
     for column in gone:

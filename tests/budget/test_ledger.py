@@ -653,7 +653,7 @@ def test_a_file_is_charged_for_everyone_in_it(tmp_path: Path, budget: dict[str, 
     assert sorted(p.name for p in tmp_path.iterdir() if "out" in p.name) == []
     assert ledger.spent("taxi/u0") == 0
     release = gv.points_file(path, tmp_path / "out.parquet", short="skip", **how)
-    assert release.skipped == ("taxi/u1",)
+    assert release.removed.persons == ("taxi/u1",)
     loaded = gv.load(tmp_path / "out.parquet")
     kept = frame[frame.user != "u1"]
     assert loaded.value["user"].tolist() == kept["user"].tolist()

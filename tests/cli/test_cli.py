@@ -232,7 +232,7 @@ def test_smoothing_on_the_way(run: Any, tmp_path: Path) -> None:
     done = run("points", "trips.csv", "-o", "out.csv", "--by", "user", *LOCAL, "--rho", "1e-3", "--smooth", "walking")
     assert done.code == 0, done.err
     assert "to be expected" in done.out
-    assert gv.load(tmp_path / "out.csv").processed[0].startswith("smoothed")
+    assert gv.load(tmp_path / "out.csv").processing.steps[0].startswith("smoothed")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out.csv", "out.csv.certificate.json", "trips.csv"]
 
 
@@ -269,7 +269,7 @@ def test_a_dry_run_knows_the_files_own_system(run: Any, tmp_path: Path) -> None:
 def test_columns_stay_behind_unless_kept(run: Any, tmp_path: Path) -> None:
     """What may give places away is named, and goes out only if one says so."""
     done = run("points", "trips.csv", "-o", "out.csv", "--by", "user", *LOCAL, "--rho", "1e-3")
-    assert "address (--keep lets columns out)" in done.out
+    assert "address (--keep releases columns unchanged)" in done.out
     assert run("points", "trips.csv", "-o", "kept.csv", *LOCAL, "--rho", "1e-3", "--keep", "address").code == 0
     assert "address" not in pd.read_csv(tmp_path / "out.csv")
     assert "address" in pd.read_csv(tmp_path / "kept.csv")
@@ -289,7 +289,7 @@ def test_nearest_names_rows_from_one(run: Any, tmp_path: Path) -> None:
     assert told["answer"][0]["nearest"] == true + 1
     assert "latitude" not in done.out
     placed = run(*asked, "--locations", "50%")
-    assert "each released place" in placed.out
+    assert "each released location" in placed.out
     assert f"{frame.geometry.iloc[true].y:.3f}" in placed.out
 
 

@@ -488,7 +488,7 @@ def test_rows_without_a_place_are_refused_or_dropped() -> None:
         gv.points(frame, by="user", rho=1e-4, crs=BAY)
     release = gv.points(frame, by="user", rho=1e-4, crs=BAY, missing="drop")
     assert release.value.index.tolist() == [0, 2]
-    assert (release.missing, release.n, release.by.tolist()) == (2, 2, ["a", "b"])
+    assert (release.removed.rows, release.n, release.by.tolist()) == (2, 2, ["a", "b"])
     labelled = gv.mean(frame, by=["x", "y", "x", "y"], rho=1e-4, crs=BAY, missing="drop")
     assert labelled.by.tolist() == ["x"]
     with pytest.raises(InvalidParameter, match=r"^missing = 'skip'"):
@@ -503,11 +503,11 @@ def test_columns_of_frames_are_kept_on_purpose() -> None:
     how: Any = {"by": "user", "rho": 1e-4, "crs": BAY}
     release = gv.points(frame, **how)
     assert release.value.columns.tolist() == ["user", "t", "geometry"]
-    assert release.left_out == ("note", "home")
+    assert release.removed.columns == ("note", "home")
     assert "note, home" in repr(release)
     assert release.value.index.tolist() == ["r", "s"]
     assert gv.points(frame, keep=["note"], **how).value.columns.tolist() == ["user", "note", "t", "geometry"]
-    assert gv.points(frame, keep="all", **how).left_out == ("home",)
+    assert gv.points(frame, keep="all", **how).removed.columns == ("home",)
     for keep in (["home"], ["nothing"]):
         with pytest.raises(InvalidParameter, match=r"^keep = "):
             gv.points(frame, keep=keep, **how)

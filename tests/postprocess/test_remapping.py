@@ -330,7 +330,7 @@ def test_the_heat_map_of_other_releases_is_paid_for() -> None:
     raw = released()
     own = remap(raw, density(raw, GRID))
     assert own.guarantee == raw.guarantee
-    assert "heat map" in own.processed[-1]
+    assert "heat map" in own.processing.steps[-1]
     one, other = (
         gv.points(
             geopandas.GeoDataFrame({"user": users}, geometry=shapely.points(PLACES), crs=27700), by="user", rho=rho

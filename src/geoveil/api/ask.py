@@ -12,6 +12,7 @@ import numpy as np
 
 from geoveil.arithmetic import steady
 from geoveil.errors import InvalidParameter
+from geoveil.facts import Removed
 from geoveil.geo import Area, Form, enter
 from geoveil.geo.columns import distinct
 from geoveil.geo.forms import ArrayForm, FrameForm, Index
@@ -79,11 +80,12 @@ def ask(
     finally:
         receipt.close()
     release = subject.release(outcome, source)
-    release = replace(release, asked=None if working is guarantee else guarantee, **receipt.stated)
+    removed = Removed(form.missing, persons=receipt.skipped_names)
     shown = subject.shown
     if isinstance(shown, FrameForm) and release.query == "points" and hasattr(release.value, "columns"):
-        release = replace(release, value=shown.with_columns(release.value, kept), left_out=left_out)
-    return release
+        release = replace(release, value=shown.with_columns(release.value, kept))
+        removed = replace(removed, columns=left_out)
+    return replace(release, guarantee=guarantee, removed=removed, **receipt.stated)
 
 
 class Receipt:
@@ -93,6 +95,8 @@ class Receipt:
     stored: Any = None
     #: Which persons are left out, if any are.
     skipped: Any = None
+    #: Their accounts.
+    skipped_names: tuple[str, ...] = ()
     #: What the release says of the charge.
     stated: Mapping[str, Any] = MappingProxyType({})
     #: What an error says of the charge; nothing if nothing was charged.
@@ -153,8 +157,8 @@ def _release(form: Form, value: Any, answers: tuple[Answer, ...], source: Source
         value,
         answers=answers,
         plane=form.plane,
+        guarantee=answers[0].query.guarantee,
         inexact=inexact,
-        missing=form.missing,
         clamped=form.clamped,
         **{"n": len(form.coords), **more},
     )

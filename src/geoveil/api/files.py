@@ -61,7 +61,7 @@ def points_file(
         Where the released file goes, and its certificate beside it. Both appear at the end, whole, or not at all.
     keep : list of columns or "all", optional
         Which columns are released unchanged, beside times and the one named by `by`. The others are removed, as they
-        may give places away; the release's `left_out` names them. "all" is without columns whose names tell
+        may give places away; the release's `removed.columns` names them. "all" is without columns whose names tell
         places ("lat", "city"); those that hold geometries, bytes or nested values are never released.
     progress : callable, optional
         Is told now and then how much has been done, from 0 to 1.
@@ -71,7 +71,8 @@ def points_file(
     subject : str, optional
         With a ledger: whose account it is; with `by` the labels are the subjects, after this and a slash if given.
     short : {"refuse", "skip"}
-        With a ledger: whether people without enough budget stop the release, or are left out and listed as `skipped`.
+        With a ledger: whether people without enough budget stop the release, or are removed; the release's
+        `removed.persons` names them.
 
     Returns
     -------
@@ -193,7 +194,8 @@ def _charged(
     charge = ledger.charge(names, work.guarantee, query="points", parameters=parameters, release=identity, short=short)
     if charge.skipped:
         work.skipped = np.isin(np.array(names, dtype=object), charge.skipped)
-    return charge, {"id": identity, "entry": charge.entry, "skipped": charge.skipped}
+        work.skipped_names = charge.skipped
+    return charge, {"id": identity, "entry": charge.entry}
 
 
 def _note(problem: BaseException, charge: Charge | None) -> None:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from geoveil.api.processing import drawn_in, moved, persons, released
 from geoveil.arithmetic import steady
 from geoveil.errors import InvalidData, InvalidParameter
+from geoveil.facts import Processing
 from geoveil.geo.planes import Plane, plane_of
 from geoveil.mechanisms import Copies, Gaussian, KNorm, Laplace, Mechanism
 from geoveil.postprocess import deconvolution, remapping
@@ -88,7 +89,7 @@ def remap(
     if to not in ("mean", "place"):
         raise InvalidParameter("to", to, "'mean' or 'place'", 'to="mean" has the least error.')
     dimension = noisy.points.shape[1]
-    promised, known = release.promised, "a public prior"
+    guarantee, combined, known = release.guarantee, False, "a public prior"
     system, _ = drawn_in(release)
     if isinstance(prior, HeatMap):
         if weights is not None:
@@ -99,7 +100,7 @@ def remap(
             )
         # A map made of this very release says nothing new about anyone.
         if prior.answers is not release.answers:
-            promised = _together([release, prior])
+            guarantee, combined = _together([release, prior]), True
         prior, weights, known = prior.grid, prior.value, "a released heat map"
     if isinstance(prior, Grid):
         if dimension != 2:
@@ -118,7 +119,7 @@ def remap(
         found = remapping.choose(found, places, likely.ravel())
     step = f"remapped to the {'posterior mean' if to == 'mean' else 'best place'} under {known} of {size}"
     result = moved(release, found.mean, step, bounded=False, expected=float(np.sqrt(found.variance.mean())))
-    return replace(result, promised=promised)
+    return replace(result, guarantee=guarantee, processing=replace(result.processing, combined=combined))
 
 
 @steady()
@@ -186,10 +187,12 @@ def density(releases: Release | Sequence[Release], grid: Grid, *, by: Any = None
         plane=first.plane,
         by=whose,
         inexact="; ".join(dict.fromkeys(release.inexact for release in several if release.inexact)),
-        processed=(f"deconvolved to a heat map of {grid.shape[0]} by {grid.shape[1]} cells",),
-        bounded=False,
-        asked=first.asked,
-        promised=first.promised if len(several) == 1 else _together(several),
+        guarantee=first.guarantee if len(several) == 1 else _together(several),
+        processing=Processing(
+            (f"deconvolved to a heat map of {grid.shape[0]} by {grid.shape[1]} cells",),
+            bounded=False,
+            combined=len(several) > 1,
+        ),
         grid=grid,
     )
 
@@ -199,7 +202,7 @@ def _noisy(release: Any, by: Any, remedy: str) -> NoisyPoints:
     released(release)
     if release.query != "points" or release.coords is None:
         raise InvalidData("release", release, "of points", "Use gv.points.")
-    if release.processed:
+    if release.processing.steps:
         raise InvalidData("release", repr(release), "as it was released", remedy)
     # Answers of persons with equally many points are one.
     noises = {id(a): _noise(a.mechanisms[0], a.query.n) for a in {id(a): a for a in release.answers}.values()}

@@ -14,12 +14,12 @@ from geoveil.api.ask import in_the_plane
 from geoveil.arithmetic import steady
 from geoveil.errors import GeoveilError, InvalidParameter, NoErrorBound
 from geoveil.geo.areas import Area, area_of
+from geoveil.ground_error import ground_error
 from geoveil.mechanisms import Lipschitz
 from geoveil.noise import rehearsal
 from geoveil.privacy import CGP, GP, Guarantee, Metric, exact, promise
 from geoveil.privacy.exact import Number
 from geoveil.queries import EXTENT, SUMMARIES, Distance, FirstWithin, Hull, Nearest, OwnQuery, Points, Query, best_hull
-from geoveil.release import on_the_ground
 
 __all__ = ["Plan", "plan"]
 
@@ -134,7 +134,7 @@ def plan(
             bound = query.error(beta, each=each)
         except NoErrorBound:
             bound = query.ask(_reference(dimension, extent), rehearsal()).error(beta, each=each)
-        return bound if area is None else float(on_the_ground(query, bound, area, planned=True))
+        return bound if area is None else ground_error(query, bound, area, planned=True)
 
     if error is None:
         promised = promise(rho, epsilon, metric)

@@ -60,7 +60,7 @@ def smooth(release: Release, *, times: Any, motion: str | Motion, by: Any = None
     released(release)
     if release.query != "points" or not isinstance(release.answers[0].mechanisms[0], Gaussian):
         raise InvalidData("release", repr(release), "of points with Gaussian noise", "Use gv.points(x, rho=...).")
-    if release.processed:
+    if release.processing.steps:
         raise InvalidData("release", repr(release), "as it was released", "Smooth first, then clamp.")
     prior = _MOTIONS.get(motion) if isinstance(motion, str) else motion
     if not isinstance(prior, Motion):
@@ -124,7 +124,7 @@ def clamp(release: Release, region: Any) -> Release:
     inside = clamping.clamp(coords, flat)
     convex = clamping.is_convex(flat)
     # Nearer to every true point, and so in the mean as well.
-    expected = release.expected if convex else None
+    expected = release.processing.expected if convex else None
     return moved(
         release,
         inside,
@@ -149,9 +149,12 @@ def moved(release: Release, coords: Any, step: str, *, bounded: bool, expected: 
         release,
         value=value,
         coords=coords,
-        processed=(*release.processed, step),
-        bounded=release.bounded and bounded,
-        expected=expected,
+        processing=replace(
+            release.processing,
+            steps=(*release.processing.steps, step),
+            bounded=release.processing.bounded and bounded,
+            expected=expected,
+        ),
         id=uuid4().hex,
     )
 

@@ -74,9 +74,9 @@ def points(x: Any, *, keep: Any = None, **how: Unpack[How]) -> Release:
     ----------
     keep : list of columns or "all", optional
         Which columns of a GeoDataFrame are released unchanged, beside times and the one named by `by`. The others are
-        removed, as they may give places away; the release's `left_out` names them. "all" is without columns whose
-        names tell places ("lat", "city", "zip_code"); those that hold geometries, bytes or nested values are never
-        released.
+        removed, as they may give places away; the release's `removed.columns` names them. "all" is without columns
+        whose names tell places ("lat", "city", "zip_code"); those that hold geometries, bytes or nested values are
+        never released.
 
     Returns
     -------

@@ -19,6 +19,7 @@ from geoveil.api.processing import persons
 from geoveil.arithmetic import steady
 from geoveil.budget import Entry
 from geoveil.errors import InvalidData, InvalidFile, InvalidParameter
+from geoveil.facts import Processing, Removed
 from geoveil.geo import Plane
 from geoveil.geo.areas import Area
 from geoveil.geo.formats import Batch, LocationFile, ending, open_locations
@@ -89,12 +90,14 @@ def load(path: Any) -> Release:
         area, file, by, method = Area.certified(account["area"]), account["file"], account["by"], account["method"]
         sha256, reading = file["sha256"], dict(file["reading"])
         kind = file.get("kind", "points")
-        more = {name: account[name] for name in ("inexact", "missing", "id")}
+        more = {name: account[name] for name in ("inexact", "id")}
         more["entry"] = None if account["entry"] is None else Entry(**account["entry"])
-        more |= {"processed": tuple(account["processed"]), "bounded": account["radius_95"] is not None}
-        more |= {"clamped": account["outside"] == "clamp"}
+        more |= {"clamped": account["outside"] == "clamp", "removed": Removed(account["missing"])}
         rounding = float(account["rounding"])
-        expected = None if account.get("expected_error") is None else float(account["expected_error"])
+        expected = None if account.get("expected_error") is None else float(account["expected_error"]) * area.shrink
+        more["processing"] = Processing(
+            tuple(account["processed"]), bounded=account["radius_95"] is not None, expected=expected
+        )
         if not {*reading} <= {*Reading.__annotations__} or not isinstance(by, str | None):
             raise ValueError(reading, by)
     except (KeyError, TypeError, AttributeError, ValueError) as problem:
@@ -122,8 +125,7 @@ def load(path: Any) -> Release:
         coords=plane.into(coords),
         plane=plane,
         by=None if persons is None else pd.Index(persons, name=by),
-        asked=guarantee,
-        expected=None if expected is None else expected * area.shrink,
+        guarantee=guarantee,
         file=opened,
         **more,
     )
@@ -164,7 +166,7 @@ def save(release: Release, path: str | os.PathLike[str]) -> Path:
     ['hull.geojson', 'hull.geojson.certificate.json']
     """
     path = Path(path)
-    if release.promised is not None and not isinstance(release, HeatMap):
+    if release.processing.combined and not isinstance(release, HeatMap):
         allowed = "of one input: this one was remapped by a map of other releases"
         raise InvalidData("release", repr(release), allowed, "Save it with geopandas.")
     kind = "cells" if isinstance(release, HeatMap) else release.answers[0].query.kind
@@ -222,7 +224,7 @@ def table(release: Release) -> Any:
     else:
         frame = pd.DataFrame({release.query: [value]})
     stated: dict[str, Any] = {}
-    if release.bounded:
+    if release.processing.bounded:
         radius = release.error(0.05, each=kind == "points")
         # Of neighbours, how much farther they are than the true ones; where they are has an error of its own.
         name = "excess_95" if kind == "positions" else "radius_95"
@@ -283,7 +285,7 @@ def _rewrite(release: Loaded, path: Path) -> None:
     file, coords, plane = release.file, release.coords, release.plane
     assert coords is not None
     assert plane is not None
-    columns = [name for name in file.columns if release.bounded or name != "radius_95"]
+    columns = [name for name in file.columns if release.processing.bounded or name != "radius_95"]
     places = plane.out(coords)
 
     def batches() -> Iterator[Batch]:

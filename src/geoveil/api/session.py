@@ -299,7 +299,8 @@ class _LedgerReceipt(Receipt):
             self.spent = ""
             told = json.loads(charge.content)
             self._identity, self.stored = told["id"], unpacked(told["answer"])
-        self.stated = {"id": self._identity, "entry": charge.entry, "skipped": charge.skipped}
+        self.skipped_names = charge.skipped
+        self.stated = {"id": self._identity, "entry": charge.entry}
 
     def store(self, content: Callable[[], Any]) -> None:
         self._ledger.store(self._charge, json.dumps({"id": self._identity, "answer": packed(content())}))

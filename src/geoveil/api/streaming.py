@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from geoveil.api.ask import answers_of, by_size, in_the_plane
 from geoveil.api.crowds import Crowd
 from geoveil.errors import InvalidFile
+from geoveil.facts import Removed
 from geoveil.geo import Plane
 from geoveil.geo.columns import distinct
 from geoveil.geo.formats import Batch, LocationFile
@@ -116,6 +117,8 @@ class Work:
     left_out: int = 0
     beyond: int = 0
     skipped: NDArray[np.bool_] | None = None
+    #: The accounts of these persons.
+    skipped_names: tuple[str, ...] = ()
     #: Columns that a spreadsheet would run as formulas.
     formulas: set[str] = field(default_factory=set)
     _held: list[tuple[Any, Index, Floats]] = field(default_factory=list)
@@ -321,10 +324,9 @@ class Work:
             plane=self.plane,
             by=None if index is None else copied_index(index[there]),
             inexact=self.noise.inexact,
-            asked=self.guarantee,
-            missing=self.left_out,
+            guarantee=self.guarantee,
             clamped=self.outside == "clamp",
-            left_out=left_out,
+            removed=Removed(self.left_out, left_out, self.skipped_names),
             by_column=self.crowd.by,
             reading=self.file.reading,
             digest=sha256,

@@ -13,6 +13,7 @@ from geoveil.cli.command import Command, Option
 from geoveil.cli.files import Target, target
 from geoveil.cli.kinds import CHANCE, LENGTH, PLACE
 from geoveil.cli.showing import in_degrees, lines_of, public_place, table, value_of
+from geoveil.facts import Processing
 from geoveil.words import metres
 
 _LOCAL = "--local 37.77,-122.42,50km"
@@ -213,7 +214,9 @@ def summary(**asked: Any) -> None:
             )
         )
         # No bound of one of them is that of all.
-        whole = replace(releases[0], promised=asking.budget.guarantee, bounded=False)
+        whole = replace(
+            releases[0], guarantee=asking.budget.guarantee, processing=Processing(bounded=False, combined=True)
+        )
         told = [release.certificate() for release in releases]
         mechanisms = [step for account in told for step in account["mechanism"]]
         more = opened.report(

@@ -82,7 +82,8 @@ def _drawn(out: Path, source: Path, release: Any, near: Any, hull: Any) -> list[
         ),
         *layers_of(near, name="released neighbours"),
     )
-    whole = replace(release, promised=total([release.guarantee, near.guarantee, hull.guarantee]))
+    guarantee = total([release.guarantee, near.guarantee, hull.guarantee])
+    whole = replace(release, guarantee=guarantee, processing=replace(release.processing, combined=True))
     page = Report("A made-up city, released", layers, whole.guarantee, whole.certificate())
     with terminal.waiting("Drawing"):
         write(out / "map.html", page)

@@ -132,7 +132,7 @@ def release_file(path: Path, target: Path, motion: str | None, time: str | None,
         with terminal.waiting("Smoothing" if motion else f"Writing {target.name}"):
             result = load(first) if motion is None else smoothed(load(first), motion, time)
             save(result, target)
-        return replace(result, left_out=release.left_out, skipped=release.skipped)
+        return replace(result, removed=release.removed)
 
 
 def _foresee(asking: Asking, path: Path, ledger: Any, method: str) -> None:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from geoveil.cli.files import writable
+from geoveil.cli.option_names import option
 from geoveil.cli.options import Account, Output
 from geoveil.cli.terminal import bold, grid, say, state, waiting
+from geoveil.wording import heading, lines
 from geoveil.words import metres
 
 if TYPE_CHECKING:
@@ -38,14 +39,12 @@ _NUMBERS = 32
 
 def lines_of(release: Release) -> list[tuple[str, str]]:
     """What a release says of itself, line by line, in the words of the command line."""
-    _, *lines = repr(release).splitlines()
-    pairs = [re.split(r"\s{2,}", line.strip(), maxsplit=1) for line in lines]
-    return [(name, text.replace("(keep= lets", "(--keep lets")) for name, text in pairs]
+    return lines(release.facts(every_error=False), option)
 
 
 def describe(release: Release, head: str | None = None, more: Sequence[tuple[str, str]] = ()) -> None:
     """Show a release."""
-    say(bold(head or repr(release).splitlines()[0]), grid([*lines_of(release), *more]))
+    say(bold(head or heading(release.facts(every_error=False))), grid([*lines_of(release), *more]))
 
 
 def table(release: Release) -> Any:

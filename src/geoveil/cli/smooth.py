@@ -65,9 +65,9 @@ def as_released(path: str) -> Any:
     from geoveil.errors import InvalidFile
 
     release = load(path)
-    if release.processed:
+    if release.processing.steps:
         remedy = "Give the file that 'geoveil points' wrote, without --smooth."
-        raise InvalidFile(path, release.processed[0], "a file as it was released", remedy)
+        raise InvalidFile(path, release.processing.steps[0], "a file as it was released", remedy)
     return release
 
 

@@ -58,7 +58,7 @@ def _static(name: str) -> str:
 
 def _paragraphs(words: str) -> str:
     """The first sentences, which say what is hidden, and the rest."""
-    cut = words.find(" How many points there are")
+    cut = words.find(" The number of points, their order")
     parts = [words] if cut < 0 else [words[:cut], words[cut + 1 :]]
     # A number stays on a line with its unit.
     kept = (re.sub(r"(?<=\d) (?=k?m\b)", "\N{NO-BREAK SPACE}", part) for part in parts)

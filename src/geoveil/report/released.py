@@ -80,7 +80,7 @@ def degrees(plane: Plane, metres: Floats) -> Floats:
 
 def _radius(release: Release, *, each: bool = False) -> Any:
     """The 95% radius: one, or one for each person; None where no theorem gives any."""
-    if not release.bounded:
+    if not release.processing.bounded:
         return None
     found = release.error(0.05, each=each)
     return float(found) if release.by is None else found.to_numpy(dtype=float)

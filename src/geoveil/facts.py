@@ -1,0 +1,164 @@
+"""The facts of a release as data. `wording` turns them into text, for every face of the program."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from geoveil.privacy import Guarantee
+
+__all__ = ["ErrorBound", "Exactness", "Facts", "MechanismUse", "Processing", "Removed"]
+
+
+@dataclass(frozen=True)
+class Removed:
+    """The parts of the input that are not in a release.
+
+    Parameters
+    ----------
+    rows : int
+        The number of rows without a location.
+    columns : tuple
+        The names of columns that were not released.
+    persons : tuple of str
+        Accounts of a ledger without enough budget.
+    """
+
+    rows: int = 0
+    columns: tuple[Hashable, ...] = ()
+    persons: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Processing:
+    """The steps taken since a release was drawn, which used public facts only.
+
+    Parameters
+    ----------
+    steps : tuple of str
+        What was done, in order, such as "clamped to a public region".
+    bounded : bool
+        Whether the error bound still holds after these steps.
+    expected : float, optional
+        The root mean square error in metres of the plane, if the assumptions named in the steps hold.
+    combined : bool
+        Whether several releases were combined, so that the guarantee is that of all of them together.
+    """
+
+    steps: tuple[str, ...] = ()
+    bounded: bool = True
+    expected: float | None = None
+    combined: bool = False
+
+
+@dataclass(frozen=True)
+class MechanismUse:
+    """A mechanism that was run.
+
+    Parameters
+    ----------
+    name : str
+        Its class, such as "Gaussian".
+    scale : float
+        The scale of its noise in metres.
+    times : int
+        How many times in a row it was run.
+    """
+
+    name: str
+    scale: float
+    times: int
+
+
+@dataclass(frozen=True)
+class ErrorBound:
+    """A bound on the error that holds with probability 95%, in metres on the ground.
+
+    Parameters
+    ----------
+    smallest, largest : float
+        The bound; where each person has a different one, the smallest and the largest of them.
+    about : {"all", "first person", "each person"}
+        Whether it is about one person's data taken as a whole, about the first of several persons, or about each.
+    point : float, optional
+        The bound of any one released point, where `largest` is that of the worst of several.
+    location : float, optional
+        The bound of the released location of a neighbour.
+    """
+
+    smallest: float
+    largest: float
+    about: Literal["all", "first person", "each person"] = "all"
+    point: float | None = None
+    location: float | None = None
+
+
+@dataclass(frozen=True)
+class Exactness:
+    """How far the noise and the numbers that get it are from the ideal ones.
+
+    Parameters
+    ----------
+    inexact : str
+        The reason why the noise is not ideal to the last bit; empty if it is.
+    fn_error : float, optional
+        The stated error of a user's function in metres; 0 without a function, None if it was not stated.
+    rounding : float
+        The largest distance in metres by which a point was rounded before noise was added.
+    """
+
+    inexact: str
+    fn_error: float | None
+    rounding: float
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Everything that there is to say about a release, other than its value.
+
+    Parameters
+    ----------
+    query, method : str
+        The question, and the algorithm that answered it.
+    points : int
+        The number of points in the input.
+    persons : int, optional
+        The number of persons; None where all points are taken as one person's.
+    guarantee : CGP or GP
+        The guarantee for each person.
+    also : CGP or GP, optional
+        A second guarantee, of the other notion.
+    mechanisms : tuple of MechanismUse
+        The mechanisms that were run for the first person, in order.
+    error : ErrorBound, optional
+        None where no theorem bounds the error.
+    expected_error : float, optional
+        The root mean square error to expect on the ground, where one is known.
+    exactness : Exactness
+        How exact the noise is.
+    clamped : bool
+        Whether points outside the area were moved to its edge first.
+    removed : Removed
+        The parts of the input that are not in the release.
+    processed : tuple of str
+        The steps taken since it was drawn.
+    charged : bool
+        Whether it was charged to a ledger.
+    """
+
+    query: str
+    method: str
+    points: int
+    persons: int | None
+    guarantee: Guarantee
+    also: Guarantee | None
+    mechanisms: tuple[MechanismUse, ...]
+    error: ErrorBound | None
+    expected_error: float | None
+    exactness: Exactness
+    clamped: bool
+    removed: Removed
+    processed: tuple[str, ...]
+    charged: bool

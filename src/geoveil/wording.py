@@ -1,0 +1,132 @@
+"""The text that describes a release: its repr, the lines on the terminal and the words of the certificate."""
+
+from __future__ import annotations
+
+from geoveil.facts import ErrorBound, Exactness, Facts, MechanismUse, Removed
+from geoveil.messages import Message, Naming, keyword
+from geoveil.words import counted, hidden, metres
+
+__all__ = ["error_line", "heading", "lines", "paragraphs", "steps_line"]
+
+#: Two versions of a person's data that the guarantee is about, by metric.
+_DIFFERING = {
+    "inf": "in which no location differs by more than {}",
+    "2": "whose locations differ by at most {} together (root sum of squares)",
+    "1": "whose locations differ by at most {} together (sum)",
+}
+
+
+def heading(facts: Facts) -> str:
+    """Return the line that says which question was asked, and about how many points."""
+    persons = "one person's" if facts.persons is None else f"those of {counted(facts.persons, 'person')}"
+    return f"Release of {facts.query}: {counted(facts.points, 'point')}, taken as {persons}"
+
+
+def lines(facts: Facts, naming: Naming = keyword) -> list[tuple[str, str]]:
+    """Return the name and the text of each fact, for a reader at a prompt.
+
+    Parameters
+    ----------
+    facts : Facts
+        Those of a release.
+    naming : callable
+        Names arguments in the words of the reader.
+    """
+    found = [
+        ("guarantee", _guarantee(facts)),
+        ("mechanism", ", ".join(_mechanism(use, facts.persons) for use in facts.mechanisms)),
+        ("processed", steps_line(facts.processed)),
+        ("error", error_line(facts)),
+        ("exact", _exact(facts.exactness)),
+        ("outside", "points outside the area were moved to its edge; errors are from there" if facts.clamped else ""),
+        ("removed", _removed(facts.removed, naming)),
+    ]
+    return [(name, text) for name, text in found if text]
+
+
+def paragraphs(facts: Facts) -> tuple[str, str]:
+    """Return the meaning of a release in words: what its guarantee hides, and everything else."""
+    away = hidden(facts.guarantee.hidden(chance=0.75))
+    differing = _DIFFERING[facts.guarantee.metric.name].format(away)
+    hides = (
+        f"Anyone trying to tell apart two versions of a person's data {differing} will be right at most 75% of "
+        "the time. Versions that differ less are harder to tell apart, others easier."
+    )
+    sentences = ["The number of points, their order, their times and the persons they belong to are not hidden."]
+    if facts.error is not None:
+        sentences.append(f"The answer is wrong by {error_line(facts)}.")
+    if facts.clamped:
+        sentences.append("Points outside the area were moved to its edge first; the error is from there.")
+    exactness = facts.exactness
+    if exactness.inexact:
+        sentences.append(f"The noise is not exact: {exactness.inexact}.")
+    if exactness.rounding:
+        moved, apart = (metres(times * exactness.rounding, digits=2) for times in (1, 2))
+        sentences.append(
+            f"Rounding moved points by at most {moved} first: two versions count as up to {apart} farther apart."
+        )
+    if facts.charged:
+        sentences.append("It was charged to a ledger, where budgets about the same person add up.")
+    else:
+        sentences.append("Other releases about the same person add to what it tells.")
+    return hides, " ".join(sentences)
+
+
+def steps_line(steps: tuple[str, ...]) -> str:
+    """Return the steps of processing in one line."""
+    return ", then ".join(steps)
+
+
+def error_line(facts: Facts) -> str:
+    """Return how wrong the answer can be, in one line."""
+    bound = facts.error
+    if bound is None:
+        expected = facts.expected_error
+        return "no bound" if expected is None else f"no bound; {metres(expected)} to be expected"
+    ends = " to ".join(dict.fromkeys((metres(bound.smallest), metres(bound.largest))))
+    return _bound(bound, ends) + _parts(bound)
+
+
+def _bound(bound: ErrorBound, ends: str) -> str:
+    if bound.about == "each person":
+        return f"at most {ends} for each person with probability 95%"
+    line = f"at most {ends} with probability 95%"
+    return f"{line} (first person)" if bound.about == "first person" else line
+
+
+def _parts(bound: ErrorBound) -> str:
+    point = "" if bound.point is None else f"; any one point {metres(bound.point)}"
+    location = "" if bound.location is None else f"; each released location {metres(bound.location)}"
+    return point + location
+
+
+def _guarantee(facts: Facts) -> str:
+    line = str(facts.guarantee) if facts.also is None else f"{facts.guarantee} and {facts.also}"
+    return line if facts.persons is None else f"{line}, for each person"
+
+
+def _mechanism(use: MechanismUse, persons: int | None) -> str:
+    times = f"{use.times} × " if use.times > 1 else ""
+    line = f"{times}{use.name} of scale {metres(use.scale, digits=4)}"
+    return line if persons is None else f"{line} (first person)"
+
+
+def _exact(exactness: Exactness) -> str:
+    if exactness.inexact:
+        return f"no: {exactness.inexact}"
+    stated, rounding = exactness.fn_error, exactness.rounding
+    line = f"yes, if the function is wrong by at most {stated:g} m, as stated" if stated else "yes"
+    return f"{line}; points are rounded by at most {metres(rounding, digits=2)}" if rounding else line
+
+
+def _removed(removed: Removed, naming: Naming) -> str:
+    parts = []
+    if removed.columns:
+        names = ", ".join(map(str, removed.columns))
+        noun = "the column" if len(removed.columns) == 1 else "the columns"
+        parts.append(Message("{noun} {names} ({keep} releases columns unchanged)", noun=noun, names=names))
+    if removed.rows:
+        parts.append(Message("{rows} without a location", rows=counted(removed.rows, "row")))
+    if removed.persons:
+        parts.append(Message("{who} without enough budget", who=counted(len(removed.persons), "person")))
+    return "; ".join(part.worded(naming) for part in parts)

@@ -1,0 +1,40 @@
+"""Messages name arguments in the words of their reader, and never read what is inserted into them."""
+
+from __future__ import annotations
+
+import pickle
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from geoveil.cli.option_names import option
+from geoveil.messages import Message, keyword, worded
+
+OUTSIDE = Message("{count} points are outside: {outside:clamp} moves them, see {gv.points}.", count=3)
+
+
+def test_one_message_has_a_text_for_each_reader() -> None:
+    """Arguments are keywords in Python and options on the command line."""
+    assert str(OUTSIDE) == '3 points are outside: outside="clamp" moves them, see gv.points.'
+    assert OUTSIDE.worded(option).startswith("3 points are outside: --outside clamp moves them")
+
+
+@given(st.text())
+def test_data_is_inserted_as_it_is(text: str) -> None:
+    """Braces and names in a value that a user gave are no placeholders."""
+    assert str(Message("{area} has {label}.", label=text)) == f"area= has {text}."
+
+
+@given(st.text())
+def test_plain_texts_are_the_same_for_all(text: str) -> None:
+    """A text that is no message is not read at all."""
+    assert worded(text, keyword) == worded(text, option) == text
+
+
+def test_messages_are_values() -> None:
+    """They can be compared and pickled, as errors hold them."""
+    again = pickle.loads(pickle.dumps(OUTSIDE))
+    assert again == OUTSIDE
+    assert hash(again) == hash(OUTSIDE)
+    assert again != Message("other")
+    assert repr(again) == repr(str(OUTSIDE))
