@@ -86,7 +86,7 @@ def no_minimum_noise_drawn(patch: pytest.MonkeyPatch) -> None:
     """A nearest neighbour whose smallest distance gets only one of its two noises."""
 
     def visit(m: NearestNeighbour, walk: Walk, source: Source) -> int | None:
-        return walk.halt(noisy_threshold(m._moved(walk.smallest), m.scale, source), source, cyclic=True)
+        return walk.halt(noisy_threshold(m._plus_gamma0(walk.smallest), m.scale, source), source, cyclic=True)
 
     patch.setattr(NearestNeighbour, "visit", visit)
 
@@ -146,7 +146,7 @@ def coins_tossed_again(patch: pytest.MonkeyPatch) -> None:
             if source.exponential(1).values[0] > draws._heights[place] - draws._heights[0]:
                 return place
 
-    patch.setattr(Draws, "_tossed", tossed)
+    patch.setattr(Draws, "_toss_in_turn", tossed)
 
 
 def one_spread_for_all_metrics(patch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""The theorems: how a Lipschitz function, or a choice, is answered privately."""
+"""Mechanisms: how the value of a Lipschitz function, or a choice, is released privately."""
 
 from geoveil.mechanisms.batches import sample_people, sample_rows
 from geoveil.mechanisms.copies import Copies
@@ -10,7 +10,8 @@ from geoveil.mechanisms.lipschitz import Lipschitz
 from geoveil.mechanisms.mechanism import Additive, Mechanism
 from geoveil.mechanisms.nearest_neighbour import NearestNeighbour
 from geoveil.mechanisms.permute_and_flip import Draws, PermuteAndFlip
-from geoveil.mechanisms.sparse_vector import SparseVector, Walk
+from geoveil.mechanisms.sparse_vector import SparseVector
+from geoveil.mechanisms.walks import Walk
 
 __all__ = [
     "Additive",

@@ -1,4 +1,4 @@
-"""Many people's noise at once, without a call for each person."""
+"""Add noise to the values of many persons at once, without a Python call for each person."""
 
 from __future__ import annotations
 
@@ -16,12 +16,21 @@ __all__ = ["sample_people", "sample_rows"]
 def sample_people(
     mechanisms: Sequence[Additive], sizes: NDArray[np.int64], rows: Floats | Reals, source: Source
 ) -> Floats:
-    """Return the noisy values of many people: the rows of one are adjacent, sizes[i] of them the i-th's.
+    """Return the noisy values of many persons.
 
-    The mechanisms are of one kind and differ by their size and scale alone.
+    Parameters
+    ----------
+    mechanisms : sequence of Additive
+        The mechanism of each person. All are of one class and differ only in their dimension and scale.
+    sizes : array of int
+        The number of rows of each person.
+    rows : array or Reals
+        The true values as rows, one person after another.
+    source : Source
+        The source of randomness.
     """
     values = as_reals(rows)
-    # Persons with equally many points share a mechanism.
+    # Persons with the same number of points share a mechanism.
     distinct = {id(mechanism): mechanism for mechanism in mechanisms}
     known = {each: (mechanism.scale, mechanism.grid) for each, mechanism in distinct.items()}
     each = np.array([known[id(mechanism)] for mechanism in mechanisms])
@@ -32,9 +41,9 @@ def sample_people(
 def sample_rows(
     mechanisms: Sequence[Additive], which: NDArray[np.int64], rows: Floats | Reals, source: Source
 ) -> Floats:
-    """Return noisy points in any order, the i-th with the noise of mechanisms[which[i]], independent of the others."""
+    """Return noisy points in any order. Row i gets the noise of mechanisms[which[i]], independent of all others."""
     if not all(mechanism.independent for mechanism in mechanisms):
-        raise ValueError("Noise on the points of a tuple must be drawn together.")
+        raise ValueError("A mechanism draws the noise of a person's points together; use sample_people.")
     scale, cell = (np.array([getattr(m, name) for m in mechanisms])[which] for name in ("scale", "grid"))
     alone = np.ones(len(rows), dtype=np.int64)
     return released(as_reals(rows), scale, cell, mechanisms[0].noise(source, alone, rows.shape[1]), source)

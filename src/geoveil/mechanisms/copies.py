@@ -1,4 +1,4 @@
-"""Independent copies of one additive mechanism, side by side."""
+"""Independent copies of one Laplace mechanism, one for each row of a value."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ __all__ = ["Copies"]
 
 @dataclass(frozen=True)
 class Copies(Additive):
-    """`count` independent Laplace mechanisms on the rows of the value.
+    """Add independent Laplace noise to each of `count` rows.
 
     Parameters
     ----------
     single : Laplace
-        The mechanism of one row.
+        The mechanism for one row.
     count : int
-        How many rows.
+        The number of rows.
     apart : bool
-        Whether the rows are different points of a tuple and the guarantee is under dist_1.
+        Whether each row depends on a different point of the tuple and the guarantee is under dist_1.
 
     Notes
     -----
     Basic composition (the paper's Lemma 2.7): the epsilons add up. Under dist_1 they do not if each row depends on a
-    point of its own: the losses ε‖x_i - x'_i‖ add up to ε·dist_1(x, x'). It is the K-norm mechanism of dist_1.
+    different point: the losses ε‖x_i - x'_i‖ add up to ε·dist_1(x, x'). That is the K-norm mechanism of dist_1.
     """
 
     single: Laplace
@@ -45,21 +45,23 @@ class Copies(Additive):
 
     def __post_init__(self) -> None:
         if self.apart and self.single.guarantee.metric != dist_1:
-            raise IncompatibleGuarantees(f"{self.single.guarantee!r} is not under dist_1: copies of it add up.")
+            raise IncompatibleGuarantees(
+                f"{self.single.guarantee!r} is not under dist_1, so the budgets of copies add up; use apart=False."
+            )
 
     @cached_property
     def guarantee(self) -> Guarantee:  # type: ignore[override]
-        """The composition of all copies."""
+        """The guarantee of all copies together."""
         return self.single.guarantee if self.apart else self.single.guarantee * self.count
 
     @property
     def dimension(self) -> int:  # type: ignore[override]
-        """Of all rows together."""
+        """The number of coordinates of all rows together."""
         return self.single.dimension * self.count
 
     @property
     def scale(self) -> float:
-        """That of one copy."""
+        """The scale of the noise on one row in metres, rounded up."""
         return self.single.scale
 
     @property
@@ -75,7 +77,7 @@ class Copies(Additive):
         return np.asarray(np.sum(parts, axis=0))
 
     def error(self, beta: float, *, blocks: int = 1, each: bool = False) -> float:
-        """The 1-β quantile of the longest row; `blocks` is the number of rows."""
+        """Return the 1-β quantile of the length of the longest row's noise; `blocks` must be the number of rows."""
         checks.beta(beta)
         if blocks != self.count:
             raise ValueError(f"blocks = {blocks}: must be the number of copies, {self.count}.")

@@ -1,4 +1,4 @@
-"""The exponential mechanism: choose among scores, the smaller the likelier."""
+"""The exponential mechanism: choose among scores, smaller ones with a higher probability."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ __all__ = ["Exponential"]
 
 @dataclass(frozen=True)
 class Exponential(Mechanism):
-    """Choose j with probability ∝ exp(-η·score_j).
+    """Choose position j with probability ∝ exp(-η·score_j).
 
     Parameters
     ----------
     guarantee : CGP or GP
-        What it promises.
+        The guarantee of one choice.
     spread : float
-        How far two scores can move apart when the tuple moves by 1 under the guarantee's metric: 2 for scores that are
-        1-Lipschitz. If score j depends on point j alone, √2 under dist_2 and 1 under dist_1.
+        The largest change of the difference of two scores when the tuple moves by 1 under the guarantee's metric: 2
+        for scores that are 1-Lipschitz. If score j depends on point j alone, √2 under dist_2 and 1 under dist_1.
 
     Notes
     -----
@@ -43,7 +43,7 @@ class Exponential(Mechanism):
 
     def __post_init__(self) -> None:
         checks.positive("spread", self.spread, remedy="It is 2 for scores that are 1-Lipschitz.")
-        self.scale  # noqa: B018 - refuses what has none
+        self.scale  # noqa: B018 - validates the budget early
 
     @cached_property
     def scale(self) -> float:
@@ -52,11 +52,11 @@ class Exponential(Mechanism):
         return noise_scale(numerator, pure_epsilon(self.guarantee), self.guarantee)
 
     def sample(self, scores: Floats | Reals, source: Source) -> int:
-        """The chosen position: the smallest score after subtracting Gumbel noise."""
+        """Return the chosen position: that of the smallest score after subtracting Gumbel noise."""
         return int(self.sample_several(scores, 1, source)[0])
 
     def sample_several(self, scores: Floats | Reals, k: int, source: Source) -> NDArray[np.int64]:
-        """Return the positions of k choices one after another without replacement, in their order, from one pass.
+        """Return the positions of k successive choices without replacement, in their order, from one pass.
 
         The k smallest scores after subtracting Gumbel noise have exactly the law of k successive choices (Durfee and
         Rogers, 2019), each at the cost of this mechanism.
@@ -65,16 +65,19 @@ class Exponential(Mechanism):
         return smallest(known, source.gumbel(len(known)), self.scale, k, source)
 
     def sample_each(self, scores: Reals, sizes: Sizes, k: int, source: Source) -> NDArray[np.int64]:
-        """Return k choices for each of many persons, whose scores are adjacent, as (persons, k) positions."""
+        """Return k successive choices without replacement for each of many persons.
+
+        The scores of a person are adjacent. The result is (persons, k) positions within a person's scores.
+        """
         return smallest_each(scores, source.gumbel(len(scores)), self.scale, sizes, k, source)
 
     def probabilities(self, scores: Floats) -> Floats:
-        """The exact probability of each position."""
+        """Return the exact probability of choosing each position."""
         weights = np.exp(-(scores - np.min(scores)) / self.scale)
         return np.asarray(weights / weights.sum())
 
     def error(self, beta: float, *, m: int) -> float:
-        """With probability 1-β the chosen score exceeds the smallest of m scores by at most this.
+        """Return the bound on how far the chosen score exceeds the smallest of m scores, with probability 1-β.
 
         Notes
         -----

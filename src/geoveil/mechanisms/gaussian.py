@@ -1,4 +1,4 @@
-"""The Gaussian mechanism: the canonical way to ρ-CGP."""
+"""The Gaussian mechanism: the standard mechanism for ρ-CGP."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ __all__ = ["Gaussian"]
 
 @dataclass(frozen=True)
 class Gaussian(Additive):
-    """g(x) + σ·N(0, I) with σ = K/√(2ρ), for a K-Lipschitz g into R^dimension.
+    """Release g(x) + σ·N(0, I) with σ = K/√(2ρ), for a K-Lipschitz g into R^dimension.
 
     Parameters
     ----------
     guarantee : CGP
-        What it promises.
+        The guarantee of the release.
     dimension : int
-        Of the values of g, in all.
+        The number of coordinates of g(x).
     lipschitz : float
-        K, under the guarantee's metric.
+        K, the Lipschitz constant of g under the guarantee's metric.
 
     Notes
     -----
@@ -43,7 +43,7 @@ class Gaussian(Additive):
 
     def __post_init__(self) -> None:
         checks.positive("lipschitz", self.lipschitz, remedy=LIPSCHITZ_REMEDY)
-        self.scale  # noqa: B018 - refuses what has none
+        self.scale  # noqa: B018 - validates the budget early
 
     @cached_property
     def scale(self) -> float:

@@ -1,4 +1,4 @@
-"""The K-norm mechanism of dist_inf: pure geo-privacy for a whole tuple without splitting its budget."""
+"""The K-norm mechanism of dist_inf: pure geo-privacy for all points of a tuple without splitting the budget."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ __all__ = ["KNorm"]
 
 @dataclass(frozen=True)
 class KNorm(Additive):
-    """Noise z on `count` points of R^size with density ∝ exp(-ε·max_i ‖z_i‖).
+    """Add noise z with density ∝ exp(-ε·max_i ‖z_i‖) to `count` points of R^size.
 
     Parameters
     ----------
     guarantee : GP
-        What it promises, under dist_inf and so under every larger metric; pure.
+        The guarantee of the release; pure. It holds under dist_inf, and so under every larger metric.
     count : int
-        How many points.
+        The number of points.
     size : int
-        Coordinates of a point.
+        The number of coordinates of a point.
 
     Notes
     -----
@@ -45,11 +45,11 @@ class KNorm(Additive):
     def __post_init__(self) -> None:
         if not self.guarantee.pure:
             raise IncompatibleGuarantees(f"{self.guarantee!r} is not pure; the K-norm mechanism takes delta=0.")
-        self.scale  # noqa: B018 - refuses what has none
+        self.scale  # noqa: B018 - validates the budget early
 
     @property
     def dimension(self) -> int:  # type: ignore[override]
-        """Of all points together."""
+        """The number of coordinates of all points together."""
         return self.count * self.size
 
     @cached_property
@@ -71,11 +71,14 @@ class KNorm(Additive):
         return np.asarray(-lengths.max(axis=-1) / self.scale - log_norm)
 
     def error(self, beta: float, *, blocks: int = 1, each: bool = False) -> float:
-        """The 1-β quantile of the longest of the points' noises, or of any one of them; `blocks` is their number.
+        """Return the 1-β quantile of the length of the noise: the longest over all points, or that of any one point.
+
+        `blocks` must be the number of points.
 
         Notes
         -----
-        One length is r·s, s ~ Beta(d, 1): P(r·s > t) = P(r > t) - t^d·E[r^-d; r > t], two incomplete gamma functions.
+        The noise of one point has the length r·s, s ~ Beta(d, 1): P(r·s > t) = P(r > t) - t^d·E[r^-d; r > t], two
+        incomplete gamma functions.
         """
         from scipy.optimize import brentq
         from scipy.special import gammaincc, gammainccinv, gammaln

@@ -1,4 +1,4 @@
-"""The Laplace mechanism in any dimension: the canonical way to ε-GP."""
+"""The Laplace mechanism in any dimension: the standard mechanism for ε-GP."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ __all__ = ["Laplace"]
 
 @dataclass(frozen=True)
 class Laplace(Additive):
-    """g(x) + z with density ∝ exp(-ε‖z‖/K), for a K-Lipschitz g into R^dimension.
+    """Release g(x) + z, z with density ∝ exp(-ε‖z‖/K), for a K-Lipschitz g into R^dimension.
 
     Parameters
     ----------
     guarantee : GP
-        What it promises; pure.
+        The guarantee of the release; pure.
     dimension : int
-        Of the values of g, in all.
+        The number of coordinates of g(x).
     lipschitz : float
-        K, under the guarantee's metric.
+        K, the Lipschitz constant of g under the guarantee's metric.
 
     Notes
     -----
@@ -46,7 +46,7 @@ class Laplace(Additive):
         checks.positive("lipschitz", self.lipschitz, remedy=LIPSCHITZ_REMEDY)
         if not self.guarantee.pure:
             raise IncompatibleGuarantees(f"{self.guarantee!r} is not pure; Laplace noise takes delta=0.")
-        self.scale  # noqa: B018 - refuses what has none
+        self.scale  # noqa: B018 - validates the budget early
 
     @cached_property
     def scale(self) -> float:
@@ -82,7 +82,10 @@ def _gauss_legendre(order: int) -> tuple[Floats, Floats]:
 
 
 def _block_quantile(beta: float, dimension: int, blocks: int, among: int) -> float:
-    """The 1-β quantile of the longest of `among` blocks of a standard spherical Laplace vector."""
+    """Return the 1-β quantile of the length of the longest of `among` blocks of a spherical Laplace vector of scale 1.
+
+    The vector has the given dimension and is cut into `blocks` blocks of equal dimension.
+    """
     from scipy.optimize import brentq
     from scipy.special import gammaincc, gammainccinv, gammaincinv
 
@@ -90,7 +93,7 @@ def _block_quantile(beta: float, dimension: int, blocks: int, among: int) -> flo
     low, high = math.log(gammaincinv(shape, 1e-18)), math.log(gammainccinv(shape, 1e-18))
     nodes, weights = _gauss_legendre(400)
     log_t = (high - low) / 2 * nodes + (high + low) / 2
-    # The gamma density in log t, without its constant: the weights are normalised.
+    # The gamma density of log t up to its constant, which normalising the weights supplies.
     log_weights = np.log(weights) + shape * log_t - np.exp(log_t)
     weights = np.exp(log_weights - log_weights.max())
     weights /= weights.sum()

@@ -1,4 +1,4 @@
-"""Functions that change no faster than their input moves, and the rules that make new ones from them."""
+"""Lipschitz functions, and the rules for combining them."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ class Lipschitz:
     Parameters
     ----------
     function : callable
-        Takes an (n, d) array in metres, gives a number or a vector.
+        Takes an (n, d) array in metres and returns a number or a vector.
     constant : float
-        K.
+        The Lipschitz constant K.
     metric : {"inf", "2", "1"}
         The metric under which K holds.
 
     Notes
     -----
-    Composition multiplies constants, a·g + b has |a|·K, the minimum and the maximum keep the largest K (the paper's
-    Lemmas 4.9 and E.1), and a vector of functions has √(ΣK²).
+    Composition multiplies the constants; a·g + b has the constant |a|·K; the minimum and the maximum of functions have
+    the largest of their constants (the paper's Lemmas 4.9 and E.1); a vector of functions has √(ΣK²).
 
     Examples
     --------
@@ -66,7 +66,7 @@ class Lipschitz:
         return np.asarray(self.function(x), dtype=float)
 
     def then(self, outer: Callable[[Floats], ArrayLike], constant: float) -> Lipschitz:
-        """outer(g(x)), for an `outer` that is Lipschitz with this constant between Euclidean spaces."""
+        """Return x ↦ outer(g(x)), where `outer` is Lipschitz with this constant between Euclidean spaces."""
         checks.positive("constant", constant, remedy=LIPSCHITZ_REMEDY)
         return Lipschitz(lambda x: outer(self(x)), _product_up(constant, self.constant), self.metric)
 
@@ -82,17 +82,17 @@ class Lipschitz:
 
     @staticmethod
     def minimum(*functions: Lipschitz) -> Lipschitz:
-        """The smallest of real-valued functions."""
+        """Return the minimum of real-valued functions."""
         return Lipschitz(lambda x: min(float(g(x)) for g in functions), *_largest(functions))
 
     @staticmethod
     def maximum(*functions: Lipschitz) -> Lipschitz:
-        """The largest of real-valued functions."""
+        """Return the maximum of real-valued functions."""
         return Lipschitz(lambda x: max(float(g(x)) for g in functions), *_largest(functions))
 
     @staticmethod
     def vector(*functions: Lipschitz) -> Lipschitz:
-        """All of them as one vector; its constant is √(ΣK²), rounded up."""
+        """Return all functions as one vector-valued function, with the constant √(ΣK²), rounded up."""
         _, metric = _largest(functions)
         squares = sum(Fraction(g.constant) ** 2 for g in functions)
         return Lipschitz(lambda x: np.concatenate([np.ravel(g(x)) for g in functions]), exact.root_up(squares), metric)
@@ -111,5 +111,9 @@ def _float_up(value: Fraction) -> float:
 def _largest(functions: tuple[Lipschitz, ...]) -> tuple[float, Metric]:
     metrics = {g.metric for g in functions}
     if len(metrics) != 1:
-        raise IncompatibleGuarantees(f"Functions that are Lipschitz under {metrics} cannot be combined.")
+        names = " and ".join(sorted(repr(metric.name) for metric in metrics))
+        raise IncompatibleGuarantees(
+            f"Functions that are Lipschitz under different metrics, {names}, cannot be combined; "
+            "state their constants under one metric."
+        )
     return max(g.constant for g in functions), metrics.pop()

@@ -1,10 +1,10 @@
-"""What every mechanism is: a frozen value that knows its guarantee, samples, and says how wrong it can be."""
+"""The base classes of mechanisms: frozen values with a guarantee, a sampler and an error bound."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from decimal import Decimal
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,25 +17,25 @@ __all__ = ["LIPSCHITZ_REMEDY", "Additive", "Floats", "Mechanism", "noise_scale",
 
 Floats: TypeAlias = NDArray[np.float64]
 
-#: The scales of noise, in metres, that doubles can hold beside coordinates of up to 10^8 m.
+#: The smallest and the largest scale of noise in metres that doubles can add to coordinates of up to 10^8 m.
 FINEST, COARSEST = 2.0**-16, 1e30
 
-LIPSCHITZ_REMEDY = "It is how much faster than its input a function can move: 1 for a distance to a place."
+LIPSCHITZ_REMEDY = "It bounds how fast the value changes as points move: 1 for a distance to a place."
 
 
 class Mechanism(ABC):
-    """A randomised answer with its guarantee; a subclass adds `sample`, a density or probabilities, and `error`."""
+    """A randomised algorithm with a guarantee. A subclass adds `sample`, a density or probabilities, and `error`."""
 
-    #: What this mechanism costs, whatever the data is.
+    #: The guarantee, which is also the cost of running the mechanism once. It does not depend on the data.
     guarantee: Guarantee
 
     @property
     @abstractmethod
     def scale(self) -> float:
-        """The noise's scale in metres, rounded up."""
+        """The scale of the noise in metres, rounded up."""
 
-    def describe(self) -> dict[str, Any]:
-        """The mechanism as it stands in a certificate."""
+    def describe(self) -> dict[str, str | float]:
+        """Return the description of the mechanism in a certificate."""
         return {
             "name": type(self).__name__,
             self.guarantee.notion: str(self.guarantee.budget),
@@ -47,25 +47,28 @@ class Additive(Mechanism):
     """A mechanism that adds noise to the value of a Lipschitz function into R^dimension."""
 
     dimension: int
-    #: Whether the noise on the rows of a value is independent.
+    #: Whether the noise on one row of a value is independent of that on the others.
     independent = False
 
     @property
     @abstractmethod
     def deviation(self) -> float:
-        """The root mean square of the noise on a coordinate."""
+        """The standard deviation of the noise on a coordinate, in metres."""
 
     @property
     def grid(self) -> float:
-        """The noisy value is a multiple of this, unless noise comes from a numpy generator."""
+        """The step of the grid to which noisy values are rounded, unless the noise comes from a numpy generator."""
         return grid(self.deviation)
 
     @abstractmethod
     def noise(self, source: Source, sizes: NDArray[np.int64], dimension: int) -> Blocks:
-        """Noise of scale 1 for values of this kind, laid out as rows of so many numbers, sizes[i] rows to the i-th."""
+        """Return noise of scale 1 for several values of this kind, as rows of `dimension` numbers.
+
+        Value i has sizes[i] adjacent rows.
+        """
 
     def sample(self, center: Floats | Reals, source: Source) -> Floats:
-        """The noisy value, a multiple of the grid of the scale; it has the shape of `center`."""
+        """Return the noisy value, rounded to the grid; it has the shape of `center`."""
         value = as_reals(center)
         rows = value if value.values.ndim == 2 else value.reshaped(-1, 1)
         count, dimension = rows.values.shape
@@ -74,49 +77,49 @@ class Additive(Mechanism):
 
     @abstractmethod
     def log_density(self, y: Floats, center: Floats) -> Floats:
-        """The exact log-density of releasing y when the value is `center`.
+        """Return the exact log-density of the noisy value at y when the true value is `center`.
 
-        y may have more axes in front than `center` has: one log-density for each value that they hold.
+        If y has additional leading axes, it holds several values: one log-density is returned for each.
         """
 
     @abstractmethod
     def error(self, beta: float, *, blocks: int = 1, each: bool = False) -> float:
-        """The exact 1-β quantile of the noise's length.
+        """Return the exact 1-β quantile of the Euclidean length of the noise.
 
         Parameters
         ----------
         beta : float
-            The probability that it is exceeded.
+            The probability that the length exceeds the quantile.
         blocks : int
-            Cut the noise into so many blocks of equal dimension and take the longest of them.
+            The number of blocks of equal dimension into which the noise is cut. The quantile is that of the longest.
         each : bool
-            Take one block alone instead of the longest.
+            Whether to return the quantile of a single block instead of the longest.
         """
 
 
 def noise_scale(numerator: float, epsilon: Decimal, guarantee: Guarantee) -> float:
-    """The scale numerator/ε in metres, rounded up; refused where doubles could not hold noise of it.
+    """Return the scale numerator/ε in metres, rounded up; raise an error if doubles cannot hold noise of that scale.
 
-    A coordinate of 10^8 m has its last bit at 10^-8 m: noise as fine as that would leave it as it is.
+    The last bit of a coordinate of 10^8 m is 10^-8 m: noise as fine as that would leave the coordinate unchanged.
     """
     scale = exact.ratio_up(numerator, epsilon)
     if not FINEST <= scale <= COARSEST:
         raise InvalidParameter(
             guarantee.symbol,
             str(guarantee.budget),
-            f"such that noise has a scale between {FINEST:g} and {COARSEST:g} m; here it is {scale:.3g} m",
+            f"a budget whose noise has a scale between {FINEST:g} and {COARSEST:g} m; here it is {scale:.3g} m",
             "Check the unit: budgets are per metre, or per square metre.",
         )
     return scale
 
 
 def value_axes(center: Floats) -> tuple[int, ...]:
-    """The axes of an array of values that belong to one value."""
+    """Return the axes that belong to one value in an array of values like `center`."""
     return tuple(range(-np.ndim(center), 0))
 
 
 def pure_epsilon(guarantee: Guarantee) -> Decimal:
-    """The ε of a pure ε-GP mechanism that meets the guarantee: √(2ρ) for CGP (the paper's Lemma 3.6)."""
+    """Return the ε of a pure ε-GP mechanism that meets the guarantee: √(2ρ) for CGP (the paper's Lemma 3.6)."""
     if isinstance(guarantee, CGP):
         return exact.sqrt_down(exact.multiply(Decimal(2), guarantee.rho))
     if isinstance(guarantee, GP) and guarantee.pure:

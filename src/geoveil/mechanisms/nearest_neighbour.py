@@ -1,4 +1,4 @@
-"""The private nearest neighbour: the paper's Algorithm 2."""
+"""The private nearest neighbour of a place: the paper's Algorithm 2."""
 
 from __future__ import annotations
 
@@ -9,30 +9,32 @@ import numpy as np
 from numpy.typing import NDArray
 
 from geoveil import checks
+from geoveil.mechanisms.many_walks import halt_each
 from geoveil.mechanisms.mechanism import Floats, Mechanism, noise_scale, pure_epsilon
 from geoveil.mechanisms.quadrature import laplace_log_cdf, panels
 from geoveil.mechanisms.segments import Sizes, starts_of
-from geoveil.mechanisms.sparse_vector import Walk, halting_probabilities, noisy_threshold
-from geoveil.mechanisms.walks import halt_each
+from geoveil.mechanisms.sparse_vector import halting_probabilities, noisy_threshold
+from geoveil.mechanisms.walks import Walk
 from geoveil.noise import Ball, Reals, Source, smallest
 from geoveil.privacy import CGP, GP
 
 __all__ = ["NearestNeighbour"]
 
-#: Beyond so many scales Laplace noise has a probability below 1e-30.
+#: The multiple of its scale that Laplace noise exceeds with a probability below 1e-30.
 _REACH = 75.0
 
 
 @dataclass(frozen=True)
 class NearestNeighbour(Mechanism):
-    """Release the smallest distance plus γ0, then walk the points until one lies below it.
+    """Choose a near point: draw a noisy threshold at the smallest distance, visit points until one lies below it.
 
     Parameters
     ----------
     guarantee : GP or CGP
-        What it promises; CGP through ε = √(2ρ).
+        The guarantee of one search; CGP through ε = √(2ρ).
     gamma0 : float
-        Added to the threshold, in metres. Negative values are more accurate; here they cost no time.
+        A public length γ0 in metres, added to the threshold. Negative values are more accurate; here they cost no
+        time.
 
     Notes
     -----
@@ -45,29 +47,29 @@ class NearestNeighbour(Mechanism):
 
     def __post_init__(self) -> None:
         checks.number("gamma0", self.gamma0, remedy="It is in metres; the paper's default is 0.")
-        self.scale  # noqa: B018 - refuses what has none
+        self.scale  # noqa: B018 - validates the budget early
 
     @cached_property
     def scale(self) -> float:
-        """3/ε, the scale of both noises on the threshold, in metres, rounded up; a visit's is twice that."""
+        """3/ε in metres, rounded up: the scale of both noises on the threshold, and half that of a visit's noise."""
         return noise_scale(3.0, pure_epsilon(self.guarantee), self.guarantee)
 
     def sample(self, distances: Floats | Reals, source: Source) -> int:
-        """The position of the neighbour found."""
+        """Return the position of the neighbour found, given the true distance of each point."""
         return self.visit(Walk(distances, 2 * self.scale), source)
 
     def visit(self, walk: Walk, source: Source) -> int:
-        """The same on distances that were laid out before, for one search after another."""
+        """Return the position of the neighbour found, given a `Walk` past the distances, which can be used again."""
         found = walk.halt(
-            noisy_threshold(self._moved(walk.smallest), self.scale, source, noises=2), source, cyclic=True
+            noisy_threshold(self._plus_gamma0(walk.smallest), self.scale, source, noises=2), source, cyclic=True
         )
         assert found is not None
         return found
 
     def sample_each(self, distances: Reals, sizes: Sizes, k: int, source: Source) -> NDArray[np.int64]:
-        """Return k neighbours without replacement for each of many persons, whose distances are adjacent.
+        """Return k neighbours without replacement for each of many persons.
 
-        They are (persons, k) positions among a person's own distances.
+        The distances of a person are adjacent. The result is (persons, k) positions within a person's distances.
         """
         left = Reals(distances.values.copy(), float(np.max(distances.error)), distances.ball)
         found, starts = np.empty((len(sizes), k), dtype=np.int64), starts_of(sizes)
@@ -77,13 +79,13 @@ class NearestNeighbour(Mechanism):
 
         for j in range(k):
             least = Reals(np.minimum.reduceat(left.values, starts), left.error, ball)
-            thresholds = noisy_threshold(self._moved(least), self.scale, source, noises=2)
+            thresholds = noisy_threshold(self._plus_gamma0(least), self.scale, source, noises=2)
             found[:, j] = halt_each(left, sizes, thresholds, 2 * self.scale, source, cyclic=True)
             left.values[starts + found[:, j]] = np.inf
         return found
 
-    def _moved(self, least: Reals) -> Reals:
-        """The smallest distance plus γ0."""
+    def _plus_gamma0(self, least: Reals) -> Reals:
+        """Return each smallest distance plus γ0."""
         if self.gamma0 == 0:
             return least
         rounding = 2.0**-52 * (np.abs(least.values) + abs(self.gamma0))
@@ -92,7 +94,7 @@ class NearestNeighbour(Mechanism):
         )
 
     def probabilities(self, distances: Floats) -> Floats:
-        """The exact probability of finding each position."""
+        """Return the exact probability of finding each position."""
         b, middle = self.scale, float(np.min(distances)) + self.gamma0
         t, weights = panels(np.append(distances, middle), middle - _REACH * b, middle + _REACH * b, b)
         shift = np.abs(t - middle) / b
@@ -100,7 +102,7 @@ class NearestNeighbour(Mechanism):
         return np.asarray(weights @ halting_probabilities(distances, t, 2 * b, cyclic=True))
 
     def error(self, beta: float, *, m: int) -> float:
-        """With probability 1-β the neighbour found is farther than the nearest of m points by at most this.
+        """Return the bound on how much farther than the nearest of m points the one found is, with probability 1-β.
 
         Notes
         -----
@@ -119,7 +121,7 @@ class NearestNeighbour(Mechanism):
             # In units of the scale.
             y, weights = panels(np.array([middle, 0.0, width]), middle - _REACH, middle + _REACH, 1.0)
             weights = weights * (1 + np.abs(y - middle)) * np.exp(-np.abs(y - middle)) / 4
-            # Far below the nearest distance only the ratio of the probabilities counts, and it no longer changes.
+            # For y far below the nearest distance only the ratio of the probabilities matters, and it is constant.
             y = np.maximum(y, -200.0)
             good = np.exp(laplace_log_cdf(y / 2))
             pass_bad = (m - 1) * laplace_log_cdf((width - y) / 2)

@@ -1,4 +1,4 @@
-"""Permute-and-flip: the pure mechanism for choosing among scores, the smaller the likelier."""
+"""Permute-and-flip: choose among scores under pure GP, smaller ones with a higher probability."""
 
 from __future__ import annotations
 
@@ -20,29 +20,30 @@ from geoveil.privacy import GP
 
 __all__ = ["Draws", "PermuteAndFlip"]
 
-#: Numbers of fair coins; farther apart where it takes many positions for one of them to pass.
+#: Numbers of fair coins that a position may have to pass; in larger steps where few positions pass.
 _LEVELS = np.array([0, 1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 28, 32, 40, 48, 64])
 _BOUNDS = _LEVELS[1:] * math.log(2)
-#: Where at least this part of all coins shows heads, plain noise tosses so many at a time, in random order.
+#: If more than the share _ALIKE of all coins is expected to show heads, plain noise tosses _AT_ONCE coins at a time,
+#: in random order.
 _ALIKE, _AT_ONCE = 1 / 200, 256
 
 
 @dataclass(frozen=True)
 class PermuteAndFlip(Mechanism):
-    """Choose argmin_j(score_j - E_j), E_j exponential of mean 1/η.
+    """Choose the position argmin_j(score_j - E_j), E_j exponential of mean 1/η.
 
     Parameters
     ----------
     guarantee : GP
-        What it promises; pure.
+        The guarantee of one choice; pure.
     spread : float
-        How far two scores can move apart when the tuple moves by 1 under the guarantee's metric.
+        The largest change of the difference of two scores when the tuple moves by 1 under the guarantee's metric.
 
     Notes
     -----
-    ε-GP for η = ε/spread, and never worse than the exponential mechanism (McKenna and Sheldon, 2020). Its privacy loss
-    is not of bounded range: as CGP it costs ε²/2, four times what the exponential mechanism of the same η does, so it
-    takes no CGP guarantee.
+    ε-GP for η = ε/spread, and never worse than the exponential mechanism (McKenna and Sheldon, 2020). The range of its
+    privacy loss is not bounded as that mechanism's is: as CGP it costs ε²/2, four times the cost of the exponential
+    mechanism with the same η. So it takes no CGP guarantee.
     """
 
     guarantee: GP
@@ -51,8 +52,8 @@ class PermuteAndFlip(Mechanism):
     def __post_init__(self) -> None:
         checks.positive("spread", self.spread, remedy="It is 2 for scores that are 1-Lipschitz.")
         if not isinstance(self.guarantee, GP) or not self.guarantee.pure:
-            raise IncompatibleGuarantees(f"{self.guarantee!r} is not pure GP; permute-and-flip promises nothing else.")
-        self.scale  # noqa: B018 - refuses what has none
+            raise IncompatibleGuarantees(f"{self.guarantee!r} is not pure GP, which permute-and-flip needs.")
+        self.scale  # noqa: B018 - validates the budget early
 
     @cached_property
     def scale(self) -> float:
@@ -60,14 +61,14 @@ class PermuteAndFlip(Mechanism):
         return noise_scale(self.spread, self.guarantee.epsilon, self.guarantee)
 
     def sample(self, scores: Floats | Reals, source: Source) -> int:
-        """The chosen position."""
+        """Return the chosen position."""
         return Draws(scores, self.scale).choose(source)
 
     def sample_each(self, scores: Reals, sizes: Sizes, k: int, source: Source) -> NDArray[np.int64]:
-        """Return k choices without replacement for each of many persons, whose scores are adjacent.
+        """Return k successive choices without replacement for each of many persons.
 
-        They are (persons, k) positions among a person's own scores. All noise of a round is drawn at once, which is
-        fast while persons have few scores each.
+        The scores of a person are adjacent. The result is (persons, k) positions within a person's scores. All noise
+        of a round is drawn at once, which is fast as long as each person has few scores.
         """
         left = Reals(scores.values.copy(), scores.error, scores.ball)
         found, starts = np.empty((len(sizes), k), dtype=np.int64), starts_of(sizes)
@@ -78,7 +79,7 @@ class PermuteAndFlip(Mechanism):
         return found
 
     def probabilities(self, scores: Floats) -> Floats:
-        """The exact probability of each position.
+        """Return the exact probability of choosing each position.
 
         With q_j = exp(-η(score_j - best)), P(j) = q_j·∫₀¹ Π_{i≠j}(1 - v·q_i) dv: a polynomial of degree m-1, which
         Gauss-Legendre quadrature integrates exactly.
@@ -90,7 +91,7 @@ class PermuteAndFlip(Mechanism):
         return np.asarray(q * (weights / 2 @ others))
 
     def error(self, beta: float, *, m: int) -> float:
-        """With probability 1-β the chosen score exceeds the smallest of m scores by at most this.
+        """Return the bound on how far the chosen score exceeds the smallest of m scores, with probability 1-β.
 
         Notes
         -----
@@ -107,22 +108,23 @@ class PermuteAndFlip(Mechanism):
             q = np.exp(-width)
             return float(1 + np.expm1(m * np.log1p(-q)) / (m * q)) - beta
 
-        # The best is missed with probability at most mq/2.
+        # The best score is missed with probability at most mq/2.
         return self.scale * float(brentq(missed, 1e-12, np.log(m / beta), xtol=1e-12))
 
 
 class Draws:
-    """Scores laid out for one choice after another, each without looking at more than a few of them.
+    """Sorted scores from which many choices can be drawn, each by looking at a few of the scores.
 
-    Permute-and-flip visits positions in random order and takes the first whose coin, of probability e^-h with
-    h = (score - smallest)/scale, shows heads. If h ≥ m·log 2 that is m fair coins, and one of probability 2^m·e^-h.
-    Fair coins are bits, tossed for all positions at once; what shows heads, a few unless scores are much alike, is
-    visited in random order until one shows heads again.
+    Permute-and-flip visits positions in random order and chooses the first whose coin shows heads; the coin of a
+    position has probability e^-h of heads, h = (score - smallest)/scale. If h ≥ m·log 2, tossing it is the same as
+    tossing m fair coins and one of probability 2^m·e^-h, which must all show heads. The fair coins are random bits and
+    are tossed for all positions at once. Few positions pass them unless many scores are nearly equal; those that do
+    are visited in random order until the remaining coin of one shows heads.
 
     Parameters
     ----------
     scores : array or Reals
-        What is chosen among.
+        The scores to choose among.
     scale : float
         The mean of the exponential noise.
     """
@@ -132,24 +134,25 @@ class Draws:
         values = self._scores.values
         self._order = np.argsort(values)
         self._heights = (values[self._order] - values[self._order[0]]) / scale
-        #: How wrong the difference of two heights, or of a height and a level, can be.
+        #: The largest error of the difference of two heights, or of a height and a level.
         self._bound = 2 * float(np.max(self._scores.error)) / scale + 2.0**-48 * (float(self._heights[-1]) + 1)
-        #: Taking scores out only makes the others' coins show heads more often.
+        #: Whether many coins show heads. This stays true: removing a score only makes heads likelier for the others.
         self._alike = float(np.exp(-self._heights).mean()) > _ALIKE
 
     def choose(self, source: Source, *, remove: bool = False) -> int:
-        """The position of one choice; it may be taken out for the next."""
-        place = self._tossed(source) if self._alike and not source.exact else self._passed(source)
+        """Return the position of one choice; with `remove` it cannot be chosen again."""
+        toss = self._toss_in_turn if self._alike and not source.exact else self._toss_together
+        place = toss(source)
         found = int(self._order[place])
         if remove:
-            # Most choices are near the front: what stands before them moves up by one.
+            # Most choices are near the front, so the few places before them are moved back by one.
             for values in (self._order, self._heights):
                 values[1 : place + 1] = values[:place].copy()
             self._order, self._heights = self._order[1:], self._heights[1:]
         return found
 
-    def _tossed(self, source: Source) -> int:
-        """Coins are tossed one after another until one shows heads; one that showed tails is not tossed again."""
+    def _toss_in_turn(self, source: Source) -> int:
+        """Toss coins in random order until one shows heads, and return its place. No coin is tossed twice."""
         visited = np.empty(0, dtype=np.int64)
         while True:
             count = len(visited)
@@ -160,14 +163,14 @@ class Draws:
                 if places[turn] not in visited[: count + turn]:
                     return int(places[turn])
 
-    def _passed(self, source: Source) -> int:
-        """Fair coins are tossed for all at once, and what passes is visited until one shows heads."""
+    def _toss_together(self, source: Source) -> int:
+        """Toss the fair coins of all places at once, visit those that pass, and return the first that shows heads."""
         levels = np.empty(len(_LEVELS) + 1, dtype=np.int64)
         levels[0], levels[-1] = 0, len(self._heights)
         levels[1:-1] = self._heights.searchsorted(self._heights[0] + self._bound + _BOUNDS)
         left = source.heads(_LEVELS, levels[1:] - levels[:-1])
         while True:
-            # The last one takes the place of the one that is visited.
+            # A place that was visited is replaced by the last one.
             visited, count = source.below(len(left)), len(left)
             place = int(left[visited])
             if self._heads(place, int(_LEVELS[levels.searchsorted(place, side="right") - 1]), source):
@@ -176,7 +179,7 @@ class Draws:
             left = left[: count - 1]
 
     def _heads(self, place: int, level: int, source: Source) -> bool:
-        """A coin of probability 2^level·e^-h."""
+        """Toss a coin that shows heads with probability 2^level·e^-h."""
         drawn = source.exponential(1)
         margin = float(drawn.values[0] - (self._heights[place] - self._heights[0] - level * math.log(2)))
         if not source.exact or abs(margin) > source.widened * (self._bound + drawn.error):
@@ -185,6 +188,7 @@ class Draws:
         return settled(lambda bits: self._certain(place, level, drawn.ball(0, bits), bits))
 
     def _certain(self, place: int, level: int, drawn: Ball, bits: int) -> bool | None:
+        """Return whether that coin shows heads, decided in balls; None if their precision does not suffice."""
         from flint import arb
 
         near = self._order[: np.searchsorted(self._heights, self._heights[0] + 2 * self._bound, side="right")]

@@ -1,4 +1,4 @@
-"""Integrals over Laplace noise, whose densities and probabilities have kinks at known places."""
+"""Numerical integration over Laplace noise, whose density and probabilities have kinks at known positions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
 
 
 def panels(kinks: Floats, low: float, high: float, longest: float) -> tuple[Floats, Floats]:
-    """Gauss-Legendre nodes and weights on [low, high], on panels that end at the kinks and are not too long."""
+    """Return Gauss-Legendre nodes and weights on [low, high], in panels that end at the kinks.
+
+    No panel is longer than `longest`.
+    """
     inner = kinks[(kinks > low) & (kinks < high)]
     ends = np.unique(np.concatenate([inner, np.linspace(low, high, int(np.ceil((high - low) / longest)) + 1)]))
     half, middle = np.diff(ends) / 2, (ends[1:] + ends[:-1]) / 2
@@ -21,6 +24,6 @@ def panels(kinks: Floats, low: float, high: float, longest: float) -> tuple[Floa
 
 
 def laplace_log_cdf(z: Floats) -> Floats:
-    """The logarithm of P(V ≤ z), V Laplace of scale 1; of P(V > z), if -z is given."""
+    """Return the logarithm of P(V ≤ z), V Laplace of scale 1; at -z it is that of P(V > z)."""
     tail = 0.5 * np.exp(-np.abs(z))
     return np.where(z < 0, z - np.log(2), np.log1p(-tail))

@@ -18,7 +18,7 @@ from geoveil.noise import double, settled
 __all__ = ["coarser", "corners", "directions", "edges", "fitted", "prune", "segmented", "shortened"]
 
 #: Bodies that are fitted together, steps in which they should be, and steps in which edges may stay as many.
-_TOGETHER, _STEPS, _PATIENCE = 64, 60, 3
+_BATCH, _STEPS, _PATIENCE = 64, 60, 3
 
 
 @cache
@@ -78,8 +78,8 @@ def fitted(y: Floats, variance: float) -> Floats:
     folded = np.flatnonzero(length.min(axis=1) < -1e-9 * np.abs(h).max(axis=1))
     # Bodies with about as many edges to mend go together.
     folded = folded[np.argsort((length[folded] < 0).sum(axis=1))]
-    for start in range(0, len(folded), _TOGETHER):
-        some = folded[start : start + _TOGETHER]
+    for start in range(0, len(folded), _BATCH):
+        some = folded[start : start + _BATCH]
         h[some] = _unfolded(h[some], gain[some])
     return h
 

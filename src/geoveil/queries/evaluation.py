@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from geoveil.mechanisms.mechanism import Floats
-from geoveil.mechanisms.segments import Sizes, like_sizes
+from geoveil.mechanisms.segments import Sizes, similar_sizes
 from geoveil.noise import Ball, Reals, as_reals, largest, ranked, smallest
 from geoveil.privacy.metrics import distances
 from geoveil.queries.extent import diameter, enclosing, reaches, spans
@@ -232,7 +232,7 @@ def support_each(x: Tuple, sizes: Sizes, u: Floats) -> Reals:
     """Return the same for many persons, whose points are adjacent, as (persons, directions)."""
     x = as_reals(x)
     values, stops = np.empty((len(sizes), len(u))), np.cumsum(sizes)
-    for persons, rows, _ in like_sizes(sizes, lambda n: n * len(u), sizes <= _FEW):
+    for persons, rows, _ in similar_sizes(sizes, lambda n: n * len(u), sizes <= _FEW):
         values[persons] = (x.values[rows] @ u.T).max(axis=1)
     for i in np.flatnonzero(sizes > _FEW):
         values[i] = reaches(x.values[stops[i] - sizes[i] : stops[i]], u)

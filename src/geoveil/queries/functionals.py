@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from geoveil.mechanisms.mechanism import Floats
-from geoveil.mechanisms.segments import Sizes, like_sizes, starts_of
+from geoveil.mechanisms.segments import Sizes, similar_sizes, starts_of
 from geoveil.queries import evaluation
 
 __all__ = ["diameters", "extremes", "gyrations", "means", "medians", "midranges", "nearest", "radii"]
@@ -76,7 +76,7 @@ def nearest(distances: Floats, sizes: Sizes) -> Floats:
 def diameters(x: Floats, sizes: Sizes) -> Floats:
     """The largest distance between two points."""
     found = np.zeros((len(sizes), 1))
-    for persons, rows, _ in like_sizes(sizes, lambda n: n * n * x.shape[1], sizes <= _MOST_IN_PAIRS):
+    for persons, rows, _ in similar_sizes(sizes, lambda n: n * n * x.shape[1], sizes <= _MOST_IN_PAIRS):
         points = x[rows]
         squares = np.zeros((*points.shape[:2], points.shape[1]))
         for column in np.moveaxis(points, 2, 0):
@@ -93,7 +93,7 @@ def radii(x: Floats, sizes: Sizes) -> tuple[Floats, Floats]:
     """
     above, below = np.full((2, len(sizes), 1), [[[0.0]], [[-np.inf]]])
     found = (sizes <= _MOST_IN_BALL) & (x.shape[1] <= 3)
-    for persons, rows, _ in like_sizes(sizes, lambda n: n * x.shape[1], found):
+    for persons, rows, _ in similar_sizes(sizes, lambda n: n * x.shape[1], found):
         above[persons, 0], below[persons, 0] = _enclosing(x[rows])
     return above, below
 

@@ -11,7 +11,7 @@ import numpy as np
 from geoveil import checks
 from geoveil.mechanisms import Mechanism, SparseVector
 from geoveil.mechanisms.mechanism import Floats
-from geoveil.mechanisms.sparse_vector import NEVER
+from geoveil.mechanisms.walks import NEVER
 from geoveil.noise import Source
 from geoveil.privacy import CGP, GP
 from geoveil.queries.evaluation import away
