@@ -95,7 +95,7 @@ class Release:
     @property
     def crs(self) -> pyproj.CRS | None:
         """The coordinate system of the input, and of the value."""
-        return None if self.plane is None else self.plane.own
+        return None if self.plane is None else self.plane.crs
 
     @property
     def beyond(self) -> int:

@@ -455,14 +455,14 @@ def test_similar_regions_are_named_once() -> None:
     """Names that hold semicolons are quoted, and none is a list in which a place of that name stands by chance."""
     with pytest.raises(InvalidCoordinateSystem) as refused:
         area_of("Lyon")
-    names = str(refused.value).split("Regions of such a name: ")[1]
+    names = str(refused.value).split("Regions with similar names: ")[1]
     assert names.startswith("'United States (USA) - Kansas - counties of Chase; Lyon; Morris', ")
     assert names.count("Kansas") == 1
 
 
 def test_unknown_and_vast_regions_are_refused() -> None:
     """With names that are near, or the remedy."""
-    with pytest.raises(InvalidCoordinateSystem, match=r"public knowledge.*Regions of such a name: 'France"):
+    with pytest.raises(InvalidCoordinateSystem, match=r"public knowledge.*Regions with similar names: 'France"):
         area_of("France")
     with pytest.raises(InvalidCoordinateSystem, match="within 3000 km"):
         area_of("Russian Federation - onshore and offshore")

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from geoveil.geo import tangent
-from geoveil.geo.tangent import REACH, Tangent, ground, pull, rounding, shrink
+from geoveil.geo.tangent import REACH, Tangent, clamp_to_disc, ground_distance, rounding, shrink
 from geoveil.noise.reals import Reals
 
 Floats = NDArray[np.float64]
@@ -212,13 +212,13 @@ def test_pulling_into_the_disc_draws_no_two_points_apart(lat: float, lon: float,
     one, other = (disc(lat, lon, 5.6e6, 3000, seed) for seed in (8, 9))
     near = disc(lat, lon, radius * 1.01, 3000, 10)
     for first, second in ((one, other), (near, one), (near, np.roll(near, 1, axis=0))):
-        pulled = [pull(place.forward(points, radius), radius).values for points in (first, second)]
+        pulled = [clamp_to_disc(place.forward(points, radius), radius).values for points in (first, second)]
         ground = np.asarray(EARTH.inv(*first.T, *second.T)[2])
         assert (np.hypot(*(pulled[0] - pulled[1]).T) <= ground + 1e-8).all()
         assert (np.hypot(*np.concatenate(pulled).T) <= radius).all()
     for points in (one[:100], near[:100]):
-        assert worst(pull(place.forward(points, radius), radius)) <= rounding(radius)
-    assert worst(pull(place.forward(np.array([[lon, lat]]), radius), radius)) == 0
+        assert worst(clamp_to_disc(place.forward(points, radius), radius)) <= rounding(radius)
+    assert worst(clamp_to_disc(place.forward(np.array([[lon, lat]]), radius), radius)) == 0
 
 
 @EVERYWHERE
@@ -233,7 +233,7 @@ def test_ground_distances_of_noise_that_leaves_the_disc(lat: float, lon: float) 
         kept = np.hypot(*end.T) <= REACH
         pair = [place.inverse(points[kept]) for points in (start, end)]
         away = np.asarray(EARTH.inv(*pair[0].T, *pair[1].T)[2])
-        bound = np.array([ground(float(distance), radius) for distance in far[kept]])
+        bound = np.array([ground_distance(float(distance), radius) for distance in far[kept]])
         assert (away <= bound + 1e-7).all()
         assert (away > far[kept] / shrink(radius) + 1).any()
 

@@ -272,7 +272,7 @@ def _cells(heat: HeatMap) -> Any:
     boxes = shapely.box(*(corner.ravel() for corner in (*low, *high)))
     cells = geopandas.GeoDataFrame({"points": heat.value.ravel()}, geometry=boxes, crs=heat.crs)
     assert heat.plane is not None
-    own = heat.plane.own
+    own = heat.plane.crs
     if not own.is_geographic:
         return cells.to_crs(own)
     return cells.set_geometry(unwrap_longitudes(cells.geometry.to_crs(own).array), crs=own)

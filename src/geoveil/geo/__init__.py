@@ -1,4 +1,4 @@
-"""Forms of location data, and the planes in which their metres are metres on the ground. No privacy here."""
+"""Forms and files of location data, and the projections to planes in which noise is added. No privacy here."""
 
 from geoveil.geo.areas import Area, local
 from geoveil.geo.forms import Form, enter, form_of

@@ -1,4 +1,4 @@
-"""Public areas of the Earth, each with a plane in which a metre is about a metre on the ground."""
+"""Public areas of the Earth, each with a projection that nearly preserves distances on the ground."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import functools
 import math
 import re
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,40 +15,46 @@ from geoveil import checks
 from geoveil.errors import InvalidCoordinateSystem, InvalidParameter
 from geoveil.geo.coordinate_systems import MERCATOR, horizontal, is_mercator, registered
 from geoveil.geo.distortion import measure_distortion
-from geoveil.geo.regions import alike, plain, regions
-from geoveil.geo.tangent import REACH, Tangent, ground, shrink
+from geoveil.geo.regions import folded, regions, similar_regions
+from geoveil.geo.tangent import REACH, Tangent, ground_distance, shrink
+
+if TYPE_CHECKING:
+    import pyproj
 
 __all__ = ["PUBLIC", "Area", "Floats", "area_of", "local", "local_of"]
 
 Floats: TypeAlias = NDArray[np.float64]
+Length = TypeVar("Length", float, Floats)
 
-#: Beyond this radius a tangent plane draws distances more than an eighth too short.
+#: Largest radius of a tangent plane, in metres: beyond it, plane distances are more than an eighth too short.
 _WIDEST = 3e6
-#: No two places on Earth are farther apart on the ground, in metres.
+#: Upper bound on the ground distance of any two points on Earth, in metres.
 _HALFWAY = math.pi * 6378137 + 1
+#: How the names of the coordinate systems of tangent planes begin.
 _LOCAL = "geoveil local "
 
+#: How to choose an area, for the remedies of errors.
 PUBLIC = "chosen from public knowledge, never with estimate_utm_crs() or the data's bounds, which look at the data"
 
 
 @dataclass(frozen=True, repr=False)
 class Area:
-    """A public, convex part of a plane on which part of the Earth is drawn.
+    """A public, convex region of a map projection.
 
     Parameters
     ----------
     name : str
-        What it is, for certificates.
+        Its name, in certificates and messages.
     crs : pyproj.CRS
-        The plane's system.
+        The coordinate system of the projection.
     low, high : tuple of float
-        The corners of a box, or of the square around a disc, in metres.
+        The corners of the box, or of the square around the disc, in metres.
     disc : tuple of float, optional
-        The latitude and the longitude of the place at which a tangent plane touches the Earth, and the radius of the
-        disc around it, in metres; None for a box.
+        Latitude and longitude of the point at which a tangent plane touches the Earth, and the radius of the disc
+        around it in metres; None for a box.
     window : tuple of float, optional
-        Of a box: west, south, east and north, in degrees, where the plane draws no two places onto one; places outside
-        of it have to be looked at. None if there is no such window.
+        For a box: west, south, east and north, in degrees, of a region where the projection is one-to-one. Points
+        outside of it need a check of their own. None if no such region is known.
     stretch : float
         Largest ratio of plane distance to ground distance between two points of the area.
     shrink : float
@@ -56,7 +62,7 @@ class Area:
     """
 
     name: str
-    crs: Any
+    crs: pyproj.CRS
     low: tuple[float, float]
     high: tuple[float, float]
     disc: tuple[float, float, float] | None
@@ -79,53 +85,53 @@ class Area:
 
     @property
     def tangent(self) -> Tangent | None:
-        """The tangent plane of a disc."""
+        """The tangent plane of a disc; None for a box."""
         return None if self.disc is None else Tangent(*self.disc[:2])
 
     def ground(self, distance: float) -> float:
-        """Bound the ground distance between a point of the area and one at this plane distance from it."""
-        return distance / self.shrink if self.disc is None else ground(distance, self.radius)
+        """Bound the ground distance between a point of the area and any point at this plane distance from it."""
+        return distance / self.shrink if self.disc is None else ground_distance(distance, self.radius)
 
-    def lengths(self, least: Any, most: Any, *, reach: float = 0.0) -> tuple[Any, Any]:
-        """Bound the ground lengths of which the plane draws one that is between these.
+    def lengths(self, least: Length, most: Length, *, reach: float = 0.0) -> tuple[Length, Length]:
+        """Bound a length on the ground, given bounds on its length in the plane.
 
         Parameters
         ----------
         least, most : float or array
-            Bounds on a length in the plane, in metres.
+            Bounds on the length in the plane, in metres.
         reach : float
-            How far from the middle of a disc the ends of the length can be, if they can be outside of it.
+            Largest distance of the end points from the centre of a disc, if they may lie outside of it.
         """
         across = self.shrink if self.disc is None or reach <= self.radius else shrink(min(reach, REACH))
         longest = _HALFWAY if self.disc is not None and reach > REACH else most / across
         return least / self.stretch, np.minimum(longest, _HALFWAY)
 
     def farthest(self, place: Floats | None = None) -> float:
-        """Return how far points of the area are from a place in the plane at most; from any place in it if None."""
+        """Return the largest plane distance between the area and a point, or any point of the area if None."""
         if self.disc is not None:
             return self.radius + (self.radius if place is None else float(np.hypot(*(place - self.middle))))
         low, high = np.array(self.low), np.array(self.high)
         return float(np.hypot(*(high - low if place is None else np.maximum(place - low, high - place))))
 
     def certificate(self) -> dict[str, Any]:
-        """Return the area as it stands in a certificate."""
+        """Return the description of the area for a certificate."""
         if self.disc is None:
             account: dict[str, Any] = {"plane": self.crs.to_string()}
         else:
-            # Its string would be looked up among all systems that have a code.
+            # Written out, since to_string() would search all registered systems for a code.
             lat, lon, radius = self.disc
             account = {"plane": _orthographic(lat, lon), "disc": {"lat": lat, "lon": lon, "radius": radius}}
         return {"name": self.name, **account, "stretch": self.stretch, "shrink": self.shrink}
 
     @classmethod
     def certified(cls, account: dict[str, Any]) -> Area:
-        """Return the area that a certificate names."""
+        """Return the area that a certificate describes."""
         found = local(**account["disc"]) if account.get("disc") else area_of(account["plane"])
         stretch, shrink = float(account["stretch"]), float(account["shrink"])
         return replace(found, name=str(account["name"]), stretch=stretch, shrink=shrink)
 
     def in_window(self, degrees: Floats) -> NDArray[np.bool_]:
-        """Tell which longitudes and latitudes are in the window."""
+        """Return which longitudes and latitudes are in the window."""
         if self.window is None:
             return np.zeros(len(degrees), dtype=bool)
         west, south, east, north = self.window
@@ -136,9 +142,9 @@ class Area:
         return np.asarray(((lon - west) % 360 <= east - west) & (lat >= south) & (lat <= north))
 
     def outside(self, coords: Floats, *, times: float = 1.0) -> NDArray[np.bool_]:
-        """Tell which points are outside of the area, or of one this many times as wide."""
+        """Return which points are outside of the area, or of the area enlarged by a factor."""
         if self.disc:
-            # Nearly always all points are in a square that the disc holds.
+            # A fast check first: nearly always, all points are in a square inside the disc.
             if len(coords) and np.abs(coords).max() <= 0.7 * times * self.radius:
                 return np.zeros(len(coords), dtype=bool)
             return np.asarray(~(np.hypot(*coords.T) <= times * self.radius))
@@ -146,32 +152,35 @@ class Area:
         return np.asarray(~((coords >= low) & (coords <= high)).all(axis=1))
 
     def nearest(self, coords: Floats, *, times: float = 1.0) -> Floats:
-        """Return the nearest points of the area, or of one this many times as wide: a contraction."""
+        """Return the nearest points of the area, or of the area enlarged by a factor.
+
+        Moving points there is a contraction.
+        """
         if not self.outside(coords, times=times).any():
             return coords
         if not self.disc:
             return np.asarray(np.clip(coords, *self._corners(times)))
         lengths = np.hypot(*coords.T)
-        # A hair inside, so that rounding leaves nothing outside.
+        # Slightly inside, so that no point is rounded to the outside.
         share = np.minimum(times * self.radius * (1 - 1e-12) / np.maximum(lengths, 1e-300), 1.0)
         return np.asarray(coords * share[:, None])
 
     def _corners(self, times: float) -> tuple[Floats, Floats]:
-        """The corners of a box this many times as wide."""
+        """Return the corners of the box enlarged by a factor."""
         low, high = np.array(self.low), np.array(self.high)
         margin = (times - 1) * (high - low) / 2
         return low - margin, high + margin
 
 
 def local(*, lat: float, lon: float, radius: float) -> Area:
-    """The tangent plane of the Earth at a public place: no two points are drawn farther apart than they are.
+    """Return a disc in the tangent plane of the Earth at a public place, which never stretches distances.
 
     Parameters
     ----------
     lat, lon : float
-        The place, in degrees of WGS 84.
+        The centre of the disc, in degrees of WGS 84.
     radius : float
-        The radius of the area, in metres; at most 3000 km. Everything that is asked about must be inside.
+        The radius of the disc, in metres; at most 3000 km. All data must be inside.
 
     Returns
     -------
@@ -197,8 +206,8 @@ def local(*, lat: float, lon: float, radius: float) -> Area:
 
 
 @functools.lru_cache(maxsize=64)
-def _named(lat: float, lon: float, radius: float) -> Any:
-    """A tangent plane for other programs. Its name tells the whole area, so that a frame in it needs no `crs=`."""
+def _named(lat: float, lon: float, radius: float) -> pyproj.CRS:
+    """Return the system of a tangent plane, named so that `local_of` recovers the whole area from it."""
     import pyproj
 
     plane = pyproj.CRS.from_proj4(_orthographic(lat, lon)).to_json_dict()
@@ -209,8 +218,8 @@ def _orthographic(lat: float, lon: float) -> str:
     return f"+proj=ortho +lat_0={lat!r} +lon_0={lon!r} +datum=WGS84 +units=m +type=crs"
 
 
-def local_of(crs: Any) -> Area | None:
-    """Return the area that the name of a system tells, if it is the system of that area."""
+def local_of(crs: pyproj.CRS) -> Area | None:
+    """Return the area of `local` from which a coordinate system was made, or None."""
     named = re.fullmatch(_LOCAL + r"(-?[\d.e+-]+) (-?[\d.e+-]+) ([\d.e+]+)", crs.name)
     if named is None:
         return None
@@ -223,7 +232,7 @@ def local_of(crs: Any) -> Area | None:
 
 
 def area_of(given: Any) -> Area:
-    """Return the area of a system, by code or name, or of a region, by name; an area is one already."""
+    """Return the area that is given: by itself, by a coordinate system, or by the name of a region."""
     import pyproj
 
     if isinstance(given, Area):
@@ -233,11 +242,11 @@ def area_of(given: Any) -> Area:
         flat = horizontal(pyproj.CRS.from_user_input(given))
     except pyproj.exceptions.CRSError:
         flat = None
-    # Names of countries are also those of old datums.
-    if isinstance(given, str) and (flat is None or not flat.is_projected) and plain(given) in regions():
+    # The names of some countries are also names of old datums.
+    if isinstance(given, str) and (flat is None or not flat.is_projected) and folded(given) in regions():
         return _region(given)
     if flat is None:
-        raise InvalidCoordinateSystem("crs", given, allowed, f"It is {PUBLIC}.{alike(given)}") from None
+        raise InvalidCoordinateSystem("crs", given, allowed, f"It is {PUBLIC}.{similar_regions(given)}") from None
     found = local_of(flat)
     if found is not None:
         return found
@@ -258,15 +267,15 @@ def area_of(given: Any) -> Area:
 
 
 def _region(name: str) -> Area:
-    """The area of a region of PROJ's database, by its name there: the disc around its bounds."""
-    title, (west, south, east, north) = regions()[plain(name)]
+    """Return a disc around the bounds of a region of PROJ's database, given by its name there."""
+    title, (west, south, east, north) = regions()[folded(name)]
     east += 360 if east < west else 0
     place = Tangent(round((south + north) / 2, 3), round(((west + east) / 2 + 180) % 360 - 180, 3))
     edges = np.linspace(0, 1, 101)
     rim = np.concatenate([west + edges * (east - west)] * 2 + [np.repeat([west, east], 101)])
     up = np.concatenate([np.repeat([south, north], 101)] + [south + edges * (north - south)] * 2)
     away = np.hypot(*place.forward(np.column_stack([rim, up]), REACH).values.T)
-    # Between two points of the rim it strays by less than a kilometre.
+    # Between two sampled points, the edge of the region is less than a kilometre farther away.
     radius = math.ceil(min(float(np.max(away)), 1e9) / 1000 + 1) * 1000.0
     if radius > _WIDEST or east - west >= 180:
         remedy = "Use crs=gv.local(...) around the part of it that matters."

@@ -1,12 +1,16 @@
-"""Coordinate systems that everyone can look up, in the registers of PROJ's database (EPSG, ESRI, IGNF, OGC, ...).
+"""Registered coordinate systems, which everyone can look up in PROJ's database (EPSG, ESRI, IGNF, OGC, ...).
 
-Whatever else a system says may be about the data: one that is centred on a home, a name, remarks.
+Only these are released. Any other system may reveal something about the data: it may be centred on a home, or have a
+name or remarks that do.
 """
 
 from __future__ import annotations
 
 import functools
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pyproj
 
 __all__ = ["GEOGRAPHIC", "MERCATOR", "horizontal", "is_mercator", "registered"]
 
@@ -15,29 +19,31 @@ GEOGRAPHIC = "EPSG:4326"
 MERCATOR = "a Mercator metre shrinks on the ground with latitude"
 
 
-def horizontal(crs: Any) -> Any:
-    """Return the system of the plane inside one that adds heights or a datum shift."""
+def horizontal(crs: pyproj.CRS) -> pyproj.CRS:
+    """Return the horizontal part of a coordinate system, without heights and datum shifts."""
     while crs.is_bound or crs.is_compound:
-        crs = crs.source_crs if crs.is_bound else crs.sub_crs_list[0]
+        part = crs.source_crs if crs.is_bound else crs.sub_crs_list[0]
+        assert part is not None
+        crs = part
     return crs
 
 
-def is_mercator(flat: Any) -> bool:
-    """Whether a system is a Mercator map, such as that of web maps; transverse ones are not."""
+def is_mercator(flat: pyproj.CRS) -> bool:
+    """Return whether a system is a Mercator projection, such as that of web maps, and not a transverse one."""
     method = flat.coordinate_operation.method_name if flat.coordinate_operation else ""
     return bool(method.startswith(("Mercator", "Popular Visualisation")))
 
 
 @functools.lru_cache(maxsize=64)
-def registered(crs: Any) -> Any | None:
+def registered(crs: pyproj.CRS) -> pyproj.CRS | None:
     """Return the registered system that is equivalent to the horizontal part of another, or None.
 
-    Only the register's own definition and texts are in what is returned.
+    The result contains only the definition and the texts of the register.
     """
     import pyproj
 
     flat = horizontal(crs)
-    # A confidence of 70 means: the same but for names. A code that a system merely claims is not believed.
+    # A confidence of 70 means equal except for names. A code that a system merely claims is not trusted.
     found = flat.to_authority(min_confidence=70)
     if found is None:
         return None

@@ -58,7 +58,7 @@ class Form(ABC):
     @property
     def crs(self) -> Any:
         """The system in which coordinates came, if it is known."""
-        return None if self.plane is None else self.plane.own
+        return None if self.plane is None else self.plane.crs
 
     def into(self, coords: Any) -> Floats:
         """Public coordinates of the form's own system as metres."""

@@ -1,4 +1,4 @@
-"""PROJ without the network."""
+"""Keep PROJ from using the network."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ __all__ = ["offline"]
 
 @contextmanager
 def offline() -> Iterator[None]:
-    """Let PROJ use only operations whose files are on this machine.
+    """Restrict PROJ to operations whose files are on this machine, for the duration of a block.
 
-    Where the environment allows PROJ to use the network, it would request the parts of a grid in which the true places
-    lie. The setting is that of the thread, and is restored at the end.
+    Where the environment allows PROJ to use the network, it would request the parts of a datum grid around the true
+    locations. The setting is that of the thread, and is restored at the end.
     """
     import pyproj
 
-    network: Any = pyproj.network  # whose types do not list what it offers
+    network: Any = pyproj.network  # its type stubs are incomplete
     enabled = network.is_network_enabled()
     network.set_network_enabled(False)
     try:

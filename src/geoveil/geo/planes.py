@@ -1,11 +1,11 @@
-"""From a coordinate system into the plane of a public area, and back."""
+"""Projections from the coordinate system of the data to the plane of a public area, and back."""
 
 from __future__ import annotations
 
 import functools
 import math
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,31 +17,35 @@ from geoveil.geo.coordinate_systems import GEOGRAPHIC, MERCATOR, horizontal, is_
 from geoveil.geo.distortion import earth
 from geoveil.geo.geometries import RowName, position, wrap_longitudes
 from geoveil.geo.offline import offline
-from geoveil.geo.tangent import REACH, pull, rounding
+from geoveil.geo.tangent import REACH, clamp_to_disc, rounding
 from geoveil.noise.reals import Ball, Reals, as_reals
+
+if TYPE_CHECKING:
+    import pyproj
+    from shapely import Geometry
 
 __all__ = ["NEAR", "Plane", "plane_of"]
 
-#: Public places may be in an area this many times as wide; a forgotten sign puts them farther away.
+#: Public places may lie in the area enlarged by this factor; a forgotten sign usually puts them farther away.
 NEAR = 3.0
 
-#: How much larger than a box the part of its plane is whose scale is known well enough to move points into the box.
+#: Points may be clamped to a box from the box enlarged by this factor, where the scale of its projection is known.
 _AROUND = 1.05
-#: Systems other than degrees are not led back to from farther than this from a place, in metres.
+#: Largest distance from the point of contact, in metres, for the inverse projection to systems other than degrees.
 _FARTHEST = 2.5e6
 
 
-def plane_of(own: Any, crs: Any, *, released: bool = True) -> Plane:
-    """Return the plane for coordinates of a system: the one stated, or that system if it is a plane itself.
+def plane_of(own: pyproj.CRS | None, crs: Any, *, released: bool = True) -> Plane:
+    """Return the plane in which noise is added to coordinates of a system.
 
     Parameters
     ----------
     own : pyproj.CRS or None
-        The system of the data.
-    crs : Area, or what pyproj takes as a coordinate system, or None
-        The plane to work in.
+        The coordinate system of the data.
+    crs : Area, or anything that pyproj accepts as a coordinate system, or None
+        The area and its plane; None for that of the data's own system, if it is projected.
     released : bool
-        Whether results go out in the data's system: then it must be one of a public register.
+        Whether results are released in the data's system, which must then be a registered one.
     """
     if own is None:
         remedy = "Say which one it is with x.set_crs(...)."
@@ -53,9 +57,9 @@ def plane_of(own: Any, crs: Any, *, released: bool = True) -> Plane:
         return Plane(itself.crs, stated or itself)
     known = registered(flat)
     if known is None and released:
-        allowed = "a system of a public register (EPSG, ESRI, ...): any other may tell where the data is"
+        allowed = "a system of a public register (EPSG, ESRI, ...), since any other may reveal where the data is"
         remedy = (
-            "Results are written in it: use x.to_crs(4326) first, or `ogr2ogr -t_srs EPSG:4326 new.gpkg old.gpkg` "
+            "Results are released in it: use x.to_crs(4326) first, or `ogr2ogr -t_srs EPSG:4326 new.gpkg old.gpkg` "
             "for a file, and give crs=gv.local(...)."
         )
         raise InvalidCoordinateSystem("x.crs", flat.name, allowed, remedy)
@@ -76,93 +80,96 @@ def plane_of(own: Any, crs: Any, *, released: bool = True) -> Plane:
 
 
 @functools.lru_cache(maxsize=64)
-def _operation(own: Any, plane: Any) -> str | None:
-    """The operation from one system to another, the same for all points; None if there is none.
+def _operation(own: pyproj.CRS, plane: pyproj.CRS) -> str | None:
+    """Return the definition of PROJ's operation from one system to another, or None if there is none.
 
-    PROJ would choose by place among several, and where it changes its mind neighbours would be torn apart.
+    It is the same for all points. By default PROJ chooses among several operations by location, and would tear
+    neighbouring points apart where its choice changes.
     """
     import pyproj
 
     if not own.is_projected and (not own.is_geographic or own.is_geocentric):
         return None
     with warnings.catch_warnings():
-        # A better one may need a file that is not there; this one is as continuous.
+        # A more accurate operation may need a missing file; the one found is just as continuous.
         warnings.filterwarnings("ignore", "Best transformation is not available")
         with offline():
             try:
-                ways = pyproj.transformer.TransformerGroup(own, plane, always_xy=True).transformers
+                found = pyproj.transformer.TransformerGroup(own, plane, always_xy=True).transformers
             except (IndexError, pyproj.exceptions.ProjError):
-                # PROJ has a way but cannot go it, as from Hammer-Aitoff.
-                ways = []
-    return ways[0].definition if ways else None
+                # PROJ lists an operation but cannot perform it, as from Hammer-Aitoff.
+                found = []
+    return found[0].definition if found else None
 
 
-def _way(own: Any, plane: Any) -> Any:
+def _transformer(own: pyproj.CRS, plane: pyproj.CRS) -> pyproj.Transformer | None:
     """Return PROJ's transformer from one system to another, or None if their coordinates are the same."""
     import pyproj
 
-    way = _operation(own, plane)
-    if way is None:
-        allowed = f"a system from which there is a way to {plane.name}"
+    operation = _operation(own, plane)
+    if operation is None:
+        allowed = f"a system that PROJ can transform to {plane.name}"
         raise InvalidCoordinateSystem(
             "x.crs",
             own.name,
             allowed,
             "Use x.to_crs(4326) first, or `ogr2ogr -t_srs EPSG:4326 new.gpkg old.gpkg` for a file.",
         )
-    return None if way.startswith("proj=noop") else pyproj.Transformer.from_pipeline(way)
+    return None if operation.startswith("proj=noop") else pyproj.Transformer.from_pipeline(operation)
 
 
 @functools.cache
-def _geographic() -> Any:
+def _geographic() -> pyproj.CRS:
     import pyproj
 
     return pyproj.CRS(GEOGRAPHIC)
 
 
 class Plane:
-    """From a system into the plane of an area, and back.
+    """The projection from a coordinate system to the plane of an area, and its inverse.
 
     Parameters
     ----------
-    own : pyproj.CRS
-        The system in which coordinates come and go back.
+    crs : pyproj.CRS
+        The coordinate system of the data and of what is released.
     area : Area
-        Where they are worked on.
+        The area in whose plane noise is added.
 
     Notes
     -----
-    Coordinates that are the plane's own, and degrees of WGS 84 for a tangent plane, come in exactly: as real numbers
-    that are known to any precision. Others come through PROJ, whose doubles have no balls: `rounding` is how far they
-    may be off.
+    Coordinates of the plane itself, and degrees of WGS 84 for a tangent plane, are projected exactly: to real numbers
+    that can be computed to any precision. All others are projected by PROJ, whose doubles have errors of up to
+    `rounding`.
     """
 
-    def __init__(self, own: Any, area: Area) -> None:
-        self.own, self.area = own, area
-        flat = horizontal(own)
+    def __init__(self, crs: pyproj.CRS, area: Area) -> None:
+        self.crs, self.area = crs, area
+        flat = horizontal(crs)
         self._unit = float(area.crs.axis_info[0].unit_conversion_factor)
         self._same = flat == area.crs
-        self._way = None if self._same else _way(flat, area.crs if area.disc is None else _geographic())
+        self._transformer = (
+            None if self._same else _transformer(flat, area.crs if area.disc is None else _geographic())
+        )
 
     @property
     def rounding(self) -> float:
-        """How far points may be from where they were, in metres; 0 where nothing has rounded them.
+        """The largest error of projected points, in metres; 0 if the projection is exact.
 
-        PROJ rounds, which is measured with a margin (docs/places.md says how). Doubles in the plane of `gv.local` are
-        made by `gv.read`, from degrees and with a rounding that is known.
+        The error of PROJ is measured, with a margin (see docs/places.md). Doubles in the plane of `gv.local` were made
+        by `gv.read` from degrees, with a known rounding error.
         """
-        proj = 0.0 if self._way is None else _rounding(horizontal(self.own), self.area)
-        made = local_of(horizontal(self.own))
+        proj = 0.0 if self._transformer is None else _rounding(horizontal(self.crs), self.area)
+        made = local_of(horizontal(self.crs))
         return proj if made is None else proj + math.sqrt(2) * rounding(made.radius) * (1 + 2.0**-50)
 
     def into(self, coords: Floats) -> Floats:
-        """Return coordinates as metres of the plane, in doubles; infinite where they have no place there."""
+        """Project coordinates to metres of the plane, in doubles; infinite where the projection is undefined."""
         return self._project(coords).values
 
     def _project(self, coords: Floats) -> Reals:
-        """Return coordinates as metres of the plane."""
-        if self._way is not None:
-            coords = np.column_stack(self._way.transform(coords[:, 0], coords[:, 1]))
+        """Project coordinates to metres of the plane."""
+        if self._transformer is not None:
+            coords = np.column_stack(self._transformer.transform(coords[:, 0], coords[:, 1]))
         tangent = None if self._same else self.area.tangent
         if tangent is not None:
             return tangent.forward(coords, self.area.radius)
@@ -175,19 +182,20 @@ class Plane:
 
             return arb(float(coords.flat[i])) * arb(unit)
 
-        # A product is rounded once.
+        # Each product is rounded once.
         farthest = float(np.abs([self.area.low, self.area.high]).max())
         return Reals(coords * unit, 2.0**-52 * farthest, ball)
 
     def enter(self, coords: Floats, outside: str = "refuse", name: RowName = position) -> Reals:
-        """Return data as metres of the plane; refuse what is outside, or move it to the edge with "clamp".
+        """Project data to metres of the plane; refuse points outside the area, or clamp them to it with "clamp".
 
-        Moving draws no two points apart: the nearest point of a disc or of a box is a contraction. A disc takes points
-        from all of its side of the Earth; a box only from around it, where the plane's scale was measured.
+        Clamping moves each point to the nearest point of the disc or box, which is a contraction. Points are clamped
+        to a disc from the whole near side of the Earth, and to a box only from its surroundings, where the scale of
+        the projection was measured.
         """
         if outside not in ("refuse", "clamp"):
             raise InvalidParameter(
-                "outside", outside, "'refuse' or 'clamp'", "Leave it out to be told of such points."
+                "outside", outside, "'refuse' or 'clamp'", "Leave it out to refuse points outside of the area."
             )
         if self._degrees and (problem := _no_degrees(coords, "Mend it, or drop the row.")) is not None:
             first, allowed, remedy = problem
@@ -203,10 +211,10 @@ class Plane:
             raise self._outside(coords, out, clamped, name)
         if not clamped:
             return inside
-        return pull(inside, self.area.radius) if self.area.disc else _clipped(inside, self.area)
+        return clamp_to_disc(inside, self.area.radius) if self.area.disc else _clipped(inside, self.area)
 
     def inside(self, coords: Floats, flat: Floats) -> NDArray[np.bool_]:
-        """Tell which coordinates, that are these metres of the plane, are of places where points are taken from."""
+        """Return which coordinates, whose projection to the plane is given, are accepted as inside the area."""
         inside = np.asarray(np.isfinite(flat).all(axis=1))
         inside[inside] = ~self.area.outside(flat[inside]) & ~self._astray(coords[inside], flat[inside])
         return inside
@@ -217,7 +225,7 @@ class Plane:
         remedy = f"state a larger area with crs=, {PUBLIC}"
         if clamped:
             allowed += ", or near it"
-            remedy += "" if self.area.disc else "; crs=gv.local(...) moves points from afar"
+            remedy += "" if self.area.disc else "; crs=gv.local(...) clamps points from any distance"
         if self._degrees and not self.area.outside(self.into(coords[first : first + 1, ::-1])).any():
             remedy = "are longitude and latitude swapped? Else " + remedy
         return InvalidData(
@@ -229,22 +237,24 @@ class Plane:
         )
 
     def _astray(self, coords: Floats, flat: Floats) -> NDArray[np.bool_]:
-        """Tell which points only seem to be in a box: PROJ's maps draw places far away onto others."""
-        if self._way is None or self.area.disc:
+        """Return which points only seem to be in a box: PROJ projects some distant locations onto it."""
+        if self._transformer is None or self.area.disc:
             return np.zeros(len(coords), dtype=bool)
-        own = horizontal(self.own)
-        plain = own.is_geographic and own.prime_meridian.longitude == 0 and own.axis_info[0].unit_name == "degree"
-        way = None if plain else _way(own, _geographic())
+        own = horizontal(self.crs)
+        greenwich = own.prime_meridian is not None and own.prime_meridian.longitude == 0
+        plain = own.is_geographic and greenwich and own.axis_info[0].unit_name == "degree"
+        transformer = None if plain else _transformer(own, _geographic())
 
         def degrees(of: Floats) -> Floats:
-            return of if way is None else np.column_stack(way.transform(*of.T))
+            return of if transformer is None else np.column_stack(transformer.transform(*of.T))
 
         there = degrees(coords)
         astray = ~self.area.in_window(there)
         if not astray.any():
             return astray
-        # From a box's plane back to where the point was.
-        back = self._way.transform(*flat[astray].T / self._unit, direction="INVERSE")
+        # Points really in the box are where the inverse projection finds them.
+        x, y = flat[astray].T / self._unit
+        back = self._transformer.transform(x, y, direction="INVERSE")
         again = degrees(np.column_stack(back))
         known = np.isfinite(again).all(axis=1) & np.isfinite(there[astray]).all(axis=1)
         off = np.full(len(again), np.inf)
@@ -253,7 +263,7 @@ class Plane:
         return astray
 
     def place(self, argument: str, coords: Floats) -> Floats:
-        """Return a public place as metres of the plane; refuse one that is far from the area."""
+        """Project a public place to metres of the plane; refuse a place far from the area."""
         self._check_public(argument, coords[None])
         flat = self.into(coords[None])
         if self.area.outside(flat, times=NEAR).any():
@@ -265,13 +275,13 @@ class Plane:
         return np.asarray(flat[0])
 
     def _check_public(self, argument: str, coords: Floats) -> None:
-        """Refuse public coordinates that are no degrees where degrees are expected."""
+        """Refuse public coordinates that are not valid longitudes and latitudes where these are expected."""
         if self._degrees and (problem := _no_degrees(coords, "Give longitude first, then latitude.")) is not None:
             first, allowed, remedy = problem
             raise InvalidParameter(argument, coords[first].tolist(), allowed, remedy)
 
-    def shape(self, argument: str, geometry: Any) -> Any:
-        """Return a public shape as metres of the plane, its edges bent as the map bends them."""
+    def shape(self, argument: str, geometry: Geometry) -> Geometry:
+        """Project a public geometry to metres of the plane, with edges densified to follow the projection."""
         import shapely
 
         self._check_public(argument, shapely.get_coordinates(geometry))
@@ -282,12 +292,12 @@ class Plane:
         corners = shapely.get_coordinates(flat)
         reached = np.isfinite(corners).all() and not self.area.outside(corners, times=max(self._reach, NEAR)).any()
         if not reached or (geometry.is_valid and not flat.is_valid):
-            allowed = f"a shape that the map of {self.area.name} reaches"
+            allowed = f"a geometry within reach of the projection of {self.area.name}"
             raise InvalidParameter(argument, geometry.geom_type, allowed, "Cut it to the area first.")
         return flat
 
     def out(self, coords: Floats) -> Floats:
-        """Return released metres in the data's system; what the map does not reach is moved to where it does."""
+        """Return released points in the data's system; points out of reach are moved to where the inverse exists."""
         if self._same:
             return coords / self._unit if self._unit != 1 else coords
         reached = self.area.nearest(coords, times=self._reach)
@@ -298,33 +308,33 @@ class Plane:
         return found
 
     def _back(self, coords: Floats) -> Floats:
-        """Return metres of the plane in the data's system."""
+        """Apply the inverse projection to metres of the plane."""
         tangent = self.area.tangent
         found = coords / self._unit if tangent is None else tangent.inverse(coords)
-        if self._way is None:
+        if self._transformer is None:
             return found
-        return np.column_stack(self._way.transform(found[:, 0], found[:, 1], direction="INVERSE"))
+        return np.column_stack(self._transformer.transform(found[:, 0], found[:, 1], direction="INVERSE"))
 
     def degrees(self, coords: Floats) -> Floats:
-        """Return released metres as longitudes and latitudes of WGS 84."""
+        """Return released points as longitudes and latitudes of WGS 84."""
         return Plane(_geographic(), self.area).out(coords)
 
     def box(self, ends: Floats) -> Floats:
-        """Return a released box in the data's system, as `boxes` has it."""
+        """Return the bounds of a released box in the data's system; see `boxes`."""
         return np.asarray(self.boxes(ends[None])[0])
 
     def boxes(self, ends: Floats) -> Floats:
-        """Return released boxes in the data's system, a row each: the bounds of the bent boxes there.
+        """Return the bounds of released boxes in the data's system, one per row.
 
-        In degrees, longitudes go on beyond 180 across the antimeridian, so that west is less than east, and a box that
-        holds a pole goes all around.
+        In degrees, longitudes continue beyond 180 across the antimeridian, so that west is less than east, and a box
+        that contains a pole spans all longitudes.
         """
         import shapely
 
         if self._same:
             return ends / self._unit
         found = np.empty_like(ends)
-        # By parts: an outline has some 250 corners.
+        # In parts, to save memory: each outline has some 250 vertices.
         for part in (slice(i, i + 2**10) for i in range(0, len(ends), 2**10)):
             outlines = self._outlined(shapely.box(*ends[part].T))
             found[part] = shapely.bounds(outlines)
@@ -336,14 +346,14 @@ class Plane:
             found[holds, 1], found[holds, 3] = np.minimum(found[holds, 1], side), np.maximum(found[holds, 3], side)
         return found
 
-    def body(self, body: Any) -> Any:
-        """Return a released shape in the data's system; across the antimeridian, longitudes go on beyond 180."""
+    def body(self, body: Geometry) -> Geometry:
+        """Return a released geometry in the data's system; across the antimeridian, longitudes continue beyond 180."""
         import shapely
 
         if self._degrees and body.geom_type == "Polygon":
             for side, pole in self._poles():
                 if shapely.Point(pole).within(body):
-                    # Around a pole: all longitudes, from the outline to the pole.
+                    # A polygon around a pole: all longitudes, from the outline to the pole.
                     ring = shapely.get_coordinates(self._outlined(body))[:-1]
                     ring[:, 0] = (ring[:, 0] + 180) % 360 - 180
                     ring = ring[np.argsort(ring[:, 0])]
@@ -354,15 +364,15 @@ class Plane:
 
     @property
     def _degrees(self) -> bool:
-        return bool(horizontal(self.own).is_geographic)
+        return bool(horizontal(self.crs).is_geographic)
 
     def _poles(self) -> list[tuple[float, Floats]]:
-        """The poles that the plane has, with their latitudes."""
+        """Return the poles that the projection reaches: latitude and position in the plane."""
         places = [(side, self.into(np.array([[0.0, side]]))[0]) for side in (90.0, -90.0)]
         return [(side, place) for side, place in places if np.isfinite(place).all()]
 
     def _outlined(self, shape: Any) -> Any:
-        """Return a shape, or an array of shapes, in the data's system, with edges bent as the map bends them."""
+        """Apply the inverse projection to one or many geometries, with edges densified to follow it."""
         import shapely
 
         if self._same:
@@ -381,24 +391,24 @@ class Plane:
         return wrap_longitudes(found) if self._degrees else found
 
     def beyond(self, coords: Floats) -> int:
-        """Count the released points that the map does not reach."""
+        """Count the released points that are out of reach of the inverse projection."""
         return 0 if self._same else int(self.area.outside(coords, times=self._reach).sum())
 
     @property
-    def drawn_in(self) -> tuple[Any, float]:
-        """The system of grids in this plane, and metres in a unit of it: one's own, if that is the plane."""
-        return (self.own, self._unit) if self._same else (self.area.crs, self._unit)
+    def drawn_in(self) -> tuple[pyproj.CRS, float]:
+        """The coordinate system of grids in this plane, and the metres in one of its units."""
+        return (self.crs, self._unit) if self._same else (self.area.crs, self._unit)
 
     @property
     def _reach(self) -> float:
-        """How many times as wide as the area the part of the plane is that has a way back."""
+        """The factor by which the area can be enlarged for the inverse projection to exist everywhere in it."""
         if not self.area.disc:
             return 1.0
         return REACH / self.area.radius if self._degrees else max(1.0, _FARTHEST / self.area.radius)
 
 
 def _no_degrees(coords: Floats, remedy: str) -> tuple[int, str, str] | None:
-    """Return the first row that is no longitude and latitude, what is allowed, and the remedy; None if all are."""
+    """Return the first row that is no valid longitude and latitude, with texts for an error; None if all are."""
     lon, lat = coords.T
     sound = (lon >= -180) & (lon <= 360) & (np.abs(lat) <= 90)
     if sound.all():
@@ -410,7 +420,7 @@ def _no_degrees(coords: Floats, remedy: str) -> tuple[int, str, str] | None:
 
 
 def _clipped(points: Reals, area: Area) -> Reals:
-    """Return the nearest points of a box."""
+    """Return the nearest points of the box of an area."""
     low, high = np.array(area.low), np.array(area.high)
 
     def ball(i: int, bits: int) -> Ball:
@@ -422,6 +432,6 @@ def _clipped(points: Reals, area: Area) -> Reals:
 
 
 @functools.lru_cache(maxsize=64)
-def _rounding(own: Any, area: Area) -> float:
-    """Measure how far PROJ's doubles are off on the way from a system into an area, in metres."""
-    return measure_rounding(Plane(own, area))
+def _rounding(crs: pyproj.CRS, area: Area) -> float:
+    """Measure the error of PROJ's doubles from a coordinate system to the plane of an area, in metres."""
+    return measure_rounding(Plane(crs, area))

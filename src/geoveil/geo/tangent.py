@@ -1,15 +1,16 @@
 """The tangent plane of the Earth at a place: the orthographic projection of the ellipsoid of WGS 84.
 
-A point P goes to x = ⟨P - P0, east⟩ and y = ⟨P - P0, north⟩, where P0 is the place. Two points are never farther apart
-in the plane than on the ground, since a geodesic is at least as long as its chord and a chord as its projection:
-the stretch is 1. docs/places.md has the theorem, `ground` its converse.
+A point P is mapped to x = ⟨P - P0, east⟩ and y = ⟨P - P0, north⟩, where P0 is the point of contact. Two points are
+never farther apart in the plane than on the ground, since a geodesic is at least as long as its chord, and a chord at
+least as long as its projection: the stretch is 1. docs/places.md has the theorem, `ground_distance` its converse.
 
-`Tangent(lat, lon)` offers
+`Tangent(lat, lon)` has two methods:
 
-- `forward(degrees, radius)`: longitudes and latitudes, (n, 2), as `Reals` of metres, (n, 2). The doubles of points
-  within `radius` of the place are off by at most the public bound `rounding(radius)`; the balls have any precision.
-  Points on the far side of the Earth become infinite. Points beyond `radius` are for the caller to refuse or `pull`;
-- `inverse(metres)`: longitudes and latitudes of any points within `REACH`, in plain doubles.
+- `forward(degrees, radius)` projects longitudes and latitudes, (n, 2), to `Reals` in metres, (n, 2). For points within
+  `radius` of the point of contact, the error of the doubles is at most the public bound `rounding(radius)`; the balls
+  have any precision. Points on the far side of the Earth become infinite. The caller refuses points beyond `radius`,
+  or moves them with `clamp_to_disc`;
+- `inverse(metres)` returns longitudes and latitudes of any points within `REACH`, in doubles.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from geoveil.errors import UnreliableArithmetic
 from geoveil.noise.reals import Ball, Floats, Reals, double, settled
 from geoveil.noise.source import ACCURACY
 
-__all__ = ["REACH", "Tangent", "ground", "pull", "rounding", "shrink"]
+__all__ = ["REACH", "Tangent", "clamp_to_disc", "ground_distance", "rounding", "shrink"]
 
 #: The semi-major axis of WGS 84 in metres, and its flattening as a ratio of whole numbers.
 _AXIS = 6378137
@@ -36,42 +37,43 @@ _F = _FLATTENING[0] / _FLATTENING[1]
 _E2 = _F * (2 - _F)
 #: The smallest radius of curvature of the ellipsoid, a(1 - e²), rounded down.
 _CURVATURE = 6_335_439.0
-#: Every point of the plane within this of the place is the image of a point on the near side, in metres.
+#: Every point of the plane within this distance, in metres, is the image of a point on the near side of the Earth.
 REACH = 5.7e6
-#: How many points are projected at once: their intermediate results fit into a processor's cache.
+#: Number of points that are projected at once: their intermediate results fit into the processor's cache.
 _BLOCK = 8192
 _HALF = math.pi / 360
 
 
 def rounding(radius: float) -> float:
-    """Bound on the error of a coordinate in doubles, in metres, for points of the disc of this radius.
+    """Bound the error of a coordinate in doubles, in metres, for points of the disc of this radius.
 
     Notes
     -----
-    docs/places.md derives it: 12·radius·`ACCURACY` for the formula, a little for moving points to the edge of the
+    docs/places.md derives it: 12·radius·`ACCURACY` for the formula, a margin for moving points to the edge of the
     disc, and 2^-27 m for the rounding of a difference of longitudes of up to 540°.
     """
     return 16 * ACCURACY * radius + 2.0**-27
 
 
 def shrink(radius: float) -> float:
-    """Smallest ratio of plane distance to ground distance between points of the disc of this radius, rounded down."""
+    """Return the smallest ratio of plane distance to ground distance in the disc of this radius, rounded down."""
     return math.sqrt(1 - (radius / _CURVATURE) ** 2) * (1 - 2.0**-50)
 
 
-def ground(distance: float, radius: float) -> float:
-    """Largest ground distance between a point of the disc and a point at this plane distance from it.
+def ground_distance(distance: float, radius: float) -> float:
+    """Return the largest ground distance between a point of the disc and a point at this plane distance from it.
 
-    Noise leads out of the disc, to where the plane shrinks more; the second point may be anywhere within `REACH`.
+    Noise moves points out of the disc, where the plane shrinks distances more; the second point may be anywhere within
+    `REACH`.
     """
     return distance / shrink(min(radius + distance, REACH))
 
 
-def pull(points: Reals, radius: float) -> Reals:
-    """Nearest points of the disc around (0, 0), a hair smaller than stated so that no rounding leads out of it.
+def clamp_to_disc(points: Reals, radius: float) -> Reals:
+    """Return the nearest points of the disc around (0, 0), made slightly smaller so that rounding stays within it.
 
-    No two points are drawn apart. Of points from `Tangent.forward` the error stays below `rounding(radius)`, however
-    far away they are: it shrinks with the distance by which they are moved.
+    This is a contraction. The error of points from `Tangent.forward` stays below `rounding(radius)`, however far away
+    they are: moving a point towards the centre shrinks its error in proportion.
     """
     edge = radius * (1 - 2.0**-40)
     values = points.values
@@ -98,7 +100,10 @@ def _blocks(rows: Floats) -> list[Floats]:
 
 @dataclass(frozen=True)
 class _Constants:
-    """Numbers of the formula, as doubles or as balls: sine and cosine of the place's latitude, the axis, e²."""
+    """The constants of the projection, as doubles or as balls.
+
+    Sine and cosine of the latitude of the point of contact, the semi-major axis, and e².
+    """
 
     sine: Any
     cosine: Any
@@ -107,10 +112,10 @@ class _Constants:
     root: Callable[[Any], Any]
 
     def project(self, s: Any, t: Any, across: Any) -> tuple[Any, Any, Any]:
-        """x, y and the squared sine of half the angle to the place's normal, from three sines.
+        """Return x, y and the squared sine of half the angle to the normal at the point of contact.
 
-        They are s = sin(Δφ/2), t = sin(Δλ/2) and sin Δλ. Every term has a factor that vanishes at the place, so that
-        errors are relative to the distance from it.
+        The arguments are s = sin(Δφ/2), t = sin(Δλ/2) and sin Δλ. Every term has a factor that vanishes at the point
+        of contact, so that errors are relative to the distance from it.
         """
         sin0, cos0, e2, root = self.sine, self.cosine, self.e2, self.root
         c = root(1 - s * s)
@@ -129,25 +134,25 @@ class _Constants:
 
 @dataclass(frozen=True)
 class Tangent:
-    """The tangent plane at a place, given in degrees of WGS 84."""
+    """The tangent plane of the Earth at a point given in degrees of WGS 84."""
 
     lat: float
     lon: float
 
     def forward(self, degrees: Floats, radius: float) -> Reals:
-        """Metres in the plane of longitudes and latitudes, the rows of an array; infinite on the far side.
+        """Project longitudes and latitudes to metres of the plane; infinite on the far side of the Earth.
 
         Parameters
         ----------
         degrees : array
             Longitudes from -180 to 360 and latitudes, (n, 2).
         radius : float
-            The error that is stated holds for points within this of the place.
+            The stated error holds for points within this distance of the point of contact.
         """
         if "sin" in inaccurate():
             raise UnreliableArithmetic(
-                "numpy's sin is less accurate here than the bounds of a projection take it to be. Install another "
-                "version of numpy, or project the data with another tool. Nothing was released."
+                "numpy's sin is less accurate on this machine than the error bounds of projections assume. Install "
+                "another version of numpy, or project the data with another tool. Nothing was released."
             )
         values: Floats = np.empty((len(degrees), 2))
         formula = self._doubles
@@ -163,14 +168,14 @@ class Tangent:
         return Reals(values, rounding(radius), functools.partial(self._ball, degrees))
 
     def inverse(self, metres: Floats) -> Floats:
-        """Longitudes, from -180 to 180, and latitudes of points of the plane within `REACH` of the place."""
+        """Return the longitudes, from -180 to 180, and the latitudes of points of the plane within `REACH`."""
         return np.concatenate([np.empty((0, 2)), *map(self._inverse, _blocks(metres))])
 
     def _inverse(self, metres: Floats) -> Floats:
         x, y = metres.T
         sine, cosine, k = self._doubles.sine, self._doubles.cosine, 1 / (1 - _E2)
         normal = _AXIS / math.sqrt(1 - _E2 * sine * sine)
-        # The depth z below the plane solves A z² - 2 B z + C = 0; the smaller root is on the near side.
+        # The depth z below the plane solves a z² - 2 b z + c = 0; the smaller root is on the near side.
         a = cosine * cosine + k * sine * sine
         b = normal + (k - 1) * sine * cosine * y
         c = x * x + (sine * sine + k * cosine * cosine) * y * y
@@ -183,7 +188,7 @@ class Tangent:
 
     @functools.cached_property
     def _doubles(self) -> _Constants:
-        """The constants, each the double nearest to it or next to that."""
+        """The constants as doubles, each the nearest one or its neighbour."""
         return _Constants(
             settled(lambda _: double(self._turns.sin_pi())),
             settled(lambda _: double(self._turns.cos_pi())),
@@ -194,13 +199,13 @@ class Tangent:
 
     @property
     def _turns(self) -> Ball:
-        """The latitude of the place in half turns, at Arb's present precision."""
+        """The latitude of the point of contact in half turns, at Arb's current precision."""
         from flint import arb
 
         return arb(self.lat) / 180
 
     def _ball(self, degrees: Floats, i: int, _: int) -> Ball:
-        """A ball that contains coordinate i of the flattened result, at Arb's present precision."""
+        """Return a ball that contains coordinate i of the flattened result, at Arb's current precision."""
         from flint import arb
 
         lon, lat = (arb(float(part)) for part in degrees[i // 2])

@@ -197,17 +197,17 @@ def own_system(path: Path, known: Any, given: Any) -> Any:
         own = None if known is None else pyproj.CRS.from_user_input(known)
     except (pyproj.exceptions.CRSError, UnicodeError) as problem:
         raise InvalidFile(str(path), str(problem), "a file whose coordinate system pyproj knows", "Mend it.") from None
-    for system in (own, stated):
-        if system is not None and _ELSEWHERE.search(system.to_wkt()):
+    for each in (own, stated):
+        if each is not None and _ELSEWHERE.search(each.to_wkt()):
             remedy = "Convert it to a system of PROJ's database."
-            raise InvalidFile(str(path), system.name, "a coordinate system without files of its own", remedy)
-    if own is None and stated is None:
+            raise InvalidFile(str(path), each.name, "a coordinate system that names no grid file", remedy)
+    system = own if stated is None else stated
+    if system is None:
         remedy = "Say which one it is: source_crs=4326, say."
         raise InvalidFile(str(path), None, "a file that knows its coordinate system", remedy)
-    if own is not None and stated is not None and own != stated:
+    if own is not None and own != system:
         remedy = "Leave it out, or mend the file."
         raise InvalidParameter("source_crs", given, f"{own.to_string()[:80]}, as the file says itself", remedy)
-    system = own if stated is None else stated
     return registered(system) or horizontal(system)
 
 
