@@ -1,10 +1,11 @@
-"""Which process this is, so that state copied by a fork is not taken for one's own."""
+"""The identity of a process, so that state copied by a fork is not mistaken for the process's own."""
 
 from __future__ import annotations
 
 import mmap
 import os
 import sys
+from functools import cache
 
 __all__ = ["is_running", "this_process"]
 
@@ -16,26 +17,26 @@ _WIPE_ON_FORK = 18
 def this_process() -> tuple[int, bytes]:
     """Return the identity of this process: its id, and when it started.
 
-    The start tells it from an earlier process of the same id. A fork made in C is noticed like one that Python knows
-    of. A system without `/proc` does not tell the start; there the id stands alone.
+    The start distinguishes it from an earlier process of the same id. A fork made in C is noticed like one that Python
+    knows of. On a Linux system without `/proc` the start is empty, and the id stands alone.
     """
     if _PAGE is None:
-        return os.getpid(), _start("self")
+        return os.getpid(), _start("self") if sys.platform == "linux" else _start_once(os.getpid())
     while not (known := bytes(_PAGE[:64]).rstrip(b"\x00")):
         number, start = os.getpid(), _start("self")
-        told = b"%d %b" % (number, start)
-        _PAGE[: len(told)] = told
+        identity = b"%d %b" % (number, start)
+        _PAGE[: len(identity)] = identity
         if os.getpid() != number:
-            # A signal's handler has forked since, and the page is the child's, with the parent's identity in it.
+            # A signal handler has forked since, and the page is the child's, with the parent's identity in it.
             _PAGE[:64] = bytes(64)
     number_text, _, start = known.partition(b" ")
     return int(number_text), start
 
 
 def _forgetful_page() -> mmap.mmap | None:
-    """Return a page of memory that is empty in every fork, since the kernel sees to that; None on other systems.
+    """Return a page of memory that the kernel empties in every fork; None on systems other than Linux.
 
-    The start of a process takes a tenth of a millisecond to read, and is asked for many times: the page remembers it.
+    Reading the start of a process takes a tenth of a millisecond and is needed often: the page remembers it.
     """
     if sys.platform != "linux":
         return None
@@ -52,37 +53,67 @@ _PAGE = _forgetful_page()
 
 
 def is_running(process: tuple[int, bytes]) -> bool:
-    """Tell whether a process of this machine is there; without `/proc`, whether any process has its id.
+    """Return whether a process of this machine is running, given its identity.
 
-    A process that has ended counts as gone, also while its parent has not noticed yet.
+    A process that has ended counts as gone, also while its parent has not noticed. Where the system does not reveal
+    when the process started, any process of its id counts.
     """
     number, start = process
+    if sys.platform != "linux":
+        return _is_alive(number) and _start(number) in (start, b"")
     try:
         os.kill(number, 0)
     except ProcessLookupError:
         return False
-    except PermissionError:
+    except PermissionError:  # it is there, and another user's
         pass
-    told = _told(number)
-    if not told:
+    fields = _fields(number)
+    if not fields:
         return True
-    # A main thread can end before the others; the process then goes on.
-    has_ended = told[_STATE] in (b"Z", b"X") and int(told[_THREADS]) <= 1
-    return told[_START] == start and not has_ended
+    # The main thread can end before the others, and the process then goes on.
+    has_ended = fields[_STATE] in (b"Z", b"X") and int(fields[_THREADS]) <= 1
+    return fields[_START] == start and not has_ended
 
 
 def _start(process: int | str) -> bytes:
-    """Return the start of a process in ticks since the machine started, or nothing if the system does not tell."""
-    told = _told(process)
-    return told[_START] if told else b""
+    """Return when a process started, by its id or "self"; empty if the system does not reveal it.
+
+    On Linux these are ticks since the machine started. psutil would add the time at which the machine started, which
+    changes whenever the clock is set.
+    """
+    if sys.platform == "linux":
+        fields = _fields(process)
+        return fields[_START] if fields else b""
+    import psutil
+
+    try:
+        return repr(psutil.Process(int(process)).create_time()).encode()
+    except psutil.Error:
+        return b""
 
 
-#: Where the system tells the state of a process, the number of its threads and its start.
+#: On macOS, too, psutil's times of start change with the clock. A process asks for its own once.
+_start_once = cache(_start)
+
+
+def _is_alive(number: int) -> bool:
+    """Return whether a process has not ended, on systems other than Linux."""
+    import psutil
+
+    try:
+        return bool(psutil.Process(number).status() != psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return False
+    except psutil.AccessDenied:  # it is there, and another user's
+        return True
+
+
+#: Positions of the state of a process, the number of its threads and its start among the fields of `_fields`.
 _STATE, _THREADS, _START = 0, 17, 19
 
 
-def _told(process: int | str) -> list[bytes]:
-    """Return what the system tells of a process after its name; nothing if it does not tell."""
+def _fields(process: int | str) -> list[bytes]:
+    """Return the fields of Linux's `/proc/PROCESS/stat` that follow the name; none if it cannot be read."""
     try:
         file = os.open(f"/proc/{process}/stat", os.O_RDONLY)
     except (FileNotFoundError, NotADirectoryError, PermissionError):
@@ -93,5 +124,5 @@ def _told(process: int | str) -> list[bytes]:
         return []
     finally:
         os.close(file)
-    # The second field, a name in parentheses, may hold anything.
+    # The second field, a name in parentheses, may contain anything.
     return told.rpartition(b")")[2].split()

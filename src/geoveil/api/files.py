@@ -205,8 +205,8 @@ def _note(problem: BaseException, charge: Charge | None) -> None:
 
 
 def _checked_target(target: Path, file: LocationFile) -> Path:
-    own = {os.path.realpath(path) for path in (file.path, *files_of(file.path))}
-    if not own.isdisjoint(os.path.realpath(path) for path in replaced_files(target)):
+    own = {_identity(path) for path in (file.path, *files_of(file.path))}
+    if not own.isdisjoint(map(_identity, replaced_files(target))):
         allowed = "another file than the source, and none that belongs to it"
         raise InvalidParameter("target", str(target), allowed, "Both are needed.")
     if file.path.is_dir():
@@ -221,6 +221,11 @@ def _checked_target(target: Path, file: LocationFile) -> Path:
     if beside.is_dir():
         raise InvalidFile(str(beside), "a folder", "free for the certificate", "Remove it, or choose another name.")
     return target
+
+
+def _identity(path: Path) -> str:
+    """Return a text that all names of one file share: links are followed, and Windows does not tell A from a."""
+    return os.path.normcase(os.path.realpath(path))
 
 
 def _columns(

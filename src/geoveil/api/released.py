@@ -81,7 +81,7 @@ def load(path: Any) -> Release:
     path = Path(path)
     beside = certificate_path(path)
     try:
-        account = json.loads(beside.read_text())
+        account = json.loads(beside.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as problem:
         raise InvalidFile(str(beside), str(problem), "the certificate of the file", "It must lie beside it.") from None
     changed = "The file or its certificate was changed since the release: get both anew."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import sys
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from contextlib import closing
@@ -15,6 +16,7 @@ from geoveil.budget.stores import is_database
 from geoveil.budget.witness import Witness, head_questions
 from geoveil.errors import InvalidParameter, LedgerTampered, LedgerUnavailable
 from geoveil.privacy import Guarantee, exact
+from geoveil.sqlite_files import open_to_read
 
 if TYPE_CHECKING:
     from geoveil.budget.ledger import Ledger
@@ -65,7 +67,7 @@ def restore(
     source, path = Path(os.path.realpath(backup)), Path(os.path.realpath(place))
     part = _new("place", path)
     try:
-        with closing(sqlite3.connect(f"{source.as_uri()}?mode=ro", uri=True)) as opened:
+        with closing(open_to_read(source)) as opened:
             _copy(opened, part, "DROP TABLE IF EXISTS geoveil_backup")
         seen = Witness.of(witness, 60.0)
         with Ledger(part, key=key, witness="") as ledger:
@@ -154,7 +156,7 @@ def _copy(source: sqlite3.Connection, target: Path, statement: str) -> None:
 
 def _sync(folder: Path) -> None:
     """Have the names of files on the disk."""
-    if os.name == "posix":
+    if sys.platform != "win32":
         opened = os.open(folder, os.O_RDONLY)
         try:
             os.fsync(opened)

@@ -215,7 +215,7 @@ def certificates_in(paths: Sequence[str]) -> list[dict[str, Any]]:
     found = []
     for path in paths:
         try:
-            account = json.loads(Path(path).read_text())
+            account = json.loads(Path(path).read_text(encoding="utf-8"))
             if not isinstance(account, dict):
                 raise ValueError(f"a {type(account).__name__}")
             found.append(account)

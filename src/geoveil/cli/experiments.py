@@ -109,8 +109,9 @@ def _time(out: Path, seed: int, *, draw: bool) -> None:
     with _counting("Timing", len(timing.SIZES) * len(timing.questions(1000))) as advance:
         times = timing.seconds(seed, done=lambda: advance(1.0))
     rows = [f"{name};{n};{spent:.6f}" for name, by_size in times.items() for n, spent in by_size.items()]
+    text = "\n".join(["question;n;seconds", *rows, ""])
     write_atomically(
-        out / "times.csv", lambda temporary: temporary.write_text("\n".join(["question;n;seconds", *rows, ""]))
+        out / "times.csv", lambda temporary: temporary.write_text(text, encoding="utf-8", newline="\n")
     )
     if draw:
         drawing.draw_times(times, out / "figures")

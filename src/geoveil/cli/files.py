@@ -45,7 +45,7 @@ def distinct(paths: Mapping[str, str | None]) -> None:
     known: dict[str, str] = {}
     for name, path in paths.items():
         if path is not None and path != "-":
-            other = known.setdefault(os.path.realpath(path), name)
+            other = known.setdefault(os.path.normcase(os.path.realpath(path)), name)
             if other != name:
                 raise click.UsageError(f"{other} and {name} are both {path}: name another file.")
 

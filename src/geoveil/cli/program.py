@@ -61,6 +61,13 @@ for command in (
     program.add_command(command)
 
 
+#: Signals that end a command: a shutdown, and a terminal that is closed.
+if sys.platform == "win32":
+    _ENDINGS = (signal.SIGTERM, signal.SIGBREAK)
+else:
+    _ENDINGS = (signal.SIGTERM, signal.SIGHUP)
+
+
 class _Ended(BaseException):
     """Someone ended the command: what it put aside is to be removed."""
 
@@ -76,7 +83,7 @@ def _tidy() -> Iterator[None]:
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")
     # Who ignores them, as nohup does, wants to.
-    ending = [n for n in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(n) is signal.SIG_DFL]
+    ending = [number for number in _ENDINGS if signal.getsignal(number) is signal.SIG_DFL]
     before = {number: signal.signal(number, _end) for number in ending}
     try:
         with warnings.catch_warnings():

@@ -70,7 +70,9 @@ def styled(text: str, style: str) -> Any:
 
 def json(account: Any) -> None:
     """Show something to a machine."""
-    click.echo(texts.dumps(account, indent=2, ensure_ascii=False, default=str))
+    # A pipe on Windows has the encoding of the country, which lacks most letters.
+    everything = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
+    click.echo(texts.dumps(account, indent=2, ensure_ascii=not everything, default=str))
 
 
 def grid(lines: Iterable[tuple[Any, str]]) -> Any:

@@ -42,16 +42,15 @@ class Record:
         path = out / "run.json"
         own = {**asdict(self), "versions": versions()}
         if path.exists():
-            known = json.loads(path.read_text())
+            known = json.loads(path.read_text(encoding="utf-8"))
             if own["data"] is None or known["data"] is None:
                 own["data"] = known["data"] = own["data"] or known["data"]
             for key, value in own.items():
                 if known.get(key) != value:
                     remedy = f"What {out} holds cannot be mixed with this: choose another --out."
                     raise InvalidParameter(key, value, f"{known.get(key)!r}, as in {path.name}", remedy)
-        write_atomically(
-            path, lambda temporary: temporary.write_text(json.dumps(own, indent=2, ensure_ascii=False) + "\n")
-        )
+        text = json.dumps(own, indent=2, ensure_ascii=False) + "\n"
+        write_atomically(path, lambda temporary: temporary.write_text(text, encoding="utf-8", newline="\n"))
 
 
 def versions() -> dict[str, Any]:

@@ -112,7 +112,9 @@ def write(plan: Plan, figures: Iterable[Figure], found: Summaries) -> None:
         rows.append({"experiment": cell.experiment, **settings, "line": line, "measure": measure, **vars(summary)})
     _both(plan.out / "summary", pa.Table.from_pylist(rows))
     text = markdown(plan, figures, found)
-    write_atomically(plan.out / "summary.md", lambda temporary: temporary.write_text(text))
+    write_atomically(
+        plan.out / "summary.md", lambda temporary: temporary.write_text(text, encoding="utf-8", newline="\n")
+    )
 
 
 def _both(path: Path, table: Any) -> None:

@@ -57,7 +57,7 @@ def write(path: Any, report: Report) -> None:
     try:
         with staging_folder(path) as folder:
             if path.suffix.lower() == ".html":
-                (folder / path.name).write_text(page(report), encoding="utf-8")
+                (folder / path.name).write_text(page(report), encoding="utf-8", newline="\n")
             else:
                 draw(folder / path.name, report)
             if report.truth:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from geoveil.errors import InvalidFile
+from geoveil.errors import FileUnavailable, InvalidFile
 from geoveil.geo.formats.fingerprints import SHAPEFILE_PARTS, files_of
 from geoveil.geo.formats.gdal import DRIVERS
 from geoveil.geo.formats.guards import encodable, usable_name
@@ -41,6 +41,7 @@ def staging_folder(target: Path) -> Iterator[Path]:
         raise InvalidFile(str(target), str(parent), "in a folder that is there", "Make the folder first.")
     if target.is_dir():
         raise InvalidFile(str(target), "a folder that is there", "a new one", "Choose another name, or remove it.")
+    _check_free(target)
     with workspace(parent) as folder:
         yield folder
         written = sorted(folder.iterdir(), key=lambda path: path.name == target.name)
@@ -51,6 +52,19 @@ def staging_folder(target: Path) -> Iterator[Path]:
             path.unlink(missing_ok=True)
         for path in written:
             path.replace(parent / path.name)
+
+
+def _check_free(target: Path) -> None:
+    """Refuse a target that could not be replaced later: Windows replaces no file that another program has open."""
+    for path in replaced_files(target):
+        try:
+            path.replace(path)  # does nothing where it can be done
+        except FileNotFoundError:
+            pass
+        except OSError as problem:
+            reason = f"cannot be replaced ({problem.strerror or problem})"
+            remedy = "Close it in other programs, or choose another name."
+            raise FileUnavailable(str(path), reason, "a file that nobody uses", remedy) from None
 
 
 def _stale(target: Path) -> list[Path]:
@@ -77,11 +91,12 @@ def certificate_path(path: Path) -> Path:
 
 def write_certificate(path: Path, account: Mapping[str, Any]) -> None:
     """Put a certificate beside a released file."""
-    certificate_path(path).write_text(json.dumps(account, indent=2) + "\n")
+    certificate_path(path).write_text(json.dumps(account, indent=2) + "\n", encoding="utf-8", newline="\n")
 
 
 def _settle(path: Path) -> None:
     """Have the system write it to the disk, so that a crash leaves no half of it under its last name."""
     for file in files_of(path):
-        with file.open("rb") as handle:
+        # Windows flushes only files that are open for writing.
+        with file.open("r+b") as handle:
             os.fsync(handle.fileno())

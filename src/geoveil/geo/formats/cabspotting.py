@@ -73,4 +73,4 @@ class Cabspotting(LocationFile):
             occupied = rows.get("occupied", ["nan"] * len(batch))
             lines = zip(batch.places.tolist(), occupied, rows["time"], strict=True)
             text = "".join(f"{lat!r} {lon!r} {busy} {time}\n" for (lon, lat), busy, time in lines)
-            (path / taxi.name).write_text(text)
+            (path / taxi.name).write_text(text, encoding="utf-8", newline="\n")

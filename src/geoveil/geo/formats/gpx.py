@@ -264,7 +264,7 @@ class GPX(LocationFile):
         return Batch(self, first, share, np.column_stack(pairs), table)
 
     def write(self, path: Path, batches: Iterator[Batch], schema: Any) -> None:
-        with path.open("w", encoding="utf-8") as out:
+        with path.open("w", encoding="utf-8", newline="\n") as out:
             out.write('<?xml version="1.0" encoding="UTF-8"?>\n')
             named = f' xmlns="{self.space}"' if self.space else ""
             out.write(f'<gpx version="{self.version}" creator="geoveil"{named}>\n')

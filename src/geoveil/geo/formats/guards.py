@@ -12,7 +12,6 @@ import json
 import re
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 from geoveil.errors import InvalidFile
 from geoveil.geo.formats.limits import LINE
@@ -152,8 +151,10 @@ def _check_tables(path: Path) -> None:
     """Refuse a GeoPackage with tables whose content lies elsewhere: only indexes of places are virtual tables."""
     import sqlite3
 
+    from geoveil.sqlite_files import open_to_read
+
     try:
-        store = sqlite3.connect(f"file:{quote(str(path))}?mode=ro&immutable=1", uri=True)
+        store = open_to_read(path, immutable=True)
         try:
             names = {name for (name,) in store.execute("SELECT name FROM sqlite_master WHERE name = 'gpkg_contents'")}
             virtual = store.execute("SELECT name, sql FROM sqlite_master WHERE sql LIKE 'CREATE VIRTUAL%'").fetchall()

@@ -1,0 +1,61 @@
+"""Nothing is called that Windows does not have, as far as that can be found out on another system."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from geoveil import processes
+
+#: Packages of others, as far as the run below needs them.
+_OUTSIDE = (
+    "pytest",
+    *("asyncio", "multiprocessing.util", "concurrent.futures.process", "subprocess", "tempfile", "sqlite3", "shutil"),
+    *("click", "click.shell_completion", "lazy_loader", "rich.console", "rich.progress", "rich.table", "rich.text"),
+    *("numpy", "scipy.optimize", "scipy.spatial", "scipy.stats", "shapely", "pyproj", "geopandas", "pyogrio"),
+    *("cryptography.hazmat.primitives.ciphers", "pyarrow.csv", "pyarrow.parquet", "pyarrow.compute", "flint"),
+    *("filelock", "psutil", "psycopg", "matplotlib.figure", "pandas"),
+)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="takes from Linux what Windows lacks")
+def test_geoveil_runs_without_the_calls_that_windows_lacks(tmp_path: Path) -> None:
+    """Every module is imported; a file is released and charged, a ledger restored, and commands are run."""
+    told = subprocess.run(
+        [
+            *(sys.executable, "-X", "warn_default_encoding"),
+            *(str(Path(__file__).with_name("windows.py")), str(tmp_path), ",".join(_OUTSIDE)),
+        ],
+        capture_output=True,
+        encoding="cp1252",
+        env={**os.environ, "PYTHONIOENCODING": "cp1252"},
+    )
+    assert told.returncode == 0, told.stderr
+    assert told.stdout.endswith("ran\n")
+    assert {"out.csv", "again.csv", "report.html", "restored.db"} <= {path.name for path in tmp_path.iterdir()}
+    assert not [path.name for path in tmp_path.iterdir() if path.name.startswith(".geoveil")]
+
+
+def test_processes_are_known_without_proc(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their identity comes from psutil, and no signal is sent: on Windows that would end them."""
+    pytest.importorskip("psutil")  # which asks for the platform when it is imported
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as child:
+        with monkeypatch.context() as windows:
+            windows.setattr(sys, "platform", "win32")
+            windows.setattr(processes, "_PAGE", None)
+            windows.delattr(os, "kill")
+            number, start = processes.this_process()
+            assert number == os.getpid()
+            assert start == processes._start(number) != b""
+            assert processes.is_running((number, start))
+            assert not processes.is_running((number, b"1.0"))
+            other = (child.pid, processes._start(child.pid))
+            assert processes.is_running(other)
+            assert other != processes.this_process()
+        child.communicate(b"\n")
+    monkeypatch.setattr(sys, "platform", "win32")
+    assert not processes.is_running(other)
