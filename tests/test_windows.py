@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import psutil  # noqa: F401 (asks for the platform when it is imported)
 import pytest
 
 from geoveil import processes
@@ -42,7 +43,6 @@ def test_geoveil_runs_without_the_calls_that_windows_lacks(tmp_path: Path) -> No
 
 def test_processes_are_known_without_proc(monkeypatch: pytest.MonkeyPatch) -> None:
     """Their identity comes from psutil, and no signal is sent: on Windows that would end them."""
-    pytest.importorskip("psutil")  # which asks for the platform when it is imported
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as child:
         with monkeypatch.context() as windows:
             windows.setattr(sys, "platform", "win32")

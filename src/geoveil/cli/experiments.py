@@ -110,9 +110,7 @@ def _time(out: Path, seed: int, *, draw: bool) -> None:
         times = timing.seconds(seed, done=lambda: advance(1.0))
     rows = [f"{name};{n};{spent:.6f}" for name, by_size in times.items() for n, spent in by_size.items()]
     text = "\n".join(["question;n;seconds", *rows, ""])
-    write_atomically(
-        out / "times.csv", lambda temporary: temporary.write_text(text, encoding="utf-8", newline="\n")
-    )
+    write_atomically(out / "times.csv", lambda temporary: temporary.write_text(text, encoding="utf-8", newline="\n"))
     if draw:
         drawing.draw_times(times, out / "figures")
 
