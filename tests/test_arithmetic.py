@@ -149,6 +149,7 @@ def test_noise_is_right_where_numpy_is_wrong(
     assert released(name, more, monkeypatch) == right
 
 
+@pytest.mark.statistical
 def test_noise_would_be_wrong_if_numpy_were_trusted(monkeypatch: pytest.MonkeyPatch) -> None:
     """The comparison of releases sees a wrong function that nobody has noticed."""
     monkeypatch.setattr(source, "inaccurate", lambda: frozenset())

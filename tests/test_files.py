@@ -229,6 +229,7 @@ def truth_and_noise(folder: Path, **how: Any) -> tuple[Any, Any, Any]:
     return whose, moved, release
 
 
+@pytest.mark.statistical
 @pytest.mark.usefixtures("small_batches")
 def test_every_person_has_the_noise_of_their_own_number_of_points(tmp_path: Path) -> None:
     """In any order over many batches: σ = √(n/(2ρ)); another σ would be noticed."""
@@ -244,6 +245,7 @@ def test_every_person_has_the_noise_of_their_own_number_of_points(tmp_path: Path
     assert ratio > 1.1
 
 
+@pytest.mark.statistical
 @pytest.mark.usefixtures("small_batches")
 def test_noise_that_is_drawn_together_is_so_over_batches(tmp_path: Path) -> None:
     """Under GP the longest of a person's noises is Gamma(2n, 1/ε), though the person's rows are far apart."""

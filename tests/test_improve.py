@@ -38,6 +38,7 @@ def off(value: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> float:
     return float(np.sqrt(((value - TRACK) ** 2).sum(axis=1).mean()))
 
 
+@pytest.mark.statistical
 def test_smoothing_keeps_the_guarantee_and_loses_the_bound() -> None:
     """The smoothed release is closer to the truth, promises the same, and claims no theorem."""
     raw = released()
@@ -97,6 +98,7 @@ def test_what_cannot_be_smoothed_is_refused() -> None:
 PERSONS = np.array(["short"] * 20 + ["long"] * 230 + ["one"] + ["short"] * 49)
 
 
+@pytest.mark.statistical
 def test_each_person_is_smoothed_alone() -> None:
     """Persons' points come out as if each had been released and smoothed alone, with their own noise."""
     raw = gv.points(TRACK, by=PERSONS, rho=1e-3, rng=np.random.default_rng(1))
@@ -194,6 +196,7 @@ def test_places_are_clamped_too() -> None:
         gv.clamp(array, shapely.Point(0, 0))
 
 
+@pytest.mark.statistical
 def test_points_that_noise_has_thrown_far_away_are_brought_back() -> None:
     """What is released may lie farther away than any input may."""
     raw = gv.points(TRACK, rho=1e-14, rng=np.random.default_rng(4))

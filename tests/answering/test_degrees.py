@@ -135,6 +135,7 @@ def broken(family: Family, seed: int, spoil: Any) -> list[Any]:
 NUMBERS = [name for name, family in OFF.items() if isinstance(family, Noise | Summaries) and "fine" not in name]
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("name", NUMBERS)
 def test_an_error_that_is_left_out_is_noticed(name: str) -> None:
     """Points whose doubles are said to be exact, or whose balls are those of the doubles, give other releases."""
@@ -145,6 +146,7 @@ def test_an_error_that_is_left_out_is_noticed(name: str) -> None:
     assert broken(family, 22, lambda x: Reals(x.values, x.error, as_reals(x.values).ball)) != right
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("name", [name for name in NUMBERS if isinstance(OFF[name], Summaries)])
 def test_a_bound_without_the_error_of_points_is_noticed(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each evaluation adds the error of points to its own; one that does not gives other releases."""
@@ -158,6 +160,7 @@ def test_a_bound_without_the_error_of_points_is_noticed(name: str, monkeypatch: 
         assert released(family, 22)[0] != right
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("name", ["gumbel", "flips", "walks", "cyclic walks", "neighbours"])
 def test_choices_by_balls_of_doubles_are_noticed(name: str) -> None:
     """Where points are off by metres and all is refined, balls of doubles choose other points."""
@@ -261,6 +264,7 @@ def test_places_nanometres_apart_lose_in_proportion_to_their_distance() -> None:
     assert max(from_doubles) > 1
 
 
+@pytest.mark.statistical
 def test_places_nanometres_apart_are_nearly_always_released_alike() -> None:
     """With the same bits, two releases of places 10^-9 m apart on two sides of a cell's edge hardly ever differ."""
     degrees, moved = neighbours(30_000)

@@ -327,6 +327,7 @@ def test_a_run_that_is_killed_again_and_again_goes_on(folder: Path, tmp_path: Pa
         assert (whole / name).read_bytes() == (stopped / name).read_bytes()
 
 
+@pytest.mark.statistical
 def test_the_standard_error_is_that_of_clusters() -> None:
     """Measurements on one trajectory are alike: the error is that of as many means as there are trajectories."""
     rng = np.random.default_rng(3)

@@ -54,6 +54,7 @@ def law_holds(lon: Floats, lat: Floats, released: Floats, sigma: float) -> bool:
     return all(stats.kstest(part, stats.norm(scale=sigma).cdf).pvalue > 1e-6 for part in along)
 
 
+@pytest.mark.statistical
 @EVERYWHERE
 def test_noise_is_in_metres_on_the_ground(lat: float, lon: float) -> None:
     """At every latitude, across the antimeridian and at the poles, in every direction."""
@@ -68,6 +69,7 @@ def test_noise_is_in_metres_on_the_ground(lat: float, lon: float) -> None:
     assert not law_holds(*x, released, 1.05 * sigma)
 
 
+@pytest.mark.statistical
 def test_mercator_metres_and_degrees_are_not_metres_on_the_ground() -> None:
     """The same check notices noise in Mercator metres, and noise put on degrees, away from the equator."""
     sigma, count = 200.0, 20_000

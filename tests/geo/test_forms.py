@@ -440,6 +440,7 @@ def test_epsilon_is_split_over_each_persons_points() -> None:
     np.testing.assert_allclose(ask("points", X, **how).scale, [100, 100, 100], rtol=1e-12)
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize(
     ("budget", "sizes"),
     [

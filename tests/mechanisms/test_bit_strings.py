@@ -224,6 +224,7 @@ def spoil_balls(monkeypatch: pytest.MonkeyPatch, off: float) -> None:
     monkeypatch.setattr(Bits, "ball", lambda drawn, i, count: plain(drawn, i, count) ** arb(1 + off) * arb(1 - off))
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("name", NOTICED)
 def test_doubles_that_are_off_are_noticed(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Doubles that are farther off than their bounds give other releases."""
@@ -234,6 +235,7 @@ def test_doubles_that_are_off_are_noticed(name: str, monkeypatch: pytest.MonkeyP
     assert released(family, 12)[0] != wanted
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("name", NOTICED)
 def test_balls_that_are_off_are_noticed(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Balls that do not contain what they ought to give other releases, where they are looked at."""
@@ -244,6 +246,7 @@ def test_balls_that_are_off_are_noticed(name: str, monkeypatch: pytest.MonkeyPat
     assert released(family, 12, widened)[0] != wanted
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("name", [name for name, (family, _) in NOTICED.items() if isinstance(family, Noise)])
 def test_bounds_decide_what_is_refined(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Doubles that are off, but by less than their bounds, are put right; with bounds that are less they are not."""

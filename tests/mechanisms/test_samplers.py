@@ -29,7 +29,7 @@ from geoveil.privacy import CGP, GP
 from geoveil.queries.identity import Points
 from tests.oracle import Floats
 
-pytestmark = pytest.mark.once
+pytestmark = [pytest.mark.once, pytest.mark.statistical]
 
 RHO, EPSILON = CGP(rho=1e-4), GP(epsilon=0.02)
 #: With fixed seeds a test either always passes or never; this is how likely a right sampler was to get a bad seed.
@@ -83,7 +83,8 @@ def length_cdf(mechanism: Additive) -> Callable[[Floats], Floats]:
 def draw(mechanism: Additive, source: Source | None = None) -> Floats:
     """Many releases of the value 0; exact unless a source is given, from repeatable bytes."""
     source = source or Entropy(np.random.default_rng(4).bytes)
-    sizes = np.full(40_000, mechanism.dimension)
+    # On the line it takes more draws to notice a scale that is 5% off.
+    sizes = np.full(100_000 if mechanism.dimension == 1 else 40_000, mechanism.dimension)
     rows = np.zeros((sizes.sum(), 1))
     noise = sample_people([mechanism] * len(sizes), sizes, rows, source)
     return noise.reshape(len(sizes), -1)
@@ -189,7 +190,7 @@ def check_exponential_sampler() -> None:
     scores = mechanism.scale * np.array([0.0, 1.0, 2.5, 4.0])
     for counts in counts_of(lambda source: mechanism.sample(scores, source), 4, 40_000):
         assert fits_counts(counts, mechanism.probabilities(scores))
-        assert not fits_counts(counts, mechanism.probabilities(1.05 * scores))
+        assert not fits_counts(counts, mechanism.probabilities(1.1 * scores))
 
 
 def test_exponential_mechanism_follows_its_probabilities() -> None:

@@ -187,6 +187,7 @@ def reachable(y: Floats, center: float) -> Floats:
     return np.asarray((center + near == y).any(axis=0))
 
 
+@pytest.mark.statistical
 def test_low_bits_tell_nothing() -> None:
     """Of doubles released from 0, some are impossible from 64; of multiples of the public grid none are."""
     rng = np.random.default_rng(7)
@@ -201,6 +202,7 @@ def test_low_bits_tell_nothing() -> None:
         assert not np.signbit(ours[ours == 0]).any()
 
 
+@pytest.mark.statistical
 def test_the_sign_of_zero_tells_nothing() -> None:
     """Values just below 0 are released as 0, never as -0."""
     mechanism = Gaussian(CGP(rho=1e-3), 1)
@@ -215,6 +217,7 @@ def rounded_first(center: Floats, mechanism: Additive, source: Source) -> Floats
     return mechanism.sample(np.rint(center / mechanism.grid) * mechanism.grid, source)
 
 
+@pytest.mark.statistical
 def test_the_edges_of_cells_tell_nothing() -> None:
     """Two places 10^-9 m apart on two sides of an edge: with the same bits almost every release is the same."""
     mechanism = Gaussian(FIFTY, 1)
@@ -274,13 +277,15 @@ def test_normal_noise_has_no_end() -> None:
     assert 8.6 * 50 < np.abs(ours).max() < math.inf
 
 
+@pytest.mark.statistical
 def test_a_seed_gives_the_difference_of_two_inputs_away() -> None:
     """With one seed, the difference of two releases is that of the inputs; without a seed it is not."""
     x, y = np.zeros((50, 2)), np.full((50, 2), 300.0)
     one, other = (gv.points(z, rho=2e-4, rng=np.random.default_rng(10)).value for z in (x, y))
     np.testing.assert_allclose(other - one, y - x, rtol=0, atol=1e-6)
     one, other = (gv.points(z, rho=2e-4).value for z in (x, y))
-    assert np.abs(other - one - 300).min() > 1e-3
+    # Equal noise happens in 1 of 10^4 coordinates, as it is on a grid.
+    assert (np.abs(other - one - 300) > 1e-3).mean() > 0.9
 
 
 def in_a_fork(draw: Callable[[], Floats]) -> Floats:
@@ -372,6 +377,7 @@ def test_rounding_the_input_breaks_the_guarantee() -> None:
         assert divergence(p, q, arb(2)) > 1e9 * arb(1e-9) ** 2
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize(
     "mechanism", [Gaussian(CGP(rho=0.5), 1), Laplace(GP(epsilon=1), 1)], ids=["Gaussian", "Laplace"]
 )
@@ -416,6 +422,7 @@ def test_the_grid_of_one_point_is_below_a_thousandth_of_the_scale(mechanism: Add
     assert mechanism.grid < mechanism.scale / 2**10
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize(
     "mechanism",
     [
@@ -434,6 +441,7 @@ def test_deviations_are_those_of_the_noise(mechanism: Additive) -> None:
     assert math.sqrt((noise**2).mean()) * mechanism.scale == pytest.approx(mechanism.deviation, rel=0.03)
 
 
+@pytest.mark.statistical
 def test_coordinates_of_any_size_get_noise_of_any_size() -> None:
     """From the finest scale on the largest coordinates to the coarsest: multiples of the grid, of the right spread."""
     for rho, center in (

@@ -59,6 +59,7 @@ def test_bytes_are_as_many_as_asked_for() -> None:
 FALSE_ALARM = 1e-10
 
 
+@pytest.mark.statistical
 def test_bytes_are_spread_evenly() -> None:
     """All values, and all pairs of neighbours' lowest bits, are about equally frequent."""
     found = np.frombuffer(random_bytes(2**22), dtype=np.uint8)

@@ -48,6 +48,7 @@ def off(found: NDArray[Any], truth: NDArray[Any]) -> float:
     return float(np.abs(found - truth).sum())
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("how", [{"rho": 1 / (2 * 500**2)}, {"epsilon": 1 / 300}], ids=str)
 @pytest.mark.parametrize(("n", "part"), [(5_000, 0.8), (100_000, 0.6)])
 def test_the_map_is_closer_to_the_truth_than_the_histogram(how: dict[str, Any], n: int, part: float) -> None:
@@ -90,6 +91,7 @@ def test_no_map_holds_more_points_than_there_are(seed: int, noise: Noise, n: int
     assert found.sum() <= n * (1 + 1e-12)
 
 
+@pytest.mark.statistical
 def test_points_outside_the_grid_stay_outside() -> None:
     """Points beyond the border whose noise falls inside do not pile up in the border's cells."""
     rng = np.random.default_rng(3)
@@ -102,6 +104,7 @@ def test_points_outside_the_grid_stay_outside() -> None:
     np.testing.assert_array_equal(density(nowhere, GRID).value, 0)
 
 
+@pytest.mark.statistical
 def test_border_cells_are_not_biased() -> None:
     """Of points spread evenly over more than the grid, the border's cells get their share."""
     rng = np.random.default_rng(4)
@@ -140,6 +143,7 @@ def test_the_map_is_made_of_the_release_alone() -> None:
     np.testing.assert_allclose(first, deconvolve([NoisyPoints(elsewhere, "gaussian", scale)], GRID), atol=0.1)
 
 
+@pytest.mark.statistical
 def test_more_points_give_a_sharper_map() -> None:
     """The stopping rule allows more steps where there are more points: the relative error falls."""
     errors = []
@@ -160,6 +164,7 @@ def test_one_point_is_spread_by_its_noise() -> None:
     assert 0.5 < blurred.sum() <= 1
 
 
+@pytest.mark.statistical
 def test_everyone_has_noise_of_their_own() -> None:
     """Persons of different noise count by theirs: a few with little noise sharpen the map of all."""
     x = town(5_000)
@@ -177,6 +182,7 @@ def test_everyone_has_noise_of_their_own() -> None:
     np.testing.assert_allclose(density(named, GRID).value, density(plain, GRID, by=labels).value, atol=1e-6)
 
 
+@pytest.mark.statistical
 def test_many_different_scales_are_taken_together() -> None:
     """Hundreds of scales over a hundredfold range give a map nearly as good as one in their middle."""
     rng = np.random.default_rng(6)
@@ -226,6 +232,7 @@ def test_guarantees_of_several_releases_add_up() -> None:
             density([morning, other], GRID)
 
 
+@pytest.mark.statistical
 def test_a_second_release_of_other_points_adds_their_counts() -> None:
     """Two releases make the map of all their points."""
     x = town(40_000)

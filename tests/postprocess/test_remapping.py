@@ -108,6 +108,7 @@ def test_laplace_noise_is_the_sum_of_its_gaussians() -> None:
         assert cell_kernel("laplace", 1.65, (9, 9))[9 + row, 9 + column] != pytest.approx(dense, rel=0.01)
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("budget", [{"rho": 1e-6}, {"epsilon": 1e-3}], ids=str)
 def test_under_a_true_prior_the_error_is_the_expected_one(budget: dict[str, float]) -> None:
     """For points drawn from the prior the error is smaller than without it, and as large as was foretold."""
@@ -182,6 +183,7 @@ def test_points_far_from_every_place_go_to_the_nearest(far: float, budget: dict[
         np.testing.assert_array_equal(remap(raw, PLACES[:3], to="place").value[2], PLACES[0])
 
 
+@pytest.mark.statistical
 def test_small_noise_leaves_points_where_they_are() -> None:
     """Within a cell's uniform prior, a point with little noise is its own estimate."""
     x = rng().uniform([0, 0], [3000, 2000], size=(50, 2))

@@ -73,6 +73,7 @@ def test_times_closer_than_can_be_told_apart_do_no_harm() -> None:
     np.testing.assert_allclose(smooth(y, near, 3_000, TAXI), smooth(y, times, 3_000, TAXI), rtol=0, atol=2)
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("sigma", [300.0, 3_000.0, 30_000.0])
 def test_the_error_is_the_expected_one_where_the_prior_is_true(sigma: float) -> None:
     """Over journeys drawn from the prior the exact posterior errs as predicted, and the fitted one hardly more."""
@@ -87,11 +88,12 @@ def test_the_error_is_the_expected_one_where_the_prior_is_true(sigma: float) -> 
         raw.append(rms(y - true) ** 2)
     predicted = expected_error(times, sigma, TAXI) ** 2
     sampling = np.std(exact) / np.sqrt(len(exact))
-    assert abs(np.mean(exact) - predicted) < 4 * sampling
+    assert abs(np.mean(exact) - predicted) < 6 * sampling
     assert np.mean(fitted) < 1.25 * predicted
     assert np.max(np.array(fitted) / raw) < 1
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("motion", [WALKING, CYCLING, CAR, TAXI])
 def test_with_little_noise_the_release_stays_and_with_very_much_its_mean_is_left(motion: Motion) -> None:
     """As the noise goes to nothing the smoothed points go to y, as it grows they go to the mean of y."""
@@ -113,6 +115,7 @@ def test_one_point_is_its_own_estimate() -> None:
     np.testing.assert_allclose(together, [[1.0], [1.0]])
 
 
+@pytest.mark.statistical
 def test_a_point_that_cannot_be_noise_is_kept_and_leaves_the_others_alone() -> None:
     """One blunder of the receiver, 1000 km off, comes out as it went in and moves no other estimate by much."""
     rng = np.random.default_rng(5)
@@ -216,6 +219,7 @@ def test_what_cannot_be_smoothed_is_refused() -> None:
             Motion(spread, speed, tail)
 
 
+@pytest.mark.statistical
 @requires_cabspotting
 @pytest.mark.parametrize(
     ("rho", "of_raw", "of_mean"), [(5e-7, 0.06, 1.0), (5e-5, 0.25, 0.6), (5e-3, 0.5, 0.6)], ids=str

@@ -246,6 +246,7 @@ def test_gaussian_noise_is_not_gp(epsilon: float, sigma: float, delta: float) ->
     assert violation.allowed == pytest.approx(epsilon * abs(violation.x - violation.x_other))
 
 
+@pytest.mark.statistical
 def test_the_laplace_violation_is_what_simulation_gives() -> None:
     """The two probabilities of the Laplace event are those of drawn noise."""
     runs, k = 200_000, 2
@@ -258,6 +259,7 @@ def test_the_laplace_violation_is_what_simulation_gives() -> None:
         assert abs(drawn - 0.9 * probability) > 5 * math.sqrt(probability * (1 - probability) / runs)
 
 
+@pytest.mark.statistical
 def test_the_gaussian_violation_is_what_simulation_gives() -> None:
     """The two probabilities of the Gaussian event are those of drawn noise."""
     runs, sigma = 400_000, 3.0

@@ -565,6 +565,7 @@ def test_gaussian_noise_leaves_an_attacker_less_than_others_may(rho: float, dist
     assert gv.GP(epsilon=math.sqrt(2 * rho)).attacker(distance=distance) <= general + 1e-12
 
 
+@pytest.mark.statistical
 def test_the_gaussian_attacker_is_the_likelihood_ratio_test() -> None:
     """An attacker who takes the nearer of two places is as often right as the bound for Gaussian noise says."""
     rho, distance, runs = 5e-5, 200.0, 200_000

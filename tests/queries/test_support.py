@@ -204,6 +204,7 @@ def test_every_tuple_gets_a_convex_body(points: list[list[float]], budget: dict[
     assert 0 < release.error(0.05) < math.inf
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("budget", [{"rho": 1e-4}, {"rho": 0.2}, {"epsilon": 0.05}], ids=str)
 @pytest.mark.parametrize("n", [1, 3, 500])
 def test_the_bound_holds(budget: dict[str, Any], n: int) -> None:
@@ -285,6 +286,7 @@ def test_bounds_without_a_body_between_them_are_noticed() -> None:
 # ------------------------------------------------------------------------------------------------ little noise
 
 
+@pytest.mark.statistical
 def test_vertices_are_found_again_where_noise_is_small() -> None:
     """A polygon with a very blunt corner comes back, vertex by vertex, within the noise of a vertex."""
     x = np.array([[0.0, 0.0], [9000.0, 100.0], [10_000.0, 5000.0], [9800.0, 5600.0], [300.0, 7000.0]])
@@ -296,6 +298,7 @@ def test_vertices_are_found_again_where_noise_is_small() -> None:
     assert away.max() < 3
 
 
+@pytest.mark.statistical
 def test_coarser_values_keep_the_low_harmonics_and_white_noise() -> None:
     """A place and a width pass unchanged; the variance of noise falls with the number of directions."""
     k = 960
@@ -348,6 +351,7 @@ def test_half_spaces_make_a_body_whatever_the_noise() -> None:
         assert np.isfinite(tightened(u, y)).all()
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("d", [3, 4, 5, 6, 7])
 @pytest.mark.parametrize("budget", [{"rho": 1e-8}, {"rho": 1e-4}, {"epsilon": 1e-3}, {"epsilon": 0.01}], ids=str)
 def test_every_dimension_gets_a_body_and_a_bound_that_holds(d: int, budget: dict[str, Any]) -> None:
@@ -379,6 +383,7 @@ def test_no_extreme_of_a_flat_tuple_is_missed(d: int, thickness: float) -> None:
         assert diameter(x) == pytest.approx(float(pdist(x).max()), rel=1e-12)
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("rho", [1e-14, 1e4, 1e6])
 @pytest.mark.parametrize("reach", [1.0, 3e6, 5e7])
 def test_bounds_exist_where_rounding_counts(rho: float, reach: float) -> None:
@@ -401,6 +406,7 @@ def test_where_directions_are_too_coarse_points_are_released() -> None:
     assert isinstance(best_hull(500, 2, gv.CGP(rho=1)), SupportHull)
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("rho", [1e-7, 1e-5, 1e-3, 1e-1, 10])
 def test_three_dimensions_are_no_worse_than_the_papers(rho: float) -> None:
     """The mean of the largest error of the support function, over ten releases, against method="paper"."""
