@@ -63,12 +63,12 @@ def copied(source: Path, target: Path) -> None:
 
 def released(source: Path, target: Path) -> None:
     """By person, under CGP, every column but the speed."""
-    gv.points_file(source, target, by="user", rho=5e-5, crs=AREA)
+    gv.points_file(source, target, by="user", rho=5e-5, area=AREA)
 
 
 def released_pure(source: Path, target: Path) -> None:
     """The same under GP, where each person's noise is drawn together."""
-    gv.points_file(source, target, by="user", epsilon=0.01, crs=AREA)
+    gv.points_file(source, target, by="user", epsilon=0.01, area=AREA)
 
 
 TASKS: dict[str, Callable[[Path, Path], None]] = {"copy": copied, "CGP": released, "GP": released_pure}

@@ -23,8 +23,8 @@ RELEASES: dict[str, Any] = {
     "paper": lambda: gv.hull(X, rho=1e-2, method="paper"),
     "hull": lambda: gv.hull(X, rho=1e-2, by=np.arange(40) % 2),
     "nearest": lambda: gv.nearest(X, (0, 0), k=3, rho=1e-3, locations=0.5, metric="2"),
-    "frame": lambda: gv.points(people(), by="user", rho=1e-4, crs=BAY, outside="clamp", metric="1"),
-    "function": lambda: gv.answer(lambda x: x[0, 0], X, lipschitz=1, rho=1e-4),
+    "frame": lambda: gv.points(people(), by="user", rho=1e-4, area=BAY, outside="clamp", metric="1"),
+    "function": lambda: gv.answer(X, lambda x: x[0, 0], lipschitz=1, rho=1e-4),
     "experiment": lambda: gv.center(X, rho=1e-4, rng=np.random.default_rng(1)),
     "smoothed": lambda: gv.smooth(gv.points(X, rho=1e-4), times=np.arange(40) * 60.0, motion="car"),
 }

@@ -383,7 +383,7 @@ def test_a_column_that_cannot_be_read_is_refused_before_anything_is_charged(tmp_
             ledger.create(user, rho=1)
         with pytest.raises(InvalidFile, match=r"in\.parquet"):
             gv.points_file(
-                tmp_path / "in.parquet", tmp_path / "out.parquet", by="user", rho=1e-4, crs=BAY, ledger=ledger
+                tmp_path / "in.parquet", tmp_path / "out.parquet", by="user", rho=1e-4, area=BAY, ledger=ledger
             )
         assert [ledger.spent(user) for user in ("a", "b")] == [0, 0]
 
@@ -396,10 +396,10 @@ def test_texts_that_spreadsheets_run_are_told_of(tmp_path: Path) -> None:
         "a,37.7,-122.4,=HYPERLINK(0),+1 555 0100,x,-3.5e-2\n@b,37.7,-122.4,fine,-,y,+4\n",
     )
     with pytest.warns(GeoveilWarning, match="user, note, =1.1 begin as formulas do"):
-        release = gv.points_file(path, tmp_path / "out.csv", by="user", keep="all", rho=1e-4, crs=BAY)
+        release = gv.points_file(path, tmp_path / "out.csv", by="user", keep="all", rho=1e-4, area=BAY)
     assert release.certificate()["file"]["formulas"] == ["user", "note", "=1+1"]
     assert gv.load(tmp_path / "out.csv").value["note"].tolist() == ["=HYPERLINK(0)", "fine"]
-    plain = gv.points_file(path, tmp_path / "plain.csv", rho=1e-4, crs=BAY)
+    plain = gv.points_file(path, tmp_path / "plain.csv", rho=1e-4, area=BAY)
     assert "formulas" not in plain.certificate()["file"]
 
 
@@ -441,7 +441,7 @@ def test_rows_without_a_place_are_refused_or_dropped_and_counted(tmp_path: Path)
         path = tmp_path / name
         FORMATS[name](frame, path)
         reading: dict[str, Any] = {"decimal": ","} if name == "comma.csv" else {}
-        told: dict[str, Any] = {"by": "user", "crs": BAY, "rho": FINE, **reading}
+        told: dict[str, Any] = {"by": "user", "area": BAY, "rho": FINE, **reading}
         with pytest.raises(InvalidData, match=rf"^{name}, row 1 = .* 3 of 60 rows .*missing=\"drop\""):
             gv.points_file(path, released(tmp_path, name), **told)
         release = gv.points_file(path, released(tmp_path, name), missing="drop", **told)
@@ -458,7 +458,7 @@ def test_columns_are_kept_on_purpose(tmp_path: Path) -> None:
     frame["home"] = geopandas.GeoSeries(frame.geometry.array, crs=4326)
     path = tmp_path / "in.parquet"
     frame.to_parquet(path, write_covering_bbox=True)
-    told: dict[str, Any] = {"by": "user", "crs": BAY, "rho": 1e-4}
+    told: dict[str, Any] = {"by": "user", "area": BAY, "rho": 1e-4}
     columns = {}
     for keep in (None, ["speed"], "all"):
         release = gv.points_file(path, tmp_path / "out.parquet", keep=keep, **told)
@@ -487,7 +487,7 @@ def test_gpx_keeps_its_structure_and_only_what_is_asked_for(tmp_path: Path) -> N
 <trk><name>Ride</name><trkseg><trkpt lat="37.74" lon="-122.44"><time>2024-01-01T08:00:00Z</time>{extension}</trkpt>
 </trkseg><trkseg><trkpt lat="37.75" lon="-122.44"><hdop>2.5</hdop></trkpt></trkseg></trk>
 <trk><trkseg><trkpt lat="37.76" lon="-122.44"/></trkseg></trk></gpx>""")
-    gv.points_file(path, tmp_path / "out.gpx", rho=FINE, crs=BAY)
+    gv.points_file(path, tmp_path / "out.gpx", rho=FINE, area=BAY)
     bare = (tmp_path / "out.gpx").read_text()
     for word in ("17.25", "Home", "Way", "Ride", ">61<", "2.5<", "bounds", "watch"):
         assert word not in bare
@@ -496,11 +496,11 @@ def test_gpx_keeps_its_structure_and_only_what_is_asked_for(tmp_path: Path) -> N
     assert [[len(s.points) for s in t.segments] for t in found.tracks] == [[1, 1], [1]]
     assert found.tracks[0].segments[1].points[0].latitude == pytest.approx(37.75, abs=1e-6)
     assert "2024-01-01T08:00:00Z" in bare
-    gv.points_file(path, tmp_path / "all.gpx", rho=FINE, crs=BAY, keep="all")
+    gv.points_file(path, tmp_path / "all.gpx", rho=FINE, area=BAY, keep="all")
     kept = gpxpy.parse((tmp_path / "all.gpx").read_text())
     assert kept.waypoints[0].name == "Home & garden"
     assert kept.waypoints[0].elevation is None
-    gv.points_file(path, tmp_path / "ele.gpx", rho=FINE, crs=BAY, keep=["ele"])
+    gv.points_file(path, tmp_path / "ele.gpx", rho=FINE, area=BAY, keep=["ele"])
     assert gpxpy.parse((tmp_path / "ele.gpx").read_text()).waypoints[0].elevation == 17.25
     assert kept.tracks[0].name == "Ride"
     assert kept.tracks[0].segments[0].points[0].extensions[0].text == "61"
@@ -559,16 +559,16 @@ def test_people_are_told_apart_as_people_would(tmp_path: Path) -> None:
     """Zeros of either sign are one label; labels that differ by spaces or composition alone are refused."""
     lonely: dict[str, Any] = {"lon": [-122.4] * 4, "lat": [37.7] * 4}
     pq.write_table(pa.table({"user": [0.0, -0.0, 0.0, 1.0], **lonely}), tmp_path / "zero.parquet")
-    release = gv.points_file(tmp_path / "zero.parquet", tmp_path / "o.parquet", by="user", rho=5e-5, crs=BAY)
+    release = gv.points_file(tmp_path / "zero.parquet", tmp_path / "o.parquet", by="user", rho=5e-5, area=BAY)
     assert [answer.query.n for answer in release.answers] == [3, 1]
     assert gv.load(release.value).scale.tolist() == release.scale.tolist()
     for labels in (["ann", "ann ", "bob", "b"], ["Jos\u00e9", "Jose\u0301", "a", "b"]):
         frame = geopandas.GeoDataFrame({"user": labels}, geometry=people(4).geometry.array, crs=4326)
         frame.to_parquet(tmp_path / "in.parquet")
         with pytest.raises(InvalidData, match=r"^user = .*differ by more than spaces"):
-            gv.points_file(tmp_path / "in.parquet", tmp_path / "out.parquet", by="user", rho=1e-4, crs=BAY)
+            gv.points_file(tmp_path / "in.parquet", tmp_path / "out.parquet", by="user", rho=1e-4, area=BAY)
         with pytest.raises(InvalidData, match=r"^user = .*differ by more than spaces"):
-            gv.mean(frame, by="user", rho=1e-4, crs=BAY)
+            gv.mean(frame, by="user", rho=1e-4, area=BAY)
 
 
 @pytest.mark.parametrize("name", ["wkb.parquet", "plain.parquet", "trips.gpkg", "trips.geojson", "trips.shp"])
@@ -585,11 +585,11 @@ def test_labels_of_odd_types(tmp_path: Path) -> None:
     """Views of texts are texts; lists and binaries are no labels."""
     places: dict[str, Any] = {"lon": [-122.4] * 2, "lat": [37.7] * 2}
     pq.write_table(pa.table({"user": pa.array(["a", "b"], pa.string_view()), **places}), tmp_path / "view.parquet")
-    assert gv.points_file(tmp_path / "view.parquet", tmp_path / "o.parquet", by="user", rho=1e-4, crs=BAY).n == 2
+    assert gv.points_file(tmp_path / "view.parquet", tmp_path / "o.parquet", by="user", rho=1e-4, area=BAY).n == 2
     for name, odd in {"list": [[1], [2]], "binary": [b"a", b"b"]}.items():
         pq.write_table(pa.table({"user": odd, **places}), tmp_path / f"{name}.parquet")
         with pytest.raises(InvalidParameter, match=r"^by = 'user'"):
-            gv.points_file(tmp_path / f"{name}.parquet", tmp_path / "o.parquet", by="user", rho=1e-4, crs=BAY)
+            gv.points_file(tmp_path / f"{name}.parquet", tmp_path / "o.parquet", by="user", rho=1e-4, area=BAY)
 
 
 def test_what_lies_beside_an_older_target_goes(tmp_path: Path) -> None:
@@ -625,7 +625,7 @@ def test_values_of_dropped_rows_and_remarks_stay_behind(tmp_path: Path) -> None:
     pq.write_table(
         table.replace_schema_metadata({"geo": json.dumps(account)}), tmp_path / "in.parquet", compression="none"
     )
-    how: dict[str, Any] = {"by": "user", "rho": 1e-4, "crs": BAY, "missing": "drop"}
+    how: dict[str, Any] = {"by": "user", "rho": 1e-4, "area": BAY, "missing": "drop"}
     release = gv.points_file(tmp_path / "in.parquet", tmp_path / "out.parquet", keep="all", **how)
     assert release.removed.columns == ("blob", "nested")
     assert SECRET.encode() not in (tmp_path / "out.parquet").read_bytes()
@@ -682,7 +682,7 @@ def test_tables_of_all_kinds(tmp_path: Path) -> None:
     for name, (content, more) in texts.items():
         path = write(tmp_path / name, content)
         target = tmp_path / f"out-{name}"
-        release = gv.points_file(path, target, **{"by": "user", "rho": 1e-4, "crs": BAY, **more})
+        release = gv.points_file(path, target, **{"by": "user", "rho": 1e-4, "area": BAY, **more})
         assert gv.load(target).by.tolist() == release.by.tolist()
         assert target.read_bytes().count("\ufeff".encode(more.get("encoding", "utf-8").replace("16", "16-le"))) <= 1
 
@@ -691,14 +691,14 @@ def test_errors_name_the_row_of_the_file(tmp_path: Path) -> None:
     """Also after rows that were dropped, and for a vertex of a line."""
     path = write(tmp_path / "in.csv", "user,lat,lon\na,,\na,37.7,-122.4\na,10,10\n")
     with pytest.raises(InvalidData, match=r"^in\.csv, row 3 ="):
-        gv.points_file(path, tmp_path / "out.csv", by="user", rho=1e-4, crs=BAY, missing="drop")
+        gv.points_file(path, tmp_path / "out.csv", by="user", rho=1e-4, area=BAY, missing="drop")
     lines = [shapely.LineString([(-122.4, 37.7)] * 3), shapely.LineString([(-122.4, 37.7), (0, 0)])]
     geopandas.GeoDataFrame(geometry=lines, crs=4326).to_parquet(tmp_path / "lines.parquet")
     with pytest.raises(InvalidData, match=r"^lines\.parquet, row 2 ="):
-        gv.points_file(tmp_path / "lines.parquet", tmp_path / "out.parquet", rho=1e-4, crs=BAY)
+        gv.points_file(tmp_path / "lines.parquet", tmp_path / "out.parquet", rho=1e-4, area=BAY)
     pq.write_table(pa.table({"lon": ["-122.4", "-122.4x"], "lat": ["37.7"] * 2}), tmp_path / "text.parquet")
     with pytest.raises(InvalidFile, match=r"^text\.parquet, row 2 = '-122\.4x'"):
-        gv.points_file(tmp_path / "text.parquet", tmp_path / "out.parquet", rho=1e-4, crs=BAY)
+        gv.points_file(tmp_path / "text.parquet", tmp_path / "out.parquet", rho=1e-4, area=BAY)
 
 
 def test_a_column_called_geometry_stays(tmp_path: Path) -> None:
@@ -713,11 +713,11 @@ def test_texts_that_a_shapefile_would_cut_are_refused(tmp_path: Path) -> None:
     frame = people(2)
     frame["user"] = ["é" * 120 + "1", "é" * 120 + "2"]
     frame.to_file(tmp_path / "in.shp", encoding="ISO-8859-1")
-    assert gv.points_file(tmp_path / "in.shp", tmp_path / "ok.shp", by="user", rho=1e-4, crs=BAY).n == 2
+    assert gv.points_file(tmp_path / "in.shp", tmp_path / "ok.shp", by="user", rho=1e-4, area=BAY).n == 2
     frame["user"] = ["é" * 200 + "1", "é" * 200 + "2"]
     frame.to_file(tmp_path / "in.shp", encoding="ISO-8859-1")
     with pytest.raises(InvalidFile, match=r"in\.shp, row 1, user = .*at most 254 bytes"):
-        gv.points_file(tmp_path / "in.shp", tmp_path / "out.shp", by="user", rho=1e-4, crs=BAY)
+        gv.points_file(tmp_path / "in.shp", tmp_path / "out.shp", by="user", rho=1e-4, area=BAY)
 
 
 def test_gpx_of_all_kinds(tmp_path: Path) -> None:
@@ -728,14 +728,14 @@ def test_gpx_of_all_kinds(tmp_path: Path) -> None:
         '<trkseg><trkpt lat="37.7" lon="-122.4"><time>2024-01-01T00:00:00Z</time><z:time>home</z:time>'
         f'<link href="x"><text>{SECRET}</text></link><speed>3.5</speed></trkpt></trkseg></trk></gpx>',
     )
-    release = gv.points_file(path, tmp_path / "out.gpx", rho=1e-4, crs=BAY)
+    release = gv.points_file(path, tmp_path / "out.gpx", rho=1e-4, area=BAY)
     text = (tmp_path / "out.gpx").read_text()
     assert release.n == 2
     assert {"link", "speed"} <= set(release.removed.columns)
     assert "<time>2024-01-01T00:00:00Z</time>" in text
     assert "home" not in text
     assert gv.load(tmp_path / "out.gpx").n == 2
-    gv.points_file(path, tmp_path / "kept.gpx", rho=1e-4, crs=BAY, keep="all")
+    gv.points_file(path, tmp_path / "kept.gpx", rho=1e-4, area=BAY, keep="all")
     assert f'<link href="x"><text>{SECRET}</text></link>' in (tmp_path / "kept.gpx").read_text()
 
 
@@ -744,9 +744,9 @@ def test_files_that_say_another_system_are_not_overruled(tmp_path: Path) -> None
     for name in ("trips.gpkg", "wkb.parquet"):
         path, told = make(name, tmp_path)
         for system in (32610, "EPSG:999999"):
-            with pytest.raises(InvalidParameter, match=r"^source_crs = "):
-                gv.points_file(path, released(tmp_path, name), rho=1e-4, source_crs=system, **told)
-        assert gv.points_file(path, released(tmp_path, name), rho=1e-4, source_crs=4326, **told).n == 60
+            with pytest.raises(InvalidParameter, match=r"^crs = "):
+                gv.points_file(path, released(tmp_path, name), rho=1e-4, crs=system, **told)
+        assert gv.points_file(path, released(tmp_path, name), rho=1e-4, crs=4326, **told).n == 60
 
 
 def write(path: Path, text: str | bytes) -> Path:
@@ -793,7 +793,7 @@ def test_malformed_files_are_refused_by_name_row_and_remedy(name: str, tmp_path:
     content, message = MALFORMED[name]
     path = write(tmp_path / name, content)
     with pytest.raises((InvalidData, InvalidParameter)) as refused:
-        gv.points_file(path, tmp_path / f"out{path.suffix}", rho=1e-4, crs=BAY, by=None if "gpx" in name else "user")
+        gv.points_file(path, tmp_path / f"out{path.suffix}", rho=1e-4, area=BAY, by=None if "gpx" in name else "user")
     assert re.search(message, str(refused.value), re.DOTALL), str(refused.value)
     assert [p.name for p in tmp_path.iterdir()] == [name]
 
@@ -847,20 +847,18 @@ def test_a_file_that_does_not_know_its_system_is_told(tmp_path: Path) -> None:
     frame = people().to_crs(32610)
     table = pd.DataFrame({"user": frame.user, "e": frame.geometry.x, "n": frame.geometry.y})
     table.to_csv(tmp_path / "utm.csv", index=False)
-    with pytest.raises(InvalidParameter, match=r"^source_crs = None"):
+    with pytest.raises(InvalidParameter, match=r"^crs = None"):
         gv.read(tmp_path / "utm.csv", x="e", y="n")
-    release = gv.points_file(
-        tmp_path / "utm.csv", tmp_path / "out.csv", x="e", y="n", source_crs=32610, rho=FINE, by="user"
-    )
+    release = gv.points_file(tmp_path / "utm.csv", tmp_path / "out.csv", x="e", y="n", crs=32610, rho=FINE, by="user")
     assert gv.load(release.value).value.distance(frame).max() < 1
     frame.to_file(tmp_path / "utm.shp")
     (tmp_path / "utm.prj").unlink()
     frame.set_crs(None, allow_override=True).to_parquet(tmp_path / "utm.parquet")
     for name in ("utm.shp", "utm.parquet"):
-        with pytest.raises(InvalidFile, match=r"knows its coordinate system.*source_crs"):
+        with pytest.raises(InvalidFile, match=r"knows its coordinate system.*crs"):
             gv.read(tmp_path / name)
         target = tmp_path / f"out-{name}"
-        gv.points_file(tmp_path / name, target, source_crs=32610, rho=FINE, by="user")
+        gv.points_file(tmp_path / name, target, crs=32610, rho=FINE, by="user")
         assert gv.load(target).value.distance(frame).max() < 1
 
 
@@ -884,9 +882,9 @@ def test_changed_files_and_certificates_are_refused(tmp_path: Path) -> None:
 
 
 def test_read_projects_into_a_plane_that_knows_its_area(tmp_path: Path) -> None:
-    """A frame in the plane of an area needs no crs= any more, and says what it stretches."""
+    """A frame in the plane of an area needs no area= any more, and says what it stretches."""
     path, _ = make("trips.csv", tmp_path)
-    frame = gv.read(path, crs=BAY)
+    frame = gv.read(path, area=BAY)
     release = gv.points(frame, by="user", rho=1e-4)
     assert release.certificate()["area"] == BAY.certificate()
     assert np.abs(frame.total_bounds).max() < BAY.radius
@@ -899,7 +897,7 @@ def test_the_cabspotting_folder_goes_through(tmp_path: Path) -> None:
     source = cabspotting_folder()
     assert source is not None
     area = gv.local(lat=37.77, lon=-122.42, radius=100_000)
-    release = gv.points_file(source, tmp_path / "out", by="cab", rho=5e-5, crs=area, outside="clamp")
+    release = gv.points_file(source, tmp_path / "out", by="cab", rho=5e-5, area=area, outside="clamp")
     before, after = (np.loadtxt(folder / "new_abtyff.txt") for folder in (source, tmp_path / "out"))
     assert (before[:, 3] == after[:, 3]).all()
     assert np.isnan(after[:, 2]).all()
@@ -916,7 +914,7 @@ def test_dictionary_columns_and_other_types_go_through(tmp_path: Path) -> None:
     frame["time"] = pd.to_datetime(frame["time"])
     frame["n"] = np.arange(60, dtype="int16")
     frame.to_parquet(tmp_path / "in.parquet")
-    gv.points_file(tmp_path / "in.parquet", tmp_path / "out.parquet", by="user", rho=1e-4, crs=BAY, keep=["n"])
+    gv.points_file(tmp_path / "in.parquet", tmp_path / "out.parquet", by="user", rho=1e-4, area=BAY, keep=["n"])
     before, after = (pq.read_schema(tmp_path / name) for name in ("in.parquet", "out.parquet"))
     for name in ("user", "time", "n"):
         assert before.field(name).type == after.field(name).type

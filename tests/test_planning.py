@@ -16,7 +16,7 @@ X = np.random.default_rng(0).normal(scale=3000.0, size=(200, 2))
 def released(question: str, **how: Any) -> gv.Release:
     """The release that was planned."""
     how.pop("extent", None)
-    first: list[Any] = [lambda x: x[0, 0], X] if question == "answer" else [X]
+    first: list[Any] = [X, lambda x: x[0, 0]] if question == "answer" else [X]
     if question in ("nearest", "first_within", "distance"):
         first.append((0.0, 0.0))
     release = getattr(gv, question)(*first, rng=np.random.default_rng(1), **how)
@@ -138,9 +138,9 @@ def test_a_plan_touches_no_randomness_of_the_process() -> None:
 def test_a_plan_knows_what_its_plane_stretches(crs: Any, place: tuple[float, float]) -> None:
     """The error is that of the release, and an error takes the budget that gives it."""
     x = geopandas.GeoSeries.from_xy([place[0]], [place[1]], crs=4326)
-    planned = gv.plan("points", n=1, rho=1e-4, crs=crs)
+    planned = gv.plan("points", n=1, rho=1e-4, area=crs)
     # A plan does not know what PROJ will round on the way in.
-    assert planned.error == pytest.approx(gv.points(x, rho=1e-4, crs=crs).error(0.05), rel=1e-8)
+    assert planned.error == pytest.approx(gv.points(x, rho=1e-4, area=crs).error(0.05), rel=1e-8)
     assert planned.error > gv.plan("points", n=1, rho=1e-4).error
-    asked = gv.plan("points", n=1, error=300, crs=crs)
-    assert gv.points(x, rho=cast(gv.CGP, asked.guarantee), crs=crs).error(0.05) <= 300
+    asked = gv.plan("points", n=1, error=300, area=crs)
+    assert gv.points(x, rho=cast(gv.CGP, asked.guarantee), area=crs).error(0.05) <= 300

@@ -34,7 +34,7 @@ def _ends(x: Any) -> Any:
 
 #: Every public question, ready to be asked about x.
 QUESTIONS: dict[str, Any] = {
-    "answer": lambda x, **how: gv.answer(_ends, x, lipschitz=2, **how),
+    "answer": lambda x, **how: gv.answer(x, _ends, lipschitz=2, **how),
     "bounds": gv.bounds,
     "center": gv.center,
     "diameter": gv.diameter,

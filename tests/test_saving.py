@@ -56,7 +56,7 @@ def test_a_smoothed_file_keeps_its_format(form: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("ending", [".csv", ".tsv", ".geojson", ".gpkg", ".shp", ".parquet"])
 def test_points_in_memory_can_be_saved_and_loaded(ending: str, tmp_path: Path) -> None:
     """A released frame goes into any of the usual formats, with its persons, and comes back as it was."""
-    release: Any = gv.points(people(), by="user", rho=1e-3, crs=BAY)
+    release: Any = gv.points(people(), by="user", rho=1e-3, area=BAY)
     account = saved(release, tmp_path / f"out{ending}")
     again: Any = gv.load(tmp_path / f"out{ending}")
     assert account["by"] == "user"
@@ -79,7 +79,7 @@ def test_points_in_metres_can_be_saved_and_loaded(ending: str, tmp_path: Path) -
 def test_answers_can_be_saved(question: str, by: str | None, tmp_path: Path) -> None:
     """An answer is a file with a row for each person, and its error and budget beside it."""
     options: dict[str, Any] = {"nearest": {"p": STATION, "k": 2}, "first_within": {"p": STATION, "radius": 500}}
-    release = getattr(gv, question)(people(), by=by, rho=1e-2, crs=BAY, **options.get(question, {}))
+    release = getattr(gv, question)(people(), by=by, rho=1e-2, area=BAY, **options.get(question, {}))
     account = saved(release, tmp_path / "answer.csv")
     assert account["query"] == question
     frame = table(release)
@@ -96,7 +96,7 @@ def test_answers_can_be_saved(question: str, by: str | None, tmp_path: Path) -> 
 
 def test_neighbours_with_their_places_are_saved_with_them(tmp_path: Path) -> None:
     """Places that were released stand beside the rows that were found."""
-    release: Any = gv.nearest(people(), STATION, k=3, locations=0.5, rho=1e-2, crs=BAY)
+    release: Any = gv.nearest(people(), STATION, k=3, locations=0.5, rho=1e-2, area=BAY)
     frame = table(release)
     assert frame["rank"].tolist() == [1, 2, 3]
     np.testing.assert_allclose(frame.geometry.x, release.plane.out(release.coords)[:, 0])
@@ -105,7 +105,7 @@ def test_neighbours_with_their_places_are_saved_with_them(tmp_path: Path) -> Non
 def test_shapes_across_the_date_line_are_cut_there(tmp_path: Path) -> None:
     """GeoJSON has longitudes from -180 to 180; a hull in Fiji is two polygons in it."""
     fiji = geopandas.GeoSeries.from_xy([179.5, -179.6, 179.9], [-17.0, -17.2, -16.5], crs=4326)
-    release = gv.hull(fiji, rho=1, crs=gv.local(lat=-17, lon=180, radius=300_000))
+    release = gv.hull(fiji, rho=1, area=gv.local(lat=-17, lon=180, radius=300_000))
     saved(release, tmp_path / "fiji.geojson")
     shape = geopandas.read_file(tmp_path / "fiji.geojson").geometry.iloc[0]
     assert shape.geom_type == "MultiPolygon"
@@ -116,7 +116,7 @@ def test_shapes_across_the_date_line_are_cut_there(tmp_path: Path) -> None:
 
 def test_a_heat_map_is_saved_as_cells(tmp_path: Path) -> None:
     """Each cell is a square in the system of the points, with how many points are to be expected in it."""
-    release = gv.points(people(), by="user", rho=1e-3, crs=BAY)
+    release = gv.points(people(), by="user", rho=1e-3, area=BAY)
     heat = gv.density(release, gv.Grid((-4000, -4000, 4000, 4000), cell=2000))
     account = saved(heat, tmp_path / "heat.geojson")
     cells = geopandas.read_file(tmp_path / "heat.geojson")
@@ -132,16 +132,16 @@ def test_what_cannot_be_saved_is_refused(tmp_path: Path) -> None:
         gv.save(gv.mean([[0.0, 0.0]], rho=1e-3), tmp_path / "out.csv")
     frame = people()
     with pytest.raises(InvalidData, match="in a column"):
-        gv.save(gv.points(frame.geometry, by=frame["user"], rho=1e-3, crs=BAY), tmp_path / "out.csv")
+        gv.save(gv.points(frame.geometry, by=frame["user"], rho=1e-3, area=BAY), tmp_path / "out.csv")
     labelled = frame.assign(person="ann")
     with pytest.raises(InvalidData, match="the labels that the release was made with"):
-        gv.save(gv.points(labelled, by=np.arange(60), rho=1e-3, crs=BAY, keep="all"), tmp_path / "out.csv")
+        gv.save(gv.points(labelled, by=np.arange(60), rho=1e-3, area=BAY, keep="all"), tmp_path / "out.csv")
     with pytest.raises(InvalidParameter, match="ends in one of"):
-        gv.save(gv.hull(frame, rho=1e-3, crs=BAY), tmp_path / "out.gpx")
+        gv.save(gv.hull(frame, rho=1e-3, area=BAY), tmp_path / "out.gpx")
     with pytest.raises(InvalidParameter, match="no places"):
-        gv.save(gv.radius(frame, rho=1e-3, crs=BAY), tmp_path / "out.geojson")
-    other = gv.points(frame, by="user", rho=1e-3, crs=BAY)
-    heat = gv.density(gv.points(frame, by="user", rho=1e-3, crs=BAY), gv.Grid((-4000, -4000, 4000, 4000), cell=2000))
+        gv.save(gv.radius(frame, rho=1e-3, area=BAY), tmp_path / "out.geojson")
+    other = gv.points(frame, by="user", rho=1e-3, area=BAY)
+    heat = gv.density(gv.points(frame, by="user", rho=1e-3, area=BAY), gv.Grid((-4000, -4000, 4000, 4000), cell=2000))
     with pytest.raises(InvalidData, match="of one input"):
         gv.save(gv.remap(other, heat), tmp_path / "out.csv")
     assert not [*tmp_path.iterdir()]

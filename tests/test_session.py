@@ -107,12 +107,12 @@ def test_what_is_spent_and_what_is_left_are_the_total(total: Decimal, steps: lis
 def test_a_session_settles_what_all_questions_share() -> None:
     """Metric, persons, plane and source; one metric and one notion for all."""
     frame = people().drop(columns="address")
-    session = gv.Session(frame, rho="1e-3", by="user", crs=BAY, metric="2")
+    session = gv.Session(frame, rho="1e-3", by="user", area=BAY, metric="2")
     released = session.points(rho="1e-4")
     assert len(released.by) == 3
     assert released.guarantee == gv.CGP(rho="1e-4", metric="2")
     assert session.mean(rho="1e-4").value.index.tolist() == released.by.tolist()
-    for name, given_value in (("by", "user"), ("crs", BAY), ("metric", "1"), ("rng", None)):
+    for name, given_value in (("by", "user"), ("area", BAY), ("metric", "1"), ("rng", None)):
         with pytest.raises(InvalidParameter, match=f"^{name} = .*settled"):
             session.mean(rho="1e-4", **{name: given_value})
     pure = gv.Session(WALK, epsilon="0.1")
@@ -268,7 +268,7 @@ def test_other_questions_are_other_questions(tmp_path: Path) -> None:
         lambda: session.mean(rho="1e-4"),
         lambda: gv.Session(WALK, rng=np.random.default_rng(1), **opened).mean(rho="1e-4"),
         *(
-            lambda area=area: gv.Session(people(), crs=area, **opened).mean(rho="1e-4")
+            lambda area=area: gv.Session(people(), area=area, **opened).mean(rho="1e-4")
             for area in (BAY, gv.local(lat=37.77, lon=-122.42, radius=60_000))
         ),
     ]
@@ -373,7 +373,7 @@ def test_columns_are_kept_in_sessions_too(tmp_path: Path) -> None:
     ledger = gv.Ledger(tmp_path / "budget.db")
     for name, rho in (("u0", "1"), ("u1", "1e-9"), ("u2", "1")):
         ledger.create(name, rho=rho)
-    session = gv.Session(frame, by="user", crs=BAY, ledger=ledger, short="skip")
+    session = gv.Session(frame, by="user", area=BAY, ledger=ledger, short="skip")
     release = session.points(rho="1e-4", keep=["address"])
     assert release.value["user"].tolist() == frame.user[frame.user != "u1"].tolist()
     assert release.value.columns.tolist() == ["user", "address", "geometry"]
@@ -501,7 +501,7 @@ def test_a_function_that_fails_says_that_it_was_charged(tmp_path: Path, kind: ty
 def test_without_a_charge_an_error_says_nothing_of_one() -> None:
     """Nobody keeps account of single questions."""
     with pytest.raises(InvalidData) as raised:
-        gv.answer(lambda x: 1 / 0, np.zeros((3, 2)), lipschitz=1, rho="1e-6")
+        gv.answer(np.zeros((3, 2)), lambda x: 1 / 0, lipschitz=1, rho="1e-6")
     assert not hasattr(raised.value, "__notes__")
 
 
@@ -515,7 +515,7 @@ def test_a_file_that_fails_after_its_charge_says_so(tmp_path: Path, monkeypatch:
     ledger = gv.Ledger(tmp_path / "budget.db")
     ledger.create("ann", rho=1)
     (tmp_path / "t.csv").write_text("lat,lon\n37.78,-122.41\n")
-    how: dict[str, Any] = {"rho": "1e-6", "crs": BAY, "ledger": ledger, "subject": "ann"}
+    how: dict[str, Any] = {"rho": "1e-6", "area": BAY, "ledger": ledger, "subject": "ann"}
     monkeypatch.setattr(streaming.Work, "write", full)
     with pytest.raises(InvalidData, match="No space") as raised:
         gv.points_file(tmp_path / "t.csv", tmp_path / "out.csv", **how)

@@ -396,7 +396,7 @@ def test_questions_about_degrees_are_answered_as_in_real_arithmetic(
         for widened in (1.0, 2.0**40 if name in ("nearest", "nearest, placed", "first_within") else 2.0**24):
             read = Tape(np.random.default_rng(seed).bytes, tail_of(31), widened)
             monkeypatch.setattr(asking, "source_of", lambda rng, read=read: read)
-            release = ASKED[name](frame, {**budget, "crs": AREA})
+            release = ASKED[name](frame, {**budget, "area": AREA})
             assert release.exact
             assert release.rounding == 0
             with digits.work():
@@ -422,7 +422,7 @@ def test_persons_whose_degrees_are_mixed_have_their_own_balls(
     for widened in (1.0, 2.0**40 if name == "nearest" else 2.0**24):
         read = tape(43, widened)
         monkeypatch.setattr(asking, "source_of", lambda rng, read=read: read)
-        release = ASKED[name](frame, {**budget, "crs": AREA, "by": labels})
+        release = ASKED[name](frame, {**budget, "area": AREA, "by": labels})
         held = release.coords if name != "hull" else np.concatenate([a.support for a in release.answers])  # type: ignore[attr-defined]
         found.append(release.value.to_numpy().ravel().tolist() if held is None else held.ravel().tolist())
     assert read.refined > 0
@@ -438,7 +438,7 @@ def test_files_of_degrees_are_released_as_in_real_arithmetic(tmp_path: Path, mon
     for i, budget in enumerate(({"rho": 2e-4}, {"epsilon": 0.05})):
         read = Tape(np.random.default_rng(32 + i).bytes, tail_of(32), 2.0**20)
         monkeypatch.setattr(files, "source_of", lambda rng, read=read: read)
-        release = gv.points_file(source, tmp_path / f"released{i}.csv", crs=AREA, **budget)  # type: ignore[arg-type]
+        release = gv.points_file(source, tmp_path / f"released{i}.csv", area=AREA, **budget)  # type: ignore[arg-type]
         assert read.refined > 0
         assert release.rounding == 0
         noise = Noise([release.mechanism], [len(degrees)], 2)
@@ -453,10 +453,10 @@ def test_files_of_degrees_are_released_as_in_real_arithmetic(tmp_path: Path, mon
 def test_functions_get_doubles_and_the_release_says_how_far_they_are_off() -> None:
     """Of degrees, not of metres; a place's distance is refined and needs no such figure."""
     degrees = geopandas.GeoSeries.from_xy([-122.42, -122.4], [37.77, 37.75], crs=4326)
-    how: dict[str, Any] = {"rho": 1e-4, "crs": AREA}
+    how: dict[str, Any] = {"rho": 1e-4, "area": AREA}
     road = shapely.LineString([(-122.5, 37.7), (-122.3, 37.8)])
-    plain = gv.answer(lambda x: x[:, 0].max(), [[0.0, 1.0]], lipschitz=1, fn_error=0, rho=1e-4)
-    own = gv.answer(lambda x: x[:, 0].max(), degrees, lipschitz=1, fn_error=0, **how)
+    plain = gv.answer([[0.0, 1.0]], lambda x: x[:, 0].max(), lipschitz=1, fn_error=0, rho=1e-4)
+    own = gv.answer(degrees, lambda x: x[:, 0].max(), lipschitz=1, fn_error=0, **how)
     to_road = gv.distance(degrees, road, fn_error=1e-6, **how)
     assert plain.rounding == gv.distance(degrees, PUBLIC, **how).rounding == 0
     for release in (own, to_road):
@@ -488,7 +488,7 @@ def test_rounded_points_widen_error_bounds(metric: str) -> None:
 def test_what_proj_rounds_is_stated(tmp_path: Path) -> None:
     """In the text, the certificate and the error bound, of frames and files, and it is there after loading."""
     frame = geopandas.GeoDataFrame(geometry=geopandas.points_from_xy([550_000.0], [4_180_000.0]), crs=32610)
-    release = gv.points(frame, rho=1e-4, crs=AREA)
+    release = gv.points(frame, rho=1e-4, area=AREA)
     assert 0 < release.rounding < 1e-4
     assert release.exact
     assert "points are rounded by at most" in repr(release)
@@ -496,7 +496,7 @@ def test_what_proj_rounds_is_stated(tmp_path: Path) -> None:
     assert release.error(0.05) > gv.points(np.zeros((1, 2)), rho=1e-4).error(0.05)
     source = tmp_path / "trips.csv"
     source.write_text("x,y\n550000,4180000\n")
-    written = gv.points_file(source, tmp_path / "released.csv", rho=1e-4, x="x", y="y", source_crs=32610, crs=AREA)
+    written = gv.points_file(source, tmp_path / "released.csv", rho=1e-4, x="x", y="y", crs=32610, area=AREA)
     assert written.rounding == release.rounding
     assert gv.load(tmp_path / "released.csv").rounding == release.rounding
     assert gv.points(frame, rho=1e-4).rounding == 0
@@ -506,11 +506,11 @@ def test_frames_that_were_projected_by_read_say_so(tmp_path: Path) -> None:
     """Their doubles come from degrees: the release says by how much they were rounded."""
     source = tmp_path / "trips.csv"
     source.write_text("lon,lat\n-122.42,37.77\n-122.41,37.76\n")
-    made = gv.read(source, crs=AREA)
+    made = gv.read(source, area=AREA)
     for crs in (None, AREA, gv.local(lat=BAY.lat, lon=BAY.lon, radius=2 * RADIUS)):
-        assert gv.points(made, rho=1e-4, crs=crs).rounding >= math.sqrt(2) * tangent.rounding(RADIUS)
-    assert gv.points(gv.read(source), rho=1e-4, crs=AREA).rounding == 0
-    assert gv.points_file(source, tmp_path / "released.csv", rho=1e-4, crs=AREA).rounding == 0
+        assert gv.points(made, rho=1e-4, area=crs).rounding >= math.sqrt(2) * tangent.rounding(RADIUS)
+    assert gv.points(gv.read(source), rho=1e-4, area=AREA).rounding == 0
+    assert gv.points_file(source, tmp_path / "released.csv", rho=1e-4, area=AREA).rounding == 0
 
 
 def test_points_that_are_moved_to_the_edge_are_moved_exactly(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -525,7 +525,7 @@ def test_points_that_are_moved_to_the_edge_are_moved_exactly(monkeypatch: pytest
     for widened in (1.0, 2.0**24):
         read = tape(52, widened)
         monkeypatch.setattr(asking, "source_of", lambda rng, read=read: read)
-        release = gv.points(frame, rho=0.5, crs=area, outside="clamp")
+        release = gv.points(frame, rho=0.5, area=area, outside="clamp")
         with digits.work():
             edge = digits.real(small * (1 - 2.0**-40))
             moved = []

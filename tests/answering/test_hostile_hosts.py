@@ -221,7 +221,7 @@ def test_settings_change_no_answer(
 def persons(folder: Path) -> list[Any]:
     """Ask about each person of a frame in degrees, in a plane of its own."""
     frame = people(30)
-    more: dict[str, Any] = {"by": "user", "crs": BAY, "rho": "1e-4"}
+    more: dict[str, Any] = {"by": "user", "area": BAY, "rho": "1e-4"}
     answers = [gv.points(frame, **more), gv.hull(frame, **more), gv.radius(frame, **more), gv.mean(frame, **more)]
     answers += [gv.nearest(frame, shapely.Point(-122.42, 37.77), k=2, **more)]
     return [told(answer) for answer in answers]
@@ -412,7 +412,7 @@ for more in ({"rho": 1e-4}, {"epsilon": 0.01}):
         gv.nearest(X, (0, 0), k=2, **more),
         gv.first_within(X, (0, 0), radius=500, **more),
         gv.distance(X, (0, 0), **more),
-        gv.answer(lambda x: x.max(), X, lipschitz=1, **more),
+        gv.answer(X, lambda x: x.max(), lipschitz=1, **more),
     ):
         release.error(0.05), release.certificate(), repr(release)
 session = gv.Session(X, rho="1e-3")

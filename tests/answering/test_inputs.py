@@ -59,7 +59,7 @@ def ask(name: str, x: Any, **more: Any) -> gv.Release:
         del given["rho"]
     function = getattr(gv, name)
     if name == "answer":
-        release = function(given.pop("fn", _first), x, **given)
+        release = function(x, given.pop("fn", _first), **given)
     elif name in PLACED:
         release = function(x, given.pop("p", (100.0, 200.0)), **given)
     else:

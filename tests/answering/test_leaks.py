@@ -195,11 +195,10 @@ def test_true_degrees_are_nowhere(name: str, exact: bool) -> None:
     x = frame(degrees, crs=4326, who=PEOPLE)
     metres = np.asarray(plane_of(x.crs, BAY).into(degrees))
     how = {key: value for key, value in QUESTIONS[name].items() if key not in ("p", "fn")}
-    places = [degrees[0].round(2)] if "p" in QUESTIONS[name] else []
-    first = [QUESTIONS[name]["fn"]] if name == "answer" else []
+    places = [degrees[0].round(2)] if "p" in QUESTIONS[name] else [QUESTIONS[name]["fn"]] if name == "answer" else []
     for by in (None, "who"):
         rng = None if exact else np.random.default_rng(3)
-        release = getattr(gv, name)(*first, x, *places, rho=1e-4, crs=BAY, by=by, rng=rng, **how)
+        release = getattr(gv, name)(x, *places, rho=1e-4, area=BAY, by=by, rng=rng, **how)
         release.error(0.05)
         release.certificate()
         assert_nothing_is_held(release, coords=np.concatenate([degrees, metres]), least=1.0)
@@ -214,7 +213,7 @@ def test_files_that_were_released_hold_their_own_persons(tmp_path: Path) -> None
     with gv.Ledger(tmp_path / "ledger.db") as ledger:
         for person in set(PEOPLE) - {GONE}:
             ledger.create(person, rho=1e-9 if person == HIDDEN else 1e-3)
-        how: Any = {"by": "who", "crs": BAY, "rho": 1e-4, "missing": "drop", "ledger": ledger, "short": "skip"}
+        how: Any = {"by": "who", "area": BAY, "rho": 1e-4, "missing": "drop", "ledger": ledger, "short": "skip"}
         release = gv.points_file(tmp_path / "in.parquet", tmp_path / "out.parquet", **how)
     assert release.by.tolist() == ["ann", "bob"]
     for each in (release, gv.load(tmp_path / "out.parquet")):
@@ -373,7 +372,7 @@ def test_columns_of_files_that_may_hold_places_are_never_released(name: str, tmp
     else:
         x.to_file(tmp_path / name)
     target = tmp_path / name.replace("in", "out")
-    how: Any = {"rho": 1e-4, "crs": BAY}
+    how: Any = {"rho": 1e-4, "area": BAY}
     for keep in (None, "all"):
         release = gv.points_file(tmp_path / name, target, keep=keep, **how)
         assert [left for left in release.removed.columns if left != "note"] == gone

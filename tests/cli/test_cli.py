@@ -371,7 +371,7 @@ BAD = {
     "a negative budget": (2, "points trips.csv -o o.csv --local 37.77,-122.42,50km --rho -1"),
     "a budget that is no number": (2, "points trips.csv -o o.csv --local 37.77,-122.42,50km --rho much"),
     "no output": (2, "points trips.csv --local 37.77,-122.42,50km --rho 1"),
-    "two areas": (2, "points trips.csv -o o.csv --local 37.77,-122.42,50km --crs 32610 --rho 1"),
+    "two areas": (2, "points trips.csv -o o.csv --local 37.77,-122.42,50km --area 32610 --rho 1"),
     "truth without a report": (2, "points trips.csv -o o.csv --rho 1 --with-truth"),
     "a subject without a ledger": (2, "points trips.csv -o o.csv --rho 1 --subject ann"),
     "json into a pipe": (2, "points trips.csv -o - --json --rho 1 --local 37.77,-122.42,50km"),
@@ -387,8 +387,8 @@ BAD = {
     "no such command": (2, "pints trips.csv"),
     "no such file": (3, "points nothing.csv -o o.csv --rho 1"),
     "degrees": (3, "points trips.csv -o o.csv --rho 1"),
-    "Mercator": (2, "points trips.csv -o o.csv --rho 1 --crs 3857"),
-    "no such region": (2, "points trips.csv -o o.csv --rho 1 --crs Atlantis"),
+    "Mercator": (2, "points trips.csv -o o.csv --rho 1 --area 3857"),
+    "no such region": (2, "points trips.csv -o o.csv --rho 1 --area Atlantis"),
     "another place": (3, "points trips.csv -o o.csv --rho 1 --local 52.5,13.4,50km"),
     "no folder": (3, "points trips.csv -o nowhere/o.csv --rho 1 --local 37.77,-122.42,50km"),
     "no ledger": (5, "budget show nothing.db"),
@@ -415,7 +415,7 @@ def test_errors_are_one_message_in_the_words_of_the_command_line(case: str, run:
     assert done.out == ""
     assert done.err.count("\n") == 1
     assert done.err.startswith("geoveil: ")
-    assert not re.search(r"\bgv\.|\w=[\"'\w.]*[,)]|crs=|by=|None", done.err), done.err
+    assert not re.search(r"\bgv\.|\w=[\"'\w.]*[,)]|area=|by=|None", done.err), done.err
     assert not [path for path in tmp_path.iterdir() if path.name != "trips.csv"]
 
 

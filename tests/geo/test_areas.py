@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import math
 import pickle
+from decimal import Decimal
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -61,7 +62,7 @@ def test_noise_is_in_metres_on_the_ground(lat: float, lon: float) -> None:
     sigma = 200.0
     x = around(lat, lon, 20_000, 20_000)
     release = gv.points(
-        degrees(*x), by=range(20_000), rho=1 / (2 * sigma**2), crs=gv.local(lat=lat, lon=lon, radius=25_000)
+        degrees(*x), by=range(20_000), rho=1 / (2 * sigma**2), area=gv.local(lat=lat, lon=lon, radius=25_000)
     )
     released = shapely.get_coordinates(release.value.geometry.array)
     assert np.isfinite(released).all()
@@ -123,17 +124,17 @@ def test_what_a_plane_stretches_is_paid_for() -> None:
     assert 1.01 < far.stretch < 1.2
     x = degrees([10.0], [45.0])
     for budget, factor in (({"rho": 1e-4}, math.sqrt(1 / 2e-4)), ({"epsilon": 0.01}, 100.0)):
-        release = gv.points(x, **budget, crs=far)  # type: ignore[arg-type]
+        release = gv.points(x, **budget, area=far)  # type: ignore[arg-type]
         assert 1.01 * factor < release.scale == pytest.approx(far.stretch * factor, rel=1e-9)
         assert release.guarantee.budget == gv.points([[0.0, 0.0]], **budget).guarantee.budget  # type: ignore[arg-type]
         assert release.certificate()["area"]["stretch"] == far.stretch
-        assert gv.points(x, **budget, crs=BAY, outside="clamp").scale == pytest.approx(factor, rel=1e-9)  # type: ignore[arg-type]
+        assert gv.points(x, **budget, area=BAY, outside="clamp").scale == pytest.approx(factor, rel=1e-9)  # type: ignore[arg-type]
 
 
 def test_both_guarantees_are_per_metre_on_the_ground() -> None:
     """The second guarantee is that of the noise, weaker by what the plane stretches."""
     far = area_of(3035)
-    release = gv.points(degrees([10.0], [45.0]), rho=1e-4, method="both", crs=far)
+    release = gv.points(degrees([10.0], [45.0]), rho=1e-4, method="both", area=far)
     assert release.guarantee == gv.CGP(rho=1e-4)
     plain = gv.points([[0.0, 0.0]], rho=1e-4, method="both").also
     assert release.also is not None
@@ -145,14 +146,14 @@ def test_both_guarantees_are_per_metre_on_the_ground() -> None:
 def test_errors_on_the_ground_are_those_of_noise_that_leaves_the_area() -> None:
     """Outside of the area the plane shrinks more: a bound of 500 km around an area of 1 km is longer on the ground."""
     small = gv.local(lat=45, lon=10, radius=1000)
-    release = gv.points(degrees([10.0], [45.0]), rho=1 / (2 * 200_000**2), crs=small)
+    release = gv.points(degrees([10.0], [45.0]), rho=1 / (2 * 200_000**2), area=small)
     flat = release.mechanism.error(0.05)
     assert release.error(0.05) == small.ground(flat) > 1.002 * flat
     ends = Plane(pyproj.CRS(4326), small).out(np.array([[0.0, 0.0], [flat, 0.0], [0.0, -flat]]))
     away = EARTH.inv(*np.repeat(ends[:1], 2, axis=0).T, *ends[1:].T)[2]
     assert (flat / small.shrink + 1 < np.asarray(away)).all()
     assert (np.asarray(away) <= release.error(0.05)).all()
-    planned = gv.plan("points", n=1, rho=1 / (2 * 200_000**2), beta=0.05, crs=small)
+    planned = gv.plan("points", n=1, rho=1 / (2 * 200_000**2), beta=0.05, area=small)
     assert planned.error == release.error(0.05)
 
 
@@ -168,8 +169,8 @@ def test_a_frame_in_a_plane_of_its_own_needs_no_other() -> None:
 def test_points_outside_of_the_area_are_refused() -> None:
     """With a message for their owner."""
     for lon, lat in ((-121.0, 37.77), (0.0, 1e-5), (0.0, 0.0), (57.58, -37.77)):
-        with pytest.raises(InvalidData, match=r"x\[1\].*1 of 2 points.*crs="):
-            gv.points(degrees([-122.42, lon], [37.77, lat]), rho=1e-4, crs=BAY)
+        with pytest.raises(InvalidData, match=r"x\[1\].*1 of 2 points.*area="):
+            gv.points(degrees([-122.42, lon], [37.77, lat]), rho=1e-4, area=BAY)
 
 
 def test_the_nearest_point_of_an_area_is_a_contraction() -> None:
@@ -189,7 +190,7 @@ def test_no_noise_is_so_large_that_nothing_comes_back(lat: float, lon: float) ->
     """Points that the map does not reach are moved to where it does, counted, and finite."""
     x = degrees([lon] * 50, [lat] * 50)
     for rho in (1e-9, 1e-13, 1e-16):
-        release = gv.points(x, rho=rho, crs=gv.local(lat=lat, lon=lon, radius=1000))
+        release = gv.points(x, rho=rho, area=gv.local(lat=lat, lon=lon, radius=1000))
         released = shapely.get_coordinates(release.value.geometry.array)
         assert np.isfinite(released).all()
         assert (np.abs(released) <= [180, 90]).all()
@@ -201,7 +202,7 @@ def test_every_question_takes_degrees() -> None:
     """With a budget so large that noise is nothing, answers are the truth, in degrees or in metres."""
     lon, lat = around(37.77, -122.42, 10_000, 30)
     x = degrees(lon, lat)
-    how: Any = {"rho": 1e8, "crs": BAY}
+    how: Any = {"rho": 1e8, "area": BAY}
     to = EARTH.inv(lon, lat, np.full(30, -122.4), np.full(30, 37.8))[2]
     flat = x.to_crs(BAY.crs)
     coords = shapely.get_coordinates(flat.geometry.array)
@@ -228,7 +229,7 @@ def test_shapes_cross_the_antimeridian() -> None:
     lon, lat = around(-17.0, 179.9999, 20_000, 40)
     assert lon.min() < -179
     assert lon.max() > 179
-    how: Any = {"rho": 1e8, "crs": gv.local(lat=-17, lon=179.9999, radius=25_000)}
+    how: Any = {"rho": 1e8, "area": gv.local(lat=-17, lon=179.9999, radius=25_000)}
     west, south, east, north = gv.bounds(degrees(lon, lat), **how).value
     assert (west, east) == pytest.approx(((lon % 360).min(), (lon % 360).max()), abs=1e-3)
     assert (south, north) == pytest.approx((lat.min(), lat.max()), abs=1e-3)
@@ -242,7 +243,7 @@ def test_shapes_cross_the_antimeridian() -> None:
 def test_files_hold_no_complement_of_what_crosses_the_antimeridian(ending: str, tmp_path: Path) -> None:
     """A saved box, the boxes of persons and the cells of a heat map are as wide as they are on the ground."""
     fiji = degrees([179.9, -179.9, 179.95, -179.95], [-17.0, -17.1, -16.9, -17.05])
-    how: Any = {"rho": 1e4, "crs": gv.local(lat=-17, lon=180, radius=100_000)}
+    how: Any = {"rho": 1e4, "area": gv.local(lat=-17, lon=180, radius=100_000)}
     grid = gv.Grid((-50_000, -50_000, 50_000, 50_000), cell=20_000)
     answers = {
         "box": gv.bounds(fiji, **how),
@@ -261,7 +262,7 @@ def test_files_hold_no_complement_of_what_crosses_the_antimeridian(ending: str, 
 
 def test_shapes_around_a_pole() -> None:
     """A box goes all around, and a hull reaches the pole."""
-    how: Any = {"rho": 1e4, "crs": gv.local(lat=90, lon=0, radius=25_000)}
+    how: Any = {"rho": 1e4, "area": gv.local(lat=90, lon=0, radius=25_000)}
     x = degrees([0.0, 90, 180, -90, 45], [89.9, 89.9, 89.9, 89.9, 89.95])
     assert gv.bounds(x, **how).value == pytest.approx([-180, 89.86, 180, 90], abs=0.01)
     hull = gv.hull(x, **how).value
@@ -275,7 +276,7 @@ def test_shapes_around_a_pole() -> None:
 def test_boxes_hold_what_they_are_of(lat: float, lon: float) -> None:
     """Parallels bend on the map: the box in degrees is that around the box in the plane."""
     x = around(lat, lon, 24_000, 200)
-    west, south, east, north = gv.bounds(degrees(*x), rho=1e4, crs=gv.local(lat=lat, lon=lon, radius=25_000)).value
+    west, south, east, north = gv.bounds(degrees(*x), rho=1e4, area=gv.local(lat=lat, lon=lon, radius=25_000)).value
     assert south - 1e-6 <= x[1].min()
     assert north + 1e-6 >= x[1].max()
     assert ((x[0] - west) % 360 <= (east - west) % 360 + 1e-5).all() or (west, east) == (-180, 180)
@@ -284,11 +285,11 @@ def test_boxes_hold_what_they_are_of(lat: float, lon: float) -> None:
 def test_regions_are_bent_as_the_map_bends_them() -> None:
     """The edge of a region along a parallel holds what is just inside; what the map does not reach is refused."""
     north = gv.local(lat=60, lon=10, radius=150_000)
-    raw = gv.points(degrees([10.0], [59.501]), rho=1.0, crs=north)
+    raw = gv.points(degrees([10.0], [59.501]), rho=1.0, area=north)
     region = shapely.box(8, 59.5, 12, 60.5)
     inside = gv.clamp(raw, region)
     assert np.abs(np.asarray(inside.coords) - np.asarray(raw.coords)).max() < 0.1
-    assert gv.distance(degrees([10.0], [59.501]), region, rho=1e4, crs=north).value < 0.1
+    assert gv.distance(degrees([10.0], [59.501]), region, rho=1e4, area=north).value < 0.1
     for wide in (shapely.box(-180, 0, 180, 90), shapely.box(-180, -60, 180, 85), shapely.box(-180, 0, 0, 80)):
         with pytest.raises(InvalidParameter, match="region"):
             gv.clamp(raw, wide)
@@ -308,7 +309,7 @@ def test_older_systems() -> None:
 
 def test_releases_in_degrees_can_be_pickled() -> None:
     """With the plane they were made in."""
-    release = gv.points(degrees([-122.42], [37.77]), rho=1e-4, crs=BAY)
+    release = gv.points(degrees([-122.42], [37.77]), rho=1e-4, area=BAY)
     for copied in (pickle.loads(pickle.dumps(release)), copy.deepcopy(release)):
         assert copied.certificate() == release.certificate()
 
@@ -317,7 +318,7 @@ def test_released_degrees_can_be_processed() -> None:
     """Smoothing, clamping, heat maps and remapping know the plane of what was released in degrees."""
     minutes = np.arange(400)
     lon, lat = -122.42 + 0.03 * np.cos(minutes / 60), 37.77 + 0.03 * np.sin(minutes / 60)
-    raw = gv.points(degrees(lon, lat), rho=1e-3, crs=BAY, rng=np.random.default_rng(5))
+    raw = gv.points(degrees(lon, lat), rho=1e-3, area=BAY, rng=np.random.default_rng(5))
 
     def off(release: gv.Release) -> float:
         found = shapely.get_coordinates(release.value.geometry.array)
@@ -342,14 +343,14 @@ def test_released_degrees_can_be_processed() -> None:
 
 
 def test_what_is_no_plane_is_refused() -> None:
-    """Degrees, Mercator, systems of the whole world, nonsense; and arrays, which are metres already."""
+    """Degrees, Mercator, systems of the whole world, nonsense; and arrays that do not say their system."""
     x = degrees([-122.4], [37.7])
     for crs in (None, 4326, 3857, 3395, 6933, "mercator", "somewhere", 10**9, "+proj=eqc +type=crs"):
         with pytest.raises(InvalidCoordinateSystem, match=r"gv\.local"):
-            gv.points(x, rho=1e-4, crs=crs)
+            gv.points(x, rho=1e-4, area=crs)
     for taken in (np.zeros((1, 2)), shapely.Point(0, 0)):
-        with pytest.raises(InvalidParameter, match="metres already"):
-            gv.points(taken, rho=1e-4, crs=BAY)
+        with pytest.raises(InvalidParameter, match="leave both out if they are metres"):
+            gv.points(taken, rho=1e-4, area=BAY)
     for wrong in (
         {"lat": 91},
         {"lat": 90.00000001},
@@ -361,7 +362,7 @@ def test_what_is_no_plane_is_refused() -> None:
     ):
         with pytest.raises(InvalidParameter, match=next(iter(wrong))):
             gv.local(**{"lat": 37.0, "lon": -122.0, "radius": 1e4, **wrong})  # type: ignore[arg-type]
-    assert gv.points(x, rho=1e-4, crs="WGS 84 / UTM zone 10N").certificate()["area"]["plane"] == "EPSG:32610"
+    assert gv.points(x, rho=1e-4, area="WGS 84 / UTM zone 10N").certificate()["area"]["plane"] == "EPSG:32610"
 
 
 RADII = [1_000.0, 50_000.0, 3_000_000.0]
@@ -408,27 +409,27 @@ def test_points_outside_are_moved_to_the_edge_or_refused() -> None:
     """Those inside stay where they are; those on the other half of the Earth are refused all the same."""
     frame = degrees([-122.42, -121.0, -122.42], [37.77, 37.77, 45.0])
     with pytest.raises(InvalidData, match=r'2 of 3 points are not.*outside="clamp"'):
-        gv.points(frame, rho=1e4, crs=BAY)
-    release = gv.points(frame, rho=1e4, crs=BAY, outside="clamp")
+        gv.points(frame, rho=1e4, area=BAY)
+    release = gv.points(frame, rho=1e4, area=BAY, outside="clamp")
     away = np.asarray(EARTH.inv([-122.42] * 3, [37.77] * 3, release.value.geometry.x, release.value.geometry.y)[2])
     np.testing.assert_allclose(away, [0, 50_000, 50_000], atol=1)
     np.testing.assert_allclose(np.hypot(*np.asarray(release.coords).T), [0, 50_000, 50_000], atol=0.1)
     with pytest.raises(InvalidData, match="or near it"):
-        gv.mean(degrees([60.0], [-37.0]), rho=1e-4, crs=BAY, outside="clamp")
+        gv.mean(degrees([60.0], [-37.0]), rho=1e-4, area=BAY, outside="clamp")
     with pytest.raises(InvalidParameter, match=r"^outside = 'drop'"):
-        gv.mean(frame, rho=1e-4, crs=BAY, outside="drop")  # type: ignore[arg-type]
-    with pytest.raises(InvalidParameter, match="unless x is a frame"):
+        gv.mean(frame, rho=1e-4, area=BAY, outside="drop")  # type: ignore[arg-type]
+    with pytest.raises(InvalidParameter, match="left out without an area"):
         gv.mean(np.zeros((3, 2)), rho=1e-4, outside="clamp")
 
 
 def test_a_systems_box_takes_points_from_where_its_scale_is_known() -> None:
     """A little beyond the zone they are moved to its edge, farther away refused."""
     near, far = degrees([-119.9], [0.1]), degrees([-110.0], [37.0])
-    assert gv.points(near, rho=1e4, crs=32610, outside="clamp").n == 1
+    assert gv.points(near, rho=1e4, area=32610, outside="clamp").n == 1
     cases: list[tuple[Any, Any]] = [(near, "refuse"), (far, "refuse"), (far, "clamp")]
     for frame, outside in cases:
         with pytest.raises(InvalidData, match="inside the area"):
-            gv.points(frame, rho=1e4, crs=32610, outside=outside)
+            gv.points(frame, rho=1e4, area=32610, outside=outside)
 
 
 @pytest.mark.parametrize(
@@ -448,7 +449,7 @@ def test_regions_are_areas_by_name(name: str, inside: tuple[float, float]) -> No
     area = area_of(name)
     plane = Plane(pyproj.CRS(4326), area)
     assert not area.outside(plane.into(np.array([inside]))).any()
-    release = gv.mean(degrees([inside[0]], [inside[1]]), rho=1e-4, crs=name)
+    release = gv.mean(degrees([inside[0]], [inside[1]]), rho=1e-4, area=name)
     assert release.certificate()["area"]["name"].casefold().startswith(area.name.casefold()[:6])
     assert area.stretch == 1
 
@@ -487,14 +488,14 @@ def test_rows_without_a_place_are_refused_or_dropped() -> None:
     frame = degrees([-122.42, np.nan, -122.41], [37.77, np.nan, 37.78], user=["a", None, "b"])
     frame.loc[3] = ["c", None]
     with pytest.raises(InvalidData, match=r'^x\[1\].*2 of 4 rows have none.*missing="drop"'):
-        gv.points(frame, by="user", rho=1e-4, crs=BAY)
-    release = gv.points(frame, by="user", rho=1e-4, crs=BAY, missing="drop")
+        gv.points(frame, by="user", rho=1e-4, area=BAY)
+    release = gv.points(frame, by="user", rho=1e-4, area=BAY, missing="drop")
     assert release.value.index.tolist() == [0, 2]
     assert (release.removed.rows, release.n, release.by.tolist()) == (2, 2, ["a", "b"])
-    labelled = gv.mean(frame, by=["x", "y", "x", "y"], rho=1e-4, crs=BAY, missing="drop")
+    labelled = gv.mean(frame, by=["x", "y", "x", "y"], rho=1e-4, area=BAY, missing="drop")
     assert labelled.by.tolist() == ["x"]
     with pytest.raises(InvalidParameter, match=r"^missing = 'skip'"):
-        gv.mean(frame, rho=1e-4, crs=BAY, missing="skip")  # type: ignore[arg-type]
+        gv.mean(frame, rho=1e-4, area=BAY, missing="skip")  # type: ignore[arg-type]
 
 
 def test_columns_of_frames_are_kept_on_purpose() -> None:
@@ -502,7 +503,7 @@ def test_columns_of_frames_are_kept_on_purpose() -> None:
     frame = degrees([-122.42, -122.41], [37.77, 37.78], user=["a", "b"], note=["x", "y"], t=[1, 2])
     frame["home"] = geopandas.GeoSeries(frame.geometry.array, crs=4326)
     frame.index = ["r", "s"]
-    how: Any = {"by": "user", "rho": 1e-4, "crs": BAY}
+    how: Any = {"by": "user", "rho": 1e-4, "area": BAY}
     release = gv.points(frame, **how)
     assert release.value.columns.tolist() == ["user", "t", "geometry"]
     assert release.removed.columns == ("note", "home")
@@ -514,7 +515,7 @@ def test_columns_of_frames_are_kept_on_purpose() -> None:
         with pytest.raises(InvalidParameter, match=r"^keep = "):
             gv.points(frame, keep=keep, **how)
     with pytest.raises(InvalidParameter, match="unless x is a GeoDataFrame"):
-        gv.points(frame.geometry, keep="all", rho=1e-4, crs=BAY)
+        gv.points(frame.geometry, keep="all", rho=1e-4, area=BAY)
 
 
 FOLDED: list[tuple[Any, tuple[float, float], tuple[float, float]]] = [
@@ -535,13 +536,13 @@ def test_places_that_a_map_folds_onto_the_area_are_outside(
     assert not area.outside(flat).any()  # so the plane alone would let them in
     for place in (one, other):
         with pytest.raises(InvalidData, match="inside the area"):
-            gv.points(degrees([place[0]], [place[1]]), rho=1.0, crs=crs)
+            gv.points(degrees([place[0]], [place[1]]), rho=1.0, area=crs)
         if isinstance(crs, int):
             with pytest.raises(InvalidData, match="inside the area"):
-                gv.points(degrees([place[0]], [place[1]]), rho=1.0, crs=crs, outside="clamp")
+                gv.points(degrees([place[0]], [place[1]]), rho=1.0, area=crs, outside="clamp")
     projected = degrees([one[0]], [one[1]]).to_crs("+proj=cea")
     with pytest.raises(InvalidData, match="inside the area"):
-        gv.points(projected, rho=1.0, crs=crs)
+        gv.points(projected, rho=1.0, area=crs)
 
 
 @pytest.mark.parametrize("crs", [32610, 32733, 25832, 3006, 2154, 27700])
@@ -585,10 +586,10 @@ def test_systems_that_proj_cannot_measure_are_refused() -> None:
 def test_a_release_says_that_points_were_moved_before() -> None:
     """Its errors are from there."""
     frame = degrees([-122.42, -110.0], [37.77, 37.7])
-    release = gv.points(frame, rho=1e-4, crs=BAY, outside="clamp")
+    release = gv.points(frame, rho=1e-4, area=BAY, outside="clamp")
     assert release.certificate()["outside"] == "clamp"
     assert "moved to its edge" in repr(release)
-    assert gv.points(frame[:1], rho=1e-4, crs=BAY).certificate()["outside"] == "refuse"
+    assert gv.points(frame[:1], rho=1e-4, area=BAY).certificate()["outside"] == "refuse"
 
 
 @pytest.mark.parametrize("system", [4326, 32610])
@@ -596,7 +597,7 @@ def test_a_release_says_that_points_were_moved_before() -> None:
 def test_data_without_a_point_is_refused(system: int, rows: list[None]) -> None:
     """Nothing, and rows of which none has a place, are refused in words, whatever is asked."""
     x = geopandas.GeoSeries(rows, crs=system)
-    how: Any = {"rho": 1e-4, "crs": BAY, "missing": "drop"}
+    how: Any = {"rho": 1e-4, "area": BAY, "missing": "drop"}
     for ask in (
         lambda: gv.points(x, **how),
         lambda: gv.bounds(x, **how),
@@ -624,7 +625,7 @@ def test_public_places_in_degrees_are_checked(case: str) -> None:
     given, area, said = NO_PLACES[case]
     assert area.disc is not None
     x = degrees([area.disc[1]], [area.disc[0]])
-    how: Any = {"rho": 1.0, "crs": area}
+    how: Any = {"rho": 1.0, "area": area}
     for p in (given, shapely.Point(given)):
         for ask in (partial(gv.nearest, k=1), gv.distance, partial(gv.first_within, radius=10.0)):
             with pytest.raises(InvalidParameter, match=said):
@@ -641,14 +642,78 @@ def test_errors_say_what_is_wrong() -> None:
     assert gv.local(lat=90, lon=-180, radius=1000).radius == 1000
     x = degrees([-122.42, -122.41], [37.77, 37.78])
     with pytest.raises(InvalidCoordinateSystem, match="a Mercator metre shrinks"):
-        gv.points(x, rho=1e-4, crs=3857)
+        gv.points(x, rho=1e-4, area=3857)
     with pytest.raises(InvalidData, match=r"without an active geometry.*set_geometry"):
-        gv.points(geopandas.GeoDataFrame({"u": [1, 2]}), rho=1e-4, crs=BAY)
+        gv.points(geopandas.GeoDataFrame({"u": [1, 2]}), rho=1e-4, area=BAY)
     levels = x.set_axis(["geometry"], axis=1)
     levels[("a", "u")] = ["p", "q"]
     with pytest.raises(InvalidData, match=r"name of a column.*by=x\["):
-        gv.points(levels, by=("a", "u"), rho=1e-4, crs=BAY)
-    released = gv.points(x, rho=1e-4, crs=BAY)
+        gv.points(levels, by=("a", "u"), rho=1e-4, area=BAY)
+    released = gv.points(x, rho=1e-4, area=BAY)
     with pytest.raises(InvalidParameter, match="metres east and north of the area's middle") as refused:
         gv.density([released], gv.Grid((-122.5, 37.7, -122.4, 37.8), cell=0.01))
     assert "{" not in str(refused.value)
+
+
+@pytest.mark.parametrize("name", ["points", "center", "bounds", "hull", "nearest", "diameter"])
+@pytest.mark.parametrize("by", [None, ["a", "b", "a"]])
+def test_arrays_of_degrees_are_released_as_frames_are(name: str, by: Any) -> None:
+    """With crs= and area=, an array or a MultiPoint gives the numbers that a frame of the same points gives."""
+    lon, lat = [-122.42, -122.43, -122.4], [37.77, 37.75, 37.76]
+    places = [(-122.41, 37.76)] if name == "nearest" else []
+    more: dict[str, Any] = {"k": 1} if name == "nearest" else {"k": 8} if name == "hull" else {}
+
+    def asked(x: Any, **how: Any) -> gv.Release:
+        rng = np.random.default_rng(0)
+        released: gv.Release = getattr(gv, name)(x, *places, rho=1e-2, by=by, area=BAY, rng=rng, **more, **how)
+        return released
+
+    expected = asked(geopandas.GeoSeries.from_xy(lon, lat, crs=4326))
+    for x in (np.column_stack([lon, lat]), shapely.MultiPoint(np.column_stack([lon, lat]))):
+        found = asked(x, crs=4326)
+        assert found.crs == expected.crs
+        np.testing.assert_array_equal(found.error(0.1), expected.error(0.1))
+        np.testing.assert_array_equal(_numbers(found.value), _numbers(expected.value))
+
+
+def _numbers(value: Any) -> Any:
+    """Return the coordinates or numbers of a released value, whatever its form."""
+    if hasattr(value, "geometry"):
+        value = np.asarray(value.geometry.array)
+    if isinstance(value, shapely.Geometry) or getattr(value, "dtype", None) is np.dtype(object):
+        return shapely.get_coordinates(value)
+    return np.asarray(value).ravel().reshape(-1, 2) if np.size(value) % 2 == 0 else np.asarray(value)
+
+
+def test_the_system_of_the_data_is_stated_once() -> None:
+    """A frame in another system than `crs` is refused; one without a system is taken to be in it."""
+    x = degrees([-122.42], [37.77])
+    with pytest.raises(InvalidParameter, match=r"^crs = 32610.*as x says itself.*to_crs.*area="):
+        gv.points(x, rho=1e-4, crs=32610)
+    same = {"rho": 1e-4, "area": BAY}
+    bare = geopandas.GeoSeries(x.geometry.array, crs=None)
+    found = [
+        gv.points(given, crs=crs, rng=np.random.default_rng(1), **same).coords  # type: ignore[arg-type]
+        for given, crs in ((x, None), (x, 4326), (bare, 4326))
+    ]
+    np.testing.assert_array_equal(found[0], found[1])
+    np.testing.assert_array_equal(found[0], found[2])
+    with pytest.raises(InvalidParameter, match=r"^crs = 'nowhere'"):
+        gv.points(x, crs="nowhere", **same)  # type: ignore[arg-type]
+
+
+def test_arrays_with_a_system_are_in_the_plane_and_of_doubles() -> None:
+    """Degrees of three dimensions, or that no double is, are refused; those outside can be clamped."""
+    for x, why in (
+        (np.zeros((2, 3)), r"shape \(n, 2\)"),
+        (np.array([[Decimal("-122.42"), Decimal("37.77")]]), "floats"),
+        (np.array([[-122.42, math.nan]]), r"x\[0\]"),
+        (np.array([[-122.42, 97.0]]), r"x\[0\]"),
+        (np.zeros((0, 2)), "at least one point"),
+    ):
+        with pytest.raises(InvalidData, match=why):
+            gv.points(x, rho=1e-4, crs=4326, area=BAY)
+    far = np.array([[-120.0, 37.77]])
+    with pytest.raises(InvalidData, match="inside the area"):
+        gv.points(far, rho=1e-4, crs=4326, area=BAY)
+    assert gv.points(far, rho=1e-4, crs=4326, area=BAY, outside="clamp").certificate()["outside"] == "clamp"

@@ -57,23 +57,23 @@ def test_systems_of_ones_own_are_refused(own: Any) -> None:
     assert registered(crs) is None
     x = frame(crs)
     with pytest.raises(InvalidCoordinateSystem, match=r"public register.*to_crs\(4326\)"):
-        gv.points(x, rho=1e-4, crs=BAY)
+        gv.points(x, rho=1e-4, area=BAY)
     with pytest.raises(InvalidCoordinateSystem, match="public register"):
-        gv.Session(x, rho=1e-4, crs=BAY)
+        gv.Session(x, rho=1e-4, area=BAY)
     with pytest.raises(InvalidCoordinateSystem, match="public register"):
         area_of(crs)
-    assert gv.points(x.to_crs(4326), rho=1e-4, crs=BAY).n == 2
+    assert gv.points(x.to_crs(4326), rho=1e-4, area=BAY).n == 2
 
 
 @pytest.mark.parametrize("code", [4326, 4979, "OGC:CRS84", 32610, 26910, 2227, "ESRI:102003", "EPSG:32610+5703"])
 def test_what_a_system_says_beside_its_register_stays_behind(code: Any) -> None:
     """Its name, remarks, scope and area; results and certificates have those of the register."""
     x = frame(code).set_crs(marked(code), allow_override=True)
-    release = gv.points(x, rho=1e-4, crs=BAY)
+    release = gv.points(x, rho=1e-4, area=BAY)
     assert release.value.crs == pyproj.CRS(code) or release.value.crs == registered(pyproj.CRS(code))
     told = json.dumps(release.certificate()) + release.value.crs.to_wkt() + release.value.crs.to_json() + repr(release)
     assert SECRET not in told
-    named = gv.center(x, rho=1e-4, crs=BAY, by=["a", "b"])
+    named = gv.center(x, rho=1e-4, area=BAY, by=["a", "b"])
     assert SECRET not in named.value.crs.to_json()
 
 
@@ -83,7 +83,7 @@ def test_a_shift_of_the_datas_own_stays_behind() -> None:
     bound = pyproj.crs.BoundCRS(pyproj.CRS(27700), WGS84, shift)
     x = geopandas.GeoSeries.from_xy([530_000.0], [180_000.0], crs=bound)
     for crs in (None, gv.local(lat=51.5, lon=-0.1, radius=50_000)):
-        release = gv.points(x, rho=1e-4, crs=crs)
+        release = gv.points(x, rho=1e-4, area=crs)
         assert release.value.crs == pyproj.CRS(27700)
         assert "37.771234" not in release.value.crs.to_json() + json.dumps(release.certificate())
 
@@ -115,7 +115,7 @@ def test_files_say_no_more_of_a_system_than_its_register(name: str, tmp_path: Pa
     (tmp_path / "out").mkdir()
     source, target = tmp_path / name, tmp_path / "out" / name
     write(frame(32610).set_crs(marked(32610), allow_override=True), source)
-    gv.points_file(source, target, rho=1e-4, crs=BAY)
+    gv.points_file(source, target, rho=1e-4, area=BAY)
     for path in (tmp_path / "out").iterdir():
         assert SECRET.encode() not in path.read_bytes()
     found: Any = gv.load(target).value.crs
@@ -128,9 +128,9 @@ def test_files_in_systems_of_ones_own_are_refused(name: str, tmp_path: Path) -> 
     source, target = tmp_path / name, tmp_path / f"out-{name}"
     write(frame(HOME), source)
     with pytest.raises(InvalidCoordinateSystem, match=r"public register.*ogr2ogr -t_srs EPSG:4326"):
-        gv.points_file(source, target, rho=1e-4, crs=BAY)
+        gv.points_file(source, target, rho=1e-4, area=BAY)
     assert not target.exists()
-    release = gv.points(gv.read(source, crs=BAY), rho=1e-4)
+    release = gv.points(gv.read(source, area=BAY), rho=1e-4)
     assert release.value.crs == BAY.crs
     assert "37.771234" not in json.dumps(release.certificate())
 
@@ -139,4 +139,4 @@ def test_csv_in_a_system_of_ones_own_is_refused(tmp_path: Path) -> None:
     """Its system is in the certificate of what would be released."""
     (tmp_path / "x.csv").write_text("east,north\n1,2\n")
     with pytest.raises(InvalidCoordinateSystem, match="public register"):
-        gv.points_file(tmp_path / "x.csv", tmp_path / "y.csv", x="east", y="north", source_crs=HOME, rho=1e-4, crs=BAY)
+        gv.points_file(tmp_path / "x.csv", tmp_path / "y.csv", x="east", y="north", crs=HOME, rho=1e-4, area=BAY)

@@ -58,7 +58,7 @@ def ask(name: str, x: Any, *, seed: int = 1, **more: Any) -> gv.Release:
     """Ask a question with its usual arguments and a seeded generator; of arrays with the noise that frames get."""
     rho = 1e-4 if hasattr(x, "crs") else in_the_plane(32610)
     given = {"rho": rho, **QUESTIONS[name], **more}
-    first = [given.pop("fn"), x] if name == "answer" else [x]
+    first = [x, given.pop("fn")] if name == "answer" else [x]
     if "p" in given:
         first.append(given.pop("p"))
     release = getattr(gv, name)(*first, rng=np.random.default_rng(seed), **given)
@@ -268,7 +268,7 @@ def test_systems_that_are_not_metres_on_the_ground_are_refused(crs: Any, why: st
         with pytest.raises(InvalidCoordinateSystem, match=why) as caught:
             ask("points", x)
         if crs is not None:
-            assert "crs=gv.local(" in str(caught.value)
+            assert "area=gv.local(" in str(caught.value)
             assert ("never with estimate_utm_crs()" in str(caught.value)) == (why != "register")
 
 

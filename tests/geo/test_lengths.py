@@ -37,7 +37,7 @@ def across(radius: float, share: float) -> Any:
 def test_lengths_are_off_by_no_more_than_is_said(name: str, radius: float) -> None:
     """Of two points on opposite sides of an area all lengths are known on the ground."""
     ends = across(radius, 0.98)
-    how: dict[str, Any] = {**PLENTY, "crs": gv.local(lat=0, lon=0, radius=radius)}
+    how: dict[str, Any] = {**PLENTY, "area": gv.local(lat=0, lon=0, radius=radius)}
     whole = EARTH.inv(*ends[0], *ends[1])[2]
     more = (shapely.Point(0, 0),) if name == "distance" else ()
     release = getattr(gv, name)(places(ends), *more, **how)
@@ -49,7 +49,7 @@ def test_lengths_are_off_by_no_more_than_is_said(name: str, radius: float) -> No
 
 def test_lengths_in_a_registered_plane() -> None:
     """From the equator to 83 degrees north along a meridian of UTM, which is drawn too short by 0.04 per cent."""
-    release = gv.diameter(places([[15, 1], [15, 83]]), crs=32633, **PLENTY)
+    release = gv.diameter(places([[15, 1], [15, 83]]), area=32633, **PLENTY)
     off = abs(release.value - EARTH.inv(15, 1, 15, 83)[2])
     assert 3000 < off <= release.error(1e-9)
 
@@ -58,7 +58,7 @@ def test_lengths_by_person() -> None:
     """Each person's bound is that of the length which was released about them."""
     area = gv.local(lat=0, lon=0, radius=3e6)
     ends = np.concatenate([across(3e6, share) for share in (0.1, 0.9)])
-    release = gv.diameter(places(ends), by=["a", "a", "b", "b"], crs=area, **PLENTY)
+    release = gv.diameter(places(ends), by=["a", "a", "b", "b"], area=area, **PLENTY)
     true = np.array([EARTH.inv(*ends[i], *ends[i + 1])[2] for i in (0, 2)])
     bounds = release.error(1e-9)
     assert list(bounds.index) == ["a", "b"]
@@ -72,7 +72,7 @@ def test_neighbours_and_visits_at_the_edge_of_a_wide_plane() -> None:
     """A point 100 km away to the east looks nearer than one 95 km to the north, and than it is."""
     place = Tangent(0.0, 0.0).inverse(np.array([[2.8e6, 0.0]]))[0]
     x = places([EARTH.fwd(place[0], place[1], turn, away)[:2] for turn, away in ((90, 100_000), (0, 95_000))])
-    how: dict[str, Any] = {**PLENTY, "crs": gv.local(lat=0, lon=0, radius=3e6)}
+    how: dict[str, Any] = {**PLENTY, "area": gv.local(lat=0, lon=0, radius=3e6)}
     found = gv.nearest(x, shapely.Point(place), k=1, **how)
     assert list(found.value) == [0]
     assert found.error(1e-9) >= 5000
@@ -114,7 +114,7 @@ def test_places_outside_of_a_disc_count_with_the_scale_there() -> None:
     """The distance of a point at the edge from a public place beyond it, where the plane shrinks more."""
     area = gv.local(lat=0, lon=0, radius=2e6)
     place, point = Tangent(0.0, 0.0).inverse(np.array([[5.0e6, 0.0], [1.95e6, 0.0]]))
-    release = gv.distance(places([point]), shapely.Point(place), crs=area, **PLENTY)
+    release = gv.distance(places([point]), shapely.Point(place), area=area, **PLENTY)
     off = abs(release.value - EARTH.inv(*place, *point)[2])
     assert off > release.value * (1 / shrink(2e6) - 1)
     assert off <= release.error(1e-9)
@@ -132,13 +132,13 @@ def test_a_plan_says_what_the_plane_adds() -> None:
     """It has no released length to take a share of."""
     area = gv.local(lat=0, lon=0, radius=1e6)
     for name in ("diameter", "radius", "radius_of_gyration", "distance"):
-        assert gv.plan(name, n=5, rho=1e-4, crs=area).assumes == "and for the plane up to 1.3% of the length"
+        assert gv.plan(name, n=5, rho=1e-4, area=area).assumes == "and for the plane up to 1.3% of the length"
         assert gv.plan(name, n=5, rho=1e-4).assumes == ""
-    assert gv.plan("first_within", n=5, rho=1e-4, crs=area).assumes == "and for the plane up to 1.3% of the radius"
-    assert gv.plan("mean", n=5, rho=1e-4, crs=area).assumes == ""
+    assert gv.plan("first_within", n=5, rho=1e-4, area=area).assumes == "and for the plane up to 1.3% of the radius"
+    assert gv.plan("mean", n=5, rho=1e-4, area=area).assumes == ""
     x = places([[0.5, 0.5]] * 5)
     place = shapely.Point(1, 1)
-    near = gv.nearest(x, place, k=2, rho=1e-4, crs=area).error(0.05)
-    assert near <= gv.plan("nearest", n=5, k=2, rho=1e-4, crs=area).error <= 2.1 * near
-    visit = gv.first_within(x, place, radius=9e3, rho=1e-4, crs=area).error(0.05)
-    assert visit == pytest.approx(gv.plan("first_within", n=5, radius=9e3, rho=1e-4, crs=area).error)
+    near = gv.nearest(x, place, k=2, rho=1e-4, area=area).error(0.05)
+    assert near <= gv.plan("nearest", n=5, k=2, rho=1e-4, area=area).error <= 2.1 * near
+    visit = gv.first_within(x, place, radius=9e3, rho=1e-4, area=area).error(0.05)
+    assert visit == pytest.approx(gv.plan("first_within", n=5, radius=9e3, rho=1e-4, area=area).error)

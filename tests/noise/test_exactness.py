@@ -482,7 +482,7 @@ def test_the_rounding_of_a_function_can_be_stated() -> None:
     x = [[0.0, 0.0], [3.0, 4.0]]
     road = shapely.LineString([(0, 10), (100, 10)])
     for fn_error in (0, 1e-9):
-        release = gv.answer(lambda x: x[:, 0].max(), x, lipschitz=1, rho=1e-4, fn_error=fn_error)
+        release = gv.answer(x, lambda x: x[:, 0].max(), lipschitz=1, rho=1e-4, fn_error=fn_error)
         assert release.exact
         assert release.certificate()["fn_error"] == fn_error
         assert gv.distance(x, road, rho=1e-4, fn_error=fn_error).exact
@@ -490,7 +490,7 @@ def test_the_rounding_of_a_function_can_be_stated() -> None:
     assert gv.distance(x, (0.0, 0.0), rho=1e-4).exact
     for wrong in (-1e-9, math.nan, math.inf, "small", 1e6):
         with pytest.raises(gv.errors.InvalidParameter, match="fn_error"):
-            gv.answer(lambda x: x[:, 0].max(), x, lipschitz=1, rho=1e-4, fn_error=wrong)  # type: ignore[arg-type]
+            gv.answer(x, lambda x: x[:, 0].max(), lipschitz=1, rho=1e-4, fn_error=wrong)  # type: ignore[arg-type]
         for p in ((0.0, 0.0), road):
             with pytest.raises(gv.errors.InvalidParameter, match="fn_error"):
                 gv.distance(x, p, rho=1e-4, fn_error=wrong)  # type: ignore[arg-type]
@@ -500,7 +500,7 @@ def test_a_stated_rounding_is_part_of_what_is_said() -> None:
     """The error bound includes it, the text shows it, and the certificate is JSON whatever number was given."""
     x = [[0.0, 0.0], [3.0, 4.0]]
     plain, stated = (
-        gv.answer(lambda x: x[:, 0].max(), x, lipschitz=1, rho=1e-4, fn_error=wrong)  # type: ignore[arg-type]
+        gv.answer(x, lambda x: x[:, 0].max(), lipschitz=1, rho=1e-4, fn_error=wrong)  # type: ignore[arg-type]
         for wrong in (0, Fraction(1, 3))
     )
     assert stated.error(0.05) - plain.error(0.05) == pytest.approx(1 / 3)
@@ -509,7 +509,7 @@ def test_a_stated_rounding_is_part_of_what_is_said() -> None:
     assert Fraction(json.loads(json.dumps(stated.certificate()))["fn_error"]) >= Fraction(1, 3)
     numbers: list[Any] = [np.float32(0.5), np.int64(1)]
     for number in numbers:
-        release = gv.answer(lambda x: x[:, 0].max(), x, lipschitz=numbers[1], rho=1e-4, fn_error=number)
+        release = gv.answer(x, lambda x: x[:, 0].max(), lipschitz=numbers[1], rho=1e-4, fn_error=number)
         assert json.loads(json.dumps(release.certificate()))["fn_error"] == number
 
 
@@ -646,4 +646,4 @@ def test_places_are_no_farther_than_points() -> None:
         with pytest.raises(gv.errors.InvalidParameter, match="at most 1e"):
             gv.nearest([[0.0, 0.0]], p, k=1, epsilon=1e-3)
     with pytest.raises(gv.errors.InvalidData, match="at most 1e"):
-        gv.answer(lambda x: 1e300, [[0.0, 0.0]], lipschitz=1, rho=1, fn_error=0)
+        gv.answer([[0.0, 0.0]], lambda x: 1e300, lipschitz=1, rho=1, fn_error=0)

@@ -393,14 +393,14 @@ def test_a_lipschitz_function_is_answered_with_its_own_constant_and_metric() -> 
     """An answer takes constant and metric from the function; a plain function takes them from the caller."""
     x = np.array([[3.0, 4.0], [-1.0, 2.0]])
     g = gv.Lipschitz(_first, 2.5, "2")
-    release = gv.answer(g, x, rho=0.02, rng=np.random.default_rng(0))
+    release = gv.answer(x, g, rho=0.02, rng=np.random.default_rng(0))
     assert release.scale == pytest.approx(2.5 / 0.2)
     assert release.guarantee == gv.CGP(rho=0.02, metric="2")
-    same = gv.answer(_first, x, lipschitz=2.5, metric="2", rho=0.02, rng=np.random.default_rng(0))
+    same = gv.answer(x, _first, lipschitz=2.5, metric="2", rho=0.02, rng=np.random.default_rng(0))
     assert same.value == release.value
     assert same.guarantee == release.guarantee
     vector = gv.Lipschitz.vector(g, g)
-    two = gv.answer(vector, x, size=2, epsilon=0.1, rng=np.random.default_rng(0))
+    two = gv.answer(x, vector, size=2, epsilon=0.1, rng=np.random.default_rng(0))
     assert two.value.shape == (2,)
     assert two.scale == pytest.approx(vector.constant / 0.1)
 
@@ -434,7 +434,7 @@ WHO = list("abcabcaab")
 
 QUESTIONS: dict[str, Callable[..., gv.Release]] = {
     **{name: lambda x, p, name=name, **how: getattr(gv, name)(x, **how) for name in [*SUMMARIES, "points"]},
-    "answer": lambda x, p, **how: gv.answer(lambda y: np.linalg.norm(y[0] - y[-1]), x, lipschitz=2, **how),
+    "answer": lambda x, p, **how: gv.answer(x, lambda y: np.linalg.norm(y[0] - y[-1]), lipschitz=2, **how),
     "distance": lambda x, p, **how: gv.distance(x, p, **how),
     "first_within": lambda x, p, **how: gv.first_within(x, p, radius=700, **how),
     "hull": lambda x, p, **how: gv.hull(x, k=8, **how),

@@ -168,7 +168,7 @@ def test_no_function_is_called_for_each_person_of_a_file(tmp_path: Path) -> None
     for persons in (400, 400, 10_400):
         crowd(persons).to_parquet(tmp_path / "in.parquet")
         ask = partial(gv.points_file, tmp_path / "in.parquet", tmp_path / "out.parquet", by="user", rho=1e-4)
-        counts.append(calls(lambda ask=ask: ask(crs=BAY)))  # type: ignore[misc]
+        counts.append(calls(lambda ask=ask: ask(area=BAY)))  # type: ignore[misc]
     assert counts[2] - counts[1] < 2000
 
 

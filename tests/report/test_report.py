@@ -44,7 +44,7 @@ def ask(question: Any, *args: Any, x: Any = None, **how: Any) -> gv.Release:
     """A release of made-up trips."""
     rng = np.random.default_rng(1)
     given = trips() if x is None else x
-    return question(given, *args, **{"rho": 1e-4, "crs": BAY, "rng": rng, **how})  # type: ignore[no-any-return]
+    return question(given, *args, **{"rho": 1e-4, "area": BAY, "rng": rng, **how})  # type: ignore[no-any-return]
 
 
 def report_of(release: gv.Release, *more: Layer, **said: Any) -> Report:
@@ -287,7 +287,7 @@ def test_a_loaded_file_can_be_shown(tmp_path: Path) -> None:
     """What `load` gives has its layers; what `points_file` gives has its points elsewhere, and says so."""
     trips(6).to_file(tmp_path / "trips.geojson")
     out = tmp_path / "out.geojson"
-    release = gv.points_file(tmp_path / "trips.geojson", out, by="user", rho=1e-4, crs=BAY)
+    release = gv.points_file(tmp_path / "trips.geojson", out, by="user", rho=1e-4, area=BAY)
     [layer] = layers_of(gv.load(out))
     assert layer.places.shape == (6, 2)
     with pytest.raises(InvalidData, match=r"gv\.load"):
@@ -297,9 +297,9 @@ def test_a_loaded_file_can_be_shown(tmp_path: Path) -> None:
 def test_a_projected_system_is_taken_back_to_degrees() -> None:
     """Of data in UTM the layer is in degrees; points that noise threw off the Earth have no place."""
     x = trips(50).to_crs(32610)
-    [layer] = layers_of(ask(gv.points, x=x, by="user", crs=None))
+    [layer] = layers_of(ask(gv.points, x=x, by="user", area=None))
     assert np.abs(layer.places - [-122.4, 37.8]).max() < 1
-    [lost] = layers_of(ask(gv.points, x=x, by="user", crs=None, rho=1e-15))
+    [lost] = layers_of(ask(gv.points, x=x, by="user", area=None, rho=1e-15))
     assert np.isnan(lost.places).any()
     sheet = lay_out((layer, lost))
     assert sheet is not None

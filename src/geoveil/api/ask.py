@@ -40,6 +40,7 @@ def ask(
     metric: str | Metric | None,
     by: Any,
     rng: np.random.Generator | None,
+    area: Any = None,
     crs: Any = None,
     outside: str = "refuse",
     missing: str = "refuse",
@@ -54,7 +55,7 @@ def ask(
     source = source_of(rng)
     if key is not None and not isinstance(x, Opened):
         raise InvalidParameter("key", key, "left out, unless in a session with a ledger", "Use gv.Session.")
-    opened = x if isinstance(x, Opened) else Opened(enter(x, crs, outside=outside, missing=missing), by)
+    opened = x if isinstance(x, Opened) else Opened(enter(x, area, crs=crs, outside=outside, missing=missing), by)
     form = opened.form
     working = in_the_plane(guarantee, form.plane.area if form.plane else None)
     subject = _One(form, make, working) if opened.by is None else _Crowd.of(form, make, working, opened.by)
@@ -333,7 +334,7 @@ def _table(form: Form, answers: Answers, persons: Any) -> Any:
     if kind in ("place", "box", "length", "value"):
         if values.shape[1] == 1 and kind != "place":
             return pd.DataFrame({query.name: values[:, 0]}, index=persons)
-        shown = form.boxes(values) if kind == "box" else values
+        shown = form.boxes(values) if kind == "box" else form.out(values) if kind == "place" else values
         return pd.DataFrame(shown, index=persons, columns=_columns(query, values.shape[1]))
     if kind == "position":
         # Labels stay what they are beside None.

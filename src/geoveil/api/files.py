@@ -87,7 +87,7 @@ def points_file(
     >>> rows = ["user,lat,lon,note", "ann,37.78,-122.41,home", "ann,37.79,-122.42,work", "bob,37.76,-122.45,home"]
     >>> _ = (folder / "trips.csv").write_text("\n".join(rows))
     >>> bay = gv.local(lat=37.77, lon=-122.42, radius=50_000)
-    >>> gv.points_file(folder / "trips.csv", folder / "released.csv", by="user", rho=5e-5, crs=bay)
+    >>> gv.points_file(folder / "trips.csv", folder / "released.csv", by="user", rho=5e-5, area=bay)
     Release of points: 3 points, taken as those of 2 persons
       guarantee  5e-05-CGP per m² under dist_inf, for each person
       mechanism  Gaussian of scale 141.5 m (first person)
@@ -139,7 +139,7 @@ def _work(
     """Open a file and check what is asked about it; the work, and the columns that are released and removed."""
     noise, by = source_of(how.get("rng")), how.get("by")
     file = open_locations(source, **{name: how.get(name) for name in Reading.__annotations__})
-    plane = plane_of(file.crs, how.get("crs"))
+    plane = plane_of(file.crs, how.get("area"))
     kept, left = _columns(file, by, keep, guarantee.symbol)
     work = Work(
         file=file,
@@ -259,7 +259,7 @@ def _columns(
 def read(
     path: Any,
     *,
-    crs: Any = None,
+    area: Any = None,
     outside: str = "refuse",
     missing: str = "refuse",
     **reading: Unpack[Reading],
@@ -271,10 +271,10 @@ def read(
     path : str or Path
         CSV, GPX, GeoJSON, GeoParquet, Parquet with columns of coordinates, GeoPackage, Shapefile, or a folder of the
         cabspotting data.
-    crs : Area from `local`, what pyproj takes as a projected system, or a region's name, optional
+    area : Area from `local`, what pyproj takes as a projected system, or a region's name, optional
         The plane to project it to, chosen from public knowledge. Without it the file's own system is kept.
     outside : {"refuse", "clamp"}
-        With `crs`: what becomes of places outside of its area.
+        With `area`: what becomes of places outside of its area.
     missing : {"refuse", "drop"}
         What becomes of rows without a place.
 
@@ -290,13 +290,13 @@ def read(
     >>> import geoveil as gv
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "trips.csv"
     >>> _ = path.write_text("user,lat,lon\nann,37.78,-122.41\nbob,37.76,-122.45\n")
-    >>> trips = gv.read(path, crs=gv.local(lat=37.77, lon=-122.42, radius=50_000))
+    >>> trips = gv.read(path, area=gv.local(lat=37.77, lon=-122.42, radius=50_000))
     >>> gv.points(trips, by="user", rho=5e-5).value.columns.tolist()
     ['user', 'geometry']
     """
     known(reading, Reading)
     file = open_locations(path, **reading)
-    plane = None if crs is None else plane_of(file.crs, crs, released=False)
+    plane = None if area is None else plane_of(file.crs, area, released=False)
     return frame_of(file, plane, outside, missing)
 
 

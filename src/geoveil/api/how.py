@@ -25,6 +25,7 @@ class How(TypedDict, total=False):
     method: str
     by: Any
     rng: np.random.Generator | None
+    area: Any
     crs: Any
     outside: Literal["refuse", "clamp"]
     missing: Literal["refuse", "drop"]
@@ -34,7 +35,7 @@ class How(TypedDict, total=False):
 class Reading(TypedDict, total=False):
     """The keywords that say how a file is read."""
 
-    source_crs: Any
+    crs: Any
     x: str | None
     y: str | None
     delimiter: str | None
@@ -51,7 +52,10 @@ _DEFAULTS = {"method": "best", "outside": "refuse", "missing": "refuse"}
 
 _SUBJECT = """
     x : array, GeoSeries, GeoDataFrame or shapely MultiPoint
-        The points, in metres.
+        The points; in metres, unless it says its coordinate system or `crs` does.
+    crs : what pyproj takes as a coordinate system, optional
+        The system of the coordinates, as in GeoPandas, where x does not say it: 4326 for an array of longitudes and
+        latitudes. An array without one is in metres.
 """
 
 _SHARED = """
@@ -69,9 +73,9 @@ _SHARED = """
         of their own. Without it all points are one person's.
     rng : numpy.random.Generator, optional
         For tests and experiments only; by default a cryptographic generator keyed by the operating system.
-    crs : Area from `local`, what pyproj takes as a projected system, or a region's name, optional
-        The plane in which a frame's points get their noise, chosen from public knowledge. It may be left out if the
-        frame is in such a system itself. The budget is per metre on the ground: noise grows by what the plane
+    area : Area from `local`, what pyproj takes as a projected system, or a region's name, optional
+        Where the points are, from public knowledge: the plane in which they get their noise. It may be left out if
+        their own system is such a plane. The budget is per metre on the ground: noise grows by what the plane
         stretches.
     outside : {"refuse", "clamp"}
         What becomes of a frame's points outside of that area: with "clamp" they are moved to its edge first.
@@ -83,7 +87,7 @@ _SHARED = """
 
 
 _READING = """
-    source_crs : optional
+    crs : what pyproj takes as a coordinate system, optional
         The system of the file's coordinates, where the file does not say: WGS 84 if columns are called longitude and
         latitude.
     x, y : str, optional

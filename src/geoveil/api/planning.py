@@ -72,7 +72,7 @@ def plan(
     method: str = "best",
     dimension: int = 2,
     each: bool = False,
-    crs: Any = None,
+    area: Any = None,
     **options: Any,
 ) -> Plan:
     """Say what error a budget gives, or what budget an error takes, before any data is touched.
@@ -97,7 +97,7 @@ def plan(
         Of the points.
     each : bool
         The error of any one point instead of the largest, as in `Release.error`.
-    crs : Area from `local`, what pyproj takes as a projected system, or a region's name, optional
+    area : Area from `local`, what pyproj takes as a projected system, or a region's name, optional
         The plane that the question will be asked in, for noise that grows by what it stretches.
     **options
         What the question itself takes: `k`, `locations`, `extent`, `lipschitz`, `size`, ...
@@ -107,7 +107,7 @@ def plan(
     Plan
         Its `error` is that of the release, but where `assumes` says more. A hull's depends on what is released: its
         plan is for a regular hexagon (above the plane a cross-polytope) that extends over `extent` metres. With
-        `crs=`, a length's error also has a share of the length that is released; the plan tells how much. Rounding by
+        `area=`, a length's error also has a share of the length that is released; the plan tells how much. Rounding by
         PROJ, of millimetres at most for ordinary systems, is not part of a plan.
 
     Examples
@@ -126,15 +126,15 @@ def plan(
     extent = options.get("extent", EXTENT)
     checks.positive("extent", extent)
     make = _maker(question, n, dimension, method, options)
-    area = None if crs is None else area_of(crs)
+    stated = None if area is None else area_of(area)
 
     def foreseen(guarantee: Guarantee) -> float:
-        query = make(in_the_plane(guarantee, area))
+        query = make(in_the_plane(guarantee, stated))
         try:
             bound = query.error(beta, each=each)
         except NoErrorBound:
             bound = query.ask(_reference(dimension, extent), rehearsal()).error(beta, each=each)
-        return bound if area is None else ground_error(query, bound, area, planned=True)
+        return bound if stated is None else ground_error(query, bound, stated, planned=True)
 
     if error is None:
         promised = promise(rho, epsilon, metric)
@@ -146,7 +146,7 @@ def plan(
             raise InvalidParameter("notion", notion, "'CGP' or 'GP'", "CGP is the default.")
         unit = CGP(rho=1, metric=metric or "inf") if notion == "CGP" else GP(epsilon=1, metric=metric or "inf")
         promised = _least(foreseen, unit, error)
-    return Plan(question, promised, foreseen(promised), beta, _assumed(question, extent, area, options))
+    return Plan(question, promised, foreseen(promised), beta, _assumed(question, extent, stated, options))
 
 
 def _assumed(question: str, extent: float, area: Area | None, options: dict[str, Any]) -> str:
@@ -241,7 +241,7 @@ def _budget(unit: Guarantee, log_budget: float, error: float) -> Guarantee:
     if log_budget > _FARTHEST * unit.power:
         remedy = (
             "Noise finer than a millimetre is not made, a hull's directions miss something whatever the noise, and a "
-            "wide plane draws near and far places as equally far: state a smaller area with crs=."
+            "wide plane draws near and far places as equally far: state a smaller area with area=."
         )
         raise InvalidParameter("error", error, "such that some budget gives it", remedy)
     return unit.with_budget(exact.to_budget("error", exact.rounded_up(math.exp(log_budget))))

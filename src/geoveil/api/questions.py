@@ -58,6 +58,7 @@ def _ask(
         metric=how.get("metric"),
         by=how.get("by"),
         rng=how.get("rng"),
+        area=how.get("area"),
         crs=how.get("crs"),
         outside=how.get("outside", "refuse"),
         missing=how.get("missing", "refuse"),
@@ -293,8 +294,8 @@ def _to_geometry(x: Reals, geometry: Any) -> Reals:
 
 @question
 def answer(
-    fn: Callable[[Any], ArrayLike] | Lipschitz,
     x: Any,
+    fn: Callable[[Any], ArrayLike] | Lipschitz,
     *,
     lipschitz: float | None = None,
     size: int = 1,
@@ -328,7 +329,7 @@ def answer(
     >>> import numpy as np
     >>> import geoveil as gv
     >>> x = np.array([[0.0, 0.0], [3000.0, 4000.0]])
-    >>> release = gv.answer(lambda x: np.linalg.norm(x[-1] - x[0]), x, lipschitz=2, rho=1e-4)
+    >>> release = gv.answer(x, lambda x: np.linalg.norm(x[-1] - x[0]), lipschitz=2, rho=1e-4)
     >>> round(release.error(0.05))
     277
     """

@@ -71,7 +71,7 @@ def load(path: Any) -> Release:
     >>> folder = pathlib.Path(tempfile.mkdtemp())
     >>> _ = (folder / "trips.csv").write_text("user,lat,lon\nann,37.78,-122.41\nbob,37.76,-122.45\n")
     >>> bay = gv.local(lat=37.77, lon=-122.42, radius=50_000)
-    >>> _ = gv.points_file(folder / "trips.csv", folder / "released.csv", by="user", rho=5e-5, crs=bay)
+    >>> _ = gv.points_file(folder / "trips.csv", folder / "released.csv", by="user", rho=5e-5, area=bay)
     >>> gv.load(folder / "released.csv").guarantee
     CGP(rho=5e-05)
     """
@@ -161,7 +161,7 @@ def save(release: Release, path: str | os.PathLike[str]) -> Path:
     >>> folder = pathlib.Path(tempfile.mkdtemp())
     >>> homes = geopandas.GeoSeries.from_xy([-122.41, -122.45, -122.43], [37.78, 37.76, 37.75], crs=4326)
     >>> bay = gv.local(lat=37.77, lon=-122.42, radius=50_000)
-    >>> _ = gv.save(gv.hull(homes, rho=1e-4, crs=bay), folder / "hull.geojson")
+    >>> _ = gv.save(gv.hull(homes, rho=1e-4, area=bay), folder / "hull.geojson")
     >>> sorted(path.name for path in folder.iterdir())
     ['hull.geojson', 'hull.geojson.certificate.json']
     """
@@ -325,7 +325,7 @@ def _write(frame: Any, path: Path) -> dict[str, Any]:
             if (shapely.get_type_id(places) == shapely.GeometryType.POINT).all():
                 x, y = ("longitude", "latitude") if frame.crs.is_geographic else ("x", "y")
                 rest = rest.assign(**{x: shapely.get_x(places), y: shapely.get_y(places)})
-                reading |= {"source_crs": frame.crs.to_string(), "x": x, "y": y}
+                reading |= {"crs": frame.crs.to_string(), "x": x, "y": y}
             else:
                 rest = rest.assign(wkt=shapely.to_wkt(places, rounding_precision=-1))
             frame = rest

@@ -27,7 +27,7 @@ from geoveil.release import Release
 __all__ = ["Session"]
 
 #: What a session settles once, for all of its questions.
-_SETTLED = ("metric", "by", "rng", "crs", "outside", "missing")
+_SETTLED = ("metric", "by", "rng", "area", "crs", "outside", "missing")
 
 
 def _asked(question: Callable[..., Release]) -> Any:
@@ -39,11 +39,7 @@ def _asked(question: Callable[..., Release]) -> Any:
             if name in how:
                 remedy = "Leave it out."
                 raise InvalidParameter(name, how[name], "settled when the session was opened", remedy)
-        given = [*args]
-        # A function of one's own stands before the data.
-        at = 1 if question is questions.answer else 0
-        given.insert(at, self._opened)
-        return question(*given, **how, **self._settled)
+        return question(self._opened, *args, **how, **self._settled)
 
     signature = inspect.signature(question)
     left = [p for name, p in signature.parameters.items() if name not in ("x", *_SETTLED)]
@@ -75,7 +71,7 @@ class Session:
     short : {"refuse", "skip"}
         With `by` and a ledger: whether people without enough budget stop a question, or are left out of its answer and
         listed as `skipped`.
-    rng, crs, outside, missing : optional
+    rng, area, crs, outside, missing : optional
         As for a question itself.
     progress : callable, optional
         Is told now and then how much of a question about many persons has been answered, from 0 to 1.
@@ -115,6 +111,7 @@ or not at all; nothing was charged.
         label: str | None = None,
         short: Literal["refuse", "skip"] = "refuse",
         rng: np.random.Generator | None = None,
+        area: Any = None,
         crs: Any = None,
         outside: Literal["refuse", "clamp"] = "refuse",
         missing: Literal["refuse", "drop"] = "refuse",
@@ -129,7 +126,7 @@ or not at all; nothing was charged.
         if short not in ("refuse", "skip"):
             raise InvalidParameter("short", short, "'refuse' or 'skip'", "Leave it out to ask about all or none.")
         with steady():
-            form = enter(x, crs, outside=outside, missing=missing)
+            form = enter(x, area, crs=crs, outside=outside, missing=missing)
         self._ledger, self._subject, self._label = ledger, subject, label
         self._subjects = self._names(form, by)
         if rho is None and epsilon is None and ledger is not None:

@@ -60,7 +60,7 @@ class Asking:
         """Where noise is drawn, for data in a system."""
         from geoveil.geo.planes import plane_of
 
-        return plane_of(crs, self.area["crs"]).area
+        return plane_of(crs, self.area["area"]).area
 
     def near(self, crs: Any, at: tuple[float, float]) -> None:
         """Refuse a public place far from the area, which a forgotten sign may have put there."""

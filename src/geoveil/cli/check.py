@@ -120,13 +120,13 @@ def _system(file: Any, area: dict[str, Any]) -> tuple[Any, Finding]:
     unit = str(file.crs.axis_info[0].unit_name)
     units = {"metre": "metres", "foot": "feet"}.get(unit, unit) if not file.crs.is_geographic else "degrees"
     try:
-        plane = plane_of(file.crs, area["crs"])
+        plane = plane_of(file.crs, area["area"])
     except GeoveilError as problem:
-        if area["crs"] is None and file.crs.is_geographic:
+        if area["area"] is None and file.crs.is_geographic:
             return None, Finding(
                 "stop",
                 f"Its coordinates are in degrees ({file.crs.name}), in which noise cannot be drawn.",
-                "Say where the data is with --local LAT,LON,RADIUS or --crs NAME, from public knowledge.",
+                "Say where the data is with --local LAT,LON,RADIUS or --area NAME, from public knowledge.",
             )
         return None, Finding("stop", message_of(problem))
     stretched = f"by at most {plane.area.stretch - 1:.3%}" if plane.area.stretch > 1 else "nothing"
@@ -151,7 +151,7 @@ def _places(file: Any, frame: Any, plane: Any, outside: str) -> Iterator[Finding
         yield Finding("note", f"{zero} points are at 0, 0, where devices without a fix put them.", "Remove them.")
     if file.crs.is_geographic and (np.abs(coords) > [180, 90]).any():
         swapped = not (np.abs(coords[:, ::-1]) > [180, 90]).any()
-        metres = "Give --source-crs: 3857 if they are Web Mercator metres, as web maps have them."
+        metres = "Give --crs: 3857 if they are Web Mercator metres, as web maps have them."
         remedy = "Longitude is x, latitude is y: they seem to be swapped." if swapped else metres
         yield Finding("stop", "Some coordinates are no degrees.", remedy)
     elif plane is not None:

@@ -59,8 +59,8 @@ def _released(source: Path, target: Path, area: Any, station: tuple[float, float
     import geoveil as gv
 
     bay = gv.local(lat=area[0], lon=area[1], radius=area[2])
-    release = release_file(source, target, "taxi", None, by="taxi", rho=5e-4, crs=bay)
-    with terminal.waiting("Asking"), gv.Session(gv.read(source), rho=1e-3, crs=bay) as session:
+    release = release_file(source, target, "taxi", None, by="taxi", rho=5e-4, area=bay)
+    with terminal.waiting("Asking"), gv.Session(gv.read(source), rho=1e-3, area=bay) as session:
         near = session.nearest(public_place(station), k=3, locations=0.5, rho=6e-4)
         hull = session.hull(rho=4e-4)
         gv.save(hull, target.with_name("hull.geojson"))

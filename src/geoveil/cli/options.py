@@ -113,18 +113,18 @@ budget = gathered(
 )
 
 
-def _area(crs: str | None, local: tuple[float, float, float] | None, outside: str) -> dict[str, Any]:
-    if crs is not None and local is not None:
-        raise click.UsageError("--crs and --local both say where the data is: give one.")
+def _area(area: str | None, local: tuple[float, float, float] | None, outside: str) -> dict[str, Any]:
+    if area is not None and local is not None:
+        raise click.UsageError("--area and --local both say where the data is: give one.")
     if local is not None:
         from geoveil.geo import local as around
 
         lat, lon, radius = local
         try:
-            return {"crs": around(lat=lat, lon=lon, radius=radius), "outside": outside}
+            return {"area": around(lat=lat, lon=lon, radius=radius), "outside": outside}
         except InvalidParameter as problem:
             raise click.UsageError(f"--local: the {problem.argument} must be {problem.allowed}.") from None
-    return {"crs": crs, "outside": outside}
+    return {"area": area, "outside": outside}
 
 
 area = gathered(
@@ -136,7 +136,7 @@ area = gathered(
         {"type": AREA, "help": "Around a place: latitude, longitude, radius, such as 37.77,-122.42,50km."},
     ),
     (
-        ("--crs",),
+        ("--area",),
         {
             "metavar": "NAME",
             "help": "Or a region's name ('Germany') or a system in metres (32610). Not needed if the "
@@ -158,7 +158,7 @@ area = gathered(
 def _reading(
     format_: str | None,
     missing: str,
-    source_crs: str | None,
+    crs: str | None,
     x: str | None,
     y: str | None,
     delimiter: str | None,
@@ -166,7 +166,7 @@ def _reading(
     encoding: str | None,
     layer: str | None,
 ) -> dict[str, Any]:
-    given = {"source_crs": source_crs, "x": x, "y": y, "delimiter": delimiter, "decimal": decimal}
+    given = {"crs": crs, "x": x, "y": y, "delimiter": delimiter, "decimal": decimal}
     given |= {"encoding": encoding, "layer": layer}
     return {"format": format_, "missing": missing, **{name: text for name, text in given.items() if text is not None}}
 
@@ -188,7 +188,7 @@ reading = gathered(
             "help": "What becomes of rows without a place.",
         },
     ),
-    (("--source-crs",), {"metavar": "CODE", "help": "The system of its coordinates, where it does not say."}),
+    (("--crs",), {"metavar": "CODE", "help": "The system of its coordinates, where it does not say."}),
     (("--x",), {"metavar": "COLUMN", "help": "Longitude or easting, where the name does not tell."}),
     (("--y",), {"metavar": "COLUMN", "help": "Latitude or northing, likewise."}),
     (("--delimiter",), {"metavar": "TEXT", "help": "Between the fields of a CSV file."}),

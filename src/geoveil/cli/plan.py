@@ -47,7 +47,7 @@ def plan(question: str, error: float, area: dict[str, Any], as_json: bool, **how
 
     options = {name: how.pop(name) for name in ("k", "extent")}
     options = {name: given for name, given in options.items() if given is not None}
-    found = foresee(_QUESTIONS.get(question, question), error=error, crs=area["crs"], **how, **options)
+    found = foresee(_QUESTIONS.get(question, question), error=error, area=area["area"], **how, **options)
     guarantee = found.guarantee
     away = guarantee.hidden(chance=0.75)
     if as_json:

@@ -29,21 +29,21 @@ CODES = {
 }
 
 #: Arguments of functions that are not called like their options.
-_NAMES = {"target": "-o", "path": "-o", "crs": "--crs", "p": "--at", "k": "-k", "x": "the data"}
+_NAMES = {"target": "-o", "path": "-o", "area": "--area", "p": "--at", "k": "-k", "x": "the data"}
 _NAMES |= {"place": "LEDGER", "backup": "BACKUP", "file": "FILE", "release": "ID"}
 _NAMES |= {"x.crs": "the file's coordinate system", "distance": "--hide", "cell": "--cell", "subject": "the subject"}
 _OPTIONS = (
-    *("rho", "epsilon", "metric", "method", "by", "keep", "outside", "missing", "source_crs", "delimiter", "decimal"),
+    *("rho", "epsilon", "metric", "method", "by", "keep", "outside", "missing", "crs", "delimiter", "decimal"),
     *("encoding", "layer", "short", "ledger", "radius", "locations", "chance", "error", "beta", "n"),
     *("write_off", "witness", "reason", "before", "label"),
 )
 #: How functions are called, and how the same is said here.
 _SAYINGS = (
     (r"x\.to_crs\(4326\)(?: first, or `ogr2ogr [^`]*` for a file)?", "`ogr2ogr -t_srs EPSG:4326 new.gpkg old.gpkg`"),
-    (r"crs=gv\.local\((?:lat=[^)]*|\.\.\.)\)", "--local LAT,LON,RADIUS"),
+    (r"area=gv\.local\((?:lat=[^)]*|\.\.\.)\)", "--local LAT,LON,RADIUS"),
     (r"gv\.local\((?:lat=[^)]*|\.\.\.)\)", "--local LAT,LON,RADIUS"),
     (r"gv\.local's", "--local's"),
-    (r"\bcrs=(?=\W)", "--local or --crs"),
+    (r"\barea=(?=\W)", "--local or --area"),
     (r", never with estimate_utm_crs\(\) or the data's bounds, which look at the data", ""),
     (r"distance=", "--hide "),
     (r"gv\.CGP\.hiding\(\)", "--hide 200m --chance 75%"),
@@ -61,7 +61,7 @@ def code_of(problem: BaseException) -> int:
         return 4
     if isinstance(problem, LedgerError):
         return 5
-    if isinstance(problem, InvalidCoordinateSystem) and problem.argument == "crs":
+    if isinstance(problem, InvalidCoordinateSystem) and problem.argument == "area":
         return 2
     if isinstance(problem, (InvalidData, InvalidCoordinateSystem, OSError)):
         return 3

@@ -96,7 +96,7 @@ def foreseen(
     from geoveil import plan
 
     def error(n: int, **more: Any) -> Any:
-        return plan(name, n=n, **{guarantee.symbol: guarantee}, crs=area, **how, **more)
+        return plan(name, n=n, **{guarantee.symbol: guarantee}, area=area, **how, **more)
 
     # Errors need not grow with the number of points; of very many numbers, some that are spread among all.
     numbers = sorted(set(sizes))

@@ -185,7 +185,7 @@ def local(*, lat: float, lon: float, radius: float) -> Area:
     Returns
     -------
     Area
-        For `crs=`.
+        For `area=`.
 
     Examples
     --------
@@ -199,7 +199,7 @@ def local(*, lat: float, lon: float, radius: float) -> Area:
     lon = checks.between("lon", lon, -180, 180, remedy=remedy)
     radius = checks.positive("radius", radius)
     if radius > _WIDEST:
-        raise InvalidParameter("radius", radius, f"at most {_WIDEST:g} m", "Use a system made for the area, as crs=.")
+        raise InvalidParameter("radius", radius, f"at most {_WIDEST:g} m", "Use a system made for the area, as area=.")
     name = f"{radius / 1000:g} km around {lat:g}, {lon:g}"
     low, high = (-radius, -radius), (radius, radius)
     return Area(name, _named(lat, lon, radius), low, high, (lat, lon, radius), None, 1.0, shrink(radius))
@@ -246,24 +246,24 @@ def area_of(given: Any) -> Area:
     if isinstance(given, str) and (flat is None or not flat.is_projected) and folded(given) in regions():
         return _region(given)
     if flat is None:
-        raise InvalidCoordinateSystem("crs", given, allowed, f"It is {PUBLIC}.{similar_regions(given)}") from None
+        raise InvalidCoordinateSystem("area", given, allowed, f"It is {PUBLIC}.{similar_regions(given)}") from None
     found = local_of(flat)
     if found is not None:
         return found
     if not flat.is_projected:
         raise InvalidCoordinateSystem(
-            "crs", flat.name, f"{allowed}: this one has degrees", "Use gv.local(lat=..., lon=..., radius=...)."
+            "area", flat.name, f"{allowed}: this one has degrees", "Use gv.local(lat=..., lon=..., radius=...)."
         )
     known = registered(flat)
     if known is None or known.area_of_use is None:
         allowed = "a system of a public register (EPSG, ESRI, ...) with a known area"
-        raise InvalidCoordinateSystem("crs", flat.name, allowed, "Use crs=gv.local(...).")
+        raise InvalidCoordinateSystem("area", flat.name, allowed, "Use area=gv.local(...).")
     try:
         return Area(known.name, known, *measure_distortion(known))
     except InvalidCoordinateSystem as problem:
         if not is_mercator(known):
             raise
-        raise InvalidCoordinateSystem("crs", known.name, f"{allowed}: {MERCATOR}", problem.remedy) from None
+        raise InvalidCoordinateSystem("area", known.name, f"{allowed}: {MERCATOR}", problem.remedy) from None
 
 
 def _region(name: str) -> Area:
@@ -278,6 +278,6 @@ def _region(name: str) -> Area:
     # Between two sampled points, the edge of the region is less than a kilometre farther away.
     radius = math.ceil(min(float(np.max(away)), 1e9) / 1000 + 1) * 1000.0
     if radius > _WIDEST or east - west >= 180:
-        remedy = "Use crs=gv.local(...) around the part of it that matters."
-        raise InvalidCoordinateSystem("crs", title, f"a region within {_WIDEST / 1000:g} km of its middle", remedy)
+        remedy = "Use area=gv.local(...) around the part of it that matters."
+        raise InvalidCoordinateSystem("area", title, f"a region within {_WIDEST / 1000:g} km of its middle", remedy)
     return replace(local(lat=place.lat, lon=place.lon, radius=radius), name=title)

@@ -7,16 +7,29 @@ name or remarks that do.
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from geoveil.errors import InvalidParameter
 
 if TYPE_CHECKING:
     import pyproj
 
-__all__ = ["GEOGRAPHIC", "MERCATOR", "horizontal", "is_mercator", "registered"]
+__all__ = ["GEOGRAPHIC", "MERCATOR", "horizontal", "is_mercator", "registered", "system_of"]
 
 GEOGRAPHIC = "EPSG:4326"
 #: Why Mercator maps are refused.
 MERCATOR = "a Mercator metre shrinks on the ground with latitude"
+
+
+def system_of(argument: str, given: Any) -> pyproj.CRS:
+    """Return the coordinate system that a caller names."""
+    import pyproj
+
+    try:
+        return pyproj.CRS.from_user_input(given)
+    except (pyproj.exceptions.CRSError, UnicodeError):
+        remedy = "Give its code: 4326 for longitude and latitude as GPS has them."
+        raise InvalidParameter(argument, given, "a coordinate system that pyproj knows", remedy) from None
 
 
 def horizontal(crs: pyproj.CRS) -> pyproj.CRS:

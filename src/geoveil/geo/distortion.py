@@ -38,7 +38,7 @@ _OLDER, _AXES = 3e-4, 2e-4
 _BEYOND, _MESH = 0.05, 111
 #: Points are moved into the box from a fortieth of its size on every side: so many points of the mesh.
 _RIM = 2
-_USE = "Use crs=gv.local(...)."
+_USE = "Use area=gv.local(...)."
 
 
 @functools.cache
@@ -57,28 +57,28 @@ def measure_distortion(flat: Any) -> Box:
     geographic = flat.geodetic_crs
     if geographic.prime_meridian.longitude != 0 or geographic.axis_info[0].unit_name != "degree":
         allowed = "a system whose longitudes are degrees from Greenwich"
-        raise InvalidCoordinateSystem("crs", flat.name, allowed, _USE)
+        raise InvalidCoordinateSystem("area", flat.name, allowed, _USE)
     axes = geographic.ellipsoid.semi_major_metre / earth().a, geographic.ellipsoid.semi_minor_metre / earth().b
     if not all(abs(ratio - 1) <= _AXES for ratio in axes):
         allowed = "a system on an ellipsoid of the Earth, and not on a sphere or another body"
-        raise InvalidCoordinateSystem("crs", flat.name, allowed, _USE)
+        raise InvalidCoordinateSystem("area", flat.name, allowed, _USE)
     try:
         forward = pyproj.Transformer.from_crs(geographic, flat, always_xy=True)
         pyproj.Proj(flat).get_factors(0.0, 0.0)
     except pyproj.exceptions.ProjError:
-        raise InvalidCoordinateSystem("crs", flat.name, "a system whose scale PROJ can tell", _USE) from None
+        raise InvalidCoordinateSystem("area", flat.name, "a system whose scale PROJ can tell", _USE) from None
     unit = float(flat.axis_info[0].unit_conversion_factor)
     west, south, east, north = flat.area_of_use.bounds
     bounds = forward.transform_bounds(west, south, east, north, densify_pts=101)
     if not np.isfinite(bounds).all():
-        raise InvalidCoordinateSystem("crs", flat.name, "a plane over all of its area", _USE)
+        raise InvalidCoordinateSystem("area", flat.name, "a plane over all of its area", _USE)
     stretch, shrink = _scales(flat, forward, bounds, unit)
     if geographic.ellipsoid.name not in ("WGS 84", "GRS 1980"):
         # A metre on an older ellipsoid is a metre to about a ten-thousandth.
         stretch, shrink = stretch * (1 + _OLDER), shrink * (1 - _OLDER)
     if not stretch / shrink <= _UNEVEN:
         raise InvalidCoordinateSystem(
-            "crs",
+            "area",
             flat.name,
             "a system in which a metre is about a metre: in this one it is "
             f"{1 / stretch:.2g} to {1 / shrink:.2g} m on the ground",
@@ -189,7 +189,7 @@ def _refuse_pieces(
 
 def _torn(flat: Any) -> InvalidCoordinateSystem:
     allowed = "a system whose map is one piece over its area: this one has a cut, a fold or an end there"
-    return InvalidCoordinateSystem("crs", flat.name, allowed, _USE)
+    return InvalidCoordinateSystem("area", flat.name, allowed, _USE)
 
 
 def _window(forward: Any, bounds: tuple[float, ...]) -> tuple[float, float, float, float] | None:

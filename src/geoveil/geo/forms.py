@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from geoveil.checks import FARTHEST
 from geoveil.errors import GeoveilWarning, InvalidData, InvalidParameter
 from geoveil.geo.columns import choose, is_time
+from geoveil.geo.coordinate_systems import system_of
 from geoveil.geo.geometries import Index, count_missing, extra_dimensions, present, vertices
 from geoveil.geo.plain_values import copied, copied_index, may_hold_places
 from geoveil.geo.planes import Plane, plane_of
@@ -161,24 +162,25 @@ class Form(ABC):
 
 
 class ArrayForm(Form):
-    """An (n, d) array of metres."""
+    """An (n, d) array of metres, or of coordinates of a system."""
 
     def points(self, coords: Floats) -> Floats:
-        return coords
+        return self.out(coords)
 
     def place(self, coords: Floats) -> Floats:
-        return coords
+        return np.asarray(self.out(coords[None])[0])
 
 
 class GeometryForm(Form):
-    """A shapely MultiPoint, LineString or Point, in metres."""
+    """A shapely MultiPoint, LineString or Point, in metres or in coordinates of a system."""
 
-    def __init__(self, geometry: Any) -> None:
-        super().__init__(_vertices(np.array([geometry]))[0])
-        self._kind = type(geometry)
+    def __init__(self, kind: type, coords: Floats | Reals, plane: Plane | None = None) -> None:
+        super().__init__(coords, plane)
+        self._kind = kind
 
     def points(self, coords: Floats) -> Any:
-        return self._kind(coords[0] if len(coords) == 1 and self._kind.__name__ == "Point" else coords)
+        shown = self.out(coords)
+        return self._kind(shown[0] if len(shown) == 1 and self._kind.__name__ == "Point" else shown)
 
 
 class FrameForm(Form):
@@ -279,36 +281,40 @@ class FrameForm(Form):
         return [name for name in getattr(self._frame, "columns", []) if name != self._frame.geometry.name]
 
 
-def enter(x: Any, crs: Any = None, *, outside: str = "refuse", missing: str = "refuse") -> Form:
-    """Let locations in: check them once and take them as metres.
+def enter(x: Any, area: Any = None, *, crs: Any = None, outside: str = "refuse", missing: str = "refuse") -> Form:
+    """Take locations in: check them once and give them as metres.
 
     Parameters
     ----------
     x : array, shapely geometry, GeoSeries or GeoDataFrame
         The locations.
-    crs : Area, or what pyproj takes as a coordinate system, optional
+    area : Area, or what pyproj takes as a projected system, optional
         The plane to work in, chosen from public knowledge.
+    crs : what pyproj takes as a coordinate system, optional
+        The system of x, where it does not say it itself.
     outside : {"refuse", "clamp"}
-        What becomes of points outside of its area.
+        What is done about points outside of the area.
     missing : {"refuse", "drop"}
-        What becomes of a frame's rows without a place.
+        What is done about a frame's rows without a location.
     """
-    plane = None
-    if hasattr(x, "geometry") and hasattr(x, "crs"):
-        plane = plane_of(x.geometry.crs, crs)
-    elif hasattr(x, "active_geometry_name"):
+    frame = hasattr(x, "geometry") and hasattr(x, "crs")
+    if not frame and hasattr(x, "active_geometry_name"):
         remedy = "Say which column has the places with x.set_geometry(...)."
         raise InvalidData("x", "a GeoDataFrame without an active geometry", "one with places", remedy)
-    elif crs is not None:
-        remedy = "Leave it out, or give geopandas.GeoSeries(points, crs=...): the system in which they are."
-        raise InvalidParameter("crs", crs, "left out: arrays and shapely geometries are metres already", remedy)
-    if plane is None:
-        for name, given in (("outside", outside), ("missing", missing)):
-            if given != "refuse":
-                raise InvalidParameter(name, given, "left out, unless x is a frame", "Choose among the rows first.")
-        form = form_of(x)
+    plane = plane_of(_system(x.geometry.crs if frame else None, crs), area) if frame or crs is not None else None
+    if plane is None and area is not None:
+        remedy = "Give crs=4326 as well if they are longitudes and latitudes; leave both out if they are metres."
+        raise InvalidParameter("area", area, "given with crs=, for arrays and shapely geometries", remedy)
+    if plane is None and outside != "refuse":
+        raise InvalidParameter("outside", outside, "left out without an area", "Choose among the points first.")
+    if not frame and missing != "refuse":
+        raise InvalidParameter("missing", missing, "left out, unless x is a frame", "Choose among the rows first.")
+    if frame and plane is not None:
+        form: Form = FrameForm(x, plane, released=False, outside=outside, missing=missing)
     else:
-        form = FrameForm(x, plane, released=False, outside=outside, missing=missing)
+        form = form_of(x)
+        if plane is not None:
+            form = _projected(form, plane, outside)
     coords = form.coords.values
     _check_any(len(coords), len(coords))
     # A comparison with NaN is false. The rows are looked at only if there is something to find.
@@ -324,14 +330,48 @@ def enter(x: Any, crs: Any = None, *, outside: str = "refuse", missing: str = "r
     return form
 
 
+def _system(own: Any, given: Any) -> Any:
+    """Return the system of coordinates: the one that the data names, or else the one that the caller names."""
+    if given is None:
+        return own
+    stated = system_of("crs", given)
+    if own is not None and own != stated:
+        remedy = f"Leave crs= out; x.to_crs(...) converts. To work in the plane of {stated.name}, give it as area=."
+        raise InvalidParameter("crs", given, f"{own.to_string()[:80]}, as x says itself", remedy)
+    return stated
+
+
+def _projected(form: Form, plane: Plane, outside: str) -> Form:
+    """Return an array's or a geometry's points as metres of a plane."""
+    coords = form.coords
+    _check_any(len(coords), len(coords))
+    if coords.shape[1] != 2:
+        raise InvalidData("x", coords.shape, "of shape (n, 2), with crs=", "Leave crs= out for points in metres.")
+    if np.any(coords.error):
+        remedy = "Use x.astype(float), which rounds: the release is then about the rounded coordinates."
+        raise InvalidData("x", "numbers that are no doubles", "an array of floats, with crs=", remedy)
+    form.coords, form.plane, form.clamped = plane.enter(coords.values, outside), plane, outside == "clamp"
+    return form
+
+
 def form_of(x: Any, plane: Plane | None = None) -> Form:
-    """The form of locations, those of frames in a plane; `enter` checks their coordinates."""
+    """Return the form of locations; those that were released in a plane have its system."""
     import shapely
 
-    if isinstance(x, shapely.Geometry):
-        return GeometryForm(x)
-    if plane is not None:
+    if hasattr(x, "geometry") and hasattr(x, "crs") and plane is not None:
         return FrameForm(x, plane, released=True)
+    if isinstance(x, shapely.Geometry):
+        coords = as_reals(_vertices(np.array([x]))[0])
+        form: Form = GeometryForm(type(x), coords)
+    else:
+        form = ArrayForm(_array(x))
+    if plane is not None:
+        form.coords, form.plane = as_reals(plane.into(form.coords.values)), plane
+    return form
+
+
+def _array(x: Any) -> Reals:
+    """Return an (n, d) array as real numbers."""
     try:
         # A table would be read as a matrix, its other columns as coordinates.
         table = hasattr(x, "columns") or isinstance(x, np.ma.MaskedArray)
@@ -343,8 +383,8 @@ def form_of(x: Any, plane: Plane | None = None) -> Form:
         raise InvalidData(
             "x",
             type(x).__name__,
-            "an (n, d) array of metres, a GeoSeries, GeoDataFrame or MultiPoint",
-            "Use df[['x', 'y']].to_numpy() for columns in metres, geopandas.GeoSeries(points, crs=...) for shapes.",
+            "an (n, d) array, a GeoSeries, GeoDataFrame or MultiPoint",
+            "Use df[['x', 'y']].to_numpy() for columns of coordinates, with crs= unless they are metres.",
         ) from None
     if coords.values.size == 0:
         coords = coords.reshaped(0, 2)
@@ -355,7 +395,7 @@ def form_of(x: Any, plane: Plane | None = None) -> Form:
             "of shape (n, d)",
             "Use x.reshape(1, -1) for one point, x.reshape(-1, 1) for points on a line.",
         )
-    return ArrayForm(coords)
+    return coords
 
 
 def _numbers(given: NDArray[Any]) -> Reals:

@@ -35,14 +35,14 @@ _AROUND = 1.05
 _FARTHEST = 2.5e6
 
 
-def plane_of(own: pyproj.CRS | None, crs: Any, *, released: bool = True) -> Plane:
+def plane_of(own: pyproj.CRS | None, area: Any, *, released: bool = True) -> Plane:
     """Return the plane in which noise is added to coordinates of a system.
 
     Parameters
     ----------
     own : pyproj.CRS or None
         The coordinate system of the data.
-    crs : Area, or anything that pyproj accepts as a coordinate system, or None
+    area : Area, or anything that pyproj accepts as a coordinate system, or None
         The area and its plane; None for that of the data's own system, if it is projected.
     released : bool
         Whether results are released in the data's system, which must then be a registered one.
@@ -51,7 +51,7 @@ def plane_of(own: pyproj.CRS | None, crs: Any, *, released: bool = True) -> Plan
         remedy = "Say which one it is with x.set_crs(...)."
         raise InvalidCoordinateSystem("x.crs", None, "a known coordinate system", remedy)
     flat = horizontal(own)
-    stated = None if crs is None else area_of(crs)
+    stated = None if area is None else area_of(area)
     itself = local_of(flat)
     if itself is not None:
         return Plane(itself.crs, stated or itself)
@@ -60,15 +60,15 @@ def plane_of(own: pyproj.CRS | None, crs: Any, *, released: bool = True) -> Plan
         allowed = "a system of a public register (EPSG, ESRI, ...), since any other may reveal where the data is"
         remedy = (
             "Results are released in it: use x.to_crs(4326) first, or `ogr2ogr -t_srs EPSG:4326 new.gpkg old.gpkg` "
-            "for a file, and give crs=gv.local(...)."
+            "for a file, and give area=gv.local(...)."
         )
         raise InvalidCoordinateSystem("x.crs", flat.name, allowed, remedy)
     flat = flat if known is None else known
     if stated is not None:
         return Plane(flat, stated)
-    allowed = "a projected system in metres or feet, or crs= beside it"
+    allowed = "a projected system in metres or feet, or area= beside it"
     remedy = (
-        "Give crs=gv.local(lat=..., lon=..., radius=...), or the code of a system made for the area, such as 32610 "
+        "Give area=gv.local(lat=..., lon=..., radius=...), or the code of a system made for the area, such as 32610 "
         f"for UTM zone 10N: {PUBLIC}."
     )
     if not flat.is_projected:
@@ -222,10 +222,10 @@ class Plane:
     def _outside(self, coords: Floats, out: NDArray[np.bool_], clamped: bool, name: RowName) -> InvalidData:
         first = int(out.argmax())
         allowed = f"inside the area, {self.area.name}"
-        remedy = f"state a larger area with crs=, {PUBLIC}"
+        remedy = f"state a larger area with area=, {PUBLIC}"
         if clamped:
             allowed += ", or near it"
-            remedy += "" if self.area.disc else "; crs=gv.local(...) clamps points from any distance"
+            remedy += "" if self.area.disc else "; area=gv.local(...) clamps points from any distance"
         if self._degrees and not self.area.outside(self.into(coords[first : first + 1, ::-1])).any():
             remedy = "are longitude and latitude swapped? Else " + remedy
         return InvalidData(
@@ -267,7 +267,7 @@ class Plane:
         self._check_public(argument, coords[None])
         flat = self.into(coords[None])
         if self.area.outside(flat, times=NEAR).any():
-            remedy = f"State a larger area with crs=, {PUBLIC}."
+            remedy = f"State a larger area with area=, {PUBLIC}."
             if self._degrees and not self.area.outside(self.into(coords[None, ::-1])).any():
                 remedy = "Longitude and latitude are swapped, it seems."
             allowed = f"inside the area, {self.area.name}, or near it"

@@ -46,7 +46,7 @@ def write(path: Any, report: Report) -> None:
     >>> from geoveil.report import Report, layers_of, write
     >>> people = geopandas.GeoSeries.from_xy([-122.41, -122.45], [37.78, 37.76], crs=4326)
     >>> bay = gv.local(lat=37.77, lon=-122.42, radius=50_000)
-    >>> release = gv.points(people, by=["ann", "bob"], rho=1e-4, crs=bay)
+    >>> release = gv.points(people, by=["ann", "bob"], rho=1e-4, area=bay)
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "report.html"
     >>> write(path, Report("Two homes", layers_of(release), release.guarantee, release.certificate()))
     >>> path.read_text()[:15]

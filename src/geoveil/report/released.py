@@ -46,7 +46,7 @@ def layers_of(release: Release, *, name: str | None = None) -> tuple[Layer, ...]
     >>> from geoveil.report import layers_of
     >>> people = geopandas.GeoSeries.from_xy([-122.41, -122.45], [37.78, 37.76], crs=4326)
     >>> bay = gv.local(lat=37.77, lon=-122.42, radius=50_000)
-    >>> [layer] = layers_of(gv.points(people, by=["ann", "bob"], rho=1e-4, crs=bay))
+    >>> [layer] = layers_of(gv.points(people, by=["ann", "bob"], rho=1e-4, area=bay))
     >>> layer.name, layer.kind, layer.role, layer.places.shape, round(layer.radius[0])
     ('released points', 'points', 'released', (2, 2), 173)
     """

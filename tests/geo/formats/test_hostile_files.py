@@ -108,7 +108,7 @@ def test_opening_a_file_requests_no_address_in_it(
     address, found = requests
     (tmp_path / name).write_text(REQUESTING[name](address))
     with pytest.raises(InvalidFile, match=name):
-        gv.points_file(tmp_path / name, tmp_path / f"out{Path(name).suffix}", rho=1e-4, crs=BAY)
+        gv.points_file(tmp_path / name, tmp_path / f"out{Path(name).suffix}", rho=1e-4, area=BAY)
     assert not found
 
 
@@ -129,7 +129,7 @@ def test_proj_requests_no_grid(system: int, requests: tuple[str, list[bytes]], t
     path, _ = make("trips.gpkg", tmp_path, people(n=5).set_crs(system, allow_override=True))
     code = (
         "import geoveil as gv\nbay = gv.local(lat=37.77, lon=-122.42, radius=50_000)\n"
-        f"gv.points_file({str(path)!r}, {str(tmp_path / 'out.gpkg')!r}, by='user', rho=1e-4, crs=bay)\n"
+        f"gv.points_file({str(path)!r}, {str(tmp_path / 'out.gpkg')!r}, by='user', rho=1e-4, area=bay)\n"
         "import pyproj\nassert pyproj.network.is_network_enabled()"
     )
     allowed = {"PROJ_NETWORK": "ON", "PROJ_NETWORK_ENDPOINT": address, "PROJ_USER_WRITABLE_DIRECTORY": str(tmp_path)}
@@ -240,7 +240,7 @@ def test_names_that_are_not_utf8_are_refused_before_anything_is_charged(tmp_path
     with gv.Ledger(tmp_path / "budget.db") as ledger:
         ledger.create("ann", rho=1)
         with pytest.raises(InvalidFile, match="a path in UTF-8"):
-            gv.points_file(path, odd, rho=1e-4, crs=BAY, ledger=ledger, subject="ann")
+            gv.points_file(path, odd, rho=1e-4, area=BAY, ledger=ledger, subject="ann")
         assert ledger.spent("ann") == 0
     with pytest.raises(InvalidFile, match="a path in UTF-8"):
         gv.read(odd)
@@ -275,7 +275,7 @@ def test_systems_that_name_files_or_addresses_are_refused(tmp_path: Path) -> Non
     for grid in ("http://127.0.0.1:9/grid.tif", "/etc/grid.gsb", "@../grid.gsb"):
         system = f"+proj=longlat +ellps=bessel +nadgrids={grid} +no_defs +type=crs"
         with pytest.raises(InvalidFile, match="names no grid file"):
-            gv.read(tmp_path / "trips.csv", x="e", y="n", source_crs=system)
+            gv.read(tmp_path / "trips.csv", x="e", y="n", crs=system)
         path = geoparquet(tmp_path / "a.parquet", None, crs=pyproj.CRS(system).to_json_dict())
         with pytest.raises(InvalidFile, match="names no grid file"):
             gv.read(path)
@@ -409,7 +409,7 @@ def test_tags_within_tags_are_refused_or_left_behind(tmp_path: Path) -> None:
     (tmp_path / "deep.gpx").write_text(GPX.format(WAYPOINT.format(deep)))
     with pytest.raises(InvalidFile, match="more than 64 deep"):
         gv.read(tmp_path / "deep.gpx")
-    gv.points_file(tmp_path / "deep.gpx", tmp_path / "out.gpx", rho=1e-4, crs=BAY)
+    gv.points_file(tmp_path / "deep.gpx", tmp_path / "out.gpx", rho=1e-4, area=BAY)
     assert "extensions" not in (tmp_path / "out.gpx").read_text()
 
 
@@ -437,7 +437,7 @@ def test_gpx_is_read_alike_wherever_blocks_end(tmp_path: Path, monkeypatch: pyte
         monkeypatch.setattr(gpx_files, "_BLOCK", size)
         monkeypatch.setattr(gpx_files, "_ROWS", 5)
         assert gv.read(path).equals(whole)
-        gv.points_file(path, tmp_path / "out.gpx", rho=1e6, crs=BAY, outside="clamp", keep="all")
+        gv.points_file(path, tmp_path / "out.gpx", rho=1e6, area=BAY, outside="clamp", keep="all")
         # Elevations tell places, and are released only by name.
         columns = [name for name in whole if name not in ("geometry", "time", "ele")]
         after = gv.read(tmp_path / "out.gpx")
@@ -622,7 +622,7 @@ def test_files_of_other_programs_are_read_and_released(name: str, tmp_path: Path
     x, y = frame.geometry.iloc[0].coords[0][:2]
     area = gv.local(lat=round(y), lon=round(x), radius=1_000_000)
     target = tmp_path / name
-    release = gv.points_file(STRANGERS / name, target, rho=1e-4, crs=area, outside="clamp", missing="drop")
+    release = gv.points_file(STRANGERS / name, target, rho=1e-4, area=area, outside="clamp", missing="drop")
     assert release.n == shapely.get_num_coordinates(frame.geometry.array).sum()
     assert gv.load(target).n == release.n
 

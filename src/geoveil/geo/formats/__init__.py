@@ -40,7 +40,7 @@ def open_locations(path: Any, **reading: Any) -> LocationFile:
     path : str or Path
         Of a file, or of a folder of the cabspotting data.
     **reading
-        What that format takes: `source_crs`; of CSV and Parquet `x`, `y`; of CSV `delimiter`, `decimal`, `encoding`;
+        What that format takes: `crs`; of CSV and Parquet `x`, `y`; of CSV `delimiter`, `decimal`, `encoding`;
         of GeoPackage `layer`.
     """
     path = Path(path)

@@ -41,11 +41,11 @@ def coordinate_columns(
             str(path),
             list(names),
             "columns with coordinates, such as longitude and latitude",
-            'Say which they are: x="east", y="north", source_crs=27700; of degrees, longitude is x, source_crs=4326.',
+            'Say which they are: x="east", y="north", crs=27700; of degrees, longitude is x, crs=4326.',
         )
     if crs is None and not degrees:
-        remedy = "Give its code: source_crs=4326 for longitude and latitude as GPS has them."
-        raise InvalidParameter("source_crs", None, f"the system of the columns {x} and {y}", remedy)
+        remedy = "Give its code: crs=4326 for longitude and latitude as GPS has them."
+        raise InvalidParameter("crs", None, f"the system of the columns {x} and {y}", remedy)
     return x, y, own_system(path, None, GEOGRAPHIC if crs is None else crs)
 
 

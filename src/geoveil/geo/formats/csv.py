@@ -31,7 +31,7 @@ _BLOCK = 2**23
 def open_csv(
     path: Path,
     *,
-    source_crs: Any = None,
+    crs: Any = None,
     x: str | None = None,
     y: str | None = None,
     delimiter: str | None = None,
@@ -53,13 +53,13 @@ def open_csv(
         raise InvalidParameter("encoding", encoding, "a name that Python knows", 'Try "utf-8" or "latin-1".') from None
     names, delimiter = _header(path, encoding, delimiter)
     check_names(path, names)
-    x, y, system = coordinate_columns(path, names, x, y, source_crs)
+    x, y, system = coordinate_columns(path, names, x, y, crs)
     reading = {"x": x, "y": y, "delimiter": delimiter, "decimal": decimal, "encoding": encoding}
     return CSV(
         path=path,
         crs=system,
         columns={name: pa.string() for name in names if name not in (x, y)},
-        reading={**reading, "source_crs": system.to_string()},
+        reading={**reading, "crs": system.to_string()},
         order=names,
     )
 

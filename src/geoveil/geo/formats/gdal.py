@@ -33,7 +33,7 @@ _TIMES = ("OFTDate", "OFTTime", "OFTDateTime")
 _WIDTH = 254
 
 
-def open_gdal(path: Path, *, source_crs: Any = None, layer: str | None = None) -> GDALFile:
+def open_gdal(path: Path, *, crs: Any = None, layer: str | None = None) -> GDALFile:
     """Open a layer and read its columns."""
     import pyogrio
 
@@ -65,14 +65,14 @@ def open_gdal(path: Path, *, source_crs: Any = None, layer: str | None = None) -
     check_names(path, schema.names, str.casefold)
     geometry = info["geometry_name"] or "wkb_geometry"
     timed = zip(info["fields"], info["ogr_types"], strict=True)
-    system = own_system(path, info["crs"], source_crs)
+    system = own_system(path, info["crs"], crs)
     return GDALFile(
         path=path,
         crs=system,
         columns={field.name: field.type for field in schema if field.name != geometry},
         times=frozenset(str(field) for field, kind in timed if kind in _TIMES),
         unsafe=frozenset(field.name for field in schema if field.name != geometry and wkb.may_hold_places(field)),
-        reading={} if info["crs"] else {"source_crs": system.to_string()},
+        reading={} if info["crs"] else {"crs": system.to_string()},
         name=name,
         driver=info["driver"],
         layer=chosen,

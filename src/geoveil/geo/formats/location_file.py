@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from geoveil.errors import GeoveilError, InvalidFile, InvalidParameter
 from geoveil.geo.areas import Floats
 from geoveil.geo.columns import is_time
-from geoveil.geo.coordinate_systems import horizontal, registered
+from geoveil.geo.coordinate_systems import horizontal, registered, system_of
 from geoveil.geo.geometries import Index, present, vertices
 
 __all__ = ["ROWS", "Batch", "LocationFile", "own_system", "readable"]
@@ -188,11 +188,7 @@ def own_system(path: Path, known: Any, given: Any) -> Any:
     """
     import pyproj
 
-    try:
-        stated = None if given is None else pyproj.CRS.from_user_input(given)
-    except (pyproj.exceptions.CRSError, UnicodeError):
-        remedy = "Give its code: 4326 for longitude and latitude as GPS has them."
-        raise InvalidParameter("source_crs", given, "a coordinate system that pyproj knows", remedy) from None
+    stated = None if given is None else system_of("crs", given)
     try:
         own = None if known is None else pyproj.CRS.from_user_input(known)
     except (pyproj.exceptions.CRSError, UnicodeError) as problem:
@@ -203,11 +199,11 @@ def own_system(path: Path, known: Any, given: Any) -> Any:
             raise InvalidFile(str(path), each.name, "a coordinate system that names no grid file", remedy)
     system = own if stated is None else stated
     if system is None:
-        remedy = "Say which one it is: source_crs=4326, say."
+        remedy = "Say which one it is: crs=4326, say."
         raise InvalidFile(str(path), None, "a file that knows its coordinate system", remedy)
     if own is not None and own != system:
         remedy = "Leave it out, or mend the file."
-        raise InvalidParameter("source_crs", given, f"{own.to_string()[:80]}, as the file says itself", remedy)
+        raise InvalidParameter("crs", given, f"{own.to_string()[:80]}, as the file says itself", remedy)
     return registered(system) or horizontal(system)
 
 

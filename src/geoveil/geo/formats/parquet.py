@@ -30,7 +30,7 @@ _SAFE: dict[str, tuple[str, ...]] = {
 
 
 def open_parquet(
-    path: Path, *, source_crs: Any = None, x: str | None = None, y: str | None = None
+    path: Path, *, crs: Any = None, x: str | None = None, y: str | None = None
 ) -> GeoParquet | PlainParquet:
     """Look at a Parquet file's columns."""
     import pyarrow as pa
@@ -58,9 +58,9 @@ def open_parquet(
         "times": frozenset(field.name for field in schema if pa.types.is_temporal(field.type)),
     }
     if account is None:
-        x, y, system = coordinate_columns(path, schema.names, x, y, source_crs)
+        x, y, system = coordinate_columns(path, schema.names, x, y, crs)
         others = {name: kind for name, kind in columns.items() if name not in (x, y)}
-        reading = {"x": x, "y": y, "source_crs": system.to_string()}
+        reading = {"x": x, "y": y, "crs": system.to_string()}
         return PlainParquet(crs=system, columns=others, reading=reading, unsafe=frozenset(unsafe), **common)
     for name, given in (("x", x), ("y", y)):
         if given is not None:
@@ -81,7 +81,7 @@ def open_parquet(
     if "encoding" not in safe:
         remedy = "Write it with geometry_encoding='WKB'."
         raise InvalidFile(str(path), described.get("encoding"), "GeoParquet with WKB or points", remedy)
-    system = own_system(path, known, source_crs)
+    system = own_system(path, known, crs)
     stated = {} if "crs" not in described else {"crs": system.to_json_dict()}
     return GeoParquet(
         crs=system,
