@@ -446,7 +446,7 @@ def test_rows_without_a_place_are_refused_or_dropped_and_counted(tmp_path: Path)
             gv.points_file(path, released(tmp_path, name), **told)
         release = gv.points_file(path, released(tmp_path, name), missing="drop", **told)
         assert (release.n, release.removed.rows, release.certificate()["missing"]) == (57, 3, 3)
-        assert "3 rows without a place" in repr(release)
+        assert "3 rows without a location" in repr(release)
         kept = gv.read(path, missing="drop", **reading)
         assert gv.load(release.value).value["time"].tolist() == kept["time"].tolist()
 

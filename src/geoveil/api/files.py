@@ -93,7 +93,7 @@ def points_file(
       mechanism  Gaussian of scale 141.5 m (first person)
       error      at most 245 m to 384 m for each person with probability 95%
       exact      yes
-      left out   note (keep= lets columns out)
+      removed    the column note (keep= releases columns unchanged)
     >>> (folder / "released.csv").read_text().splitlines()[0]
     'user,lat,lon,radius_95,rho'
     """

@@ -13,8 +13,8 @@ def option(name: str, value: str = "") -> str:
 
     Examples
     --------
-    >>> option("keep"), option("source_crs"), option("outside", "clamp"), option("p")
-    ('--keep', '--source-crs', '--outside clamp', '--at')
+    >>> option("keep"), option("crs"), option("outside", "clamp"), option("p")
+    ('--keep', '--crs', '--outside clamp', '--at')
     """
     known = _OPTIONS.get(name) or "--" + name.replace("_", "-")
     return f"{known} {value}" if value else known
