@@ -113,9 +113,9 @@ class Tape(Entropy):
         self._await("normal", count, *[8 * ((count + 1) // 2)] * 2)
         return super().normal(count)
 
-    def turn(self, count: int) -> tuple[Reals, Reals]:
+    def cosine_and_sine(self, count: int) -> tuple[Reals, Reals]:
         self._await("turn", count, 8 * count)
-        return super().turn(count)
+        return super().cosine_and_sine(count)
 
     def octets(self, count: int) -> bytes:
         self._await("octets", count, count)

@@ -1,7 +1,8 @@
-"""What arithmetic must be for proven bounds to hold, whatever the host program has set, linked or replaced.
+"""Make sure that arithmetic is as the proven error bounds assume, whatever the host program has set or replaced.
 
-Three things are not in geoveil's hands, and are looked at here: how numpy and `decimal` react to what they compute
-(`steady`), how the processor rounds (`steady` as well), and how accurate numpy's functions are (`inaccurate`).
+The host program controls three things that are set or checked here: the error handling of numpy and the context of
+`decimal` (`steady` sets them), the rounding of the processor (`steady` checks it), and the accuracy of numpy's
+functions (`inaccurate` checks it).
 """
 
 from __future__ import annotations
@@ -21,9 +22,9 @@ from geoveil.errors import BudgetError, GeoveilWarning, UnreliableArithmetic
 
 __all__ = ["inaccurate", "steady"]
 
-#: Frames that an answer may take: the deepest way, through balls, takes about half of them.
+#: Nested calls that must be available for an answer; the deepest path, through balls, takes about half of them.
 _FRAMES = 200
-#: Python's own settings, whatever the current or the default context is.
+#: Python's default decimal context, independent of the current and the default context of the host program.
 _PLAIN = decimal.Context(
     prec=28,
     rounding=decimal.ROUND_HALF_EVEN,
@@ -37,51 +38,51 @@ _PLAIN = decimal.Context(
 
 @contextmanager
 def steady() -> Iterator[None]:
-    """Compute as IEEE 754 and Python have it by default, whatever the host program has set.
+    """Run a block with the default arithmetic of IEEE 754 and Python, whatever the host program has set.
 
-    Everything between data and answer runs inside. Under `numpy.seterr(all="raise")` a point for which a number
-    underflows would else fail where its neighbour does not: the failure would tell about the data. So would an answer
-    that runs out of stack, or a processor that flushes small numbers to zero: both are refused before anything is
-    looked at. What began in one process ends in it: if a function or a callback of the host forks, two processes
-    would draw for what one of them has paid, so the child gets an error instead of an answer.
+    All code between the data and the answer runs inside. Otherwise, under `numpy.seterr(all="raise")`, a point whose
+    computation underflows would raise an error and its neighbour would not: the error would reveal something about the
+    data. Running out of stack, or a processor that flushes small numbers to zero, would reveal something too: both are
+    refused before the data is read. The block must end in the process that began it. If the user's function or a
+    callback forks, two processes would draw an answer that was paid for once, so the child gets an error instead.
 
     Raises
     ------
     UnreliableArithmetic
         If the processor does not round to nearest, or flushes subnormal numbers to zero.
     RecursionError
-        If too few nested calls are left.
+        If the stack has too little room for nested calls.
     BudgetError
-        In a process that was forked meanwhile.
+        In a process that was forked inside the block.
     """
     process = os.getpid()
     if not _rounds(sys.float_info.min, 2.0**-54):
         raise UnreliableArithmetic(
-            "The processor does not round to nearest, or flushes subnormal numbers to zero in this thread: no bound "
-            "on errors holds. A library compiled with -ffast-math, or a call of fesetround, sets that; release in a "
-            "process, or a thread, without it. Nothing was released."
+            "In this thread the processor does not round to nearest, or flushes subnormal numbers to zero, so that no "
+            "error bound holds. A library compiled with -ffast-math, or a call of fesetround, causes this. Release in "
+            "a process or thread without it. Nothing was released."
         )
     if _room() < _FRAMES:
         raise RecursionError(
-            f"An answer may take {_FRAMES} nested calls, and {_room()} are left. Raise the limit with "
-            "sys.setrecursionlimit, or ask from less deep. Nothing was released."
+            f"An answer may need {_FRAMES} nested calls, and only {_room()} are left. Raise the limit with "
+            "sys.setrecursionlimit, or call geoveil with fewer functions on the stack. Nothing was released."
         )
     with np.errstate(all="ignore"), decimal.localcontext(_PLAIN):
         yield
     if os.getpid() != process:
-        raise BudgetError("A fork came in the middle of a question. The process that asked it has the answer.")
+        raise BudgetError("The process was forked while a question was answered. Only the parent gets the answer.")
 
 
 def _rounds(smallest: float, bit: float) -> bool:
-    """Return whether doubles round to nearest, and below the smallest normal one have subnormal ones.
+    """Tell whether doubles round to nearest and have subnormal numbers.
 
-    1 + 2^-54 is rounded up where 1 should be left, 1 - 2^-55 rounded down.
+    Rounding to nearest gives 1 for 1 + 2^-54 and for 1 - 2^-55; rounding up or down changes one of them.
     """
     return smallest / 2 > 0 and 1 + bit == 1 and 1 - bit / 2 == 1
 
 
 def _room() -> int:
-    """Return how many more calls can be nested."""
+    """Return the number of further calls that can be nested."""
     frame: FrameType | None = sys._getframe()
     room = sys.getrecursionlimit()
     while frame is not None:
@@ -89,10 +90,10 @@ def _room() -> int:
     return room
 
 
-#: How wrong, relatively, a function may be where it is looked at. Bounds trust them to 2^-41 everywhere.
+#: Largest relative error of a function at the checked arguments. Error bounds assume 2^-41 at all arguments.
 _TOLERANCE = 2.0**-44
 
-#: Functions at arguments that are hard for one implementation or another: the nearest doubles to arguments and values.
+#: Values of functions, rounded to the nearest double, at arguments that are difficult for some implementation.
 # fmt: off
 _KNOWN: dict[str, dict[float, float]] = {
     "log": {
@@ -145,28 +146,28 @@ _KNOWN: dict[str, dict[float, float]] = {
 
 @cache
 def inaccurate() -> frozenset[str]:
-    """Return the names of numpy's functions that are not as accurate here as bounds on errors take them to be.
+    """Return the names of numpy's functions that are less accurate on this machine than the error bounds assume.
 
-    It is looked at once in a process, in a fraction of a millisecond, and a warning names what is found: numpy chooses
-    its functions by the processor, and a build may take them from any library. Noise that depends on one of them is
-    then computed in balls altogether (`Entropy`), which is right and slow.
+    numpy chooses its functions by the processor, and a build may take them from any library. The check runs once per
+    process, takes a fraction of a millisecond, and warns of every function that fails. Noise is then computed entirely
+    with balls (`Entropy`), which is correct but slow.
 
     Raises
     ------
     UnreliableArithmetic
-        If square roots are not rounded correctly, which IEEE 754 asks for and nothing can do without.
+        If square roots are not rounded correctly, as IEEE 754 requires; every error bound depends on that.
     """
     with np.errstate(all="ignore"):
         found = frozenset(name for name in _KNOWN if not _accurate(name))
     if "sqrt" in found:
         raise UnreliableArithmetic(
-            "numpy's square root does not round correctly here: no bound on errors holds. Is numpy what it should be? "
-            "Nothing was released."
+            "numpy's square root does not round correctly on this machine, so that no error bound holds. Nothing was "
+            "released. Install numpy again, or another version of it."
         )
     if found:
         warnings.warn(
-            f"numpy's {', '.join(sorted(found))} is less accurate here than 2^-44: noise is computed in ball "
-            "arithmetic, which is right and some hundred times slower. Another version of numpy may help.",
+            f"numpy's {', '.join(sorted(found))} is less accurate on this machine than 2^-44: noise is computed in "
+            "ball arithmetic, which is correct but about a hundred times slower. Another version of numpy may help.",
             GeoveilWarning,
             stacklevel=2,
         )
@@ -174,7 +175,7 @@ def inaccurate() -> frozenset[str]:
 
 
 def _accurate(name: str) -> bool:
-    """Return whether a function is right at all known arguments, in arrays long and short, dense and spread out."""
+    """Tell whether a function is accurate at all known arguments, in long, short, contiguous and strided arrays."""
     function = getattr(np, name)
     known = np.array([*_KNOWN[name].items()])
     dense, spread = np.repeat(known.T, 4, axis=1), np.tile(known, (2, 1)).T

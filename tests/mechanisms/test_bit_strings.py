@@ -298,7 +298,7 @@ def test_crafted_words_give_the_right_variables(tail: str) -> None:
     """Strings of 200 zeros or ones, and words at the edges, give finite variables that keep their bounds."""
     digits, read, count = Arb(TAILS[tail], FINE), crafted(tail), 500
     with digits.work():
-        drawn = [read.exponential(count), read.gumbel(count), read.normal(2 * count), *read.turn(count)]
+        drawn = [read.exponential(count), read.gumbel(count), read.normal(2 * count), *read.cosine_and_sine(count)]
         script = Script(read.log)
         wanted = [exponentials(digits, script), gumbels(digits, script, count), normals(digits, script)]
         wanted += [list(side) for side in zip(*turns(digits, script, count), strict=True)]

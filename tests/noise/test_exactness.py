@@ -21,7 +21,7 @@ from scipy import stats
 
 import geoveil as gv
 from geoveil.mechanisms import Additive, Copies, Gaussian, KNorm, Laplace
-from geoveil.noise import Entropy, Reals, Source, as_reals, grid, normal, released, source_of
+from geoveil.noise import Entropy, Reals, Source, as_reals, grid, normal, round_to_grid, source_of
 from geoveil.noise.bits import Bits
 from geoveil.noise.source import ACCURACY
 from geoveil.privacy import CGP, GP
@@ -120,8 +120,8 @@ VARIABLES: dict[str, Callable[[Entropy, int], Reals]] = {
     "exponential": lambda source, n: source.exponential(n),
     "gumbel": lambda source, n: source.gumbel(n),
     "normal": lambda source, n: source.normal(2 * n),
-    "cosine": lambda source, n: source.turn(n)[0],
-    "sine": lambda source, n: source.turn(n)[1],
+    "cosine": lambda source, n: source.cosine_and_sine(n)[0],
+    "sine": lambda source, n: source.cosine_and_sine(n)[1],
     "Laplace on the line": noise_of(Laplace(GP(epsilon=1), 1), 1, 1),
     "Laplace in the plane": noise_of(Laplace(GP(epsilon=1), 2), 1, 2),
     "Laplace in space": noise_of(Laplace(GP(epsilon=1), 3), 1, 3),
@@ -386,7 +386,7 @@ def test_what_is_released_has_the_law_of_the_grid(mechanism: Additive) -> None:
     unit, center, count = 0.5, 0.2, 200_000
     source = Entropy(np.random.default_rng(12).bytes)
     noise = mechanism.noise(source, np.ones(count, dtype=np.int64), 1)
-    ours = released(as_reals(np.full((count, 1), center)), mechanism.scale, unit, noise, source)
+    ours = round_to_grid(as_reals(np.full((count, 1), center)), mechanism.scale, unit, noise, source)
     with ctx.workprec(100):
         law = np.array([float(p) for p in cells(mechanism, arb(center), unit, 10)])
     found = np.bincount(np.clip(ours[:, 0] / unit, -11, 11).astype(int) + 11, minlength=23)
@@ -572,7 +572,7 @@ def test_values_in_doubt_come_out_as_in_real_numbers(seed: int) -> None:
             continue
         center = value(x).reshaped(-1, 1)
         plain, wide = (
-            released(center, 10.0, 2.0**-9, normal(source, len(center.values), 1), source)
+            round_to_grid(center, 10.0, 2.0**-9, normal(source, len(center.values), 1), source)
             for source in (Entropy(np.random.default_rng(seed).bytes, widened=w) for w in (1, 1e12))
         )
         assert (plain == wide).all(), name

@@ -88,7 +88,7 @@ def test_smallest_balls_of_many_are_certain(kind: str, d: int) -> None:
     for i in range(0, len(sizes), 20):
         with ctx.workprec(200):
             exact = evaluation.enclosing_radius(x[ends[i] - sizes[i] : ends[i]]).ball(0, 128)
-        assert abs(float(exact) - above[i, 0]) <= together.error[i, 0]
+        assert abs(float(exact) - above[i, 0]) <= np.asarray(together.error)[i, 0]
 
 
 def test_a_smallest_ball_that_is_not_certain_is_found_alone(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from geoveil.mechanisms.mechanism import Additive, Floats
-from geoveil.noise import Reals, Source, as_reals, released
+from geoveil.noise import Reals, Source, as_reals, round_to_grid
 
 __all__ = ["sample_people", "sample_rows"]
 
@@ -35,7 +35,7 @@ def sample_people(
     known = {each: (mechanism.scale, mechanism.grid) for each, mechanism in distinct.items()}
     each = np.array([known[id(mechanism)] for mechanism in mechanisms])
     scale, cell = (np.repeat(column, sizes) for column in each.T)
-    return released(values, scale, cell, mechanisms[0].noise(source, sizes, values.values.shape[1]), source)
+    return round_to_grid(values, scale, cell, mechanisms[0].noise(source, sizes, values.values.shape[1]), source)
 
 
 def sample_rows(
@@ -46,4 +46,4 @@ def sample_rows(
         raise ValueError("A mechanism draws the noise of a person's points together; use sample_people.")
     scale, cell = (np.array([getattr(m, name) for m in mechanisms])[which] for name in ("scale", "grid"))
     alone = np.ones(len(rows), dtype=np.int64)
-    return released(as_reals(rows), scale, cell, mechanisms[0].noise(source, alone, rows.shape[1]), source)
+    return round_to_grid(as_reals(rows), scale, cell, mechanisms[0].noise(source, alone, rows.shape[1]), source)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from geoveil.errors import IncompatibleGuarantees, InvalidParameter
-from geoveil.noise import Blocks, Reals, Source, as_reals, grid, released
+from geoveil.noise import Blocks, Reals, Source, as_reals, grid, round_to_grid
 from geoveil.privacy import CGP, GP, Guarantee, exact
 
 __all__ = ["LIPSCHITZ_REMEDY", "Additive", "Floats", "Mechanism", "noise_scale", "pure_epsilon", "value_axes"]
@@ -72,7 +72,7 @@ class Additive(Mechanism):
         value = as_reals(center)
         rows = value if value.values.ndim == 2 else value.reshaped(-1, 1)
         count, dimension = rows.values.shape
-        noisy = released(rows, self.scale, self.grid, self.noise(source, np.array([count]), dimension), source)
+        noisy = round_to_grid(rows, self.scale, self.grid, self.noise(source, np.array([count]), dimension), source)
         return noisy.reshape(value.values.shape)
 
     @abstractmethod

@@ -152,7 +152,7 @@ class Walk:
                     break
                 left -= totals[i]
         whole = float(totals.sum())
-        doubt = relative * whole + source.widened * first.error
+        doubt = relative * whole + source.widened * float(first.error)
         if doubt != 0 and not abs(target - whole) >= doubt:
             return _UNDECIDED
         if target < whole:

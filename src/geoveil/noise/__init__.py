@@ -1,7 +1,7 @@
-"""Random variables. The only place that draws randomness."""
+"""Exact random variables and their rounding to a grid. The only package that draws randomness."""
 
 from geoveil.noise.reals import Ball, Reals, as_reals, double, largest, ranked, settled, smallest, stacked
-from geoveil.noise.rounding import grid, released
+from geoveil.noise.rounding import grid, round_to_grid
 from geoveil.noise.samplers import Blocks, ball_product, gamma, laplace, normal, spherical_laplace
 from geoveil.noise.source import Entropy, Experiment, Source, rehearsal, source_of
 
@@ -22,7 +22,7 @@ __all__ = [
     "normal",
     "ranked",
     "rehearsal",
-    "released",
+    "round_to_grid",
     "settled",
     "smallest",
     "source_of",

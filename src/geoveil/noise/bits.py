@@ -1,4 +1,4 @@
-"""Uniform random variables as endless strings of bits, of which more are drawn when they are asked for."""
+"""Uniform random variables as endless strings of bits, drawn when they are needed."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ __all__ = ["Bits"]
 
 
 class Bits:
-    """Independent uniform variables on (0, 1): their first 64 bits, and on demand as many as it takes.
+    """Independent uniform variables on (0, 1): 64 bits of each at first, and further bits on demand.
 
-    Bits that were drawn stay: a variable is never drawn anew, however often it is looked at.
+    Bits that were drawn are kept, so that a variable has the same value however often and precisely it is read.
 
     Parameters
     ----------
     count : int
-        How many variables.
+        Number of variables.
     read : callable
-        Gives so many random bytes.
+        Returns a given number of random bytes.
     """
 
     def __init__(self, count: int, read: Callable[[int], bytes]) -> None:
-        #: The first 64 bits of each, as whole numbers.
+        #: The first 64 bits of each variable, as whole numbers.
         self.words: NDArray[np.uint64] = np.frombuffer(read(8 * count), dtype=np.uint64)
         self._read = read
         self._longer: dict[int, tuple[int, int]] = {}
 
     def leading(self, i: int, count: int) -> int:
-        """The first bits of the i-th variable, as a whole number below 2^count."""
+        """Return the first `count` bits of the i-th variable, as a whole number below 2^count."""
         drawn, known = self._longer.get(i) or (int(self.words[i]), 64)
         if known < count:
             fresh = (count - known + 7) // 8
@@ -43,17 +43,17 @@ class Bits:
         return drawn >> known - count
 
     def ball(self, i: int, count: int) -> Ball:
-        """What so many bits say of the i-th variable: all that may follow them is in the ball."""
+        """Return a ball that contains the i-th variable, given its first `count` bits."""
         from flint import arb
 
         middle = 2 * self.leading(i, count) + 1
         return arb((middle, -count - 1), (1, -count - 1))
 
     def minus_log_product(self, start: int, stop: int, count: int) -> Ball:
-        """-log of the product of those from start to before stop: one logarithm for all.
+        """Return a ball that contains -log of the product of the variables start, ..., stop - 1, by one logarithm.
 
-        What was not drawn adds at most Σ 1/words to the logarithm. For up to 128 bits the 64 that are there will do:
-        a sum of many terms is large, and what matters is its relative error.
+        The bits not drawn add at most Σ 1/words to the logarithm. For up to 128 bits the first 64 bits of each
+        variable suffice: a sum of many terms is large, and its relative error is what matters.
         """
         from flint import arb
 
@@ -61,12 +61,12 @@ class Bits:
             count = 64
             words = self.words[start:stop].tolist()
             with np.errstate(divide="ignore"):
-                open_ended = arb(float((1 / self.words[start:stop]).sum()) * (1 + 2.0**-20))
+                undrawn = arb(float((1 / self.words[start:stop]).sum()) * (1 + 2.0**-20))
         else:
             words = [self.leading(i, count) for i in range(start, stop)]
-            open_ended = arb(len(words)) / arb(min(words))
+            undrawn = arb(len(words)) / arb(min(words))
         product = arb(1)
         for i in range(0, len(words), 16):
             product *= arb(math.prod(words[i : i + 16]))
-        most = arb(2).log() * (count * len(words)) - product.log()
-        return most.union(most - open_ended)
+        largest = arb(2).log() * (count * len(words)) - product.log()
+        return largest.union(largest - undrawn)

@@ -1,9 +1,9 @@
-"""Random bytes: AES-256 in counter mode, keyed by the operating system, which also says where each request starts.
+"""Random bytes from AES-256 in counter mode, with the key and the start of each request from the operating system.
 
-A keystream is as good as the operating system's own generator, which works the same way, and several times as fast.
-Every request starts at a counter of 128 bits that is drawn from the operating system, and no bytes are left over. So a
-copy of the key is harmless, however it came about: by a fork that Python knows of or by one made in C, by a process
-that got the id of its dead parent, or by a machine restored from a snapshot.
+The keystream is as good as the operating system's own generator, which works the same way, and several times as fast.
+Every request starts at a fresh 128-bit counter from the operating system, and unused bytes are not kept. Therefore two
+copies of the state do not repeat each other's bytes, whether the copy came from a fork by Python or in C, from a
+process with the id of its dead parent, or from a machine restored from a snapshot.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ import threading
 
 __all__ = ["Keystream", "random_bytes"]
 
-#: Up to so many bytes the operating system is as fast as a cipher.
+#: Largest request, in bytes, for which the operating system is as fast as the cipher.
 _SHORT = 256
-#: Bytes from one key. They are 2^26 blocks of at most 2^22 requests, so two requests overlap with a probability below
-#: 2^22·2^27/2^128 = 2^-79, and if a thousand processes have copies of one key, below 2^-59.
+#: Bytes from one key: 2^26 blocks, in at most 2^22 requests. Two requests overlap with a probability below
+#: 2^22·2^27/2^128 = 2^-79; if a thousand processes have copies of one key, below 2^-59.
 _PER_KEY = 2**30
 
 
@@ -25,8 +25,8 @@ class Keystream:
 
     Notes
     -----
-    A key serves for 1 GiB and is then replaced. Where a request started is not kept: a key that is read from memory
-    does not tell what it gave.
+    A key is replaced after 1 GiB. The start of a request is not kept, so someone who later reads the key from memory
+    cannot reproduce earlier bytes.
     """
 
     def __init__(self) -> None:
@@ -51,12 +51,12 @@ class Keystream:
         self._left = _PER_KEY
 
 
-_own = threading.local()
+_threads = threading.local()
 
 
 def random_bytes(count: int) -> bytes:
-    """Return `count` fresh random bytes from the keystream of this thread."""
-    stream = getattr(_own, "stream", None)
+    """Return `count` fresh random bytes from this thread's keystream."""
+    stream = getattr(_threads, "stream", None)
     if stream is None:
-        stream = _own.stream = Keystream()
+        stream = _threads.stream = Keystream()
     return bytes(stream.read(count))

@@ -1,4 +1,4 @@
-"""The same noise from a numpy generator: doubles as they come, all at once, for tests and experiments."""
+"""The noise of `samplers` in plain double precision from a numpy generator, for tests and experiments."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["ball_product", "spherical_laplace"]
 
 
 def spherical_laplace(source: Source, sizes: NDArray[np.int64], dimension: int) -> Floats:
-    """Normal vectors over their length, times Gamma(sizes[i]·dimension)."""
+    """Return spherical Laplace noise: normal vectors divided by their length, times Gamma(sizes[i]·dimension)."""
     rows = int(sizes.sum())
     z = source.normal(rows * dimension).values.reshape(rows, dimension)
     lengths = _squares(z)
@@ -22,9 +22,10 @@ def spherical_laplace(source: Source, sizes: NDArray[np.int64], dimension: int) 
 
 
 def ball_product(source: Source, sizes: NDArray[np.int64], dimension: int) -> Floats:
-    """Normal vectors over their length with two more coordinates, times Gamma(sizes[i]·dimension + 1).
+    """Return noise with density ∝ exp(-max_i ‖z_i‖): uniform points of a ball, times Gamma(sizes[i]·dimension + 1).
 
-    The squares of the two are twice an exponential variable.
+    A uniform point of the unit ball is a normal vector divided by its length with two more normal coordinates; the
+    squares of these two add up to twice an exponential variable.
     """
     rows = int(sizes.sum())
     z = source.normal(rows * dimension).values.reshape(rows, dimension)
@@ -34,6 +35,7 @@ def ball_product(source: Source, sizes: NDArray[np.int64], dimension: int) -> Fl
 
 
 def _gammas(source: Source, shapes: NDArray[np.int64]) -> Floats:
+    """Return Gamma variables of integer shapes, as sums of exponentials."""
     first = int(shapes[0])
     terms = source.exponential(int(shapes.sum())).values
     if (shapes == first).all():
@@ -42,7 +44,7 @@ def _gammas(source: Source, shapes: NDArray[np.int64]) -> Floats:
 
 
 def _squares(z: Floats) -> Floats:
-    """Column by column, which is much faster than by rows."""
+    """Return the squared length of each row, computed column by column, which is much faster."""
     squares = np.zeros(len(z))
     for column in z.T:
         squares += column * column
@@ -50,6 +52,7 @@ def _squares(z: Floats) -> Floats:
 
 
 def _stretched(z: Floats, by: Floats, sizes: NDArray[np.int64]) -> Floats:
+    """Multiply each row in place by its factor, given per row or per group of sizes[i] rows; return the rows."""
     by = by if len(by) == len(z) else np.repeat(by, sizes)
     for column in z.T:
         column *= by

@@ -1,4 +1,4 @@
-"""Real numbers: doubles with a bound on their error, and balls of any precision for where that does not decide."""
+"""Real numbers as doubles with error bounds, and as balls of any precision where doubles do not decide."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from geoveil.processes import this_process
 __all__ = ["Ball", "Floats", "Reals", "as_reals", "double", "largest", "ranked", "settled", "smallest", "stacked"]
 
 Floats: TypeAlias = NDArray[np.float64]
-#: An Arb ball, `flint.arb`: a real number is inside it for certain.
+#: An Arb ball, `flint.arb`: an interval that is proven to contain a real number.
 Ball: TypeAlias = Any
 
 T = TypeVar("T")
 
-#: Arb's precision is one for all threads. A smaller one than was asked for would cost time, not truth. Each process
-#: has a lock of its own: one that a fork has copied may be held by a thread that the child does not have.
-_precision: dict[tuple[int, bytes], Any] = {}
+#: Locks for Arb's precision, which all threads share. Without the lock results would still be correct, but slower to
+#: reach. There is one lock for each process: a lock that a fork copies may be held by a thread that the child lacks.
+_PRECISION_LOCKS: dict[tuple[int, bytes], threading.RLock] = {}
 
 
 @dataclass(frozen=True)
@@ -35,16 +35,16 @@ class Reals:
     values : array
         The doubles.
     error : float or array
-        None of them is farther from its real number than this.
+        Bound on the distance of each double from its real number.
     ball : callable
-        Gives a ball that contains the i-th real number (of the flattened array), for so many bits of precision; it
-        shrinks to a point as they grow.
+        Returns a ball that contains the i-th real number (of the flattened array), given a precision in bits. The
+        ball shrinks to a point as the precision grows.
     total : callable, optional
-        Gives a ball that contains the sum of a range of them, where there is a faster way than adding up.
+        Returns a ball that contains the sum of a range of the numbers, if that is faster than adding their balls.
     """
 
     values: Floats
-    error: Any
+    error: float | Floats
     ball: Callable[[int, int], Ball]
     total: Callable[[int, int, int], Ball] | None = None
 
@@ -57,10 +57,11 @@ class Reals:
         return len(self.values)
 
     def __getitem__(self, rows: slice | list[int] | NDArray[Any]) -> Reals:
-        """Return the numbers of some rows, in the order given."""
+        """Return the given rows, in the given order."""
         width = math.prod(self.shape[1:])
+        at: Sequence[int] | NDArray[np.intp]
         if isinstance(rows, slice):
-            at: Any = range(len(self))[rows]
+            at = range(len(self))[rows]
         else:
             at = np.asarray(rows, dtype=None if len(rows) else np.int64)
             at = np.flatnonzero(at) if at.dtype == bool else at
@@ -69,7 +70,7 @@ class Reals:
             row, column = divmod(i, width)
             return self.ball(int(at[row]) * width + column, bits)
 
-        error = self.error if np.ndim(self.error) == 0 else self.error[rows]
+        error = self.error if np.ndim(self.error) == 0 else np.asarray(self.error)[rows]
         return Reals(self.values[rows], error, ball)
 
     def columns(self) -> list[Reals]:
@@ -78,23 +79,23 @@ class Reals:
 
     def _column(self, j: int) -> Reals:
         width = self.shape[1]
-        error = self.error if np.ndim(self.error) == 0 else self.error[:, j]
+        error = self.error if np.ndim(self.error) == 0 else np.asarray(self.error)[:, j]
         return Reals(self.values[:, j], error, lambda i, bits: self.ball(i * width + j, bits))
 
     def reshaped(self, *shape: int) -> Reals:
-        """The same numbers in another shape."""
+        """Return the same numbers in another shape."""
         error = self.error if np.ndim(self.error) == 0 else np.reshape(self.error, shape)
         return replace(self, values=self.values.reshape(shape), error=error)
 
     def sum(self, start: int, stop: int, bits: int) -> Ball:
-        """A ball that contains the sum of those from start to before stop."""
+        """Return a ball that contains the sum of the numbers start, ..., stop - 1."""
         if self.total is not None and stop - start > 8:
             return self.total(start, stop, bits)
         return sum(self.ball(i, bits) for i in range(start, stop))
 
 
 def as_reals(values: Floats | Reals) -> Reals:
-    """Doubles as the real numbers that they are."""
+    """Return doubles as real numbers without error; real numbers are returned unchanged."""
     if isinstance(values, Reals):
         return values
 
@@ -107,21 +108,22 @@ def as_reals(values: Floats | Reals) -> Reals:
 
 
 def largest(numbers: Reals) -> Reals:
-    """Return the largest of some numbers, as an array without axes."""
+    """Return the largest number, as a zero-dimensional array."""
     return ranked(numbers, len(numbers) - 1)
 
 
 def smallest(numbers: Reals) -> Reals:
-    """Return the smallest of some numbers, as an array without axes."""
+    """Return the smallest number, as a zero-dimensional array."""
     return ranked(numbers, 0)
 
 
 def ranked(numbers: Reals, rank: int) -> Reals:
-    """Return the number of some rank, from 0 for the smallest, as an array without axes.
+    """Return the number of a given rank, 0 for the smallest, as a zero-dimensional array.
 
-    Moving every number by at most e moves the one of any rank by at most e. So if v is the double of that rank, all
-    numbers whose doubles are below v - 2e are smaller and all above v + 2e are larger: the one that is looked for is
-    among those in between, and its ball reaches from their ends below, in order, to their ends above.
+    Moving every number by at most e moves the number of any rank by at most e. Let v be the double of the given rank.
+    Then all numbers whose doubles are below v - 2e are smaller than the result, and all whose doubles are above v + 2e
+    are larger. The result is among the others: it lies between the lower end and the upper end of the same rank among
+    their balls.
     """
     values, error = numbers.values, float(np.max(numbers.error))
     last = len(values) - 1
@@ -131,7 +133,7 @@ def ranked(numbers: Reals, rank: int) -> Reals:
         # Differences of neighbouring doubles are exact; the product may round.
         shifts, doubt = values - value, 2 * error * (1 + 2.0**-50)
         near = np.flatnonzero(np.abs(shifts) <= doubt)
-        if error == 0:  # all of them are the same number
+        if error == 0:  # all candidates are the same number
             return numbers.ball(int(near[0]), bits)
         among = rank - int((shifts < -doubt).sum())
         balls = [numbers.ball(int(i), bits) for i in near]
@@ -142,7 +144,7 @@ def ranked(numbers: Reals, rank: int) -> Reals:
 
 
 def stacked(parts: Sequence[Reals]) -> Reals:
-    """Equally many numbers from each part, as the rows of one array."""
+    """Return parts of equal size as the rows of one array."""
     width = parts[0].values.size
     error = np.array([np.broadcast_to(part.error, part.values.shape).ravel() for part in parts])
     return Reals(
@@ -153,18 +155,18 @@ def stacked(parts: Sequence[Reals]) -> Reals:
 
 
 def double(ball: Ball) -> float | None:
-    """Return the double nearest to a real number, or next to it, if the ball is small enough to say."""
+    """Return a double within one unit in the last place of the real number, or None if the ball is too wide."""
     return float(ball.mid()) if ball.is_finite() and ball.rel_accuracy_bits() > 60 else None
 
 
 def settled(attempt: Callable[[int], T | None]) -> T:
-    """Return what an attempt gives, with as many bits of precision as it takes until it gives something."""
+    """Return the first result that is not None of `attempt(bits)`, for 128 bits of precision, 256, and so on."""
     from flint import ctx
 
-    lock = _precision.setdefault(this_process(), threading.RLock())
+    lock = _PRECISION_LOCKS.setdefault(this_process(), threading.RLock())
     for bits in (128 << doubling for doubling in range(10)):
         with lock, ctx.workprec(bits + 64):
             found = attempt(bits)
         if found is not None:
             return found
-    raise AssertionError("A decision that 65 536 random bits leave open has no probability.")
+    raise AssertionError("65 536 random bits left a decision open, which has probability 0.")

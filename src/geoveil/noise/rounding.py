@@ -1,9 +1,8 @@
-"""What is released of a noisy value: the nearest multiple of a public grid, as if all had been real numbers."""
+"""Round noisy values to the nearest multiple of a public grid, exactly as real arithmetic would."""
 
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
@@ -11,36 +10,39 @@ from geoveil.noise.reals import Ball, Floats, Reals, settled
 from geoveil.noise.samplers import Blocks
 from geoveil.noise.source import Source
 
-__all__ = ["grid", "released"]
+__all__ = ["grid", "round_to_grid"]
 
 
 def grid(deviation: float) -> float:
-    """The grid for noise of this root mean square per coordinate: the largest power of two below a 2048th of it."""
+    """Return the grid's cell size for noise with this root mean square per coordinate.
+
+    It is the largest power of two below 1/2048 of the root mean square.
+    """
     share, exponent = math.frexp(deviation)
     return math.ldexp(1.0, exponent - (13 if share == 0.5 else 12))
 
 
-def released(center: Reals, scale: float | Floats, cell: float | Floats, noise: Blocks, source: Source) -> Floats:
-    """The nearest multiples of the grid to center + scale·noise, decided as in real arithmetic.
+def round_to_grid(center: Reals, scale: float | Floats, cell: float | Floats, noise: Blocks, source: Source) -> Floats:
+    """Return the multiples of the grid nearest to center + scale·noise, decided as in real arithmetic.
 
     Parameters
     ----------
     center : Reals
-        The values, as rows.
+        The true values, as rows.
     scale : float or array
-        One for all rows, or one for each.
+        Scale of the noise: one for all rows, or one per row.
     cell : float or array
-        The distance between two multiples; likewise.
+        Cell size of the grid: one for all rows, or one per row.
     noise : blocks of Reals
-        Of scale 1.
+        Noise of scale 1.
     source : Source
-        Where the noise comes from. Where it is not exact, center + scale·noise is released as doubles have it.
+        The source of the noise. If it is inexact, center + scale·noise is returned in double precision, unrounded.
 
     Notes
     -----
-    In units of the grid, a value is a whole number and a rest of at most ½, both exact: whatever it is, rounding
-    errors are those of the noise. Whether a number is so near to the middle between two multiples that there is doubt
-    follows from a public bound and the ideal noisy value, which could itself be released.
+    In units of the grid, a value is a whole number plus a remainder of at most ½, and both are exact. So rounding
+    errors depend on the noise alone, not on the size of the value. Whether doubles decide the rounding depends on a
+    public bound and on the ideal noisy value, which could itself be released.
     """
     out: Floats = np.empty(center.values.shape)
     for rows, drawn in noise:
@@ -52,12 +54,15 @@ def released(center: Reals, scale: float | Floats, cell: float | Floats, noise: 
     return out
 
 
-def _spread(each: Any, rows: slice, dimension: int) -> Any:
-    """What holds for each row, for each number in it: numpy is slow to repeat along short rows."""
+def _spread(each: float | Floats, rows: slice, dimension: int) -> float | Floats:
+    """Repeat a number per row for each coordinate: numpy is slow to broadcast along short rows."""
     return each if isinstance(each, float) else np.repeat(each[rows], dimension).reshape(-1, dimension)
 
 
-def _round(center: Reals, stretch: Any, cell: Any, noise: Reals, source: Source, out: Floats) -> None:
+def _round(
+    center: Reals, stretch: float | Floats, cell: float | Floats, noise: Reals, source: Source, out: Floats
+) -> None:
+    """Round center + cell·stretch·noise to multiples of `cell`, into `out`."""
     shift = noise.values * stretch
     rest = center.values / cell
     np.rint(rest, out=out)
@@ -67,10 +72,10 @@ def _round(center: Reals, stretch: Any, cell: Any, noise: Reals, source: Source,
     rest -= steps
     np.abs(rest, out=rest)
     bound = center.error / cell + noise.error * stretch + 2.0**-51 * (max(shift.max(), -shift.min()) + 1)
-    # Not so, rather than at least: what is not a number is in doubt.
+    # Negated, so that NaN counts as doubtful.
     doubt = np.flatnonzero(~(rest < 0.5 - source.widened * bound))
     out += steps
-    out += 0.0  # -0.0 would tell on which side of 0 a value is
+    out += 0.0  # turns -0.0, which would reveal the sign of a value, into 0.0
     out *= cell
     if len(doubt):
         cells, stretches = (np.broadcast_to(per_row, out.shape) for per_row in (cell, stretch))
@@ -80,6 +85,7 @@ def _round(center: Reals, stretch: Any, cell: Any, noise: Reals, source: Source,
 
 
 def _settled(i: int, center: Reals, cell: float, stretch: float, noise: Reals) -> float:
+    """Return the i-th rounded value, computed with balls of sufficient precision."""
     from flint import arb
 
     def nearest(bits: int) -> Ball:

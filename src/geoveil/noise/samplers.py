@@ -1,7 +1,7 @@
-"""Noise of scale 1 for tuples of points: normal, Laplace in any dimension, uniform in balls.
+"""Noise of scale 1 for tuples of points: normal, Laplace in any dimension, and uniform in balls.
 
-Noise comes in blocks of rows, so that random bits are held for a few thousand rows at a time. Bounds on errors are
-derived in docs/exactness.md.
+Noise comes in blocks of rows, so that only a few thousand rows of random bits are in memory at a time. The error
+bounds are derived in docs/exactness.md.
 """
 
 from __future__ import annotations
@@ -20,26 +20,26 @@ from geoveil.noise.source import ACCURACY, Entropy, Source
 __all__ = ["Blocks", "ball_product", "gamma", "laplace", "normal", "spherical_laplace"]
 
 Counts: TypeAlias = NDArray[np.int64]
-#: Rows, and the noise on them.
+#: Pairs of a range of rows and the noise for these rows.
 Blocks: TypeAlias = Iterator[tuple[slice, Reals]]
 
-#: So many numbers stay in a processor's cache from one step to the next.
+#: Numbers in a block: few enough to stay in a processor's cache from one step to the next.
 _BLOCK = 2**13
-#: Sums are made of sums of so many terms: rounding grows with the terms of each, not of all.
+#: Terms in a partial sum. Long sums are sums of partial sums, so that rounding grows with the terms of one part.
 _PIECE = 1024
-#: So few terms are added up without much rounding, as rows.
+#: Largest number of terms that are added directly, with little rounding.
 _FEW = 16
 
 
 def normal(source: Source, rows: int, dimension: int) -> Blocks:
-    """Standard normal rows."""
+    """Yield rows of standard normal noise."""
     for block in _row_blocks(rows, dimension):
         count = block.stop - block.start
         yield block, source.normal(count * dimension).reshaped(count, dimension)
 
 
 def laplace(source: Source, count: int) -> Reals:
-    """Laplace of scale 1 on the line: the difference of two exponentials."""
+    """Return Laplace variables of scale 1, each the difference of two exponentials."""
     both = source.exponential(2 * count)
     return Reals(
         both.values[:count] - both.values[count:],
@@ -49,14 +49,14 @@ def laplace(source: Source, count: int) -> Reals:
 
 
 def gamma(source: Source, shapes: Counts) -> Reals:
-    """Gamma(a, 1) for each integer a: the sum of a exponentials.
+    """Return a Gamma(a, 1) variable for each integer a in `shapes`: the sum of a exponentials.
 
-    Inverting the distribution function through the Lambert W function, as location tools do for a = 2, returns
-    exactly 0 near its branch point; a sum of exponentials cannot.
+    The usual alternative for a = 2, inverting the distribution function with the Lambert W function, returns exactly 0
+    near its branch point. A sum of exponentials cannot.
     """
     first, count = int(shapes[0]), len(shapes)
     if first <= _FEW and (shapes == first).all():
-        # One after another, what is added up is not adjacent.
+        # Term j of all sums is adjacent in memory, so that numpy adds whole rows.
         terms = source.exponential(first * count)
         values = terms.values.reshape(first, count).sum(axis=0)
         return Reals(
@@ -69,19 +69,19 @@ def gamma(source: Source, shapes: Counts) -> Reals:
 
 
 def spherical_laplace(source: Source, sizes: Counts, dimension: int) -> Blocks:
-    """Independent noise vectors with density ∝ exp(-‖z‖), the i-th in R^(sizes[i]·dimension).
+    """Yield independent noise vectors with density ∝ exp(-‖z‖), the i-th in R^(sizes[i]·dimension).
 
-    The radius is Gamma(sizes[i]·dimension) and the direction uniform; vectors are laid out as rows of `dimension`
-    coordinates, sizes[i] rows to the i-th.
+    The radius is Gamma(sizes[i]·dimension) and the direction is uniform. The i-th vector is laid out as sizes[i] rows
+    of `dimension` coordinates.
 
     Parameters
     ----------
     source : Source
-        What draws.
+        The source of randomness.
     sizes : array of int
-        How many rows each vector takes.
+        Number of rows of each vector.
     dimension : int
-        Coordinates in a row.
+        Number of coordinates in a row.
     """
     if not isinstance(source, Entropy):
         yield slice(0, int(sizes.sum())), as_reals(plain.spherical_laplace(source, sizes, dimension))
@@ -101,10 +101,10 @@ def spherical_laplace(source: Source, sizes: Counts, dimension: int) -> Blocks:
 
 
 def ball_product(source: Source, sizes: Counts, dimension: int) -> Blocks:
-    """Independent noise tuples with density ∝ exp(-max_i ‖z_i‖), the i-th of sizes[i] points, laid out as rows.
+    """Yield independent noise tuples with density ∝ exp(-max_i ‖z_i‖), the i-th of sizes[i] points, laid out as rows.
 
-    The radius of a tuple is Gamma(sizes[i]·dimension + 1); its points are that times independent ones, uniform in the
-    unit ball.
+    The radius of a tuple is Gamma(sizes[i]·dimension + 1). Its points are independent and uniform in the ball of this
+    radius.
     """
     if not isinstance(source, Entropy):
         yield slice(0, int(sizes.sum())), as_reals(plain.ball_product(source, sizes, dimension))
@@ -117,10 +117,10 @@ def ball_product(source: Source, sizes: Counts, dimension: int) -> Blocks:
 
 
 def _in_balls(source: Entropy, count: int, dimension: int) -> Reals:
-    """Points uniform in the unit ball.
+    """Return points uniform in the unit ball.
 
-    On the line a uniform variable; in the plane a point on the circle times the root of one; above, the first d
-    coordinates of a point on the sphere in R^(d+2).
+    On the line such a point is a uniform variable. In the plane it is a point on the circle times the root of a
+    uniform variable. In higher dimensions it is the first d coordinates of a point on the sphere in R^(d+2).
     """
     if dimension > 2:
         return _on_spheres(source, np.full(count, dimension), 1).reshaped(count, dimension)
@@ -128,15 +128,15 @@ def _in_balls(source: Entropy, count: int, dimension: int) -> Reals:
     if dimension == 1:
         line = Reals(2 * share.values - 1, 4 * share.error, lambda i, bits: 2 * share.ball(i, bits) - 1)
         return line.reshaped(count, 1)
-    # Undrawn bits change a root by 2^-64/√u, and by 2^-31.5 at most.
+    # The bits not drawn change a root by at most 2^-64/√u, and never by more than 2^-31.5.
     error = 2.0**-31 if share.values.min() < 2.0**-40 else ACCURACY
     root = Reals(np.sqrt(share.values), error, lambda i, bits: share.ball(i, bits).sqrt())
     return _stretched(_on_circles(source, count), root)
 
 
 def _on_circles(source: Entropy, count: int) -> Reals:
-    """Points uniform on the unit circle."""
-    cosine, sine = source.turn(count)
+    """Return points uniform on the unit circle."""
+    cosine, sine = source.cosine_and_sine(count)
     return Reals(
         np.column_stack([cosine.values, sine.values]),
         cosine.error,
@@ -145,19 +145,20 @@ def _on_circles(source: Entropy, count: int) -> Reals:
 
 
 def _on_spheres(source: Entropy, lengths: Counts, beyond: int) -> Reals:
-    """Points uniform on the unit spheres of R^(lengths[i] + 2·beyond), less their last 2·beyond coordinates, in a row.
+    """Return points uniform on the unit spheres of R^(lengths[i] + 2·beyond), without their last 2·beyond coordinates.
 
-    Pairs of normal variables √(2E)·(cos θ, sin θ), E exponential, over their norm: the squares of a pair add up to 2E.
-    Of an odd number the last sine is left out; of a pair that is beyond, only its E is drawn.
+    The coordinates of all points are concatenated. A point is a normal vector divided by its norm. The vector consists
+    of pairs √(2E)·(cos θ, sin θ), with E exponential, whose squares add up to 2E. If the number of coordinates is odd,
+    the last sine is dropped. Of the pairs without coordinates in the result (`beyond`), only E is drawn.
     """
     pairs = (lengths + 1) // 2
     last = np.cumsum(pairs) - 1
     odd = lengths % 2 == 1
     halves = source.exponential(int(pairs.sum()) + beyond * len(lengths))
-    # What belongs to one vector is adjacent: its pairs, then what is beyond.
+    # The exponentials of one vector are adjacent: first its pairs, then those beyond.
     shift = beyond * np.repeat(np.arange(len(lengths)), pairs) if beyond else np.zeros(1, dtype=np.int64)
     inner = halves.values[np.arange(pairs.sum()) + shift] if beyond else halves.values
-    cosine, sine = source.turn(len(inner))
+    cosine, sine = source.cosine_and_sine(len(inner))
     sums = _sums(halves, pairs + beyond)
     lone = np.sqrt(2 * inner)
     normals = np.empty((len(inner), 2))
@@ -174,7 +175,7 @@ def _on_spheres(source: Entropy, lengths: Counts, beyond: int) -> Reals:
     loose_squares += np.where(odd, loose[last] * (2 * dropped + 1), 0)
     share = np.repeat(loose_squares / np.maximum(squares, 2.0**-200), pairs)
     loose = 2 * loose / norms + share + ACCURACY
-    # Of a vector that doubles give hardly any length they know nothing but that no coordinate is larger than 1.
+    # For a vector of almost no length in doubles, the only known bound is that no coordinate is larger than 1.
     unknown = share >= 0.5
     loose[unknown] = 1 + np.abs(normals[unknown]).max(axis=1)
     error = np.repeat(loose, 2)
@@ -198,7 +199,7 @@ def _on_spheres(source: Entropy, lengths: Counts, beyond: int) -> Reals:
 
 
 def _stretched(vectors: Reals, by: Reals) -> Reals:
-    """Every row times its number; no coordinate of a row is larger than 1."""
+    """Return every row times its factor; no coordinate of a row may be larger than 1."""
     width = vectors.values.shape[1]
     values = np.empty(vectors.values.shape)
     for out, column in zip(values.T, vectors.values.T, strict=True):
@@ -211,13 +212,13 @@ def _stretched(vectors: Reals, by: Reals) -> Reals:
 
 
 def _sums(terms: Reals, counts: Counts) -> Reals:
-    """Sums of so many adjacent terms; the error is that of adding up, without that of the terms."""
+    """Return sums of counts[i] adjacent terms; the error is that of the additions, without that of the terms."""
     starts = _starts(counts)
     pieces = -(-counts // _PIECE)
     within = np.arange(pieces.sum()) - np.repeat(_starts(pieces), pieces)
     parts = np.add.reduceat(terms.values, np.repeat(starts, pieces) + _PIECE * within)
     values = np.add.reduceat(parts, _starts(pieces))
-    rounding = 2.0**-53 * (np.minimum(counts, _PIECE) + pieces)
+    rounding = (np.minimum(counts, _PIECE) + pieces) * np.float64(2.0**-53)
 
     @cache
     def ball(i: int, bits: int) -> Ball:
@@ -227,17 +228,19 @@ def _sums(terms: Reals, counts: Counts) -> Reals:
 
 
 def _starts(counts: Counts) -> Counts:
+    """Return the index at which each run of counts[i] adjacent items starts."""
     return np.concatenate([[0], np.cumsum(counts)[:-1]])
 
 
 def _row_blocks(rows: int, dimension: int) -> Iterator[slice]:
+    """Yield slices of rows, of at most `_BLOCK` numbers each."""
     step = max(_BLOCK // dimension, 1)
     for start in range(0, rows, step):
         yield slice(start, min(start + step, rows))
 
 
 def _vector_blocks(sizes: Counts, dimension: int) -> Iterator[tuple[slice, slice]]:
-    """Slices of vectors, none cut, and of their rows."""
+    """Yield slices of whole vectors, and the slices of their rows."""
     ends = np.cumsum(sizes)
     start = row = 0
     while start < len(sizes):

@@ -1,6 +1,6 @@
-"""Where randomness comes from: a cryptographic keystream, or a numpy generator in tests and experiments.
+"""Sources of randomness: a cryptographic keystream, or a numpy generator for tests and experiments.
 
-Nothing outside this package draws a random number.
+Nothing outside this package draws random numbers.
 """
 
 from __future__ import annotations
@@ -20,59 +20,59 @@ from geoveil.noise.reals import Ball, Floats, Reals, double, settled
 
 __all__ = ["ACCURACY", "Entropy", "Experiment", "Source", "rehearsal", "source_of"]
 
-#: What numpy's log, log1p, exp, expm1 and sin are trusted to be, relatively: 2048 units in the last place. They are
-#: a thousand times as good; `arithmetic.inaccurate` looks at them on every machine, a test looks closely.
+#: Assumed bound on the relative error of numpy's log, log1p, exp, expm1 and sin: 2048 units in the last place. They
+#: are a thousand times as accurate; `arithmetic.inaccurate` checks them on every machine, and a test in detail.
 ACCURACY = 2.0**-41
-#: Words so near 0, or so near 2^64, stand for variables that doubles do not know well enough.
+#: Distances of a word from 0 or 2^64 below which doubles do not compute its variable accurately enough.
 _EDGE, _FAR_EDGE = 2**44, 2**34
-#: A byte of at most this has that many zeros in front.
+#: Entry k is the largest byte with k leading zeros.
 _HEADS = ((256 >> np.arange(9)) - 1).astype(np.uint8)
 
 
 class Source(ABC):
     """A stream of independent random variables, each a real number."""
 
-    #: Why what is drawn is not the ideal distribution to the last bit; empty if it is.
+    #: Why the numbers do not follow the ideal distribution exactly; empty if they do.
     inexact: str
-    #: How many numbers and decisions took more than doubles.
+    #: Number of values and decisions that needed more precision than doubles have.
     refined = 0
-    #: Bounds on errors are taken so many times as wide: more is refined, and nothing may change.
+    #: Factor on all error bounds. A larger one computes more values with balls, and must not change any result.
     widened = 1.0
 
     @property
     def exact(self) -> bool:
-        """Whether doubles are no more than a fast way to the ideal distribution."""
+        """Whether results follow the ideal distribution exactly."""
         return not self.inexact
 
     @property
     def accuracy(self) -> float:
-        """An exponential variable E is known to this, times 1 + E."""
+        """The error of an exponential variable E, divided by 1 + E, is at most this."""
         return ACCURACY if self.exact else 0.0
 
     @abstractmethod
     def uniform(self, count: int) -> Reals:
-        """Uniform on (0, 1)."""
+        """Return uniform variables on (0, 1)."""
 
     @abstractmethod
     def exponential(self, count: int) -> Reals:
-        """Exponential of mean 1."""
+        """Return exponential variables of mean 1."""
 
     @abstractmethod
     def gumbel(self, count: int) -> Reals:
-        """Standard Gumbel."""
+        """Return standard Gumbel variables."""
 
     @abstractmethod
     def normal(self, count: int) -> Reals:
-        """Standard normal."""
+        """Return standard normal variables."""
 
     @abstractmethod
     def octets(self, count: int) -> bytes:
-        """Uniform bytes."""
+        """Return uniform random bytes."""
 
     def below(self, bound: int) -> int:
-        """A uniform whole number from 0 to bound - 1."""
+        """Return a uniform whole number from 0 to bound - 1."""
         if bound < 1:
-            raise ValueError(f"No whole number is below {bound} and at least 0.")
+            raise ValueError(f"bound = {bound}: must be at least 1.")
         bits = (bound - 1).bit_length()
         size = (bits + 7) // 8
         while (drawn := int.from_bytes(self.octets(size), "big") >> 8 * size - bits) >= bound:
@@ -80,14 +80,15 @@ class Source(ABC):
         return drawn
 
     def heads(self, tosses: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.intp]:
-        """Where so many tosses of a fair coin all show heads: tosses[i] at each of counts[i] places.
+        """Return the positions at which all tosses of a fair coin show heads.
 
-        There may be up to 72 tosses, more of them at later places.
+        There are tosses[i] tosses at each of the next counts[i] positions. `tosses` is at most 72 and must not
+        decrease.
         """
         ends = np.cumsum(counts)
         first = np.frombuffer(self.octets(int(ends[-1])), dtype=np.uint8)
         left = (first <= _HEADS[np.minimum(tosses, 8)].repeat(counts)).nonzero()[0]
-        # Eight tosses leave so few that the others cost nothing.
+        # Few positions are left after eight tosses, so the remaining tosses cost little.
         cut = int(left.searchsorted(counts[tosses <= 8].sum()))
         if cut < len(left):
             more = tosses[ends.searchsorted(left[cut:], side="right")] - 8
@@ -97,26 +98,26 @@ class Source(ABC):
 
 
 class Entropy(Source):
-    """Ideal random variables from a cryptographic generator keyed from the operating system; never seeded.
+    """Ideal random variables from a cryptographic generator with a key from the operating system; never seeded.
 
-    Every variable is a closed form of uniform bit strings. Doubles know it to a bound that covers the bits not drawn,
-    the rounding of each step, and `ACCURACY` for numpy's functions; docs/exactness.md derives the bounds. Where a
-    string is so near 0 or 1 that the bound would not hold, the double comes from a ball. Where numpy's functions are
-    not as accurate as that, everything that is released comes from balls.
+    Every variable is a closed formula of uniform bit strings. Its double has an error bound that covers the bits not
+    drawn, the rounding of each step, and `ACCURACY` for numpy's functions; docs/exactness.md derives the bounds. Where
+    a bit string is so near 0 or 1 that the bound would not hold, the double is computed from a ball. If numpy's
+    functions are less accurate than `ACCURACY` on this machine, everything that is released is computed from balls.
 
     Parameters
     ----------
     read : callable, optional
-        Gives so many random bytes.
+        Returns a given number of random bytes.
     widened : float
-        Take bounds so many times as wide.
+        Factor on all error bounds, for tests.
     """
 
     inexact = ""
 
     def __init__(self, read: Callable[[int], bytes] = random_bytes, *, widened: float = 1.0) -> None:
         self._read = read
-        # Bounds say nothing where numpy is not what they trust it to be: then nothing is left to doubles.
+        # Without accurate numpy functions the bounds do not hold: then nothing is decided by doubles.
         self.widened = math.inf if inaccurate() else widened
 
     def uniform(self, count: int) -> Reals:
@@ -126,7 +127,7 @@ class Entropy(Source):
     def exponential(self, count: int) -> Reals:
         bits = Bits(count, self._read)
         drawn = Reals(_minus_log(bits), 2.0**-37, lambda i, b: -bits.ball(i, b).log(), bits.minus_log_product)
-        self._mend(np.flatnonzero(bits.words < np.uint64(_EDGE)), drawn)
+        self._refine(np.flatnonzero(bits.words < np.uint64(_EDGE)), drawn)
         return drawn
 
     def gumbel(self, count: int) -> Reals:
@@ -136,7 +137,7 @@ class Entropy(Source):
         np.log(values, out=values)
         np.negative(values, out=values)
         drawn = Reals(values, 2.0**-22, lambda i, b: -(-bits.ball(i, b).log()).log())
-        self._mend(_at_edges(bits, _FAR_EDGE), drawn)
+        self._refine(_at_edges(bits, _FAR_EDGE), drawn)
         return drawn
 
     def normal(self, count: int) -> Reals:
@@ -155,11 +156,11 @@ class Entropy(Source):
 
         drawn = Reals(values, 2.0**-36, ball)
         edges = _at_edges(lengths, _EDGE)
-        self._mend(np.concatenate([edges, edges + pairs]), drawn)
+        self._refine(np.concatenate([edges, edges + pairs]), drawn)
         return Reals(values[:count], drawn.error, ball)
 
-    def turn(self, count: int) -> tuple[Reals, Reals]:
-        """The cosine and the sine of a uniform angle."""
+    def cosine_and_sine(self, count: int) -> tuple[Reals, Reals]:
+        """Return the cosine and the sine of uniform angles."""
         bits = Bits(count, self._read)
         cosine, sine = _cosine_and_sine(bits.words)
         return (
@@ -170,20 +171,23 @@ class Entropy(Source):
     def octets(self, count: int) -> bytes:
         return self._read(count)
 
-    def _mend(self, places: NDArray[np.intp], drawn: Reals) -> None:
-        """Put doubles from balls where the fast way does not keep its bound."""
-        for i in places:
+    def _refine(self, indices: NDArray[np.intp], drawn: Reals) -> None:
+        """Recompute the doubles at these indices from balls, where fast arithmetic does not keep the error bound."""
+        for i in indices:
             self.refined += 1
             drawn.values[i] = settled(lambda bits, i=int(i): double(drawn.ball(i, bits)))  # type: ignore[misc]
 
 
 def _fractions(bits: Bits) -> Floats:
-    """Without the last bit: processors turn signed numbers into doubles much faster than unsigned ones."""
+    """Return the variables as doubles.
+
+    The last bit is left out: processors convert signed integers to doubles much faster than unsigned ones.
+    """
     return np.multiply((bits.words >> np.uint64(1)).view(np.int64), 2.0**-63)
 
 
 def _minus_log(bits: Bits) -> Floats:
-    """What is at an edge comes out finite, and is mended."""
+    """Return -log of the variables; near 0 and 1 the result is finite but inaccurate, and must be refined."""
     values = _fractions(bits)
     np.maximum(values, 2.0**-64, out=values)
     np.log(values, out=values)
@@ -191,10 +195,10 @@ def _minus_log(bits: Bits) -> Floats:
 
 
 def _cosine_and_sine(words: NDArray[np.uint64]) -> tuple[Floats, Floats]:
-    """Of 2π times the variables that begin so.
+    """Return cos and sin of 2π·u for uniforms u given by their leading 64 bits.
 
-    Half turns are a matter of bits, and only set signs. With s the sine of half of what is left, which is within π/4,
-    cosine and sine are 1 - 2s² and 2s·√(1-s²): one sine instead of two slower functions.
+    A half turn changes only the signs, which follow from the leading bits. The remaining angle is within ±π/2. With s
+    the sine of half of it, cosine and sine are 1 - 2s² and 2s·√(1-s²): one sine instead of two slower functions.
     """
     half = (words << np.uint64(1)).view(np.int64) * (np.pi * 2.0**-65)
     sine = np.sin(half, out=half)
@@ -211,17 +215,17 @@ def _cosine_and_sine(words: NDArray[np.uint64]) -> tuple[Floats, Floats]:
 
 
 def _at_edges(bits: Bits, width: int) -> NDArray[np.intp]:
-    """Where words are less than `width` from 0 or from 2^64."""
+    """Return the indices of words that are less than `width` from 0 or from 2^64."""
     return np.flatnonzero(bits.words - np.uint64(width) >= np.uint64(2**64 - 2 * width))
 
 
 class Experiment(Source):
-    """A numpy generator, for tests and experiments: fast, repeatable and predictable.
+    """Random variables from a numpy generator, for tests and experiments: fast, repeatable and predictable.
 
     Parameters
     ----------
     generator : numpy.random.Generator
-        What draws.
+        The generator.
     """
 
     inexact = "noise comes from a numpy generator, in double precision: for tests and experiments only"
@@ -249,19 +253,21 @@ class Experiment(Source):
 
 
 def _plain(values: Floats) -> Reals:
+    """Return doubles as real numbers that cannot be refined."""
+
     def ball(i: int, bits: int) -> Ball:
-        raise TypeError("A numpy generator gives doubles and nothing more.")
+        raise TypeError("The numbers of a numpy generator have no more precision than doubles.")
 
     return Reals(values, 0.0, ball)
 
 
 def rehearsal() -> Source:
-    """The same noise every time, for plans: it never meets anyone's data."""
+    """Return a source with a fixed seed, for plans, which use no private data."""
     return Experiment(np.random.default_rng(0))
 
 
 def source_of(rng: np.random.Generator | None) -> Source:
-    """The keystream for None, else the generator given."""
+    """Return the exact source for None, or one that draws from the given generator."""
     if rng is None:
         return Entropy()
     if isinstance(rng, np.random.Generator):
@@ -270,5 +276,5 @@ def source_of(rng: np.random.Generator | None) -> Source:
         "rng",
         rng,
         "None or a numpy.random.Generator",
-        "Leave it out for real releases; use numpy.random.default_rng(seed) in tests.",
+        "Leave it out for real releases. In tests, use numpy.random.default_rng(seed).",
     )
