@@ -18,7 +18,7 @@ from geoveil.noise import Ball, Reals, stacked
 from geoveil.privacy import CGP, GP
 from geoveil.queries import SUMMARIES, Distance
 from geoveil.queries.evaluation import away, support
-from geoveil.queries.summaries import LipschitzQuery
+from geoveil.queries.lipschitz_query import LipschitzQuery
 from tests.oracle import Floats
 from tests.reference import Digits, Family, Locate, Located, Noise, Real, Record, Script, Tape
 

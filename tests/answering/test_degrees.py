@@ -404,7 +404,7 @@ def test_questions_about_degrees_are_answered_as_in_real_arithmetic(
                 wanted = rounded_release(name, release, rows, at, digits, Script(read.log))
             if isinstance(wanted, list) and name not in ("nearest", "nearest, placed", "hull"):
                 query: Any = release.answers[0].query
-                wanted = query.put_right(np.array([wanted])).ravel().tolist() if name != "points" else wanted
+                wanted = query.corrected(np.array([wanted])).ravel().tolist() if name != "points" else wanted
             assert released_numbers(name, release) == wanted
             assert widened == 1 or read.refined > 0
 

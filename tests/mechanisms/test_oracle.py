@@ -13,7 +13,7 @@ from geoveil.mechanisms.quadrature import panels
 from geoveil.noise import Experiment, Reals, as_reals
 from geoveil.privacy import CGP, GP, Guarantee, Metric, total
 from geoveil.queries import SUMMARIES, Distance, FirstWithin, Hull, Nearest, OwnQuery, Points, Query, SupportHull
-from geoveil.queries.summaries import LipschitzQuery
+from geoveil.queries.lipschitz_query import LipschitzQuery
 from tests.oracle import (
     SLACK,
     Floats,

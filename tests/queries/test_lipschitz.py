@@ -20,7 +20,7 @@ from geoveil.errors import IncompatibleGuarantees, InvalidParameter
 from geoveil.noise import Reals, as_reals
 from geoveil.queries import SUMMARIES, Distance
 from geoveil.queries.extent import enclosing
-from geoveil.queries.summaries import LipschitzQuery
+from geoveil.queries.lipschitz_query import LipschitzQuery
 
 Floats = NDArray[np.float64]
 

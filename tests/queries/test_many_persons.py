@@ -38,12 +38,12 @@ def stream(seed: int, widened: float = 1.0) -> Entropy:
     return Entropy(np.random.default_rng(seed).bytes, widened=widened)
 
 
-def alike(make: Callable[[int], Any], persons: int, n: int) -> Persons:
+def alike(make: Callable[[int], Any], persons: int, n: int) -> Persons[Any]:
     """Return persons with n points each."""
     return Persons([make(n)], np.zeros(persons, dtype=np.int64))
 
 
-def answered(persons: Persons, x: Any, source: Source) -> Any:
+def answered(persons: Persons[Any], x: Any, source: Source) -> Any:
     """Return all answers, without a report of progress."""
     return ask_each(persons, x, source, lambda share: None)
 
@@ -107,7 +107,7 @@ def crowd(seed: int, sizes: Any) -> Any:
     return rng.normal(scale=500.0, size=(int(np.sum(sizes)), 2))
 
 
-def different(make: Callable[[int], Any], sizes: Any) -> Persons:
+def different(make: Callable[[int], Any], sizes: Any) -> Persons[Any]:
     """Return persons with different numbers of points."""
     numbers, which = np.unique(sizes, return_inverse=True)
     return Persons([make(int(n)) for n in numbers], np.asarray(which, dtype=np.int64))

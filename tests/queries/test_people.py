@@ -19,7 +19,7 @@ from geoveil.geo.planes import plane_of
 from geoveil.noise import as_reals
 from geoveil.queries import SUMMARIES, Distance, evaluation, functionals
 from geoveil.queries.evaluation import away
-from geoveil.queries.summaries import LipschitzQuery
+from geoveil.queries.lipschitz_query import LipschitzQuery
 from tests.formats import BAY
 
 GUARANTEE = gv.CGP(rho=1e-4)

@@ -285,7 +285,7 @@ class _Crowd:
         return replace(self, persons=persons, sizes=self.sizes[kept], rows=rows, which=self.which[kept], whole=False)
 
     @property
-    def _asked(self) -> Persons:
+    def _asked(self) -> Persons[Query]:
         return Persons(self.queries, self.which)
 
     def draw(self, source: Source, progress: Callable[[float], None]) -> Answers:

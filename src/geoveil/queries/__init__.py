@@ -1,12 +1,15 @@
-"""What people ask about a tuple of points, on arrays in metres."""
+"""Queries about a tuple of points: frozen values that take arrays in metres and return private answers."""
 
+from geoveil.queries.answer import Answer, Answers, HalfSpaces
+from geoveil.queries.functions import Distance, OwnQuery
 from geoveil.queries.hull import Hull, HullAnswer
 from geoveil.queries.identity import Points
 from geoveil.queries.nearest import Nearest
+from geoveil.queries.persons import Persons
 from geoveil.queries.proximity import FirstWithin
-from geoveil.queries.query import Answer, Answers, Persons, Query, ask_each, restored_each
-from geoveil.queries.summaries import SUMMARIES, Distance, OwnQuery
-from geoveil.queries.support import EXTENT, HalfSpaces, SupportHull, SupportHullAnswer, best_hull
+from geoveil.queries.query import Query, ask_each, restored_each
+from geoveil.queries.summaries import SUMMARIES
+from geoveil.queries.support import EXTENT, SupportHull, SupportHullAnswer, best_hull
 
 __all__ = [
     "EXTENT",

@@ -13,12 +13,14 @@ __all__ = ["AdditiveQuery", "additive"]
 
 
 def additive(guarantee: Guarantee, dimension: int, constant: float, method: str = "best") -> Additive:
-    """The noise for a function with this constant into R^dimension: Gaussian for CGP, Laplace for GP.
+    """Return the mechanism for a function into R^dimension with this Lipschitz constant.
+
+    It is Gaussian for CGP and Laplace for GP.
 
     Notes
     -----
-    Laplace noise in D dimensions at ε = √(2Dρ) is ρ-CGP and ε-GP at once; its root mean square error is √(1+1/D) of
-    the Gaussian's. So `method="both"` takes it for either guarantee.
+    Laplace noise in D dimensions with ε = √(2Dρ) is ρ-CGP and ε-GP at once; its root mean square error is √(1+1/D)
+    times that of Gaussian noise. So `method="both"` uses it for either guarantee.
     """
     if isinstance(guarantee, CGP):
         if method != "both":
@@ -30,14 +32,14 @@ def additive(guarantee: Guarantee, dimension: int, constant: float, method: str 
 
 @dataclass(frozen=True)
 class AdditiveQuery(Query):
-    """The value of a Lipschitz function, plus noise."""
+    """A query that releases the value of a Lipschitz function plus noise."""
 
     methods = ("best", "paper", "both")
 
     @property
     @abstractmethod
     def mechanism(self) -> Additive:
-        """The noise on the value."""
+        """The mechanism that adds the noise."""
 
     @property
     def mechanisms(self) -> tuple[Mechanism, ...]:

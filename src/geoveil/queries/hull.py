@@ -1,4 +1,4 @@
-"""The convex hull: the paper's Algorithm 4, and the release of the vertices it finds."""
+"""The convex hull by its vertices: the paper's Algorithm 4 finds points near the boundary, which are then released."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import cached_property
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -17,15 +17,16 @@ from geoveil.mechanisms.mechanism import Floats
 from geoveil.noise import Source
 from geoveil.privacy import CGP, Guarantee, dist_inf
 from geoveil.queries.additive import additive
+from geoveil.queries.answer import Answer, Parts
 from geoveil.queries.constants import lipschitz
 from geoveil.queries.evaluation import away, farthest, midrange
 from geoveil.queries.identity import identity
 from geoveil.queries.nearest import search
-from geoveil.queries.query import Answer, Query, Tuple
+from geoveil.queries.query import Query, Tuple
 
 __all__ = ["Hull", "HullAnswer", "probes"]
 
-#: The part of the budget for center (two thirds of it) and radius (one third).
+#: The share of the budget that is spent on the center (two thirds of it) and the radius (one third), and the rest.
 _PREPARATION, _REST = Decimal("0.05"), Decimal("0.95")
 #: The largest number of probes that is chosen automatically.
 _MOST_PROBES = 4096
@@ -33,22 +34,25 @@ _MOST_PROBES = 4096
 
 @dataclass(frozen=True)
 class Hull(Query):
-    """The convex hull of noisy points near the boundary.
+    """Release the convex hull of noisy points near the boundary.
+
+    The points nearest to k probes on a circle around the tuple are found privately and released with noise.
 
     Parameters
     ----------
     k : int, "optimal" or "authors"
-        How many probes around the tuple. "optimal" minimises the paper's error bound once the radius is known;
-        "authors" is the formula of the paper's experiments (d = 2). Above the plane probes come in grids of
-        2d·m^(d-1): the largest of at most k is taken.
+        The number of probes. "optimal" minimises the paper's error bound, given the radius released; "authors" is the
+        formula of the paper's experiments (d = 2). In more than two dimensions probes come in grids of 2d·m^(d-1): the
+        largest grid of at most k probes is used.
     share : float
-        The share of the budget, after center and radius, that finds the vertices; the rest releases them.
+        The share of the budget left after center and radius that is spent on finding the vertices. The rest is spent
+        on releasing them.
     distinct : bool
-        Whether a point found for one probe is taken out before the next.
+        Whether a point found for one probe is removed before the search for the next.
     gamma0 : float
-        Of the private nearest neighbour, in metres.
+        The γ0 of `NearestNeighbour` in metres.
     beta : float
-        The probability, for which the circle is widened and k is chosen, that the bound fails.
+        The probability with which the error bound may fail, for choosing k and the margin of the circle.
 
     Notes
     -----
@@ -78,9 +82,9 @@ class Hull(Query):
         else:
             low = 3 if self.dimension == 2 else 2 * self.dimension
             checks.count("k", self.k, low=low, remedy="Fewer probes do not surround the tuple.")
-        checks.number("share", self.share, above=0, below=1, remedy="The paper's text has 0.5, its code 0.92.")
+        checks.number("share", self.share, above=0, below=1, remedy="The paper's text uses 0.5, its code 0.92.")
         checks.beta(self.beta)
-        # Whatever the radius turns out to be, no step may fail once something has been drawn.
+        # No step may fail after something has been drawn, whatever the radius is.
         most = _MOST_PROBES if isinstance(self.k, str) else self.k
         for rounds in (1, most):
             search(self._finding, rounds, self.gamma0)
@@ -89,13 +93,16 @@ class Hull(Query):
 
     @cached_property
     def centering(self) -> Additive:
-        """The noise on the center."""
+        """The mechanism that releases the center."""
         constant = lipschitz("center", n=self.n, d=self.dimension, metric=self.guarantee.metric)
         return additive(self.guarantee * _PREPARATION * 2 / 3, self.dimension, constant)
 
     @cached_property
     def reaching(self) -> Additive:
-        """The noise on the radius, the largest distance to the noisy center: 1-Lipschitz under every metric."""
+        """The mechanism that releases the radius.
+
+        It is the largest distance to the noisy center, which is 1-Lipschitz under every metric.
+        """
         return additive(self.guarantee * _PREPARATION / 3, 1, 1.0)
 
     @property
@@ -112,19 +119,19 @@ class Hull(Query):
 
     @property
     def widening(self) -> float:
-        """What is added to the noisy radius so that the circle encloses the tuple with probability 1-β/2."""
+        """The margin added to the noisy radius, so that the circle encloses the tuple with probability 1-β/2."""
         if isinstance(self.reaching, Gaussian):
             return self.reaching.scale * math.sqrt(2 * math.log(2 / self.beta))
         return self.reaching.scale * math.log(2 / self.beta)
 
     @property
     def mechanisms(self) -> tuple[Mechanism, ...]:
-        """Center and radius; the rest depends on the radius released."""
+        """The mechanisms of center and radius; the others depend on the radius released."""
         return (self.centering, self.reaching)
 
     def ask(self, x: Tuple, source: Source) -> HullAnswer:
         center = self.centering.sample(midrange(x), source)
-        # A radius below its own noise says nothing; the authors' code has a floor as well.
+        # A radius below the scale of its noise is meaningless; the authors' code has a lower limit as well.
         radius = max(float(self.reaching.sample(farthest(x, center), source)) + self.widening, self.reaching.scale)
         directions = self._directions(radius)
         single = search(self._finding, len(directions), self.gamma0)
@@ -141,7 +148,7 @@ class Hull(Query):
             released.flags.writeable = False
         return self.restored({"value": places, "center": center, "radius": radius, "directions": directions})
 
-    def restored(self, parts: dict[str, Any]) -> HullAnswer:
+    def restored(self, parts: Parts) -> HullAnswer:
         places, directions = parts["value"], parts["directions"]
         single = search(self._finding, len(directions), self.gamma0)
         placing = self._vertex_noise(len(directions), len(places))
@@ -158,11 +165,12 @@ class Hull(Query):
         )
 
     def _vertex_noise(self, probed: int, found: int) -> Additive:
-        """The noise on the vertices found: under dist_inf each at a k-th of the budget, as the paper has it."""
+        """Return the mechanism that releases the vertices found; under dist_inf each gets 1/k of the budget."""
         spent = self._placing * found / probed if self.guarantee.metric == dist_inf else self._placing
         return identity(spent, found, self.dimension, "paper")
 
     def _directions(self, radius: float) -> Floats:
+        """Return the directions of the probes, given the radius released."""
         if self.k == "optimal":
             wanted = self.optimal(radius)
         elif self.k == "authors":
@@ -173,7 +181,7 @@ class Hull(Query):
         return directions[: self.n] if self.distinct else directions
 
     def optimal(self, radius: float) -> int:
-        """The k that minimises the paper's bound γ1 + γ2 + γ3 with its constants (Lemma 4.15 and Remark 2)."""
+        """Return the k that minimises the paper's bound γ1 + γ2 + γ3 with its constants (Lemma 4.15 and Remark 2)."""
         from scipy.special import gammainccinv
 
         k = _candidates(self.dimension)
@@ -192,7 +200,7 @@ class Hull(Query):
         return int(k[np.argmin(finding + placing + covering)])
 
     def _authors(self, radius: float) -> int:
-        """The k of the paper's experiments, constants raised to 2/3 twice, truncated and clamped to [16, 128]."""
+        """Return the k of the paper's experiments: constants raised to 2/3 twice, truncated, clamped to [16, 128]."""
         a, half = self.share, math.log(2 / self.beta)
         log = half + math.log(4 * self.n + 2)
         budget = float(self._rest.budget)
@@ -207,26 +215,27 @@ class Hull(Query):
         return int(min(max(int(k), 16), 128))
 
     def error(self, beta: float, *, each: bool = False) -> float:
-        """Not known before the radius is released; ask the answer."""
-        raise NoErrorBound("The error of this hull depends on the radius it finds; ask the release for it.")
+        """Raise NoErrorBound: the bound depends on the radius released, so only the answer has one."""
+        raise NoErrorBound("The error bound of this hull depends on the radius released; ask the release for it.")
 
 
 @dataclass(frozen=True)
 class HullAnswer(Answer):
-    """A hull with what its error bound is made of, all of it released.
+    """A hull with the released values on which its error bound depends.
 
     Parameters
     ----------
     center, radius : array, float
-        The noisy circle that the probes stand on.
+        The noisy circle on which the probes lie.
     directions : array
-        Where on it they stand.
+        The directions of the probes from the center.
     searching : NearestNeighbour
-        The mechanism of one probe.
+        The mechanism of one search.
     placing : Additive
-        The noise on the vertices.
+        The mechanism that released the vertices.
     """
 
+    query: Hull
     center: Floats = field(kw_only=True)
     radius: float = field(kw_only=True)
     directions: Floats = field(kw_only=True)
@@ -235,25 +244,29 @@ class HullAnswer(Answer):
 
     same_error = False
 
-    def parts(self) -> dict[str, Any]:
-        named = ("value", "center", "radius", "directions")
-        return {name: getattr(self, name) for name in named}
+    def parts(self) -> Parts:
+        return {
+            "value": self.value,
+            "center": self.center,
+            "radius": self.radius,
+            "directions": self.directions,
+        }
 
     def error(self, beta: float, *, each: bool = False) -> float:
-        """With probability 1-β the Hausdorff distance to the true hull is at most this.
+        """Return the bound on the Hausdorff distance to the true hull that holds with probability 1-β.
 
         Notes
         -----
-        Let h_u be the support functions. With a third of β each: every point lies within R̃ + e of the center; every
-        search is within γ1 of the nearest point; every vertex moves by at most γ3. For a direction u let the ray in
-        direction u from the point that attains h_u(x), moved into the circle by at most e, meet the circle within η
-        of a probe P. Then the point found for P has ⟨x_a, u⟩ ≥ h_u(x) - γ1 - 2η - 2e, by the triangle inequality.
-        So the Hausdorff distance, the largest |h_u - h̃_u|, is at most γ1 + 2η + 2e + γ3. Points that are taken out
-        once found change nothing: a point taken out is a vertex already.
+        Let h_u be the support function of the true hull and h̃_u that of the released one. Each of the following fails
+        with probability at most β/3: every point lies within R̃ + e of the center; every search is within γ1 of the
+        nearest point; every vertex moves by at most γ3. For a direction u take the point that attains h_u(x), moved
+        into the circle by at most e. Let the ray from it in direction u meet the circle within η of a probe P. Then
+        the point found for P has ⟨x_a, u⟩ ≥ h_u(x) - γ1 - 2η - 2e, by the triangle inequality. So the Hausdorff
+        distance, the largest |h_u - h̃_u|, is at most γ1 + 2η + 2e + γ3. Removing points once they are found changes
+        nothing: a point that was removed is a vertex already.
         """
         checks.beta(beta)
         query = self.query
-        assert isinstance(query, Hull)
         third, k, n = beta / 3, len(self.directions), query.n
         if query.distinct and k == n:  # every point was found
             return self.placing.error(beta, blocks=n)
@@ -265,7 +278,7 @@ class HullAnswer(Answer):
 
 
 def probes(k: int, dimension: int) -> Floats:
-    """Spread at most k unit vectors over all directions: evenly in the plane, else on a grid on a cube.
+    """Return at most k unit vectors spread over all directions: evenly in the plane, else on a grid on a cube.
 
     On the cube they come in exactly opposite pairs.
     """
@@ -281,7 +294,7 @@ def probes(k: int, dimension: int) -> Floats:
 
 
 def _candidates(dimension: int) -> Floats:
-    """The numbers of probes to choose from, so close that the bound's minimum is as good as met."""
+    """Return the numbers of probes to choose from, spaced so closely that the best is nearly optimal."""
     if dimension == 2:
         return np.unique(np.geomspace(3, _MOST_PROBES, 400).round())
     cells = np.arange(1, 1 + max(1, int((_MOST_PROBES / (2 * dimension)) ** (1 / (dimension - 1)))))
@@ -289,15 +302,15 @@ def _candidates(dimension: int) -> Floats:
 
 
 def _cells(k: int, dimension: int) -> int:
-    """The cells along an edge of the cube, for at most k probes."""
+    """Return the number of cells along an edge of the cube, for at most k probes."""
     return max(1, math.floor(float((k / (2 * dimension)) ** (1 / (dimension - 1))) + 1e-9))
 
 
 def _covering(k: int, dimension: int) -> float:
-    """How far a unit vector can be from the nearest probe.
+    """Return the largest distance of a unit vector from the nearest probe.
 
-    Half a step, π/k, in the plane. Above it, a direction scaled onto a face of the cube [-1, 1]^d is within
-    √(d-1)/cells of the middle of a cell, and scaling back to the sphere only contracts.
+    In the plane it is half a step, π/k. In more dimensions a direction scaled onto a face of the cube [-1, 1]^d is
+    within √(d-1)/cells of the middle of a cell, and scaling back to the sphere only contracts.
     """
     if dimension == 2:
         return math.pi / k

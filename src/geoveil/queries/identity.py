@@ -4,35 +4,40 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Self
+
+import numpy as np
 
 from geoveil.errors import IncompatibleGuarantees
 from geoveil.mechanisms import Additive, Copies, KNorm, Laplace, sample_people
 from geoveil.noise import Source
 from geoveil.privacy import CGP, GP, Guarantee, dist_1, dist_inf, exact
 from geoveil.queries.additive import AdditiveQuery, additive
-from geoveil.queries.query import Answer, Answers, Persons, Progress, SharedAnswers, Tuple
+from geoveil.queries.answer import Answer, Answers, PartsOfMany, SharedAnswers
+from geoveil.queries.persons import Persons
+from geoveil.queries.query import Progress, Tuple
 
 __all__ = ["Points", "identity"]
 
 
 def identity(guarantee: Guarantee, count: int, dimension: int, method: str = "best") -> Additive:
-    """The noise for `count` points of a tuple in R^dimension, all different.
+    """Return the mechanism that releases `count` different points of a tuple in R^dimension.
 
     Notes
     -----
-    The paper's:
-    Under dist_inf each point gets a share ρ/n or ε/n (Theorems 4.6 and 4.8); n Gaussians of ρ/n are one Gaussian for
-    the √n-Lipschitz identity. Under dist_2, and so under the larger dist_1, the identity is 1-Lipschitz into R^(nd)
-    and nothing is split (Appendix H). The best under pure GP are the K-norm mechanisms: that of dist_inf does not
-    split the budget, that of dist_1 gives every point the whole of it; that of dist_2 is the paper's.
+    The paper's method: under dist_inf each of n points gets a share ρ/n or ε/n of the budget (Theorems 4.6 and 4.8); n
+    Gaussians of ρ/n are one Gaussian for the √n-Lipschitz identity. Under dist_2, and so under the larger dist_1, the
+    identity is 1-Lipschitz into R^(nd) and the budget is not split (Appendix H).
+
+    The best methods under pure GP are the K-norm mechanisms. The one of dist_inf does not split the budget; the one of
+    dist_1 gives every point the whole budget; the one of dist_2 is the paper's method.
     """
     under_inf = guarantee.metric == dist_inf
     constant = exact.root_up(count) if under_inf else 1.0
     if method == "both" or isinstance(guarantee, CGP):
         return additive(guarantee, count * dimension, constant, method)
     if not isinstance(guarantee, GP):
-        raise IncompatibleGuarantees(f"{guarantee!r} is neither CGP nor GP.")
+        raise IncompatibleGuarantees(f"{guarantee!r} is neither CGP nor GP; give one of them.")
     if method == "best" and under_inf:
         return KNorm(guarantee, count, dimension)
     if method == "best" and guarantee.metric == dist_1:
@@ -44,14 +49,14 @@ def identity(guarantee: Guarantee, count: int, dimension: int, method: str = "be
 
 @dataclass(frozen=True)
 class Points(AdditiveQuery):
-    """Every point of the tuple, with noise."""
+    """Release every point of the tuple with noise."""
 
     name = "points"
     kind = "points"
 
     @cached_property
     def mechanism(self) -> Additive:
-        """The noise on the whole tuple."""
+        """The mechanism that adds noise to the whole tuple."""
         return identity(self.guarantee, self.n, self.dimension, self.method)
 
     def ask(self, x: Tuple, source: Source) -> Answer:
@@ -59,14 +64,15 @@ class Points(AdditiveQuery):
         return Answer(self, released, self.mechanisms, coords=released)
 
     @classmethod
-    def ask_each(cls, persons: Persons, x: Tuple, source: Source, progress: Progress) -> Answers:
+    def ask_each(cls, persons: Persons[Self], x: Tuple, source: Source, progress: Progress) -> Answers:
         released = sample_people([query.mechanism for query in persons.each], persons.sizes, x, source)
         return SharedAnswers(persons, released, released)
 
     @classmethod
-    def restored_each(cls, persons: Persons, parts: Any) -> Answers:
+    def restored_each(cls, persons: Persons[Self], parts: PartsOfMany) -> Answers:
+        assert isinstance(parts, np.ndarray)
         return SharedAnswers(persons, parts, parts)
 
     def error(self, beta: float, *, each: bool = False) -> float:
-        """The exact 1-β quantile of the largest error over the tuple, or of any one point's."""
+        """Return the exact 1-β quantile of the largest error of a point, or with `each` of one point's error."""
         return self.mechanism.error(beta, blocks=self.n, each=each)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,15 +24,17 @@ from geoveil.mechanisms import (
 from geoveil.mechanisms.mechanism import Floats
 from geoveil.noise import Reals, Source
 from geoveil.privacy import CGP, GP, Guarantee, exact
+from geoveil.queries.answer import Answer, Answers, PartsOfMany, PositionAnswers
 from geoveil.queries.evaluation import away
 from geoveil.queries.identity import identity
-from geoveil.queries.query import Answer, Answers, Persons, PositionAnswers, Progress, Query, Tuple
+from geoveil.queries.persons import Persons
+from geoveil.queries.query import Progress, Query, Tuple
 
 __all__ = ["Nearest", "search"]
 
 
 def search(guarantee: Guarantee, rounds: int, gamma0: float) -> NearestNeighbour:
-    """One of so many private nearest neighbours that together cost the guarantee."""
+    """Return the private search for one nearest neighbour; `rounds` of these searches together cost the guarantee."""
     part = guarantee / rounds
     assert isinstance(part, (CGP, GP))
     return NearestNeighbour(part, gamma0)
@@ -40,23 +42,24 @@ def search(guarantee: Guarantee, rounds: int, gamma0: float) -> NearestNeighbour
 
 @dataclass(frozen=True)
 class Nearest(Query):
-    """The positions of the k points nearest to p, in the order found.
+    """Find the positions of the k points nearest to p, in the order in which they are found.
 
     Parameters
     ----------
     p : array
         The public place.
     k : int
-        How many neighbours.
+        The number of neighbours.
     locations : float, optional
-        The share of the budget that releases the places of the neighbours, too.
+        The share of the budget that is spent on releasing the neighbours' locations; by default they are not released.
     gamma0 : float
-        Of the private nearest neighbour, in metres.
+        The γ0 of `NearestNeighbour` in metres; for method="paper" only.
 
     Notes
     -----
-    Each of k searches without replacement at ρ/k (ε/k) composes to ρ-CGP (ε-GP). The paper's search is a sparse vector
-    walk. The best is the exponential mechanism under CGP, all k in one pass, and permute-and-flip under GP.
+    k searches without replacement at ρ/k (ε/k) each compose to ρ-CGP (ε-GP). The paper's search is a walk of the
+    sparse vector technique. The best method is the exponential mechanism under CGP, with all k searches in one pass,
+    and permute-and-flip under GP.
     """
 
     p: Floats = field(kw_only=True)
@@ -78,11 +81,11 @@ class Nearest(Query):
             remedy="Every person needs at least k points: with by=, the person with the fewest points counts.",
         )
         if self.locations is not None:
-            remedy = "It is the share of the budget for the places."
+            remedy = "It is the share of the budget for releasing the neighbours' locations."
             checks.number("locations", self.locations, above=0, below=1, remedy=remedy)
         if self.method == "best" and self.gamma0 != 0:
-            raise InvalidParameter("gamma0", self.gamma0, '0, unless method="paper"', "The best method has no γ0.")
-        self.mechanisms  # noqa: B018 - checks gamma0 and the budget before anything is drawn
+            raise InvalidParameter("gamma0", self.gamma0, '0, unless method="paper"', "The best method has no gamma0.")
+        self.mechanisms  # noqa: B018 - validates gamma0 and the budget before anything is drawn
 
     @cached_property
     def single(self) -> NearestNeighbour | Exponential | PermuteAndFlip:
@@ -91,7 +94,7 @@ class Nearest(Query):
         if self.method == "paper":
             return search(finding, self.k, self.gamma0)
         part = finding / self.k
-        # A distance depends on its own point alone: two of them move apart by at most √2 or 1 under dist_2 or dist_1.
+        # Each distance depends on one point: the difference of two changes by at most √2 under dist_2, 1 under dist_1.
         spread = {"inf": 2.0, "2": exact.root_up(2), "1": 1.0}[part.metric.name]
         if isinstance(part, GP):
             return PermuteAndFlip(part, spread)
@@ -100,7 +103,7 @@ class Nearest(Query):
 
     @cached_property
     def placing(self) -> Additive | None:
-        """The noise on the places of the neighbours."""
+        """The mechanism that releases the neighbours' locations; None if they are not released."""
         if self.locations is None:
             return None
         return identity(self.guarantee.portions(self.locations)[0], self.k, self.dimension, self.method)
@@ -116,8 +119,8 @@ class Nearest(Query):
         return Answer(self, found, self.mechanisms, coords=places)
 
     @classmethod
-    def ask_each(cls, persons: Persons, x: Tuple, source: Source, progress: Progress) -> Answers:
-        # The mechanisms do not depend on the number of points: all persons have the same.
+    def ask_each(cls, persons: Persons[Self], x: Tuple, source: Source, progress: Progress) -> Answers:
+        # The mechanisms do not depend on the number of points, so all persons have the same.
         query = persons.first
         found = np.empty((len(persons), query.k), dtype=np.int64)
         for people, rows in persons.blocks():
@@ -135,11 +138,12 @@ class Nearest(Query):
         return PositionAnswers(persons, found, places)
 
     @classmethod
-    def restored_each(cls, persons: Persons, parts: Any) -> Answers:
+    def restored_each(cls, persons: Persons[Self], parts: PartsOfMany) -> Answers:
+        assert isinstance(parts, dict)
         return PositionAnswers(persons, parts["value"], parts["coords"])
 
     def _found(self, distances: Reals, source: Source) -> NDArray[np.int64]:
-        """The positions found, given the true distances."""
+        """Return the positions of the k neighbours found, given the true distances of one person's points."""
         single = self.single
         if isinstance(single, Exponential):
             return single.sample_several(distances, self.k, source)
@@ -157,12 +161,15 @@ class Nearest(Query):
         return found
 
     def error(self, beta: float, *, each: bool = False) -> float:
-        """The j-th neighbour is farther than the true j-th by at most this, for every j, or for any one of them.
+        """Return the bound on how much farther than the true j-th neighbour the j-th one found is, for every j.
+
+        With `each` the bound is for any one j.
 
         Notes
         -----
-        Each search has the exact worst-case error of its mechanism among at most n points. At least one of the true
-        first j is still there in round j, so it is an excess over the true j-th distance (the paper's Theorem 4.12).
+        Each search has the exact worst-case error of its mechanism among at most n points. In round j at least one of
+        the j nearest points has not been found yet, so the error is an excess over the true j-th distance (the paper's
+        Theorem 4.12).
         """
         checks.beta(beta)
         return self.single.error(beta if each else beta / self.k, m=self.n)

@@ -1,10 +1,10 @@
-"""Whether, and when, a tuple comes close to a public place."""
+"""Find whether, and where, a tuple first comes close to a public place."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Self
 
 import numpy as np
 
@@ -14,26 +14,28 @@ from geoveil.mechanisms.mechanism import Floats
 from geoveil.mechanisms.walks import NEVER
 from geoveil.noise import Source
 from geoveil.privacy import CGP, GP
+from geoveil.queries.answer import Answer, Answers, PartsOfMany, PositionAnswers
 from geoveil.queries.evaluation import away
-from geoveil.queries.query import Answer, Answers, Persons, PositionAnswers, Progress, Query, Tuple
+from geoveil.queries.persons import Persons
+from geoveil.queries.query import Progress, Query, Tuple
 
 __all__ = ["FirstWithin"]
 
 
 @dataclass(frozen=True)
 class FirstWithin(Query):
-    """The position of the first point within a radius of p, or None.
+    """Find the position of the first point within a radius of p, or None.
 
     Parameters
     ----------
     p : array
         The public place.
     radius : float
-        In metres.
+        The radius in metres.
 
     Notes
     -----
-    The sparse vector technique with a public threshold (the paper's Algorithm 1), one pass, halting once.
+    The sparse vector technique with a public threshold (the paper's Algorithm 1): one pass that halts at most once.
     """
 
     p: Floats = field(kw_only=True)
@@ -62,7 +64,7 @@ class FirstWithin(Query):
         return Answer(self, position, self.mechanisms)
 
     @classmethod
-    def ask_each(cls, persons: Persons, x: Tuple, source: Source, progress: Progress) -> Answers:
+    def ask_each(cls, persons: Persons[Self], x: Tuple, source: Source, progress: Progress) -> Answers:
         query = persons.first
         found = np.empty(len(persons), dtype=np.int64)
         for people, rows in persons.blocks():
@@ -77,9 +79,10 @@ class FirstWithin(Query):
         return PositionAnswers(persons, np.where(found == NEVER, -1, starts + found))
 
     @classmethod
-    def restored_each(cls, persons: Persons, parts: Any) -> Answers:
+    def restored_each(cls, persons: Persons[Self], parts: PartsOfMany) -> Answers:
+        assert isinstance(parts, dict)
         return PositionAnswers(persons, parts["value"])
 
     def error(self, beta: float, *, each: bool = False) -> float:
-        """The point found is within radius + error, and no earlier one was within radius - error."""
+        """Return the bound e: the point found is within radius + e of p, and no earlier one is within radius - e."""
         return self.mechanism.error(beta, visits=self.n)

@@ -1,4 +1,4 @@
-"""The convex hull by its support function, not by its vertices."""
+"""The convex hull by noisy values of its support function, from which a convex body is fitted."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property, partial
-from typing import Any, Literal, NamedTuple
+from typing import Literal, Self
 
 import numpy as np
 
@@ -16,27 +16,30 @@ from geoveil.mechanisms import Additive, Gaussian, KNorm, Mechanism, sample_peop
 from geoveil.mechanisms.mechanism import Floats
 from geoveil.noise import Source
 from geoveil.privacy import CGP, GP, Guarantee, exact
+from geoveil.queries.answer import Answer, Answers, HalfSpaces, Parts, PartsOfMany, SeparateAnswers
 from geoveil.queries.band import between, certain
 from geoveil.queries.convex import coarser, corners, directions, fitted, prune, segmented, shortened
 from geoveil.queries.evaluation import support, support_each
 from geoveil.queries.hull import Hull, probes
-from geoveil.queries.query import Answer, Answers, Persons, Progress, Query, SeparateAnswers, Tuple
+from geoveil.queries.persons import Persons
+from geoveil.queries.query import Progress, Query, Tuple
 from geoveil.queries.solid import cosine, intersection, kriged, tightened
 
 __all__ = ["EXTENT", "HalfSpaces", "SupportHull", "SupportHullAnswer", "best_hull", "support_squared"]
 
-#: Under CGP noise is white over directions: their number is a resolution. Few will do while noise limits.
+#: Numbers of directions in the plane under CGP. Noise is white over directions, so their number is only a resolution;
+#: a few directions suffice while the noise limits the accuracy.
 _FEW, _MANY = 96, 4096
-#: The same above the plane: 294 directions in three dimensions, 216 in four, 160 in five, the axes above.
+#: The largest number of directions in more dimensions: 294 in three, 216 in four, 160 in five, then the axes alone.
 _GRID = 300
-#: More than these would only take long, in the plane and above it.
+#: The largest numbers of directions that may be asked for, in the plane and in more dimensions; more would be slow.
 _MOST, _MOST_ABOVE = 2**14, 1000
-#: Values of support functions that are drawn or fitted together.
+#: The number of values of support functions that are drawn or fitted together.
 _VALUES = 2**19
-#: A public guess of how far a tuple extends, in metres, for the number of directions.
+#: The default public guess of a tuple's extent in metres, from which the number of directions is chosen.
 EXTENT = 30_000.0
-#: Where the radius is so many times the noise of a harmonic, vertices are pruned, and where it is so many times, noise
-#: is so small that they are all there is to find.
+#: Ratios of the radius to the noise of a harmonic. Above the first, vertices are pruned; above the second, the noise
+#: is so small that the vertices themselves are fitted.
 _CLEAR, _SHARP = 50.0, 1500.0
 
 
@@ -46,17 +49,18 @@ def support_squared(k: int, n: int, metric: str, dimension: int = 2) -> Fraction
     Notes
     -----
     The directions u_j are doubles: exactly opposite pairs, none longer than 1. Let points move along a line with
-    velocities v_i. At almost every moment value j moves by ⟨v_i, u_j⟩, where i is any point that supports u_j: if two
-    points do so for a while, ⟨v_i, u_j⟩ is the same for both. So each u_j may be given to one of the points, and the
-    square of the speed is Σ_i v_iᵀ·S_i·v_i, where S_i is the sum of uuᵀ over the directions that point i was given.
+    velocities v_i. At almost every moment value j moves by ⟨v_i, u_j⟩, where i is any point that supports u_j (attains
+    the maximum): if two points do so for a while, ⟨v_i, u_j⟩ is the same for both. So each u_j may be assigned to one
+    of the points, and the square of the speed is Σ_i v_iᵀ·S_i·v_i, where S_i is the sum of uuᵀ over the directions
+    assigned to point i.
 
     - dist_inf: every ⟨v, u_j⟩ is at most |v|, so the square is at most k.
-    - n = 1: S_1 is the sum M over all directions, k/d times the identity but for rounding.
-    - dist_2, dist_1, n ≥ 2: a point that supports both u and -u has all points beside it on a line across u, so -u can
-      be given to another point. Since -u has the same uuᵀ as u, S_i is at most M/2, and the square of the speed at
-      most k/(2d)·Σ|v_i|². This holds because pairs are *exactly* opposite: of a pair that is opposite up to rounding
-      a point can support both while it moves by nanometres, and S_i would reach M.
-    - dist_inf in the plane, 2 ≤ n < k: each point is given an arc of m_i directions, none longer than a half turn
+    - n = 1: S_1 is the sum M over all directions, k/d times the identity up to rounding.
+    - dist_2, dist_1, n ≥ 2: if a point supports both u and -u, all points lie on one hyperplane orthogonal to u, so -u
+      can be assigned to another point. Since -u has the same uuᵀ as u, S_i is at most M/2, and the square of the speed
+      is at most k/(2d)·Σ|v_i|². This holds because pairs are *exactly* opposite: if a pair were opposite only up to
+      rounding, a point could support both directions while it moves by nanometres, and S_i would reach M.
+    - dist_inf in the plane, 2 ≤ n < k: each point is assigned an arc of m_i directions, none longer than a half turn
       (half-open normal cones), whose S_i has the largest eigenvalue ½(m_i + sin(m_i·φ)/sin φ), φ = 2π/k. The sine is
       concave there, so the sum over points is largest for equal arcs: ½(k + n·sin(2π/n)/sin φ).
 
@@ -75,37 +79,39 @@ def support_squared(k: int, n: int, metric: str, dimension: int = 2) -> Fraction
     return Fraction(k)
 
 
-def best_hull(n: int, dimension: int, guarantee: Guarantee, method: str = "best", **options: Any) -> Query:
-    """The hull by its support function, or by points near the boundary where directions are too coarse for that."""
-    query = SupportHull(n, dimension, guarantee, method, **options)
+def best_hull(
+    n: int,
+    dimension: int,
+    guarantee: Guarantee,
+    method: str = "best",
+    *,
+    k: int | Literal["optimal"] = "optimal",
+    extent: float = EXTENT,
+    rounding: float = 0.0,
+) -> Query:
+    """Return the query for a hull by its support function, or by its vertices if the directions are too coarse."""
+    query = SupportHull(n, dimension, guarantee, method, k=k, extent=extent, rounding=rounding)
     coarse = query.coarse and query.k == "optimal"
     return Hull(n, dimension, guarantee, method, rounding=query.rounding) if coarse else query
 
 
-class HalfSpaces(NamedTuple):
-    """The body of all z with ⟨z, directions[j]⟩ ≤ offsets[j]; each is attained."""
-
-    directions: Floats
-    offsets: Floats
-
-
 @dataclass(frozen=True)
 class SupportHull(Query):
-    """The convex body that fits noisy values of the support function in k public directions.
+    """Release the convex body that fits noisy values of the support function in k public directions.
 
     Parameters
     ----------
     k : int or "optimal"
-        How many directions, even; by default from the budget and the extent. Above the plane they come in
-        grids of 2d·m^(d-1): the largest of at most k is taken.
+        The number of directions, even; by default it is chosen from the budget and the extent. In more than two
+        dimensions they come in grids of 2d·m^(d-1): the largest grid of at most k directions is used.
     extent : float
-        A public guess of the tuple's extent in metres; a wrong one costs accuracy, never privacy.
+        A public guess of the tuple's extent in metres; a wrong guess costs accuracy, never privacy.
 
     Notes
     -----
     h_u(x) = max_i ⟨x_i, u⟩ is 1-Lipschitz for every direction u, so the vector of k values is √k-Lipschitz: Gaussian
-    noise of variance k/(2ρ) each is ρ-CGP. All values move by at most dist(x, x') at once, so the K-norm mechanism of
-    the cube is ε-GP. All else, smoothing, the projection on support functions and pruning, is post-processing.
+    noise of variance k/(2ρ) each is ρ-CGP. Every value moves by at most dist(x, x'), so the K-norm mechanism of the
+    cube is ε-GP. The rest (smoothing, the projection on support functions and pruning) is post-processing.
     """
 
     method: str = "best"
@@ -127,15 +133,15 @@ class SupportHull(Query):
             checks.count("k", self.k, low=2 * self.dimension, high=most, remedy=remedy)
             if self.k % 2:
                 raise InvalidParameter("k", self.k, "even", "Opposite directions come in pairs.")
-        self.mechanism  # noqa: B018 - refuses budgets without noise
+        self.mechanism  # noqa: B018 - validates the budget early
 
     @cached_property
     def directions(self) -> Floats:
-        """Unit vectors in opposite pairs, from public facts; above the plane a grid on a cube."""
+        """Unit vectors in opposite pairs, chosen from public facts; in more than two dimensions a grid on a cube."""
         if not isinstance(self.k, str):
             wanted = self.k
         elif not isinstance(self.guarantee, CGP):
-            # Under pure GP noise grows with the number of directions.
+            # Under pure GP the noise grows with the number of directions.
             grown = 16 * (float(self.guarantee.budget) * self.extent / 70) ** 0.4
             wanted = int(2 * min(max(round(grown / 2), 6), _MANY // 2))
         elif self.dimension == 2:
@@ -151,7 +157,7 @@ class SupportHull(Query):
 
     @cached_property
     def mechanism(self) -> Additive:
-        """The noise on the values of the support function."""
+        """The mechanism that adds noise to the values of the support function."""
         k, guarantee = self.resolution, self.guarantee
         if isinstance(guarantee, CGP):
             return Gaussian(
@@ -166,12 +172,12 @@ class SupportHull(Query):
 
     @property
     def variance(self) -> float:
-        """Of the noise in one direction."""
+        """The variance of the noise in one direction, in square metres."""
         return self.mechanism.deviation**2
 
     @property
     def coarse(self) -> bool:
-        """Whether noise is so small that the directions, few as they must be above the plane, miss more than it."""
+        """Whether the error from having few directions, in more than two dimensions, exceeds that from the noise."""
         return self.dimension > 2 and math.sqrt(self.variance) < self.extent / 150
 
     def ask(self, x: Tuple, source: Source) -> SupportHullAnswer:
@@ -179,8 +185,8 @@ class SupportHull(Query):
         return self.restored({"support": noisy})
 
     @classmethod
-    def ask_each(cls, persons: Persons, x: Tuple, source: Source, progress: Progress) -> Answers:
-        # Directions do not depend on the number of points: all persons have the same.
+    def ask_each(cls, persons: Persons[Self], x: Tuple, source: Source, progress: Progress) -> Answers:
+        # Directions do not depend on the number of points, so all persons have the same.
         u = persons.first.directions
         noisy = np.empty((len(persons), len(u)))
         for people, rows in persons.blocks(max(_VALUES // len(u), 1)):
@@ -193,7 +199,8 @@ class SupportHull(Query):
         return cls.restored_each(persons, noisy)
 
     @classmethod
-    def restored_each(cls, persons: Persons, parts: Any) -> Answers:
+    def restored_each(cls, persons: Persons[Self], parts: PartsOfMany) -> Answers:
+        assert isinstance(parts, np.ndarray)
         answers = np.empty(len(persons), dtype=object)
         for i, query in enumerate(persons.queries):
             own = np.flatnonzero(persons.which == i)
@@ -201,11 +208,11 @@ class SupportHull(Query):
                 answers[some] = query._answers(parts[some])
         return SupportHullAnswers(persons, tuple(answers))
 
-    def restored(self, parts: dict[str, Any]) -> SupportHullAnswer:
+    def restored(self, parts: Parts) -> SupportHullAnswer:
         return self._answers(parts["support"][None])[0]
 
     def _answers(self, noisy: Floats) -> list[SupportHullAnswer]:
-        """Return the answers of persons whose noisy values are rows."""
+        """Return the answer for each row of noisy values."""
         places, centred = self.centred(noisy)
         mechanisms, answers = self.mechanisms, []
         for value, place, own in zip(self.fit(centred), places, noisy, strict=True):
@@ -218,35 +225,35 @@ class SupportHull(Query):
         return answers
 
     def centred(self, noisy: Floats) -> tuple[Floats, Floats]:
-        """Return the middle that noisy values, as rows, indicate, and the values as seen from there.
+        """Return the center estimated from each row of noisy values, and the values relative to that center.
 
-        Far from the middle rounding would count as noise.
+        Far from the center rounding errors would be as large as noise.
         """
         places = self.dimension / noisy.shape[1] * (noisy @ self.directions)
         return places, noisy - places @ self.directions.T
 
     def fit(self, noisy: Floats) -> list[Floats | HalfSpaces]:
-        """Return the bodies that noisy support functions, as rows, stand for.
+        """Return the body that fits each row of noisy values of the support function.
 
-        A body is an array of vertices, or half-spaces above five dimensions.
+        A body is an array of vertices, or half-spaces in more than five dimensions.
         """
         u, variance = self.directions, self.variance
         clear = noisy.mean(axis=1) / math.sqrt(2 * variance / len(u))
         if self.dimension > 2:
             return [self._solid(y, float(c)) for y, c in zip(noisy, clear, strict=True)]
-        bodies: list[Any] = [None] * len(noisy)
-        for i in np.flatnonzero(clear > _SHARP):
+        bodies: dict[int, Floats] = {}
+        for i in np.flatnonzero(clear > _SHARP).tolist():
             bodies[i] = segmented(noisy[i], u, variance)
         others = np.flatnonzero(~(clear > _SHARP))
         noisy = noisy[others]
         if len(u) > 2 * _FEW:
             noisy, variance, u = coarser(noisy, _FEW), variance * _FEW / len(u), directions(_FEW)
-        for i, y, vertices in zip(others, noisy, corners(fitted(noisy, variance)), strict=True):
+        for i, y, vertices in zip(others.tolist(), noisy, corners(fitted(noisy, variance)), strict=True):
             bodies[i] = prune(vertices, u, y, variance) if clear[i] > _CLEAR else vertices
-        return bodies
+        return [bodies[i] for i in range(len(clear))]
 
     def _solid(self, y: Floats, clear: float) -> Floats | HalfSpaces:
-        """Return the body of values y above the plane."""
+        """Return the body that fits noisy values y in more than two dimensions."""
         u = self.directions
         h = kriged(y, u, self.variance)
         if self.dimension > 5:
@@ -255,13 +262,13 @@ class SupportHull(Query):
         return prune(vertices, u, y, self.variance) if clear > _CLEAR else vertices
 
     def error(self, beta: float, *, each: bool = False) -> float:
-        """Not known before the values are released; ask the answer."""
-        raise NoErrorBound("The error of this hull depends on the values it releases; ask the release for it.")
+        """Raise NoErrorBound: the bound depends on the values released, so only the answer has one."""
+        raise NoErrorBound("The error bound of this hull depends on the values released; ask the release for it.")
 
 
 @dataclass(frozen=True)
 class SupportHullAnswer(Answer):
-    """A hull with the noisy support function it was made from.
+    """A hull with the noisy values of the support function to which it was fitted.
 
     Parameters
     ----------
@@ -269,32 +276,33 @@ class SupportHullAnswer(Answer):
         The released values, one for each direction.
     """
 
+    query: SupportHull
     support: Floats = field(kw_only=True)
-    #: Bounds take some milliseconds and are asked for more than once: by β.
+    #: The error bounds computed so far, by β: each takes some milliseconds.
     _known: dict[float, float] = field(init=False, repr=False, compare=False, default_factory=dict)
 
     same_error = False
 
-    def parts(self) -> dict[str, Any]:
+    def parts(self) -> Parts:
         return {"support": self.support}
 
     def error(self, beta: float, *, each: bool = False) -> float:
-        """With probability 1-β the Hausdorff distance to the true hull is at most this.
+        """Return the bound on the Hausdorff distance to the true hull that holds with probability 1-β.
 
         Notes
         -----
-        In the plane: averages of the released values over arcs of many widths bound the true support function on both
-        sides, all at once with probability 1 - 0.9β, and the polygon cannot be farther from a body between the bounds
-        than from the farthest such body (see `band`). If none is found (more noise was drawn than that, or so little
-        that rounding counts), the rest of β is for the plain bound: all noises are at most t, the polygon's support
-        function is off by at most T = t + max_j |ĥ_j - y_j| in every direction asked, and by T/cos(π/k) +
-        (ω/2)·tan(π/k) in any other, where the diameter ω is at most max_j(y_j + y_{j+k/2} + 2t)/cos(π/k). Where β is
-        above a tenth the bound for a tenth is given.
+        In the plane: averages of the released values over arcs of many widths bound the true support function from
+        both sides, all at once with probability 1 - 0.9β. The error is at most the distance of the polygon from the
+        farthest body between these bounds (see `band`). If no such body is found (the noise exceeded the bounds, or is
+        so small that rounding matters), the remaining 0.1β is for the plain bound: all noises are at most t; the
+        polygon's support function is wrong by at most T = t + max_j |ĥ_j - y_j| in the k directions, and by T/cos(π/k)
+        + (ω/2)·tan(π/k) in any other, where the diameter ω is at most max_j(y_j + y_{j+k/2} + 2t)/cos(π/k). For β
+        above 0.1 the bound for 0.1 is returned.
 
-        Above the plane: all noises are at most t. Let T = t + max_j |ĥ_j - y_j|, and let every unit vector v be within
-        the chord c = √(2-2κ) of some u_j, κ = cos of the angle. With w = v - u_j, h(v) - ĥ(v) ≤ h(u_j) + h(w) - ĥ(u_j)
-        + ĥ(-w), and likewise with h and ĥ exchanged: at most T + c·(R + R̂). R and R̂, the reaches of both bodies from
-        the origin, moved to where the values say the middle is, are at most max_j(y_j + t)/κ and max_j(ĥ_j)/κ.
+        In more dimensions: all noises are at most t. Let T = t + max_j |ĥ_j - y_j|, and let every unit vector v be
+        within the chord c = √(2-2κ) of some u_j, κ = cos of the angle. With w = v - u_j, h(v) - ĥ(v) ≤ h(u_j) + h(w) -
+        ĥ(u_j) + ĥ(-w), and likewise with h and ĥ exchanged: at most T + c·(R + R̂). R and R̂, the largest distances of
+        points of the two bodies from the estimated center, are at most max_j(y_j + t)/κ and max_j(ĥ_j)/κ.
         """
         checks.beta(beta)
         if beta not in self._known:
@@ -302,8 +310,8 @@ class SupportHullAnswer(Answer):
         return self._known[beta]
 
     def _bound(self, beta: float) -> float:
+        """Compute the error bound."""
         query = self.query
-        assert isinstance(query, SupportHull)
         u = query.directions
         (place,), (y,) = query.centred(self.support[None])
         if query.dimension == 2:
@@ -315,11 +323,11 @@ class SupportHullAnswer(Answer):
         h = reached - u @ place
         kappa = cosine(u)
         both = float((y + t).max() + h.max()) / kappa
-        # The last factor is for rounding, in linear programs above all.
+        # The last factor is for rounding, above all in linear programs.
         return (t + float(np.abs(h - y).max()) + math.sqrt(2 - 2 * kappa) * both) * (1 + 1e-6)
 
     def _plain(self, y: Floats, place: Floats, t: float) -> float:
-        """The plain bound in the plane, if all noises are at most t."""
+        """Return the plain bound in the plane, which holds if all noises are at most t."""
         k = len(y)
         off = t + float(np.abs(((self.value - place) @ directions(k).T).max(axis=0) - y).max())
         diameter = max(float((y + np.roll(y, k // 2) + 2 * t).max()), 0.0) / math.cos(math.pi / k)
@@ -327,17 +335,17 @@ class SupportHullAnswer(Answer):
 
 
 class SupportHullAnswers(SeparateAnswers):
-    """The hulls of many persons, who all have equally many values of the support function."""
+    """The hulls of many persons, all with the same number of values of the support function."""
 
-    def parts(self) -> Any:
-        return np.array([part["support"] for part in super().parts()])
+    def parts(self) -> Floats:
+        return np.array([answer.parts()["support"] for answer in self.answers])
 
 
 def _reach(mechanism: Additive, beta: float, weights: Floats, count: int) -> float:
-    """What the noise of an average is at most, with probability 1-β for all of so many at once.
+    """Return the bound on the noise of a weighted average that holds for `count` averages at once, probability 1-β.
 
-    Noise of the K-norm mechanism of the cube is r times independent uniform variables on [-1, 1], each sub-Gaussian
-    with variance 1/3; half of β is for r.
+    The noise of the K-norm mechanism of the cube is r times independent uniform variables on [-1, 1], each
+    sub-Gaussian with variance 1/3; half of β is for r.
     """
     from scipy.special import gammainccinv, ndtri
 

@@ -1,0 +1,148 @@
+"""Queries about functions that the caller supplies: distances to a place or shape, and any Lipschitz function."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from geoveil import checks
+from geoveil.errors import InvalidData, InvalidParameter
+from geoveil.mechanisms import Lipschitz
+from geoveil.mechanisms.mechanism import Floats
+from geoveil.noise import Reals, as_reals, smallest
+from geoveil.queries import functionals
+from geoveil.queries.lipschitz_query import LipschitzQuery
+from geoveil.queries.query import Tuple
+
+__all__ = ["Distance", "OwnQuery"]
+
+
+#: The largest value of a function: doubles of that size are less than a metre apart.
+_LARGEST = 1e15
+_FN_ERROR = "It is 0 for a function that does not round, or a small length in metres."
+
+
+@dataclass(frozen=True)
+class Stated(LipschitzQuery):
+    """A query about a function whose rounding error only the caller can state.
+
+    Parameters
+    ----------
+    fn_error : float, optional
+        The largest Euclidean distance in metres of the computed value, as doubles, from the value of the Lipschitz
+        function that is meant. None if it is not known.
+
+    Notes
+    -----
+    The computed values of two tuples are at most K·dist + 2·fn_error apart: the guarantee holds as if all tuples were
+    2·fn_error/K farther from each other. The function gets doubles. If points are known more precisely than that,
+    `rounding` bounds the distance of the doubles from the points.
+    """
+
+    fn_error: float | None = field(kw_only=True, default=None)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.fn_error is None:
+            return
+        stated = 0.0 if self.fn_error == 0 else checks.positive("fn_error", self.fn_error, remedy=_FN_ERROR)
+        if stated > self.mechanism.scale:
+            allowed = f"at most the scale of the noise, {self.mechanism.scale:.3g} m"
+            raise InvalidParameter("fn_error", self.fn_error, allowed, _FN_ERROR)
+        # Converting to a float may have rounded down; the next float is then at least the number stated.
+        object.__setattr__(self, "fn_error", math.nextafter(stated, math.inf) if stated < self.fn_error else stated)
+
+    @property
+    def inexact(self) -> str:
+        return "how the function rounds is not known; fn_error= states it" if self.fn_error is None else ""
+
+    def error(self, beta: float, *, each: bool = False) -> float:
+        """Return the exact 1-β quantile of the Euclidean length of the noise, plus the function's stated error."""
+        return super().error(beta, each=each) + (self.fn_error or 0.0)
+
+
+@dataclass(frozen=True)
+class Distance(Stated):
+    """Release the distance from a public place or shape to the nearest point of the tuple.
+
+    Parameters
+    ----------
+    measure : callable
+        Returns the distance of every point to the place or shape; it must be 1-Lipschitz in the point.
+    """
+
+    measure: Callable[[Reals], Reals] = field(kw_only=True)
+
+    name = "distance"
+    kind = "length"
+
+    def _described(self) -> dict[str, object]:
+        """Return the parameters by name, with the place or shape that `measure` holds instead of `measure`."""
+        described = {name: value for name, value in super()._described().items() if name != "measure"}
+        held = getattr(self.measure, "keywords", {})
+        return {**described, "p": held["p"] if "p" in held else getattr(held.get("geometry"), "wkt", self.measure)}
+
+    def evaluate(self, x: Tuple) -> Reals:
+        return smallest(self.measure(as_reals(x)))
+
+    def _values_of_people(self, x: Reals, sizes: NDArray[np.int64]) -> tuple[Floats, float]:
+        measured = self.measure(x)
+        return functionals.nearest(measured.values, sizes), float(np.max(measured.error))
+
+
+def _forgotten(x: Floats) -> Floats:
+    """Raise an error; this replaces a user's function in a release."""
+    raise TypeError("A release does not keep the function that was evaluated for it.")
+
+
+@dataclass(frozen=True)
+class OwnQuery(Stated):
+    """Release the value of a user's function, for whose Lipschitz constant the user is responsible.
+
+    Parameters
+    ----------
+    own : Lipschitz
+        The user's function with its constant and metric.
+    numbers : int
+        The number of coordinates of its value.
+    """
+
+    own: Lipschitz = field(kw_only=True)
+    numbers: int = field(kw_only=True, default=1)
+
+    name = "answer"
+    kind = "value"
+
+    def evaluate(self, x: Tuple) -> Reals:
+        untouched = as_reals(x).values.view()
+        untouched.flags.writeable = False
+        try:
+            value = self.own(untouched)
+        except Exception as problem:
+            # All failures raise one class of error. Its cause is the function's error, which has the failing line.
+            allowed = "a function of an (n, d) array that returns numbers"
+            remedy = f"It failed with {type(problem).__name__}: {problem}"
+            raise InvalidData("fn", repr(self.own.function), allowed, remedy) from problem
+        if value.size != self.numbers:
+            raise InvalidData("fn", value.shape, f"a function that returns {self.numbers} number(s)", "Use size=.")
+        if not (np.abs(value) <= _LARGEST).all():
+            allowed = f"a function that returns finite numbers of at most {_LARGEST:g}"
+            raise InvalidData("fn", "a value that is not", allowed, "Choose a larger unit, or correct the function.")
+        return as_reals(value)
+
+    @property
+    def kept(self) -> OwnQuery:
+        """The query without the function, which may hold private data."""
+        return replace(self, own=Lipschitz(_forgotten, self.own.constant, self.own.metric))
+
+    @property
+    def size(self) -> int:
+        return self.numbers
+
+    @property
+    def constant(self) -> float:
+        return self.own.constant
