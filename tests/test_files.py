@@ -28,7 +28,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import geoveil as gv
-from geoveil.api import crowds, streaming
+from geoveil.answering import person_counts, streaming
 from geoveil.errors import GeoveilWarning, InvalidCoordinateSystem, InvalidData, InvalidFile, InvalidParameter
 from geoveil.geo.formats import csv as csv_files
 from geoveil.geo.formats import gdal, location_file, parquet
@@ -54,7 +54,7 @@ def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (location_file, gdal, parquet, streaming):
         monkeypatch.setattr(module, "ROWS", 7)
     monkeypatch.setattr(csv_files, "_BLOCK", 400)
-    monkeypatch.setattr(crowds, "_LABELS", 5)
+    monkeypatch.setattr(person_counts, "_LABELS", 5)
 
 
 @EVERY_FORMAT

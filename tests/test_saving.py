@@ -12,8 +12,8 @@ import pytest
 from jsonschema import Draft202012Validator
 
 import geoveil as gv
-from geoveil.api.released import table
 from geoveil.errors import InvalidData, InvalidFile, InvalidParameter
+from geoveil.saving import table
 from tests.formats import BAY, FORMATS, make, people
 
 STATION = geopandas.GeoSeries.from_xy([-122.42], [37.77], crs=4326)

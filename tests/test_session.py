@@ -507,7 +507,7 @@ def test_without_a_charge_an_error_says_nothing_of_one() -> None:
 
 def test_a_file_that_fails_after_its_charge_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also where it fails for want of room."""
-    from geoveil.api import streaming
+    from geoveil.answering import streaming
 
     def full(*_: Any, **__: Any) -> None:
         raise OSError("No space left on device")

@@ -1,10 +1,14 @@
 from . import errors
 from ._version import __version__
-from .api.files import points_file, read
-from .api.mapping import Grid, density, remap
-from .api.planning import Plan, plan
-from .api.processing import clamp, smooth
-from .api.questions import (
+from .budget import Ledger
+from .files import points_file, read
+from .geo import local
+from .heatmaps import Grid, density, remap
+from .improve import clamp, smooth
+from .mechanisms import Lipschitz
+from .planning import Plan, plan
+from .privacy import CGP, GP, dist_1, dist_2, dist_inf, total
+from .questions import (
     answer,
     bounds,
     center,
@@ -19,13 +23,9 @@ from .api.questions import (
     radius,
     radius_of_gyration,
 )
-from .api.released import load, save
-from .api.session import Session
-from .budget import Ledger
-from .geo import local
-from .mechanisms import Lipschitz
-from .privacy import CGP, GP, dist_1, dist_2, dist_inf, total
 from .release import Release
+from .saving import load, save
+from .session import Session
 
 __all__ = [
     "CGP",

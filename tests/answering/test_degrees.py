@@ -20,8 +20,8 @@ import shapely
 from flint import arb, ctx
 
 import geoveil as gv
-from geoveil.api import ask as asking
-from geoveil.api import files
+from geoveil import files
+from geoveil.answering import pipeline as asking
 from geoveil.geo import enter, tangent
 from geoveil.mechanisms import Copies, Exponential, Gaussian, KNorm, Laplace, NearestNeighbour, SparseVector
 from geoveil.noise import Entropy, Reals, as_reals

@@ -789,7 +789,7 @@ def test_questions_that_are_interrupted_are_spent(
     opened: dict[str, Any] = {"by": np.repeat(["a", "b"], 10), "ledger": ledger, "label": "walk"}
     with monkeypatch.context() as patched:
         if where == "draw":
-            patched.setattr("geoveil.api.ask._Crowd.draw", interrupt)
+            patched.setattr("geoveil.answering.pipeline._Crowd.draw", interrupt)
         with pytest.raises(problem):
             gv.Session(WALK, progress=interrupt if where == "progress" else None, **opened).hull(rho="1e-6")
     release = gv.Session(WALK, **opened).hull(rho="1e-6")

@@ -21,7 +21,7 @@ import pytest
 import shapely
 
 import geoveil as gv
-from geoveil.api import streaming
+from geoveil.answering import streaming
 from geoveil.cli import main
 from geoveil.cli.kinds import AREA, CHANCE, LENGTH, PLACE
 from geoveil.cli.options import LEVELS

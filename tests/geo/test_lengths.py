@@ -11,11 +11,11 @@ import pytest
 import shapely
 
 import geoveil as gv
-from geoveil.api.released import table
 from geoveil.geo.areas import Area, area_of
 from geoveil.geo.tangent import Tangent, shrink
 from geoveil.ground_error import ground_error, ground_length_error
 from geoveil.queries import SUMMARIES, FirstWithin, Nearest
+from geoveil.saving import table
 
 EARTH = pyproj.Geod(ellps="WGS84")
 #: So much budget that noise is of centimetres.

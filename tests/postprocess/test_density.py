@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import geoveil as gv
-from geoveil.api.mapping import Grid, HeatMap, density
 from geoveil.errors import IncompatibleGuarantees, InvalidData, InvalidParameter, NoErrorBound
+from geoveil.heatmaps import Grid, HeatMap, density
 from geoveil.postprocess.deconvolution import deconvolve
 from geoveil.postprocess.kernels import Noise, NoisyPoints, cell_kernel
 from tests.geo.test_forms import in_the_plane

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import geoveil as gv
-from geoveil.api.mapping import Grid, density, remap
 from geoveil.errors import GeoveilError, IncompatibleGuarantees, InvalidData, InvalidParameter, NoErrorBound
+from geoveil.heatmaps import Grid, density, remap
 from geoveil.postprocess.kernels import Noise, NoisyPoints, cell_kernel
 from geoveil.postprocess.remapping import PointPosterior, choose, over_cells, over_places
 from tests.geo.test_forms import in_the_plane

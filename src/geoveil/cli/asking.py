@@ -89,7 +89,7 @@ class Asking:
     def opened(self, target: Target | None = None, *, placed: bool = True) -> Iterator[Opened]:
         """The file's places, and the ledger if there is one; nothing is asked yet."""
         from geoveil import read
-        from geoveil.api.released import endings
+        from geoveil.saving import endings
 
         self.check(target or Target(None, None), endings(placed=placed))
         with self.arrived() as (path, ledger):
@@ -178,7 +178,7 @@ class Opened:
     def put(self, release: Any, target: Target, *, placed: bool = True) -> list[tuple[str, str]]:
         """Write it to a file, if that was asked for; the lines that say so."""
         from geoveil import save
-        from geoveil.api.released import endings
+        from geoveil.saving import endings
 
         if target.path is not None:
             with terminal.waiting(f"Writing {target.name}"), target.opened(endings(placed=placed)[0]) as path:

@@ -65,9 +65,9 @@ def check(source: str, by: str | None, area: dict[str, Any], reading: dict[str, 
 
 def _found(path: Path, by: str | None, area: dict[str, Any], reading: dict[str, Any]) -> Iterator[Finding]:
     from geoveil import read
-    from geoveil.api.files import rehearsed
     from geoveil.cli.problems import message_of
     from geoveil.errors import GeoveilError
+    from geoveil.files import rehearsed
     from geoveil.geo.formats import open_locations
 
     missing = reading["missing"]

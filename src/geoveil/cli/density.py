@@ -46,8 +46,8 @@ def density(
 
     from geoveil import Grid, save
     from geoveil import density as heat_map
-    from geoveil.api.released import endings
     from geoveil.geo import form_of
+    from geoveil.saving import endings
 
     if target.path is None and output.report is None and not output.json:
         raise click.UsageError("-o, --report or --json says where the heat map goes.")

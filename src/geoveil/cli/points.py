@@ -80,8 +80,8 @@ def points(
     and the --by column are released unchanged; other columns are removed unless --keep names them.
     """
     from geoveil import load
-    from geoveil.api.released import endings
     from geoveil.geo.formats import ending, opener_of
+    from geoveil.saving import endings
 
     asking = Asking(**asked)
     if time is not None and motion is None:
@@ -136,7 +136,7 @@ def release_file(path: Path, target: Path, motion: str | None, time: str | None,
 
 
 def _foresee(asking: Asking, path: Path, ledger: Any, method: str) -> None:
-    from geoveil.api.files import rehearsed
+    from geoveil.files import rehearsed
 
     with terminal.waiting("Counting"):
         work = rehearsed(path, by=asking.by, **asking.area, **asking.how)

@@ -49,7 +49,7 @@ def describe(release: Release, head: str | None = None, more: Sequence[tuple[str
 
 def table(release: Release) -> Any:
     """A release as a frame."""
-    from geoveil.api.released import table as rows
+    from geoveil.saving import table as rows
 
     return rows(release)
 

@@ -39,8 +39,8 @@ def smooth(released: str, target: Target, motion: str, time: str | None, output:
     RELEASED is a file that 'geoveil points' wrote, with its certificate beside it.
     """
     from geoveil import save
-    from geoveil.api.released import endings
     from geoveil.geo.formats import ending
+    from geoveil.saving import endings
 
     if target.path is None:
         raise click.UsageError("-o says where the smoothed file goes; - is stdout.")

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from geoveil.api.mapping import HeatMap
-from geoveil.api.processing import persons, released
 from geoveil.errors import InvalidData, InvalidParameter
 from geoveil.geo import Plane
+from geoveil.heatmaps import HeatMap
+from geoveil.improve import persons, released
 from geoveil.release import Release
 from geoveil.report.content import Floats, Layer
 from geoveil.words import metres

@@ -14,9 +14,9 @@ from uuid import uuid4
 import numpy as np
 from numpy.typing import NDArray
 
-from geoveil.api.crowds import Crowd
-from geoveil.api.how import FileHow, Reading, file_question, known, reader
-from geoveil.api.streaming import FileRelease, Work, nothing
+from geoveil.answering.how import FileHow, Reading, file_question, known, reader
+from geoveil.answering.person_counts import Crowd
+from geoveil.answering.streaming import FileRelease, Work, nothing
 from geoveil.arithmetic import steady
 from geoveil.budget import SPENT, Charge, Ledger
 from geoveil.errors import GeoveilWarning, InvalidFile, InvalidParameter

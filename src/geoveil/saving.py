@@ -11,15 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from geoveil.api.ask import answers_of, by_size, in_the_plane
-from geoveil.api.files import frame_of
-from geoveil.api.how import Reading
-from geoveil.api.mapping import HeatMap
-from geoveil.api.processing import persons
+from geoveil.answering.how import Reading
+from geoveil.answering.pipeline import answers_of, by_size, in_the_plane
 from geoveil.arithmetic import steady
 from geoveil.budget import Entry
 from geoveil.errors import InvalidData, InvalidFile, InvalidParameter
 from geoveil.facts import Processing, Removed
+from geoveil.files import frame_of
 from geoveil.geo import Plane
 from geoveil.geo.areas import Area
 from geoveil.geo.formats import Batch, LocationFile, ending, open_locations
@@ -28,6 +26,8 @@ from geoveil.geo.formats.coordinates import numbers
 from geoveil.geo.formats.fingerprints import digest
 from geoveil.geo.formats.gdal import AS_TEXT, DRIVERS
 from geoveil.geo.geometries import unwrap_longitudes, vertices
+from geoveil.heatmaps import HeatMap
+from geoveil.improve import persons
 from geoveil.privacy import certified
 from geoveil.queries import Points
 from geoveil.release import Release

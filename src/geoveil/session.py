@@ -13,10 +13,10 @@ from uuid import uuid4
 
 import numpy as np
 
-from geoveil.api import questions
-from geoveil.api.ask import Opened, Receipt
-from geoveil.api.how import How
-from geoveil.api.storing import packed, unpacked
+from geoveil import questions
+from geoveil.answering.how import How
+from geoveil.answering.packing import packed, unpacked
+from geoveil.answering.pipeline import Opened, Receipt
 from geoveil.arithmetic import steady
 from geoveil.budget import SPENT, Account, Charge, Ledger, price
 from geoveil.errors import BudgetExceeded, IncompatibleGuarantees, InvalidInput, InvalidParameter

@@ -14,8 +14,8 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from geoveil.api.ask import answers_of, by_size, in_the_plane
-from geoveil.api.crowds import Crowd
+from geoveil.answering.person_counts import Crowd
+from geoveil.answering.pipeline import answers_of, by_size, in_the_plane
 from geoveil.errors import InvalidFile
 from geoveil.facts import Removed
 from geoveil.geo import Plane

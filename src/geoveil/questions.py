@@ -9,8 +9,8 @@ from typing import Any, Literal, Unpack
 from numpy.typing import ArrayLike
 
 from geoveil import checks
-from geoveil.api.ask import ask
-from geoveil.api.how import How, known, question
+from geoveil.answering.how import How, known, question
+from geoveil.answering.pipeline import ask
 from geoveil.errors import InvalidParameter
 from geoveil.geo import Form
 from geoveil.mechanisms import Lipschitz

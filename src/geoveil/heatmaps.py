@@ -9,11 +9,11 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from geoveil.api.processing import drawn_in, moved, persons, released
 from geoveil.arithmetic import steady
 from geoveil.errors import InvalidData, InvalidParameter
 from geoveil.facts import Processing
 from geoveil.geo.planes import Plane, plane_of
+from geoveil.improve import drawn_in, moved, persons, released
 from geoveil.mechanisms import Copies, Gaussian, KNorm, Laplace, Mechanism
 from geoveil.postprocess import deconvolution, remapping
 from geoveil.postprocess.grid import Grid

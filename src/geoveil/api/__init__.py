@@ -1,1 +1,0 @@
-"""Joins geo and queries: any form in, a Release out."""
