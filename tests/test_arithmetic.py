@@ -16,7 +16,7 @@ from geoveil.errors import GeoveilWarning, UnreliableArithmetic
 from geoveil.geo.tangent import Tangent
 from geoveil.noise import Entropy, source
 from geoveil.noise.source import ACCURACY
-from tests.answering.test_inputs import ask
+from tests.questions import ask
 
 pytestmark = pytest.mark.once
 

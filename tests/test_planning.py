@@ -9,58 +9,51 @@ import numpy as np
 import pytest
 
 import geoveil as gv
+from tests.questions import QUESTIONS, VARIANTS, ask
 
 X = np.random.default_rng(0).normal(scale=3000.0, size=(200, 2))
-
-
-def released(question: str, **how: Any) -> gv.Release:
-    """The release that was planned."""
-    how.pop("extent", None)
-    first: list[Any] = [X, lambda x: x[0, 0]] if question == "answer" else [X]
-    if question in ("nearest", "first_within", "distance"):
-        first.append((0.0, 0.0))
-    release = getattr(gv, question)(*first, rng=np.random.default_rng(1), **how)
-    assert isinstance(release, gv.Release)
-    return release
-
-
-QUESTIONS: list[tuple[str, dict[str, Any]]] = [
-    ("points", {}),
-    ("nearest", {"k": 7}),
-    ("nearest", {"k": 7, "method": "paper", "gamma0": -20.0}),
-    ("nearest", {"k": 7, "locations": 0.3}),
-    ("mean", {}),
-    ("bounds", {}),
-    ("radius", {"method": "both"}),
-    ("distance", {}),
-    ("first_within", {"radius": 400.0}),
-    ("answer", {"lipschitz": 1}),
-]
+#: Errors of hulls depend on the points, and a public area is none of a plan's arguments.
+EVERY_PLAN = pytest.mark.parametrize(
+    "name", [name for name, (question, more) in VARIANTS.items() if question != "hull" and "p" not in more]
+)
 BUDGETS: list[dict[str, Any]] = [{"rho": "2e-4"}, {"epsilon": 0.03}, {"rho": 1e-3, "metric": "2"}]
 
 
+def plan(name: str, **more: Any) -> Any:
+    """Plan a variant of a question about as many points as X has; plans take no function and no location."""
+    question, others = VARIANTS[name]
+    options = {key: value for key, value in QUESTIONS[question].items() if key != "fn"}
+    return gv.plan(question, n=len(X), **options, **others, **more)
+
+
 @pytest.mark.parametrize("budget", BUDGETS, ids=str)
-@pytest.mark.parametrize(("question", "options"), QUESTIONS, ids=str)
-def test_the_error_foreseen_is_the_releases(question: str, options: dict[str, Any], budget: dict[str, Any]) -> None:
-    """To the last bit, and for any one point as for all."""
+@EVERY_PLAN
+def test_the_error_foreseen_is_the_releases(name: str, budget: dict[str, Any]) -> None:
+    """A plan's error is that of the release to the last bit, for all points and for any one of them."""
     for beta, each in ((0.05, False), (0.3, False), (0.05, True)):
-        planned = gv.plan(question, n=len(X), beta=beta, each=each, **budget, **options)
-        release = released(question, **budget, **options)
+        planned = plan(name, beta=beta, each=each, **budget)
+        release = ask(name, X, rng=np.random.default_rng(1), **budget)
         assert planned.error == release.error(beta, each=each)
         assert planned.guarantee == release.guarantee
         assert not planned.assumes
 
 
+def test_the_error_foreseen_under_both_guarantees_is_the_releases() -> None:
+    """Noise that satisfies CGP and GP at once is planned as it is released."""
+    for budget in BUDGETS:
+        release = ask("radius", X, method="both", rng=np.random.default_rng(1), **budget)
+        assert plan("radius", method="both", **budget).error == release.error(0.05)
+
+
 @pytest.mark.parametrize("notion", ["CGP", "GP"])
-@pytest.mark.parametrize(("question", "options"), QUESTIONS, ids=str)
-def test_the_budget_for_an_error_gives_it(question: str, options: dict[str, Any], notion: str) -> None:
+@EVERY_PLAN
+def test_the_budget_for_an_error_gives_it(name: str, notion: str) -> None:
     """The error is met, and a budget a millionth smaller would miss it."""
     for wanted in (3.0, 250.0, 4e5):
-        planned = gv.plan(question, n=len(X), error=wanted, notion=notion, **options)
+        planned = plan(name, error=wanted, notion=notion)
         assert planned.guarantee.notion == notion
-        near = (
-            0.98 if "gamma0" in options else 0.99999
-        )  # γ0 is a length of its own: errors do not scale with the noise
+        # γ0 is a length of its own: errors do not scale with the noise.
+        near = 0.98 if name == "nearest as in the paper" else 0.99999
         assert near * wanted <= planned.error <= wanted
 
 

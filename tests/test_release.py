@@ -22,37 +22,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import geoveil as gv
+from tests import questions
+from tests.questions import EVERY_VARIANT, VARIANTS
 
 X = np.array([[0.0, 0.0], [300.0, 50.0], [-200.0, 700.0], [900.0, -400.0], [500.0, 500.0], [-600.0, -300.0]]) + 5e5
 WHO = ["b", "a", "b", "c", "a", "b"]
 P = (500_100.0, 500_200.0)
 
 
-def _ends(x: Any) -> Any:
-    return np.linalg.norm(x[0] - x[-1])
-
-
-#: Every public question, ready to be asked about x.
-QUESTIONS: dict[str, Any] = {
-    "answer": lambda x, **how: gv.answer(x, _ends, lipschitz=2, **how),
-    "bounds": gv.bounds,
-    "center": gv.center,
-    "diameter": gv.diameter,
-    "distance": lambda x, **how: gv.distance(x, P, **how),
-    "distance to an area": lambda x, **how: gv.distance(x, shapely.Point(P).buffer(10), **how),
-    "first_within": lambda x, **how: gv.first_within(x, P, radius=400, **how),
-    "hull": lambda x, **how: gv.hull(x, k=12, **how),
-    "hull as in the paper": lambda x, **how: gv.hull(x, k=12, method="paper", **how),
-    "hull, distinct": lambda x, **how: gv.hull(x, k=3, distinct=True, method="paper", **how),
-    "mean": gv.mean,
-    "median": gv.median,
-    "nearest": lambda x, **how: gv.nearest(x, P, k=1, **how),
-    "nearest with places": lambda x, **how: gv.nearest(x, P, k=1, locations=0.4, **how),
-    "points": gv.points,
-    "radius": gv.radius,
-    "radius_of_gyration": gv.radius_of_gyration,
-}
-EVERY_QUESTION = pytest.mark.parametrize("name", QUESTIONS)
 BY = pytest.mark.parametrize("by", [None, WHO], ids=["one tuple", "by person"])
 BUDGETS = pytest.mark.parametrize(
     "budget",
@@ -62,11 +39,8 @@ BUDGETS = pytest.mark.parametrize(
 
 
 def ask(name: str, x: Any = X, **how: Any) -> gv.Release:
-    """Ask with a seeded generator and, unless told otherwise, rho = 1e-4."""
-    budget = {} if {"rho", "epsilon"} & set(how) else {"rho": 1e-4}
-    release = QUESTIONS[name](x, rng=np.random.default_rng(1), **budget, **how)
-    assert isinstance(release, gv.Release)
-    return release
+    """Ask a variant of a question with a seeded generator."""
+    return questions.ask(name, x, near=P, rng=np.random.default_rng(1), **how)
 
 
 def reachable(root: object) -> Iterator[object]:
@@ -104,7 +78,7 @@ def numbers(item: object) -> np.ndarray[Any, np.dtype[np.float64]] | None:
 
 @pytest.mark.parametrize("form", ["array", "GeoDataFrame"])
 @BY
-@EVERY_QUESTION
+@EVERY_VARIANT
 def test_a_release_never_holds_the_input(name: str, by: Any, form: str) -> None:
     """No array or geometry that can be reached from a release is, shares or contains a point of the input."""
     x = X.copy() if form == "array" else geopandas.GeoDataFrame(geometry=shapely.points(X), crs=27700)
@@ -138,7 +112,7 @@ def test_the_walk_would_find_an_input_that_is_held() -> None:
 
 
 @BY
-@EVERY_QUESTION
+@EVERY_VARIANT
 def test_a_release_is_frozen(name: str, by: Any) -> None:
     """Neither the fields of a release nor its arrays nor its mechanisms can be changed."""
     release = ask(name, by=by)
@@ -155,7 +129,7 @@ def test_a_release_is_frozen(name: str, by: Any) -> None:
             mechanism.guarantee = gv.CGP(rho=1)
 
 
-@EVERY_QUESTION
+@EVERY_VARIANT
 def test_released_coordinates_are_those_of_the_value(name: str) -> None:
     """Questions that release places have them as coords, in rows; the others have none."""
     release = ask(name)
@@ -168,13 +142,13 @@ def test_released_coordinates_are_those_of_the_value(name: str) -> None:
     elif name.startswith("hull"):
         hull = shapely.MultiPoint(np.asarray(release.coords)).convex_hull
         assert hull.equals(release.value)
-    elif name == "nearest with places":
+    elif name == "nearest with locations":
         assert np.asarray(release.coords).shape == (1, 2)
     else:
         assert release.coords is None
 
 
-@EVERY_QUESTION
+@EVERY_VARIANT
 def test_every_release_has_an_id_of_its_own(name: str) -> None:
     """Two releases differ in their id, even of one question with one generator."""
     ids = [ask(name).id for _ in range(10)]
@@ -186,7 +160,7 @@ def test_every_release_has_an_id_of_its_own(name: str) -> None:
 
 
 @BUDGETS
-@EVERY_QUESTION
+@EVERY_VARIANT
 def test_what_was_run_costs_no_more_than_was_promised(name: str, budget: dict[str, Any]) -> None:
     """The mechanisms of a release compose to at most its guarantee, which is the one asked for."""
     release = ask(name, **budget)
@@ -224,7 +198,7 @@ def test_shares_are_read_as_decimals(share: float) -> None:
 
 @BUDGETS
 @BY
-@EVERY_QUESTION
+@EVERY_VARIANT
 def test_errors_fall_as_beta_grows(name: str, by: Any, budget: dict[str, Any]) -> None:
     """A bound that may fail more often is no larger, and that for one point is no larger than that for all."""
     release = ask(name, by=by, **budget)
@@ -254,7 +228,7 @@ def test_the_error_of_points_grows_with_their_number() -> None:
 
 @BUDGETS
 @BY
-@EVERY_QUESTION
+@EVERY_VARIANT
 def test_certificates_are_complete_and_plain(name: str, by: Any, budget: dict[str, Any]) -> None:
     """A certificate goes through JSON unchanged and says all that the design asks for."""
     release = ask(name, geopandas.GeoDataFrame(geometry=shapely.points(X), crs=27700), by=by, **budget)
@@ -295,7 +269,7 @@ def test_certificates_are_complete_and_plain(name: str, by: Any, budget: dict[st
 @BY
 def test_certificates_tell_the_scale_of_the_noise(by: Any) -> None:
     """The scale of the noise is in every certificate, for one tuple and by person."""
-    for name in QUESTIONS:
+    for name in VARIANTS:
         assert '"scale"' in json.dumps(ask(name, by=by).certificate())
 
 
@@ -327,7 +301,7 @@ def test_certificates_of_arrays_have_no_system() -> None:
 
 
 @BY
-@EVERY_QUESTION
+@EVERY_VARIANT
 def test_a_person_can_read_a_release(name: str, by: Any) -> None:
     """The repr says what was asked of how many points and persons, what it guarantees and how wrong it can be."""
     text = repr(ask(name, by=by))
@@ -353,7 +327,7 @@ def test_a_release_names_its_parts() -> None:
     release = ask("mean")
     assert (release.query, release.method, release.n, release.by, release.exact) == ("mean", "best", 6, None, False)
     assert release.scale == release.mechanism.scale == pytest.approx(1 / math.sqrt(2e-4))
-    assert len(ask("nearest with places").mechanism) == 2
+    assert len(ask("nearest with locations").mechanism) == 2
     scales = ask("mean", by=WHO).scale
     assert isinstance(scales, pd.Series)
     assert scales.index.tolist() == ["b", "a", "c"]

@@ -20,17 +20,9 @@ from geoveil.budget import SPENT, Account
 from geoveil.errors import BudgetExceeded, IncompatibleGuarantees, InvalidData, InvalidParameter
 from geoveil.privacy import exact
 from tests.formats import BAY, people
+from tests.questions import EVERY_QUESTION, QUESTIONS, ask_in
 
 WALK = np.column_stack([np.arange(30) * 100.0, np.zeros(30)])
-QUESTIONS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
-    "points": ((), {}),
-    "nearest": (((0.0, 0.0),), {"k": 3}),
-    "hull": ((), {}),
-    "first_within": (((0.0, 0.0),), {"radius": 500.0}),
-    "distance": (((0.0, 0.0),), {}),
-    "answer": ((lambda x: float(x[0, 0]),), {"lipschitz": 1.0}),
-    **{name: ((), {}) for name in ("center", "mean", "median", "bounds", "radius", "radius_of_gyration", "diameter")},
-}
 
 
 def same(a: Any, b: Any) -> bool:
@@ -40,19 +32,18 @@ def same(a: Any, b: Any) -> bool:
     return bool(a.equals(b)) if hasattr(a, "equals") else bool(a == b)
 
 
-@pytest.mark.parametrize("name", QUESTIONS)
+@EVERY_QUESTION
 def test_every_question_is_a_method_that_is_charged(name: str) -> None:
     """It costs what it promises, and what is left is exact."""
-    args, more = QUESTIONS[name]
     session = gv.Session(WALK, rho="1e-3")
-    release = getattr(session, name)(*args, rho="3e-4", **more)
+    release = ask_in(session, name, rho="3e-4")
     assert release.guarantee == gv.CGP(rho="3e-4")
     assert (session.spent, session.remaining) == (Decimal("3e-4"), Decimal("7e-4"))
     with pytest.raises(BudgetExceeded) as refused:
-        getattr(session, name)(*args, rho="8e-4", **more)
+        ask_in(session, name, rho="8e-4")
     assert (refused.value.requested, refused.value.remaining) == (Decimal("8e-4"), Decimal("7e-4"))
     assert session.remaining == Decimal("7e-4")
-    getattr(session, name)(*args, rho=session.remaining, **more)
+    ask_in(session, name, rho=session.remaining)
     assert session.remaining == 0
 
 
@@ -144,7 +135,6 @@ def test_costs_are_looked_at_beforehand() -> None:
 @pytest.mark.parametrize("how", ["one", "many", "frame"])
 def test_the_same_question_about_the_same_data_is_answered_the_same(name: str, how: str, tmp_path: Path) -> None:
     """For free, in this session and in the next, to the last bit."""
-    args, more = QUESTIONS[name]
     ledger = gv.Ledger(tmp_path / "budget.db")
     data: Any = WALK
     opened: dict[str, Any] = {"ledger": ledger, "label": "walk", "subject": "ann"}
@@ -157,14 +147,14 @@ def test_the_same_question_about_the_same_data_is_answered_the_same(name: str, h
         data = geopandas.GeoDataFrame({"t": range(30)}, geometry=geometry, crs=32610)
     for subject in subjects:
         ledger.create(subject, rho="1e-2")
-    first = getattr(gv.Session(data, **opened), name)(*args, rho="1e-3", **more)
-    second = getattr(gv.Session(data, **opened), name)(*args, rho="1e-3", **more)
+    first = ask_in(gv.Session(data, **opened), name, rho="1e-3")
+    second = ask_in(gv.Session(data, **opened), name, rho="1e-3")
     assert second.id == first.id
     assert same(first.value, second.value)
     assert same(first.error(0.05), second.error(0.05))
     assert second.certificate() == first.certificate()
     assert all(ledger.spent(subject) == Decimal("1e-3") for subject in subjects)
-    other = getattr(gv.Session(data, **{**opened, "label": "april"}), name)(*args, rho="1e-3", **more)
+    other = ask_in(gv.Session(data, **{**opened, "label": "april"}), name, rho="1e-3")
     assert other.id != first.id
     assert ledger.spent(subjects[0]) == Decimal("2e-3")
     entry = first.certificate()["entry"]
@@ -211,7 +201,6 @@ def test_a_session_has_a_limit_of_its_own_beside_the_ledgers(tmp_path: Path) -> 
 @pytest.mark.parametrize("framed", [False, True])
 def test_people_without_budget_are_left_out_and_listed(name: str, framed: bool, tmp_path: Path) -> None:
     """Or stop the question, which is the default; the others get what they would get."""
-    args, more = QUESTIONS[name]
     labels = np.array(["a", "b", "c"])[np.arange(30) % 3]
     data: Any = WALK
     if framed:
@@ -222,10 +211,10 @@ def test_people_without_budget_are_left_out_and_listed(name: str, framed: bool, 
         ledger.create(person, rho=rho)
     opened: dict[str, Any] = {"by": "who" if framed else labels, "ledger": ledger, "label": "x"}
     with pytest.raises(BudgetExceeded, match="of b"):
-        getattr(gv.Session(data, rho=1, **opened), name)(*args, rho="1e-3", **more)
+        ask_in(gv.Session(data, rho=1, **opened), name, rho="1e-3")
     assert ledger.spent("a") == 0
     session = gv.Session(data, rho=1, short="skip", **opened)
-    release = getattr(session, name)(*args, rho="1e-3", **more)
+    release = ask_in(session, name, rho="1e-3")
     assert release.removed.persons == ("b",)
     assert release.by.tolist() == ["a", "c"]
     assert release.n == 20
@@ -238,8 +227,8 @@ def test_people_without_budget_are_left_out_and_listed(name: str, framed: bool, 
             assert release.value["who"].tolist() == labels[kept].tolist()
     if name == "nearest":
         found = release.value["nearest"].to_numpy() - (100 if framed else 0)
-        assert (labels[found] == np.repeat(["a", "c"], 3)).all()
-    again = getattr(session, name)(*args, rho="1e-3", **more)
+        assert (labels[found] == np.array(["a", "c"])).all()
+    again = ask_in(session, name, rho="1e-3")
     assert same(release.value, again.value)
     assert again.removed.persons == ("b",)
 

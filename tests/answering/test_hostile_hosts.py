@@ -37,9 +37,10 @@ from geoveil.noise import Entropy
 from geoveil.privacy import exact
 from geoveil.queries.band import averages
 from geoveil.queries.convex import directions
-from tests.answering.test_inputs import QUESTIONS, X, ask
+from tests.answering.test_inputs import X
 from tests.formats import BAY, make, people
 from tests.oracle import Floats
+from tests.questions import EVERY_QUESTION, ask
 
 pytestmark = pytest.mark.once
 
@@ -204,7 +205,7 @@ CALM: dict[str, list[Any]] = {}
 
 
 @EVERY_SETTING
-@pytest.mark.parametrize("name", QUESTIONS)
+@EVERY_QUESTION
 def test_settings_change_no_answer(
     setting: Callable[[], AbstractContextManager[None]], name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -25,47 +25,13 @@ from geoveil.errors import (
     InvalidParameter,
 )
 from geoveil.queries import HalfSpaces
-
-#: Every public question with the arguments of its own, other than the place p.
-QUESTIONS: dict[str, dict[str, Any]] = {
-    "answer": {"lipschitz": 1},
-    "bounds": {},
-    "center": {},
-    "diameter": {},
-    "distance": {},
-    "first_within": {"radius": 500.0},
-    "hull": {"k": 12},
-    "mean": {},
-    "median": {},
-    "nearest": {"k": 1},
-    "points": {},
-    "radius": {},
-    "radius_of_gyration": {},
-}
-PLACED = ["distance", "first_within", "nearest"]
-EVERY_QUESTION = pytest.mark.parametrize("name", QUESTIONS)
+from tests.questions import EVERY_QUESTION, PLACED, QUESTIONS, ask
 
 X = np.array([[0.0, 0.0], [300.0, 50.0], [-200.0, 700.0], [900.0, -400.0]])
 
 
 def _first(x: NDArray[np.float64]) -> float:
     return float(x[0, 0])
-
-
-def ask(name: str, x: Any, **more: Any) -> gv.Release:
-    """Ask a question with its usual arguments, some of them replaced."""
-    given = {"rho": 1e-4, **QUESTIONS[name], **more}
-    if "epsilon" in more and "rho" not in more:
-        del given["rho"]
-    function = getattr(gv, name)
-    if name == "answer":
-        release = function(x, given.pop("fn", _first), **given)
-    elif name in PLACED:
-        release = function(x, given.pop("p", (100.0, 200.0)), **given)
-    else:
-        release = function(x, **given)
-    assert isinstance(release, gv.Release)
-    return release
 
 
 def refused(kind: type[GeoveilError], argument: str, shown: str, name: str, x: Any, **more: Any) -> None:

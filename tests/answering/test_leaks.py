@@ -27,8 +27,10 @@ import geoveil as gv
 from geoveil.errors import GeoveilWarning, InvalidData, InvalidParameter
 from geoveil.geo.plain_values import copied, copied_index, may_hold_places
 from geoveil.geo.planes import plane_of
+from tests import questions
 from tests.formats import BAY
-from tests.geo.test_forms import EVERY_QUESTION, ORIGIN, QUESTIONS, X, ask, frame
+from tests.geo.test_forms import ORIGIN, P, X, ask, frame
+from tests.questions import EVERY_QUESTION, ask_in
 
 #: Labels of rows, persons and categories that must not be found in what comes back.
 GONE = "gone-with-the-row"
@@ -165,9 +167,7 @@ def test_persons_who_are_skipped_are_nowhere(name: str, by: str, tmp_path: Path)
             ledger.create(person, rho=1e-9 if person == HIDDEN else 1e-3)
         for _ in range(2):  # drawn, and then as it was stored
             session = gv.Session(x, by=PERSONS[by], ledger=ledger, label="all", short="skip", missing="drop")
-            how = {key: value for key, value in QUESTIONS[name].items() if key != "p"}
-            places = [QUESTIONS[name]["p"]] if "p" in QUESTIONS[name] else []
-            release = getattr(session, name)(*places, rho=1e-4, **how)
+            release = ask_in(session, name, near=P)
             assert release.removed.persons == (HIDDEN,)
             assert release.by.tolist() == ["ann", "bob"]
             assert_nothing_is_held(release, GONE, HIDDEN, coords=TRUE)
@@ -194,11 +194,9 @@ def test_true_degrees_are_nowhere(name: str, exact: bool) -> None:
     degrees = np.random.default_rng(2).uniform(0.0, 0.1, size=(7, 2)) + np.array([-122.42, 37.77])
     x = frame(degrees, crs=4326, who=PEOPLE)
     metres = np.asarray(plane_of(x.crs, BAY).into(degrees))
-    how = {key: value for key, value in QUESTIONS[name].items() if key not in ("p", "fn")}
-    places = [degrees[0].round(2)] if "p" in QUESTIONS[name] else [QUESTIONS[name]["fn"]] if name == "answer" else []
     for by in (None, "who"):
         rng = None if exact else np.random.default_rng(3)
-        release = getattr(gv, name)(x, *places, rho=1e-4, area=BAY, by=by, rng=rng, **how)
+        release = questions.ask(name, x, near=degrees[0].round(2), area=BAY, by=by, rng=rng)
         release.error(0.05)
         release.certificate()
         assert_nothing_is_held(release, coords=np.concatenate([degrees, metres]), least=1.0)

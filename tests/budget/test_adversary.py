@@ -7,11 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-import pytest
 from numpy.typing import NDArray
 
 import geoveil as gv
-from tests.test_session import QUESTIONS
+from tests.questions import EVERY_QUESTION, ask_in
 
 #: Coordinates with all their digits, so that none of them stands in a file by chance.
 TRUTH = np.random.default_rng(31).uniform(1e3, 9e3, size=(12, 2))
@@ -40,14 +39,13 @@ def test_traces_are_found_where_they_are(tmp_path: Path) -> None:
         assert any(trace in read_all(tmp_path) for trace in traces(TRUTH))
 
 
-@pytest.mark.parametrize("name", QUESTIONS)
+@EVERY_QUESTION
 def test_a_ledger_holds_no_location(name: str, tmp_path: Path) -> None:
     """Its rows tell what was asked and released about whom; the truth is not in any byte of its files."""
-    args, more = QUESTIONS[name]
     ledger = gv.Ledger(tmp_path / "ledger.db")
     ledger.create("ann", rho=1)
     session = gv.Session(TRUTH, ledger=ledger, subject="ann")
-    getattr(session, name)(*args, rho=1e-4, key="first", **more)
+    ask_in(session, name, key="first")
     held = read_all(tmp_path)
     assert b"ann" in held
     assert not any(trace in held for trace in traces(TRUTH))

@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 import geoveil as gv
 from geoveil.errors import InvalidCoordinateSystem, InvalidData
 from geoveil.geo.areas import area_of
+from tests import questions
+from tests.questions import EVERY_QUESTION, PLACED
 
 #: A US survey foot, the unit of EPSG:2227, in metres.
 FOOT = 1200 / 3937
@@ -33,37 +35,15 @@ def in_the_plane(crs: Any, rho: float = 1e-4) -> gv.CGP:
     return gv.CGP(rho=rho) / stretch / stretch
 
 
-#: Every public question with what it is asked; `p` stands for a place.
-QUESTIONS: dict[str, dict[str, Any]] = {
-    "answer": {"lipschitz": 1, "fn": lambda x: np.linalg.norm(x[0] - x[-1])},
-    "bounds": {},
-    "center": {},
-    "diameter": {},
-    "distance": {"p": P},
-    "first_within": {"p": P, "radius": 300.0},
-    "hull": {"k": 12},
-    "mean": {},
-    "median": {},
-    "nearest": {"p": P, "k": 1},
-    "points": {},
-    "radius": {},
-    "radius_of_gyration": {},
-}
-EVERY_QUESTION = pytest.mark.parametrize("name", QUESTIONS)
 PLACES = ["mean", "median", "center"]
 LENGTHS = ["diameter", "distance", "radius", "radius_of_gyration", "answer"]
 
 
 def ask(name: str, x: Any, *, seed: int = 1, **more: Any) -> gv.Release:
-    """Ask a question with its usual arguments and a seeded generator; of arrays with the noise that frames get."""
+    """Ask a question near P with a seeded generator; of arrays with the noise that frames get."""
     rho = 1e-4 if hasattr(x, "crs") else in_the_plane(32610)
-    given = {"rho": rho, **QUESTIONS[name], **more}
-    first = [x, given.pop("fn")] if name == "answer" else [x]
-    if "p" in given:
-        first.append(given.pop("p"))
-    release = getattr(gv, name)(*first, rng=np.random.default_rng(seed), **given)
-    assert isinstance(release, gv.Release)
-    return release
+    budget = {} if {"rho", "epsilon"} & set(more) else {"rho": rho}
+    return questions.ask(name, x, near=P, rng=np.random.default_rng(seed), **budget, **more)
 
 
 def frame(coords: NDArray[np.float64] = X, crs: Any = 32610, name: str = "geometry", **columns: Any) -> Any:
@@ -206,7 +186,7 @@ def test_the_active_geometry_is_released() -> None:
 def test_feet_are_metres_in_the_end(name: str) -> None:
     """A frame in feet gets the noise of the same points in metres; places come back in feet, lengths in metres."""
     feet = frame((X + MOVED) / FOOT, crs=2227)
-    place = {"p": P + MOVED} if "p" in QUESTIONS[name] else {}
+    place = {"p": P + MOVED} if name in PLACED else {}
     metres = ask(name, X + MOVED, rho=in_the_plane(2227), **place)
     release = ask(name, feet, **{key: p / FOOT for key, p in place.items()})
     assert np.ravel(release.scale) == pytest.approx(np.ravel(metres.scale), rel=1e-3)
@@ -653,7 +633,7 @@ def test_the_input_is_never_modified(name: str, by: str | None) -> None:
     x, who, p = X.copy(), WHO.copy(), P.copy()
     for array in (x, who, p):
         array.flags.writeable = False
-    more = {"p": p} if "p" in QUESTIONS[name] else {}
+    more = {"p": p} if name in PLACED else {}
     ask(name, x, by=None if by is None else who, **more)
     np.testing.assert_array_equal(x, X)
     table = frame(who=WHO, note=list("1234567"))
@@ -668,7 +648,7 @@ def test_the_input_is_never_modified(name: str, by: str | None) -> None:
 def test_the_result_shares_no_memory_with_the_input(name: str, by: Any) -> None:
     """Changing the input afterwards changes nothing that was released."""
     x, p = X.copy(), P.copy()
-    more = {"p": p} if "p" in QUESTIONS[name] else {}
+    more = {"p": p} if name in PLACED else {}
     release = ask(name, x, by=by, **more)
     arrays = [a for a in (release.value, release.coords) if isinstance(a, np.ndarray)]
     assert not any(np.shares_memory(a, given) for a in arrays for given in (x, p))

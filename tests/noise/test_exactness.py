@@ -26,8 +26,8 @@ from geoveil.noise.bits import Bits
 from geoveil.noise.source import ACCURACY
 from geoveil.privacy import CGP, GP
 from geoveil.queries import evaluation
-from tests.answering.test_inputs import QUESTIONS, ask
 from tests.oracle import Floats
+from tests.questions import EVERY_QUESTION, ask
 
 pytestmark = pytest.mark.once
 
@@ -462,7 +462,7 @@ def test_coordinates_of_any_size_get_noise_of_any_size() -> None:
 # ----------------------------------------------------------------------------------------------------------- questions
 
 
-@pytest.mark.parametrize("name", QUESTIONS)
+@EVERY_QUESTION
 def test_releases_are_exact_unless_they_say_why_not(name: str) -> None:
     """By default every question is; a numpy generator, or a function of unknown rounding, is not."""
     x = np.random.default_rng(2).normal(scale=500, size=(12, 2))

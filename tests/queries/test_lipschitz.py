@@ -21,6 +21,7 @@ from geoveil.noise import Reals, as_reals
 from geoveil.queries import SUMMARIES, Distance
 from geoveil.queries.extent import enclosing
 from geoveil.queries.lipschitz_query import LipschitzQuery
+from tests.questions import QUESTIONS, ask
 
 Floats = NDArray[np.float64]
 
@@ -383,7 +384,7 @@ def test_functions_under_different_metrics_are_not_combined() -> None:
     """A constant under one metric says nothing under another."""
     g, h = gv.Lipschitz(_first, 1, "inf"), gv.Lipschitz(_first, 1, "1")
     for combine in (gv.Lipschitz.minimum, gv.Lipschitz.maximum, gv.Lipschitz.vector):
-        with pytest.raises(IncompatibleGuarantees, match="dist_1"):
+        with pytest.raises(IncompatibleGuarantees, match="different metrics"):
             combine(g, h)
     with pytest.raises(InvalidParameter, match="metric"):
         gv.Lipschitz(_first, 1, "3")
@@ -431,29 +432,21 @@ def test_summaries_move_along_with_the_points(name: str, data: st.DataObject) ->
 
 X = np.round(np.random.default_rng(7).normal(scale=800, size=(9, 3)), 3)
 WHO = list("abcabcaab")
-
-QUESTIONS: dict[str, Callable[..., gv.Release]] = {
-    **{name: lambda x, p, name=name, **how: getattr(gv, name)(x, **how) for name in [*SUMMARIES, "points"]},
-    "answer": lambda x, p, **how: gv.answer(x, lambda y: np.linalg.norm(y[0] - y[-1]), lipschitz=2, **how),
-    "distance": lambda x, p, **how: gv.distance(x, p, **how),
-    "first_within": lambda x, p, **how: gv.first_within(x, p, radius=700, **how),
-    "hull": lambda x, p, **how: gv.hull(x, k=8, **how),
-    "nearest": lambda x, p, **how: gv.nearest(x, p, k=2, locations=0.5, **how),
-}
+ASKED = pytest.mark.parametrize("name", [*QUESTIONS, "nearest with locations"])
 
 
 @pytest.mark.parametrize("budget", [{"rho": 1e-5}, {"epsilon": 0.01, "metric": "2"}], ids=["CGP", "GP"])
 @pytest.mark.parametrize("d", [2, 3])
-@pytest.mark.parametrize("name", QUESTIONS)
+@ASKED
 def test_questions_move_along_with_the_points(name: str, d: int, budget: dict[str, Any]) -> None:
     """With equal randomness, shifting the data shifts released places and changes no length and no position."""
     x, p, v = X[:, :d], np.array([100.0, -50.0, 20.0])[:d], np.array([4096.0, -8192.0, 512.0])[:d]
     here, there = (
-        QUESTIONS[name](x + move, p + move, rng=np.random.default_rng(5), **budget) for move in (np.zeros(d), v)
+        ask(name, x + move, near=p + move, rng=np.random.default_rng(5), **budget) for move in (np.zeros(d), v)
     )
     if here.coords is not None:
         np.testing.assert_allclose(np.asarray(there.coords), here.coords + v, rtol=0, atol=1e-6)
-    if name in ("nearest", "first_within"):
+    if name in ("nearest", "nearest with locations", "first_within"):
         assert np.array_equal(here.value, there.value)
     elif name == "hull" and d == 2:
         assert shapely.transform(here.value, lambda c: c + v).hausdorff_distance(there.value) < 1e-6
@@ -466,18 +459,18 @@ def test_questions_move_along_with_the_points(name: str, d: int, budget: dict[st
     assert there.error(0.1) == pytest.approx(here.error(0.1), rel=1e-9)
 
 
-@pytest.mark.parametrize("name", QUESTIONS)
+@ASKED
 def test_persons_move_along_with_their_points(name: str) -> None:
     """The same holds by person."""
     x, p, v = X[:, :2], np.array([100.0, -50.0]), np.array([4096.0, -8192.0])
     here, there = (
-        QUESTIONS[name](x + move, p + move, by=WHO, rho=1e-5, rng=np.random.default_rng(5)).value
+        ask(name, x + move, near=p + move, by=WHO, rho=1e-5, rng=np.random.default_rng(5)).value
         for move in (np.zeros(2), v)
     )
     if name == "hull":
         moved = here.translate(*v)
         assert all(a.hausdorff_distance(b) < 1e-6 for a, b in zip(moved, there.geometry, strict=True))
-    elif name in ("nearest", "first_within"):
+    elif name in ("nearest", "nearest with locations", "first_within"):
         assert here.equals(there)
     else:
         shift = v if name in (*PLACES, "points") else np.tile(v, 2) if name == "bounds" else 0.0
