@@ -227,7 +227,7 @@ def _asked(function: Callable[..., gv.Release], *args: Any, **how: Any) -> Calla
 def _questions() -> Iterator[Question]:
     budget: dict[str, Any]
     # The heavier the tail of the noise, the more releases it takes.
-    for label, budget, runs in (("ρ = 5e-5", {"rho": 5e-5}, 5000), ("ε = 0.0722", {"epsilon": 0.0722}, 20_000)):
+    for label, budget, runs in (("ρ = 5e-5", {"rho": 5e-5}, 10_000), ("ε = 0.0722", {"epsilon": 0.0722}, 20_000)):
         for metric in ("inf", "2", "1"):
             name, ask = f"point, {label}, dist_{metric}", _asked(gv.points, metric=metric, **budget)
             yield Question(f"every {name}", ask, np.asarray, _largest_shift, 1000)

@@ -64,6 +64,10 @@ def summary(name: str, locate: Locate, *, together: bool = True, persons: int = 
     return Summaries(name, persons, 6, guarantee, locate, together)
 
 
+#: How many points persons have.
+PEOPLE = [1, 3, 200] * 6
+
+
 def families(locate: Locate, different: Locate) -> dict[str, Family]:
     """Every way from points to a release; choices are among points that are all different."""
     scale = 50.0
@@ -72,9 +76,7 @@ def families(locate: Locate, different: Locate) -> dict[str, Family]:
         "gaussian, fine": Noise([Gaussian(RHO, 2_000, 0.1)], [1_000], 2, 30_000.0, locate=locate),
         "laplace": Noise([Copies(Laplace(EPSILON, 2, scale), 1_000)], [1_000], 2, 30_000.0, locate=locate),
         "knorm": Noise([KNorm(GP(epsilon=0.02), 3, 2)] * 300, [3] * 300, 2, 30_000.0, locate=locate),
-        "people": Noise(
-            [Laplace(EPSILON, 2 * size, scale) for size in (1, 3, 200)], [1, 3, 200], 2, 30_000.0, locate=locate
-        ),
+        "people": Noise([Laplace(EPSILON, 2 * size, scale) for size in PEOPLE], PEOPLE, 2, 30_000.0, locate=locate),
     }
     choices: dict[str, Family] = {
         "gumbel": TopK(10, 300, Exponential(GP(epsilon=0.02)), 20, locate=different),

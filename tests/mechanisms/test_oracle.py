@@ -276,6 +276,12 @@ def check_sparse_vector(*, cyclic: bool) -> None:
             values, moved, distance = sparse_pairs(rng, mechanism.scale)
             p, q = (np.log(mechanism.probabilities(v, 0.0)) for v in (values, moved))
             assert tightness(p, q, guarantee, distance) <= 1 + SLACK
+        # Many visits that are likely to halt, and then an unlikely one: what noise on the threshold is for.
+        distance = 0.02 * mechanism.scale
+        values = np.append(np.full(60, -3.0), 25.0) * mechanism.scale
+        moved = np.append(values[:-1] - distance, values[-1] + distance)
+        p, q = (np.log(mechanism.probabilities(v, 0.0)[:61]) for v in (values, moved))
+        assert tightness(p, q, guarantee, distance) <= 1 + SLACK
 
 
 @pytest.mark.parametrize("cyclic", [False, True], ids=["finite", "cyclic"])

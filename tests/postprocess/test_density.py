@@ -190,7 +190,7 @@ def test_many_different_scales_are_taken_together() -> None:
     scale = np.exp(rng.uniform(np.log(30), np.log(3000), size=len(x)))
     y = x + rng.normal(size=x.shape) * scale[:, None]
     found = deconvolve([NoisyPoints(y, "gaussian", scale)], GRID)
-    assert off(found, GRID.count(x)) < 0.5 * off(GRID.count(y), GRID.count(x))
+    assert off(found, GRID.count(x)) < 0.6 * off(GRID.count(y), GRID.count(x))
 
 
 def test_guarantees_of_several_releases_add_up() -> None:

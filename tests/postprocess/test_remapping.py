@@ -114,7 +114,7 @@ def test_under_a_true_prior_the_error_is_the_expected_one(budget: dict[str, floa
     """For points drawn from the prior the error is smaller than without it, and as large as was foretold."""
     draw = rng(2)
     grid = Grid((0, 0, 5000, 5000), cell=250)
-    weights = draw.gamma(0.1, size=grid.shape)
+    weights = draw.gamma(0.02, size=grid.shape)
     cells = draw.choice(weights.size, p=weights.ravel() / weights.sum(), size=4000)
     x = grid.centers.reshape(-1, 2)[cells] + draw.uniform(-125, 125, size=(4000, 2))
     raw = released(x, rng=draw, **budget, **({"rho": None} if "epsilon" in budget else {}))

@@ -109,16 +109,17 @@ def check_constants_at_tiny_distances(dimension: int, k: int | Literal["optimal"
     for chosen in query.directions[rng.permutation(len(u))[:limit]]:
         across = rng.normal(size=dimension)
         across -= chosen * (across @ chosen) / (chosen @ chosen)
-        other = -1e7 * across / np.linalg.norm(across)
-        # Where the other point lies across the direction to the last bit.
-        middle = chosen * float(sum(Fraction(a) * Fraction(b) for a, b in zip(other, chosen, strict=True)))
-        step = 2.0**-36
-        places = [middle + chosen * step * t for t in np.linspace(-8, 8, 65)]
-        reached = [exact_support(whole(np.array([place, other])), u) for place in places]
-        for (x, h), (y, g) in itertools.pairwise(zip(places, reached, strict=True)):
-            moved = sum((a - b) ** 2 for a, b in zip(h, g, strict=True))
-            distance = sum((a - b) ** 2 for a, b in zip(*whole(np.array([x, y])), strict=True))
-            assert moved <= squared * distance * UNIT**2
+        for side in (-1e7, 1e7):
+            other = side * across / np.linalg.norm(across)
+            # Where the other point lies across the direction to the last bit.
+            middle = chosen * float(sum(Fraction(a) * Fraction(b) for a, b in zip(other, chosen, strict=True)))
+            step = 2.0**-36
+            places = [middle + chosen * step * t for t in np.linspace(-8, 8, 65)]
+            reached = [exact_support(whole(np.array([place, other])), u) for place in places]
+            for (x, h), (y, g) in itertools.pairwise(zip(places, reached, strict=True)):
+                moved = sum((a - b) ** 2 for a, b in zip(h, g, strict=True))
+                distance = sum((a - b) ** 2 for a, b in zip(*whole(np.array([x, y])), strict=True))
+                assert moved <= squared * distance * UNIT**2
 
 
 @pytest.mark.parametrize(
@@ -289,14 +290,15 @@ def test_bounds_without_a_body_between_them_are_noticed() -> None:
 
 @pytest.mark.statistical
 def test_vertices_are_found_again_where_noise_is_small() -> None:
-    """A polygon with a very blunt corner comes back, vertex by vertex, within the noise of a vertex."""
+    """Every vertex of a polygon with a very blunt corner comes back, and hardly any other on its edges."""
     x = np.array([[0.0, 0.0], [9000.0, 100.0], [10_000.0, 5000.0], [9800.0, 5600.0], [300.0, 7000.0]])
     k = 4096
     y = support(x, k) + np.random.default_rng(2).normal(size=k)
     vertices = segmented(y, directions(k), 1.0)
-    assert len(vertices) == len(x)
+    assert len(x) <= len(vertices) <= len(x) + 2
     away = np.linalg.norm(vertices[:, None] - x, axis=2).min(axis=0)
     assert away.max() < 3
+    assert shapely.distance(shapely.LinearRing(x), shapely.points(vertices)).max() < 3
 
 
 @pytest.mark.statistical
