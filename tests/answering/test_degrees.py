@@ -26,7 +26,7 @@ from geoveil.geo import enter, tangent
 from geoveil.mechanisms import Copies, Exponential, Gaussian, KNorm, Laplace, NearestNeighbour, SparseVector
 from geoveil.noise import Entropy, Reals, as_reals
 from geoveil.privacy import CGP, GP
-from geoveil.queries import SUMMARIES, evaluation
+from geoveil.queries import SUMMARIES, ball_points, evaluation
 from geoveil.queries.hull import Hull
 from geoveil.report.details import details
 from tests.located import BAY, RADIUS, TRUTHS, Summaries, all_different, geocentric, of_degrees, projected, shifted
@@ -580,14 +580,14 @@ def test_a_diameter_of_points_within_the_error_compares_few_pairs(monkeypatch: p
     degrees = np.array([-122.42, 37.77]) + rng.integers(-400, 400, (300, 2)) * np.array([1.5e-14, 7.2e-15])
     x = tangent.Tangent(37.77, -122.42).forward(degrees, RADIUS)
     compared = 0
-    honest = evaluation._squared
+    honest = ball_points.squared_distance
 
     def counted(a: Any, b: Any) -> Any:
         nonlocal compared
         compared += 1
         return honest(a, b)
 
-    monkeypatch.setattr(evaluation, "_squared", counted)
+    monkeypatch.setattr(evaluation, "squared_distance", counted)
     with ctx.workprec(192):
         found = evaluation.widest(x).ball(0, 128)
         points = [[x.ball(2 * i + axis, 128) for axis in (0, 1)] for i in range(len(degrees))]

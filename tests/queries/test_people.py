@@ -17,7 +17,7 @@ from flint import ctx
 import geoveil as gv
 from geoveil.geo.planes import plane_of
 from geoveil.noise import as_reals
-from geoveil.queries import SUMMARIES, Distance, evaluation, functionals
+from geoveil.queries import SUMMARIES, Distance, evaluation, grouped
 from geoveil.queries.evaluation import away
 from geoveil.queries.lipschitz_query import LipschitzQuery
 from tests.formats import BAY
@@ -81,8 +81,8 @@ def test_smallest_balls_of_many_are_certain(kind: str, d: int) -> None:
     """The radius is between its two bounds, which leave less open than is stated; no point is outside."""
     sizes = np.random.default_rng(7).integers(1, 40, size=300)
     x = as_reals(tuples(kind, d, sizes))
-    above, below = functionals.radii(x.values, sizes)
-    assert evaluation.enclosed(x, above, below).all()
+    above, below = grouped.radii(x.values, sizes)
+    assert evaluation.bounds_are_tight(x, above, below).all()
     together = query("radius", d).evaluate_people(x, sizes)
     ends = np.cumsum(sizes)
     for i in range(0, len(sizes), 20):
@@ -95,12 +95,12 @@ def test_a_smallest_ball_that_is_not_certain_is_found_alone(monkeypatch: pytest.
     """Where the search for many stops early, each is looked at as if alone, with the error of that."""
     sizes = np.full(20, 30)
     x = tuples("anywhere", 2, sizes)
-    monkeypatch.setattr(functionals, "_GROWING", 1)
-    above, below = functionals.radii(x, sizes)
-    assert not evaluation.enclosed(as_reals(x), above, below).all()
+    monkeypatch.setattr(grouped, "_GROWING", 1)
+    above, below = grouped.radii(x, sizes)
+    assert not evaluation.bounds_are_tight(as_reals(x), above, below).all()
     values = query("radius").evaluate_people(x, sizes).values[:, 0]
     monkeypatch.undo()
-    np.testing.assert_allclose(values, functionals.radii(x, sizes)[0][:, 0], rtol=1e-12)
+    np.testing.assert_allclose(values, grouped.radii(x, sizes)[0][:, 0], rtol=1e-12)
 
 
 def calls(ask: Callable[[], object]) -> int:
@@ -141,7 +141,7 @@ def test_no_function_is_called_for_each_person(name: str) -> None:
     ask(few)  # imports
     assert calls(lambda: ask(many)) - calls(lambda: ask(few)) < 2000
     assert len(ask(many).by) == 10_400
-    first = partial(gv.answer, lambda x: x[0, 0], crowd(400), by="user", lipschitz=1, rho=1e-4)
+    first = partial(gv.answer, crowd(400), lambda x: x[0, 0], by="user", lipschitz=1, rho=1e-4)
     assert calls(first) > 400  # what the count would notice
 
 

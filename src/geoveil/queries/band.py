@@ -1,15 +1,17 @@
-"""What noisy values of a support function in the plane say for certain, and how far a polygon can be from it.
+"""A confidence band for a support function in the plane, and the error of a polygon that follows from it.
 
-A support function h in k evenly spread directions φ apart has edges: h_{j-1} - 2cos(φ)·h_j + h_{j+1} ≥ 0. So averages
-of neighbours bound it, at every width, with far less noise than one value has:
+Let h be a support function in k evenly spread directions, an angle φ apart. Its edges satisfy h_{j-1} - 2cos(φ)·h_j +
+h_{j+1} ≥ 0. So weighted averages of neighbouring values bound h_j, at every width, with far less noise than a single
+value has:
 
-- from above: h_j ≤ (h_{j-i} + h_{j+i})/(2cos iφ), and so every Σ c_i·h_{j+i} with c_i ≥ 0 even and Σ c_i·cos(iφ) = 1
-  is at least h_j; c_i ∝ cos(iφ) has the least noise;
-- from below: of the weights c_0..c_m on one side that give back every sinusoid, those with the least noise are
-  a·cos(iφ) - b·sin(iφ), which change their sign once, from + to -. They lie below: h is on that side a sinusoid plus
-  non-negative multiples of sin(φ_l - φ_i)^+, of which the weights make S_i. Where no weight after i is positive,
-  S_i ≤ 0. Before, D_i = -S_i has D_0 = 0 and D_{i-1} - 2cos(φ)·D_i + D_{i+1} = -c_i·sin(φ) ≤ 0, and D ≥ 0 at both ends
-  of that stretch, so between them as well (it is shorter than a half turn). The mean of both sides lies below, too.
+- from above: h_j ≤ (h_{j-i} + h_{j+i})/(2cos iφ), so every Σ c_i·h_{j+i} with c_i ≥ 0 even and Σ c_i·cos(iφ) = 1 is at
+  least h_j; c_i ∝ cos(iφ) has the least noise;
+- from below: among the weights c_0..c_m on one side that reproduce every sinusoid, those with the least noise are
+  a·cos(iφ) - b·sin(iφ), which change their sign once, from + to -. Their average lies below h_j: on that side h is a
+  sinusoid plus non-negative multiples of the functions l ↦ sin(φ_l - φ_i)^+. Let S_i be the weighted average of the
+  i-th. If no weight after i is positive, S_i ≤ 0. Before that, D_i = -S_i has D_0 = 0 and D_{i-1} - 2cos(φ)·D_i +
+  D_{i+1} = -c_i·sin(φ) ≤ 0, and D ≥ 0 at both ends of that stretch, so between them as well (it is shorter than a half
+  turn). The mean of the averages on the two sides lies below h_j, too.
 """
 
 from __future__ import annotations
@@ -26,13 +28,16 @@ from geoveil.queries.solid import around, nonempty
 
 __all__ = ["averages", "between", "certain"]
 
-#: In how many directions the polygon is looked at, at least.
+#: The smallest number of directions in which the polygon is compared with the band.
 _LOOKED = 2048
 
 
 @cache
 def averages(k: int) -> tuple[Floats, Floats]:
-    """Weights on the values of k directions, one row each, that bound the first from above, and from below."""
+    """Return weights on the values in k directions, as rows, whose averages bound the first value.
+
+    The first array bounds it from above, the second from below.
+    """
     above: list[Floats] = []
     below: list[Floats] = []
     widths = sorted({0, *_doublings(k // 4), k // 4, 3 * k // 8})
@@ -51,19 +56,19 @@ def averages(k: int) -> tuple[Floats, Floats]:
 
 
 def _doublings(most: int) -> list[int]:
-    """1, 2, 4, ... up to `most`."""
+    """Return the powers of two, 1, 2, 4, ..., up to `most`."""
     return [2**i for i in range(most.bit_length())]
 
 
 def certain(y: Floats, reach: Callable[[Floats, int], float]) -> tuple[Floats, Floats]:
-    """Bounds of the true values from above and from below.
+    """Return upper and lower bounds on the true values of a support function.
 
     Parameters
     ----------
     y : array
         The noisy values.
     reach : callable
-        Given the weights of an average and how many averages there are in all: what its noise is at most.
+        Returns a bound on the noise of an average, given its weights and the number of averages that must all hold.
     """
     above, below = averages(len(y))
     count = len(y) * (len(above) + len(below))
@@ -79,18 +84,19 @@ def certain(y: Floats, reach: Callable[[Floats, int], float]) -> tuple[Floats, F
 
 
 def between(vertices: Floats, upper: Floats, lower: Floats) -> float | None:
-    """How far the hull of vertices can be from a convex body whose support function lies between the bounds.
+    """Return a bound on the Hausdorff distance of a polygon from any convex body with a support function in the band.
 
-    Returns None if no such body is found.
+    Return None if there seems to be no such body.
 
     Notes
     -----
-    The body lies in the polygon O of the upper bounds: no point of it is farther from the hull of vertices than a
-    vertex of O is. In each direction u_a it reaches the lower bound somewhere in the cap of O beyond it, so h(u) is at
-    least the least ⟨z, u⟩ of the cap, for every a. Around O, ⟨z, u⟩ rises once and falls once: unless the cap has the
-    lowest vertex of all, it is least at an end of the cap's chord. The excess over it of the hull of vertices is, for
-    one a, a support function in u: between two directions 2η apart it is at most the larger of its values there over
-    cos(η).
+    Call the body B and its support function h. B lies in the polygon O that the upper bounds define, so no point of B
+    is farther from the hull of `vertices` than some vertex of O is. In each direction u_a, B reaches the lower bound,
+    so it has a point in the cap of O beyond that bound; hence h(u) is at least the minimum of ⟨z, u⟩ over the cap, for
+    every a. Around O, ⟨z, u⟩ rises once and falls once: unless the cap contains the lowest vertex of O, the minimum is
+    at an end of the cap's chord. The excess of the support function of `vertices` over that minimum is, for fixed a, a
+    support function in u: between two directions at an angle of 2η it is at most the larger of its values there,
+    divided by cos(η).
     """
     import shapely
 
@@ -114,12 +120,12 @@ def between(vertices: Floats, upper: Floats, lower: Floats) -> float | None:
     after, following = np.roll(height, -1, axis=1), np.roll(outer, -1, axis=0)
     ends = np.full((2, k, 2), np.nan)
     for end, crossing in enumerate(((height < 0) & (after >= 0), (height >= 0) & (after < 0))):
-        cut = np.flatnonzero(crossing.any(axis=1))  # elsewhere the cap is all of O
+        cut = np.flatnonzero(crossing.any(axis=1))  # for other directions the cap is all of O
         edge = crossing[cut].argmax(axis=1)
         there = height[cut, edge] / (height[cut, edge] - after[cut, edge])
         ends[end, cut] = outer[edge] + there[:, None] * (following[edge] - outer[edge])
 
-    # For each arc between two directions, looked at in finer steps, the caps of directions near and far.
+    # For each arc between two directions, divided into finer steps, use the caps of directions near and far.
     steps = math.ceil(_LOOKED / k)
     fine = directions(steps * k).reshape(k, steps, 2)
     fine = np.concatenate([fine, np.roll(fine[:, :1], -1, axis=0)], axis=1)

@@ -1,9 +1,11 @@
 """Lipschitz constants of the summaries, under each metric.
 
 Each summary is piecewise linear or the norm of a linear map, so its constant is the largest norm of its derivative.
-Write v_i for the movement of point i. A coordinate's extreme or median is the coordinate of one point (or the mean
-of two) almost everywhere, and each point contributes at most ‖v_i‖² to a sum over coordinates; hence the minima
-with n under dist_inf, which the paper's √d and √(2d) exceed only for very small n.
+Write v_i for the velocity of point i. The minimum, maximum or median of a coordinate is the coordinate of one point
+(or the mean of two) almost everywhere, and each point contributes at most ‖v_i‖² to a sum over coordinates. Hence the
+minima with n under dist_inf; the paper's √d and √(2d) are larger than these only for very small n.
+
+The docstring of each function gives the derivative of one summary; the function returns the squared constants.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from geoveil.privacy import Metric, exact
 
 __all__ = ["lipschitz"]
 
-#: The squares of the constants under dist_inf, dist_2 and dist_1: rational, and so exact.
+#: The squares of the constants under dist_inf, dist_2 and dist_1; they are rational, so they are exact.
 Squares: TypeAlias = tuple[Fraction | int, Fraction | int, Fraction | int]
 
 
@@ -38,7 +40,7 @@ def _median(n: int, d: int) -> Squares:
 
 
 def _bounds(n: int, d: int) -> Squares:
-    """2d numbers, each a coordinate of v_i; one point is both ends of a coordinate only if n = 1."""
+    """2d numbers, each a coordinate of some v_i; one point is minimum and maximum of a coordinate only if n = 1."""
     return (2, 2, 2) if n == 1 else (min(2 * d, n), 1, 1)
 
 
@@ -75,5 +77,5 @@ _SQUARES: dict[str, Callable[[int, int], Squares]] = {
 
 
 def lipschitz(name: str, *, n: int, d: int, metric: Metric) -> float:
-    """The constant of a summary of n points in R^d, rounded up."""
+    """Return the Lipschitz constant of a summary of n points in R^d, rounded up."""
     return exact.root_up(_SQUARES[name](n, d)[("inf", "2", "1").index(metric.name)])

@@ -1,7 +1,8 @@
-"""From noisy values of a support function to a convex polygon: the plane. Sees released values and public facts only.
+"""Fit a convex polygon to noisy values of its support function.
 
-A vector h of values in k evenly spread directions of the plane is a support function if and only if
-h_{j-1} - 2cos(2π/k)·h_j + h_{j+1} ≥ 0 for all j; over sin(2π/k) the left side is the length of edge j.
+The functions take released values and public facts only. A vector h of values in k evenly spread directions of the
+plane is a support function if and only if h_{j-1} - 2cos(2π/k)·h_j + h_{j+1} ≥ 0 for all j; divided by sin(2π/k), the
+left side is the length of edge j.
 """
 
 from __future__ import annotations
@@ -17,22 +18,24 @@ from geoveil.noise import double, settled
 
 __all__ = ["coarser", "corners", "directions", "edges", "fitted", "prune", "segmented", "shortened"]
 
-#: Bodies that are fitted together, steps in which they should be, and steps in which edges may stay as many.
+#: The number of bodies fitted together, the largest number of pivoting steps, and the number of steps without progress
+#: after which pivoting becomes cautious.
 _BATCH, _STEPS, _PATIENCE = 64, 60, 3
 
 
 @cache
 def directions(k: int) -> Floats:
-    """Return k unit vectors of the plane, evenly spread; k is even, and the second half is the first one negated.
+    """Return k evenly spread unit vectors of the plane; k is even, and the second half is the negated first half.
 
-    They come from balls: how noise is scaled rests on them, so it should not rest on how good a cosine is.
+    They are computed in balls, because the scale of the noise depends on them: it must not depend on the accuracy of
+    the machine's cosine.
     """
     half = np.array(settled(partial(_half_circle, k)))
     return shortened(np.concatenate([half, -half]))
 
 
 def _half_circle(k: int, bits: int) -> list[tuple[float | None, float | None]] | None:
-    """Return cosines and sines of 2πj/k for j below k/2, in doubles, if balls of so many bits tell them."""
+    """Return cosines and sines of 2πj/k for j < k/2 as doubles; None if balls of this precision do not decide them."""
     from flint import arb
 
     turns = ((arb(2 * j) / k).sin_cos_pi() for j in range(k // 2))
@@ -41,11 +44,11 @@ def _half_circle(k: int, bits: int) -> list[tuple[float | None, float | None]] |
 
 
 def shortened(u: Floats) -> Floats:
-    """Return unit vectors, rounded so that none is longer than 1: a longer one would break the Lipschitz constant.
+    """Return unit vectors rounded so that none is longer than 1: a longer one would break the Lipschitz constant.
 
-    A norm in doubles is at least the true one times 1 - (d/2 + 3/2)·2^-53; dividing by it and multiplying round once
-    each. So a length is at most (1 + (d/2 + 4)·2^-53)·(1 - (d + 8)·2^-53) < 1, and at least 1 - (2d + 14)·2^-53.
-    Rounding is the same for a number and its negative, so opposite vectors stay exactly opposite.
+    A norm in doubles is at least the true one times 1 - (d/2 + 3/2)·2^-53; dividing by it and multiplying add one
+    rounding each. So a length is at most (1 + (d/2 + 4)·2^-53)·(1 - (d + 8)·2^-53) < 1, and at least
+    1 - (2d + 14)·2^-53. Rounding is the same for a number and its negative, so opposite vectors stay exactly opposite.
     """
     u = u / np.linalg.norm(u, axis=1, keepdims=True) * (1 - (u.shape[1] + 8) * 2.0**-53)
     u.flags.writeable = False
@@ -53,18 +56,19 @@ def shortened(u: Floats) -> Floats:
 
 
 def edges(h: Floats) -> Floats:
-    """Return h_{j-1} - 2cos(2π/k)·h_j + h_{j+1} along the last axis."""
+    """Return h_{j-1} - 2cos(2π/k)·h_j + h_{j+1} along the last axis, which is sin(2π/k) times the length of edge j."""
     k = h.shape[-1]
     return np.asarray(np.roll(h, 1, axis=-1) + np.roll(h, -1, axis=-1) - 2 * np.cos(2 * np.pi / k) * h)
 
 
 def fitted(y: Floats, variance: float) -> Floats:
-    """Return the likeliest support functions, given values y, as rows, with independent noise of this variance.
+    """Return the most likely support function for each row of values y with independent noise of this variance.
 
-    A public prior: the m-th harmonic of a body of mean radius R is normal and of size about R/2·m^(-3/2); nothing is
-    known of the mean width and the place (m = 0 and 1). Without the edges, which must be at least 0, the answer would
-    be g·y with a gain g for each harmonic, and g·variance what remains uncertain; so minimise the squares of h - g·y
-    over it. With A for the edges, h = g·(y + Aλ), where λ ≥ 0, edges ≥ 0, and of each pair one is 0.
+    The prior is public: the m-th harmonic of a body of mean radius R is normal with a size of about R/2·m^(-3/2); the
+    mean width and the location (m = 0 and 1) have no prior. Without the constraint that edges are at least 0, the
+    estimate would be g·y with a gain g for each harmonic, and a remaining variance of g·variance. With the constraint,
+    the squares of h - g·y, divided by g, are minimised. Write A for the linear map to the edges: the minimum is
+    h = g·(y + Aλ), where λ ≥ 0, edges ≥ 0, and for each edge one of the two is 0.
     """
     k = y.shape[1]
     harmonics = np.fft.rfft(y, axis=1)
@@ -73,23 +77,24 @@ def fitted(y: Floats, variance: float) -> Floats:
     gain = 1 / (1 + noise * (2 / radius) ** 2 * np.arange(harmonics.shape[1]) ** 3.0)
     gain[:, :2] = 1
     h = np.fft.irfft(gain * harmonics, n=k, axis=1)
-    # Edges that rounding alone makes negative would lead a solver astray.
+    # Edges that are negative only by rounding would mislead the solver.
     length = edges(h)
     folded = np.flatnonzero(length.min(axis=1) < -1e-9 * np.abs(h).max(axis=1))
-    # Bodies with about as many edges to mend go together.
+    # Bodies with similar numbers of negative edges are solved together.
     folded = folded[np.argsort((length[folded] < 0).sum(axis=1))]
     for start in range(0, len(folded), _BATCH):
         some = folded[start : start + _BATCH]
-        h[some] = _unfolded(h[some], gain[some])
+        h[some] = _constrained(h[some], gain[some])
     return h
 
 
-def _unfolded(h: Floats, gain: Floats) -> Floats:
-    """Return g·(y + Aλ) with edges of at least 0, from h = g·y; rows are bodies.
+def _constrained(h: Floats, gain: Floats) -> Floats:
+    """Return g·(y + Aλ) with edges of at least 0, given h = g·y; rows are bodies.
 
     Block principal pivoting (Júdice and Pires, 1994): guess the edges that are 0, solve for their λ, and exchange
-    every edge and every λ that comes out negative; if that does not make them fewer for a few steps, only the last one
-    (Murty's rule), which ends for certain. Rounding may keep it from that: non-negative least squares takes over.
+    every edge and every λ that is negative. If their number does not fall for a few steps, exchange only the last one
+    (Murty's rule), which is certain to terminate in exact arithmetic. If rounding prevents that, non-negative least
+    squares are used.
     """
     m, k = h.shape
     lengths = np.fft.rfft(edges(np.eye(k)[0])).real
@@ -106,7 +111,7 @@ def _unfolded(h: Floats, gain: Floats) -> Floats:
         if weights is None:
             break
         bent = h[left] + np.fft.irfft(gain[left] * lengths * np.fft.rfft(weights, axis=1), n=k, axis=1)
-        # Not so, rather than less: what is not a number is wrong.
+        # Negated below, because a value that is not a number must count as wrong.
         fine = np.where(
             zero[left],
             weights >= -1e-10 * np.abs(weights).max(axis=1, keepdims=True),
@@ -125,13 +130,13 @@ def _unfolded(h: Floats, gain: Floats) -> Floats:
 
 
 def _multipliers(ring: Floats, open_edges: Floats, zero: NDArray[np.bool_]) -> Floats | None:
-    """Return λ such that the edges marked are 0 and λ is 0 for the others; None if there is no such λ for some row."""
+    """Return λ such that the edges marked in `zero` are 0 and λ is 0 for the others; None if a row has no such λ."""
     m, k = zero.shape
     count = zero.sum(axis=1)
     most = max(int(count.max()), 1)
     places = np.argsort(~zero, axis=1, kind="stable")[:, :most]
     own = np.arange(most) < count[:, None]
-    # Twice around, so that differences need no remainder.
+    # The ring is repeated, so that differences of positions need no modulo.
     twice = np.concatenate([ring, ring], axis=1).ravel()
     matrix = twice[(places + (k + 2 * k * np.arange(m))[:, None])[:, :, None] - places[:, None, :]]
     matrix *= own[:, :, None]
@@ -147,7 +152,7 @@ def _multipliers(ring: Floats, open_edges: Floats, zero: NDArray[np.bool_]) -> F
 
 
 def _by_least_squares(h: Floats, gain: Floats, lengths: Floats) -> Floats:
-    """Return the same for one body: λ ≥ 0 minimises ‖√g·(y + Aλ)‖²."""
+    """Return g·(y + Aλ) with edges of at least 0 for one body, given h = g·y: λ ≥ 0 minimises ‖√g·(y + Aλ)‖²."""
     from scipy.optimize import nnls
 
     k, size = len(h), float(np.abs(h).max())
@@ -158,7 +163,7 @@ def _by_least_squares(h: Floats, gain: Floats, lengths: Floats) -> Floats:
 
 
 def coarser(y: Floats, k: int) -> Floats:
-    """Return the values in k directions of the harmonics of y, as rows, that k directions can hold.
+    """Return each row of values y resampled in k directions, without the harmonics that k directions cannot represent.
 
     White noise stays white.
     """
@@ -168,11 +173,12 @@ def coarser(y: Floats, k: int) -> Floats:
 
 
 def segmented(y: Floats, u: Floats, variance: float) -> Floats:
-    """The vertices of a polygon from values y in directions u, noise of this variance in each, where noise is small.
+    """Return the vertices of a polygon fitted to values y in directions u, whose noise has a small variance.
 
-    A vertex v gives ⟨v, u⟩ along an arc of directions. Neighbouring arcs become one while a single vertex, fitted by
-    least squares, explains both nearly as well as two: three numbers less, each worth log(k) by the Bayesian
-    information criterion. In each round the pairs go together that cost less than their neighbours.
+    A vertex v has the support function ⟨v, u⟩ along an arc of directions. Adjacent arcs are merged while a single
+    vertex, fitted by least squares, explains both nearly as well as two vertices do: it saves three numbers, each
+    worth log(k) by the Bayesian information criterion. Each round merges the pairs that cost less than their
+    neighbours.
     """
     moments = _moments(u, y)
     arcs = moments.reshape(-1, 2, 6).sum(axis=1)
@@ -190,7 +196,7 @@ def segmented(y: Floats, u: Floats, variance: float) -> Floats:
         kept[(first + 1) % len(arcs)] = False
         arcs, unexplained = arcs[kept], unexplained[kept]
     vertices = _within(_explained(arcs), u, y, variance)
-    for _ in range(2):  # each direction to the vertex that supports it, and again the best vertices for them
+    for _ in range(2):  # assign each direction to the vertex that supports it, and fit the vertices again
         supports = (vertices @ u.T).argmax(axis=0)
         sums = np.array([np.bincount(supports, weights=column, minlength=len(vertices)) for column in moments.T]).T
         seen = np.bincount(supports, minlength=len(vertices)) > 2
@@ -202,31 +208,31 @@ def segmented(y: Floats, u: Floats, variance: float) -> Floats:
 
 
 def _moments(u: Floats, y: Floats) -> Floats:
-    """What least squares needs of each direction; of an arc, their sums."""
+    """Return the moments of each direction for least squares; those of an arc are their sums."""
     a, b = u.T
     return np.column_stack([a * a, a * b, b * b, a * y, b * y, y * y])
 
 
 def _explained(arcs: Floats) -> Floats:
-    """The vertex that fits each arc best."""
+    """Return the vertex that fits each arc best."""
     aa, ab, bb, ac, bc, _ = arcs.T
     return np.asarray(np.column_stack([bb * ac - ab * bc, aa * bc - ab * ac]) / (aa * bb - ab * ab)[:, None])
 
 
 def _unexplained(arcs: Floats) -> Floats:
-    """The squares that the best vertex leaves over."""
+    """Return the sum of squared residuals of the best vertex of each arc."""
     vertex = _explained(arcs)
     return np.asarray(arcs[:, 5] - (vertex * arcs[:, 3:5]).sum(axis=1))
 
 
 def _within(vertices: Floats, u: Floats, y: Floats, variance: float) -> Floats:
-    """The vertices that stay within noise of every value: a short arc's can lie far out along its tangent."""
+    """Return the vertices that exceed no value by more than noise; a short arc's vertex can lie far outside."""
     near = (vertices @ u.T - y).max(axis=1) <= 6 * math.sqrt(variance)
     return vertices[near] if near.sum() >= 3 else vertices
 
 
 def corners(h: Floats) -> Floats:
-    """Return the points where the tangent lines of adjacent directions meet, (bodies, k, 2) for rows of values."""
+    """Return the points where the tangent lines of adjacent directions meet, (bodies, k, 2), for rows of values h."""
     k = h.shape[1]
     angle = 2 * np.pi * np.arange(k) / k
     after, turned = np.roll(h, -1, axis=1), np.roll(angle, -1)
@@ -236,10 +242,11 @@ def corners(h: Floats) -> Floats:
 
 
 def prune(vertices: Floats, u: Floats, y: Floats, variance: float) -> Floats:
-    """Take vertices away while each worsens the fit to values y in directions u by no more than noise would.
+    """Return the vertices without those whose removal worsens the fit to values y in directions u by at most noise.
 
-    A long edge whose normal lies between two directions is seen as a low roof; without the roof's ridge the fit is as
-    good. In each round those go that cost less than all others that share a direction with them, as best and second.
+    A long edge whose normal lies between two directions appears as two edges that meet in an extra vertex; without
+    that vertex the fit is as good. Each round removes the vertices that cost less than every other vertex that is best
+    or second in a direction with them.
     """
     heights = vertices @ u.T
     columns = np.arange(len(y))

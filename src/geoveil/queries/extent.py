@@ -1,4 +1,4 @@
-"""How far a tuple extends: its diameter and the radius of its smallest enclosing ball, in any dimension."""
+"""The extent of a tuple in doubles: support function, diameter and smallest enclosing ball, in any dimension."""
 
 from __future__ import annotations
 
@@ -13,44 +13,44 @@ __all__ = ["diameter", "enclosing", "hull_points", "reaches", "spans"]
 
 
 def hull_points(x: Floats) -> Floats:
-    """The points among which every extreme of x is attained: the vertices of its convex hull in the plane, else all.
+    """Return points of x that include all of its extreme points: the vertices of its hull in the plane, else all.
 
-    GEOS decides orientations exactly. Above the plane no library does: an extreme dropped from a nearly flat tuple
-    would break the Lipschitz constant of whatever is asked of the rest.
+    GEOS decides orientations exactly. In more dimensions no library does: if it dropped an extreme point of a nearly
+    flat tuple, functions of the remaining points would not have their Lipschitz constant.
     """
     import shapely
 
     if x.shape[1] == 1:
         return np.array([x.min(axis=0), x.max(axis=0)])
-    if x.shape[1] > 2 or len(x) < 10:  # so few are looked at as fast as sorted out
+    if x.shape[1] > 2 or len(x) < 10:  # for few points the hull takes longer than it saves
         return x
-    # Of all geometries of many points a line is made the fastest.
+    # A line is the geometry of many points that is built fastest.
     return np.asarray(shapely.get_coordinates(shapely.convex_hull(shapely.linestrings(x))))
 
 
 def reaches(x: Floats, u: Floats) -> Floats:
-    """How far x reaches in directions u: the largest ⟨x_i, u_j⟩ for each j."""
+    """Return the support function of x in directions u: the largest ⟨x_i, u_j⟩ for each j."""
     points = hull_points(x)
-    # By blocks: the matrix of a million points and all directions would not fit.
+    # In blocks: the matrix of a million points and all directions would not fit into memory.
     blocks = [(points[i : i + 2**14] @ u.T).max(axis=0) for i in range(0, len(points), 2**14)]
     return np.asarray(np.max(blocks, axis=0))
 
 
 def diameter(x: Floats) -> float:
-    """The largest distance between two points."""
+    """Return the largest distance between two points."""
     from scipy.spatial.distance import cdist
 
     points = hull_points(x)
     centre = points.mean(axis=0)
     away = np.linalg.norm(points - centre, axis=1)
     known = np.linalg.norm(points - points[away.argmax()], axis=1).max()
-    # Of a pair that is farther apart than one already known, no end is nearer to the centre than this.
+    # If two points are farther apart than `known`, both are at least this far from the centre.
     ends = points[away >= (1 - 1e-9) * known - away.max()]
     return max(float(cdist(ends[i : i + 256], ends).max()) for i in range(0, len(ends), 256))
 
 
 def spans(x: Floats, least: float) -> NDArray[np.int64]:
-    """Return the rows of x from which another one is at least this far away."""
+    """Return the rows of x that have another row at a distance of at least `least`."""
     from scipy.spatial.distance import cdist
 
     points = hull_points(x)
@@ -59,9 +59,10 @@ def spans(x: Floats, least: float) -> NDArray[np.int64]:
 
 
 def enclosing(x: Floats) -> tuple[Floats, float, Floats, float]:
-    """The smallest ball that contains x: its centre, its radius, points on its boundary, and a bound from below.
+    """Return the smallest enclosing ball of x: centre, radius, points on its boundary, lower bound on the radius.
 
-    The ball of a few points that hold it grows by the farthest point outside, until none is farther than rounding.
+    Starting with the ball of one point, the farthest point outside is added to the points that determine the ball,
+    until no point is outside by more than rounding.
     """
     corners = hull_points(x)
     points = corners - corners[0]
@@ -76,7 +77,7 @@ def enclosing(x: Floats) -> tuple[Floats, float, Floats, float]:
         if math.sqrt(away[farthest]) <= radius * (1 + 2.0**-46) or larger <= radius:
             break
         centre, radius, boundary = middle, larger, [grown[i] for i in kept]
-    # Whatever the weights, points p from anywhere have Σw|p|² - |Σwp|² ≤ radius².
+    # For any weights w and any origin, points p have Σw|p|² - |Σwp|² ≤ radius².
     spread = points[boundary] - centre
     balanced = np.append(np.zeros(spread.shape[1]), 1.0)
     weights = np.linalg.lstsq(np.vstack([spread.T / max(radius, 1e-300), np.ones(len(spread))]), balanced)[0]
@@ -86,11 +87,11 @@ def enclosing(x: Floats) -> tuple[Floats, float, Floats, float]:
 
 
 def _ball_of_few(points: Floats) -> tuple[Floats, list[int]]:
-    """The centre of the smallest ball of a few points, and which of them are on its boundary.
+    """Return the centre of the smallest ball of a few points, and which of them are on its boundary.
 
-    The algorithm of Fischer, Gärtner and Kutz (2003): a ball that contains all points shrinks, its centre moving
-    towards the flat through the points on its boundary, until another point stops it. Where the centre lies in that
-    flat, a boundary point of negative weight is let go; if there is none, the ball is the smallest.
+    The algorithm of Fischer, Gärtner and Kutz (2003): a ball that contains all points shrinks while its centre moves
+    towards the affine hull of the points on its boundary, until another point stops it. When the centre lies in that
+    affine hull, a boundary point of negative weight is removed; if there is none, the ball is the smallest.
     """
     centre = points.mean(axis=0)
     boundary = [int(((points - centre) ** 2).sum(axis=1).argmax())]
@@ -101,13 +102,13 @@ def _ball_of_few(points: Floats) -> tuple[Floats, list[int]]:
         step = first + spread @ weights - centre
         reach = np.linalg.norm(first - centre)
         if np.linalg.norm(step) <= 1e-14 * reach:
-            # The centre is in the flat: its weights say whether it is also between the boundary points.
+            # The centre is in the affine hull: its weights show whether it is in the convex hull as well.
             shares = np.append(1 - weights.sum(), weights)
             if shares.min() >= 0 or len(boundary) == 1:
                 break
             del boundary[int(shares.argmin())]
             continue
-        # How far along the step until a point inside meets the boundary: linear in the share of the step.
+        # The share of the step after which each point inside meets the boundary; the condition is linear in it.
         approach = 2 * (first - points) @ step
         room = np.maximum(reach**2 - ((points - centre) ** 2).sum(axis=1), 0)
         approach[boundary] = 0

@@ -14,7 +14,7 @@ from geoveil.errors import InvalidData, InvalidParameter
 from geoveil.mechanisms import Lipschitz
 from geoveil.mechanisms.mechanism import Floats
 from geoveil.noise import Reals, as_reals, smallest
-from geoveil.queries import functionals
+from geoveil.queries import grouped
 from geoveil.queries.lipschitz_query import LipschitzQuery
 from geoveil.queries.query import Tuple
 
@@ -91,7 +91,7 @@ class Distance(Stated):
 
     def _values_of_people(self, x: Reals, sizes: NDArray[np.int64]) -> tuple[Floats, float]:
         measured = self.measure(x)
-        return functionals.nearest(measured.values, sizes), float(np.max(measured.error))
+        return grouped.nearest(measured.values, sizes), float(np.max(measured.error))
 
 
 def _forgotten(x: Floats) -> Floats:

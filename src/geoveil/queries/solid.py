@@ -1,4 +1,7 @@
-"""From noisy values of a support function to a convex body: three dimensions and more. Sees released values only."""
+"""Fit a convex body in three or more dimensions to noisy values of its support function.
+
+The functions take released values and public facts only.
+"""
 
 from __future__ import annotations
 
@@ -12,10 +15,10 @@ __all__ = ["around", "cosine", "intersection", "kriged", "nonempty", "tightened"
 
 
 def kriged(y: Floats, u: Floats, variance: float) -> Floats:
-    """Values y in directions u, noise of this variance in each, smoothed as a Gaussian process on the sphere.
+    """Return noisy values y in directions u, smoothed as a Gaussian process on the sphere (kriging).
 
-    A public prior: about a ball of unknown place and radius R, deviations of R/3 that are alike within half a radian.
-    Place and radius are left alone.
+    `variance` is that of the noise in each direction. The prior is public: a ball of unknown location and radius R,
+    plus deviations of size R/3 that are correlated within half a radian. Location and radius are not smoothed.
     """
     round_body = np.column_stack([np.ones(len(u)), u])
     radius = max(float(np.linalg.lstsq(round_body, y)[0][0]), math.sqrt(variance / len(y)))
@@ -27,16 +30,16 @@ def kriged(y: Floats, u: Floats, variance: float) -> Floats:
 
 
 def nonempty(u: Floats, y: Floats) -> tuple[Floats, Floats, float]:
-    """The half-spaces ⟨z, u_j⟩ ≤ y_j, moved out together just until they have a point in common.
+    """Return the half-spaces ⟨z, u_j⟩ ≤ y_j, all moved outwards by the smallest distance that makes them intersect.
 
     Returns
     -------
     offsets : array
-        y, or a little more.
+        The offsets of the moved half-spaces: y if they intersect already.
     middle : array
-        The centre of the largest ball inside.
+        The centre of the largest ball in the intersection.
     radius : float
-        Its radius; 0 if the body is that point.
+        The radius of that ball; 0 if the intersection is a single point.
     """
     from scipy.optimize import linprog
 
@@ -55,24 +58,24 @@ def nonempty(u: Floats, y: Floats) -> tuple[Floats, Floats, float]:
 
 
 def intersection(u: Floats, y: Floats) -> Floats:
-    """The vertices of the half-spaces ⟨z, u_j⟩ ≤ y_j, moved out together where they have no point in common."""
+    """Return the vertices of the intersection of the half-spaces ⟨z, u_j⟩ ≤ y_j, moved outwards as in `nonempty`."""
     offsets, middle, radius = nonempty(u, y)
     return middle[None] if radius == 0 else around(middle, u, offsets)
 
 
 def around(middle: Floats, u: Floats, offsets: Floats) -> Floats:
-    """The vertices of the half-spaces ⟨z, u_j⟩ ≤ offsets_j, all of which hold the middle inside."""
+    """Return the vertices of the intersection of the half-spaces ⟨z, u_j⟩ ≤ offsets_j; `middle` must be inside."""
     from scipy.spatial import HalfspaceIntersection, QhullError
 
     try:
         vertices = HalfspaceIntersection(np.column_stack([u, -offsets]), middle).intersections
-    except QhullError:  # too thin to have an inside, as far as rounding lets one see
+    except QhullError:  # the body is too thin for Qhull to find its interior
         return middle[None]
     return np.asarray(vertices[np.isfinite(vertices).all(axis=1)])
 
 
 def tightened(u: Floats, y: Floats) -> Floats:
-    """The support function, in directions u, of the half-spaces ⟨z, u_j⟩ ≤ y_j that `nonempty` makes."""
+    """Return the support function, in directions u, of the intersection of half-spaces that `nonempty` returns."""
     from scipy.optimize import linprog
 
     offsets, middle, radius = nonempty(u, y)
@@ -84,11 +87,12 @@ def tightened(u: Floats, y: Floats) -> Floats:
 
 
 def cosine(u: Floats) -> float:
-    """The cosine of the largest angle between any direction and the nearest of the grid u on a cube.
+    """Return a lower bound on the cosine of the angle of any direction to the nearest one of the grid u on a cube.
 
-    With m cells along an edge of the cube [-1, 1]^d, a direction scaled onto a face is within √(d-1)/m of the middle g
-    of its cell, and scaling back to the sphere only contracts. Scaled so, it is w with ⟨w, g⟩ ≥ 1, as no coordinate of
-    g has the other sign, and neither is longer than √d: the cosine is at least 1/d, and 1/√d if g is an axis (m = 1).
+    With m cells along an edge of the cube [-1, 1]^d, a direction scaled onto a face is a vector w within √(d-1)/m of
+    the middle g of its cell, and scaling back to the sphere only contracts. No coordinate of g has the sign opposite
+    to that of w, so ⟨w, g⟩ ≥ 1, and neither vector is longer than √d: the cosine is at least 1/d, and at least 1/√d if
+    g is an axis (m = 1).
     """
     k, d = u.shape
     cells = round((k / (2 * d)) ** (1 / (d - 1)))

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from geoveil.mechanisms.mechanism import Floats
 from geoveil.noise import Reals
-from geoveil.queries import evaluation, functionals
+from geoveil.queries import evaluation, grouped
 from geoveil.queries.lipschitz_query import LipschitzQuery
 from geoveil.queries.query import Tuple
 
@@ -27,7 +27,7 @@ class Mean(LipschitzQuery):
         return evaluation.mean(x)
 
     def _values_of_people(self, x: Reals, sizes: NDArray[np.int64]) -> tuple[Floats, float]:
-        return functionals.means(x.values, sizes), evaluation.mean_error(x)
+        return grouped.means(x.values, sizes), evaluation.mean_error(x)
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Center(LipschitzQuery):
         return evaluation.midrange(x)
 
     def _values_of_people(self, x: Reals, sizes: NDArray[np.int64]) -> tuple[Floats, float]:
-        return functionals.midranges(x.values, sizes), evaluation.middle_error(x)
+        return grouped.midranges(x.values, sizes), evaluation.middle_error(x)
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Median(LipschitzQuery):
         return evaluation.median(x)
 
     def _values_of_people(self, x: Reals, sizes: NDArray[np.int64]) -> tuple[Floats, float]:
-        return functionals.medians(x.values, sizes), evaluation.middle_error(x)
+        return grouped.medians(x.values, sizes), evaluation.middle_error(x)
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class Bounds(LipschitzQuery):
         return evaluation.extremes(x).reshaped(-1)
 
     def _values_of_people(self, x: Reals, sizes: NDArray[np.int64]) -> tuple[Floats, float]:
-        return functionals.extremes(x.values, sizes), evaluation.coordinate_error(x)
+        return grouped.extremes(x.values, sizes), evaluation.coordinate_error(x)
 
     def corrected(self, noisy: Floats) -> Floats:
         """Return noisy boxes, as rows, with minima and maxima exchanged where noise has reversed their order."""
@@ -94,10 +94,10 @@ class Radius(LipschitzQuery):
         return evaluation.enclosing_radius(x)
 
     def _values_of_people(self, x: Reals, sizes: NDArray[np.int64]) -> tuple[Floats, Floats]:
-        values, below = functionals.radii(x.values, sizes)
+        values, below = grouped.radii(x.values, sizes)
         error = np.full(values.shape, evaluation.enclosing_error(x))
         stops = np.cumsum(sizes)
-        for i in np.flatnonzero(~evaluation.enclosed(x, values, below)):
+        for i in np.flatnonzero(~evaluation.bounds_are_tight(x, values, below)):
             alone = self.evaluate(x[stops[i] - sizes[i] : stops[i]])
             values[i], error[i] = alone.values, alone.error
         return values, error
@@ -114,7 +114,7 @@ class RadiusOfGyration(LipschitzQuery):
         return evaluation.gyration(x)
 
     def _values_of_people(self, x: Reals, sizes: NDArray[np.int64]) -> tuple[Floats, float]:
-        return functionals.gyrations(x.values, sizes), evaluation.gyration_error(x)
+        return grouped.gyrations(x.values, sizes), evaluation.gyration_error(x)
 
 
 @dataclass(frozen=True)
@@ -128,7 +128,7 @@ class Diameter(LipschitzQuery):
         return evaluation.widest(x)
 
     def _values_of_people(self, x: Reals, sizes: NDArray[np.int64]) -> tuple[Floats, float]:
-        return functionals.diameters(x.values, sizes), evaluation.widest_error(x)
+        return grouped.diameters(x.values, sizes), evaluation.widest_error(x)
 
 
 #: The classes of summaries by name. They have no parameters.
