@@ -28,7 +28,7 @@ from geoveil.noise import Entropy, Reals, as_reals
 from geoveil.privacy import CGP, GP
 from geoveil.queries import SUMMARIES, ball_points, evaluation
 from geoveil.queries.hull import Hull
-from geoveil.report.details import details
+from geoveil.report.certificate_table import table_rows
 from tests.located import BAY, RADIUS, TRUTHS, Summaries, all_different, geocentric, of_degrees, projected, shifted
 from tests.mechanisms.test_bit_strings import differences, expected, inflated, refined, released
 from tests.noise.test_exactness import cells, divergence
@@ -494,7 +494,7 @@ def test_what_proj_rounds_is_stated(tmp_path: Path) -> None:
     assert 0 < release.rounding < 1e-4
     assert release.exact
     assert "points are rounded by at most" in repr(release)
-    assert "points are rounded by at most" in dict(details(release.guarantee, release.certificate()))["Exact"]
+    assert "points are rounded by at most" in dict(table_rows(release.facts(), release.certificate()))["Exact"]
     assert release.error(0.05) > gv.points(np.zeros((1, 2)), rho=1e-4).error(0.05)
     source = tmp_path / "trips.csv"
     source.write_text("x,y\n550000,4180000\n")

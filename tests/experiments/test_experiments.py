@@ -18,14 +18,14 @@ from click.testing import CliRunner
 
 from geoveil.cli.experiments import experiments
 from geoveil.errors import InvalidFile, InvalidParameter
-from geoveil.experiments import drawing, timing
-from geoveil.experiments.beyond import CompositionCell
-from geoveil.experiments.conventions import AUTHORS, TEXT, Conventions
-from geoveil.experiments.design import Grid, asked
-from geoveil.experiments.lines import HullCell, NearestCell, PointsCell
-from geoveil.experiments.record import Record
-from geoveil.experiments.running import Plan, Task, run
+from geoveil.experiments import plots, timing
+from geoveil.experiments.extension_cells import CompositionCell
+from geoveil.experiments.figure_definitions import Grid, asked
+from geoveil.experiments.procedures import AUTHORS, TEXT, Conventions
+from geoveil.experiments.run_settings import Record
+from geoveil.experiments.runner import Plan, Task, run
 from geoveil.experiments.tables import clustered_error, summaries, write
+from geoveil.experiments.taxi_cells import HullCell, NearestCell, PointsCell
 from geoveil.experiments.taxis import Positions, load, plausible
 from geoveil.geo.formats.fingerprints import digest
 from geoveil.privacy import CGP
@@ -350,5 +350,5 @@ def test_every_question_is_timed(tmp_path: Path) -> None:
         times
     )
     assert all(tuple(spent) == sizes and min(spent.values()) >= 0 for spent in times.values())
-    drawing.draw_times(times, tmp_path)
+    plots.draw_times(times, tmp_path)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["time.png", "time.svg"]

@@ -17,11 +17,11 @@ import numpy as np
 import pytest
 from scipy.special import stdtrit
 
-from geoveil.experiments.beyond import CompositionCell, NearestDimensionCell, PointsDimensionCell
 from geoveil.experiments.cells import Cell, Study
-from geoveil.experiments.conventions import AUTHORS
-from geoveil.experiments.lines import HullCell, NearestCell, PointsCell
+from geoveil.experiments.extension_cells import CompositionCell, NearestDimensionCell, PointsDimensionCell
+from geoveil.experiments.procedures import AUTHORS
 from geoveil.experiments.tables import Summary
+from geoveil.experiments.taxi_cells import HullCell, NearestCell, PointsCell
 from geoveil.experiments.taxis import load
 from geoveil.geo.formats.fingerprints import digest
 from tests.cabspotting import Floats, folder, requires_cabspotting

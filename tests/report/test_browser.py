@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
 import geoveil as gv
-from geoveil.report import Balance, Layer, Report, look, write
-from geoveil.report.sheet import Sheet, lay_out
-from geoveil.report.texts import WARNING
+from geoveil.report import Balance, Layer, Report, colours, write
+from geoveil.report.formatting import WARNING
+from geoveil.report.map_layout import MapLayout, lay_out
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
@@ -56,7 +56,7 @@ class Shown(NamedTuple):
     """A page that is open, with what it should show and all that it asked for or complained about."""
 
     page: Page
-    sheet: Sheet
+    layout: MapLayout
     context: BrowserContext
     requests: list[str]
     complaints: list[str]
@@ -69,7 +69,7 @@ class Shown(NamedTuple):
     def pixel(self, place: tuple[float, float]) -> tuple[float, float]:
         """Where in the window a place, in degrees, is shown."""
         state = self.state()
-        east, north = self.sheet.projection.to_map(np.array([place]))[0]
+        east, north = self.layout.projection.to_map(np.array([place]))[0]
         across, down = (east - state["x"]) / state["metres"], (-north - state["y"]) / state["metres"]
         return state["left"] + state["width"] / 2 + across, state["top"] + state["height"] / 2 + down
 
@@ -104,8 +104,8 @@ def show(browser: Browser, tmp_path: Path) -> Iterator[Any]:
 
     def opened(layers: tuple[Layer, ...], *, balances: tuple[Balance, ...] = (BALANCE,), **how: Any) -> Shown:
         path = tmp_path / "report.html"
-        certificate = {"words": "Whoever sees this is right at most three times of four.", "query": "points"}
-        write(path, Report("Homes </script><b>", layers, GUARANTEE, certificate, balances))
+        release = gv.points(np.zeros((9, 2)), rho=GUARANTEE)
+        write(path, Report("Homes </script><b>", layers, release.facts(), release.certificate(), balances))
         context = browser.new_context(**{"viewport": {"width": 1200, "height": 900}, **how})
         contexts.append(context)
         page = context.new_page()
@@ -115,9 +115,9 @@ def show(browser: Browser, tmp_path: Path) -> Iterator[Any]:
         page.on("console", lambda message: complaints.append(message.text))
         page.on("pageerror", lambda error: complaints.append(str(error)))
         page.goto(path.as_uri())
-        sheet = lay_out(layers)
-        assert sheet is not None
-        return Shown(page, sheet, context, requests, complaints)
+        layout = lay_out(layers)
+        assert layout is not None
+        return Shown(page, layout, context, requests, complaints)
 
     yield opened
     for context in contexts:
@@ -354,7 +354,7 @@ def test_points_land_and_sea_are_where_they_are(show: Any) -> None:
     def rgb(hue: str) -> list[int]:
         return [int(hue[i : i + 2], 16) for i in (1, 3, 5)]
 
-    layer, land, sea = (np.array(rgb(hue)) for hue in (look.colour("released", 0), look.LAND[0], look.SEA[0]))
+    layer, land, sea = (np.array(rgb(hue)) for hue in (colours.colour("released", 0), colours.LAND[0], colours.SEA[0]))
     shown.page.locator(".frame").press("-")
     assert shown.colour((-122.56, 37.75)) == pytest.approx(sea, abs=2)
     empty = (-122.46, 37.68)
@@ -393,7 +393,7 @@ def test_gauges_and_the_curve_are_what_they_say(show: Any) -> None:
 def test_twenty_thousand_points_are_a_few_paths(show: Any) -> None:
     """A large map has few elements, and moving it touches none of its points."""
     shown = show((homes(60_000),))
-    assert len(shown.sheet.shapes[0].dots) == 20_000
+    assert len(shown.layout.shapes[0].dots) == 20_000
     assert shown.page.locator("path.dots").count() <= 64
     assert shown.page.evaluate("document.querySelectorAll('*').length") < 250
     shown.page.evaluate(

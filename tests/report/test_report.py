@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
+from dataclasses import replace
 from decimal import Decimal
 from html.parser import HTMLParser
 from pathlib import Path
@@ -17,15 +18,16 @@ import shapely
 
 import geoveil as gv
 from geoveil.errors import InvalidData, InvalidFile, InvalidParameter
+from geoveil.facts import Exactness
 from geoveil.geo.distortion import earth
 from geoveil.report import Balance, Layer, Report, layers_of, write
 from geoveil.report import page as page_module
 from geoveil.report.charts import attacker_curve, gauges
+from geoveil.report.formatting import WARNING
 from geoveil.report.land import land_around
+from geoveil.report.map_layout import MOST, lay_out
+from geoveil.report.map_projection import Projection, view_of
 from geoveil.report.page import page
-from geoveil.report.sheet import MOST, lay_out
-from geoveil.report.texts import WARNING
-from geoveil.report.view import Projection, view_of
 
 BAY = gv.local(lat=37.77, lon=-122.42, radius=50_000)
 FERRY = (-122.3937, 37.7955)
@@ -49,7 +51,7 @@ def ask(question: Any, *args: Any, x: Any = None, **how: Any) -> gv.Release:
 
 def report_of(release: gv.Release, *more: Layer, **said: Any) -> Report:
     """The report of a release."""
-    return Report("Trips", (*layers_of(release), *more), release.guarantee, release.certificate(), **said)
+    return Report("Trips", (*layers_of(release), *more), release.facts(), release.certificate(), **said)
 
 
 def truth_of(frame: geopandas.GeoDataFrame) -> Layer:
@@ -102,9 +104,7 @@ def test_the_page_is_whole_and_in_order() -> None:
     assert places == sorted(places)
     assert "Nothing was charged to a ledger." in text
     words = release.certificate()["words"]
-    assert (
-        " ".join("".join(outline.text).replace("\N{NO-BREAK SPACE}", " ").split()).count(words) == 2
-    )  # in the certificate, too
+    assert " ".join("".join(outline.text).split()).count(words) == 2  # in the certificate, too
     assert json.loads("".join(outline.text).split("The whole certificate")[1].split("Made by")[0]) == json.loads(
         json.dumps(release.certificate())
     )
@@ -128,8 +128,9 @@ def test_data_is_text_wherever_it_stands() -> None:
     places = np.array([FERRY])
     layers = (Layer(ODD, places, "marks", "public", texts=(ODD,)), Layer(ODD, places, "points", "released", radius=9))
     balance = Balance(ODD, "rho", Decimal(1), Decimal("0.5"), Decimal("0.5"))
-    certificate = {**release.certificate(), "words": ODD, "query": ODD, "id": ODD}
-    text = page(Report(ODD, layers, gv.CGP(rho=1), certificate, (balance,), (ODD,)))
+    certificate = {**release.certificate(), "crs": ODD, "id": ODD}
+    facts = replace(release.facts(), query=ODD, processed=(ODD,), exactness=Exactness(ODD, 0, 0))
+    text = page(Report(ODD, layers, facts, certificate, (balance,), (ODD,)))
     outline = Outline(text)
     assert not outline.open
     assert text.count("</script>") == 1
@@ -162,17 +163,17 @@ def test_without_truth_nothing_of_it_is_there() -> None:
     """True places are not on the page, neither on the map nor in degrees; with a layer of truth they are."""
     frame = trips(5)
     release = ask(gv.points, by="user", x=frame)
-    sheet = lay_out(layers_of(release))
-    assert sheet is not None
+    layout = lay_out(layers_of(release))
+    assert layout is not None
     true = shapely.get_coordinates(frame.geometry.array)
-    flat = sheet.projection.to_map(true)
+    flat = layout.projection.to_map(true)
     text, told = page(report_of(release)), page(report_of(release, truth_of(frame)))
     for at, (lon, lat) in zip(flat, true, strict=True):
         assert np.hypot(*(dots(text) - at).T).min() > 1
         assert np.hypot(*(dots(told) - at).T).min() < 0.1
         assert f"{lon:.4f}" not in text
         assert f"{lat:.4f}" not in text
-    released = sheet.projection.to_map(shapely.get_coordinates(release.value.geometry.array))
+    released = layout.projection.to_map(shapely.get_coordinates(release.value.geometry.array))
     assert dots(text) == pytest.approx(released, abs=0.06)
 
 
@@ -194,9 +195,9 @@ def test_tails_do_not_shrink_the_map() -> None:
     layer = Layer("a", places, "points", "released")
     _, view = view_of((layer,))
     assert 0.8 < view.width / plain.width < 1.2
-    sheet = lay_out((layer,))
-    assert sheet is not None
-    assert len(sheet.shapes[0].dots) == 1000
+    layout = lay_out((layer,))
+    assert layout is not None
+    assert len(layout.shapes[0].dots) == 1000
 
 
 @pytest.mark.parametrize(
@@ -301,14 +302,14 @@ def test_a_projected_system_is_taken_back_to_degrees() -> None:
     assert np.abs(layer.places - [-122.4, 37.8]).max() < 1
     [lost] = layers_of(ask(gv.points, x=x, by="user", area=None, rho=1e-15))
     assert np.isnan(lost.places).any()
-    sheet = lay_out((layer, lost))
-    assert sheet is not None
-    assert any("beyond the map" in remark for remark in sheet.remarks)
+    layout = lay_out((layer, lost))
+    assert layout is not None
+    assert any("beyond the map" in remark for remark in layout.remarks)
 
 
 def test_a_release_in_plain_metres_has_no_map() -> None:
     """An array without a coordinate system is refused with a remedy."""
-    with pytest.raises(InvalidData, match=r"place on Earth.*crs"):
+    with pytest.raises(InvalidData, match=r"location on Earth.*crs"):
         layers_of(gv.mean([[0.0, 0.0]], rho=1e-4))
 
 
@@ -328,11 +329,11 @@ def test_a_hull_is_an_area_with_a_band() -> None:
     """A hull is drawn where it is; between the dashed lines are the hulls that it may be wrong by."""
     release = ask(gv.hull, x=trips(400), rho=1e-2)
     [layer] = layers_of(release)
-    sheet = lay_out((layer,))
-    assert sheet is not None
-    [shapes] = sheet.shapes
+    layout = lay_out((layer,))
+    assert layout is not None
+    [shapes] = layout.shapes
     shown = shapely.Polygon(shapes.rings[0])
-    flat = shapely.transform(release.value, sheet.projection.to_map)
+    flat = shapely.transform(release.value, layout.projection.to_map)
     assert shapely.hausdorff_distance(shown, flat) < 20
     inner, outer = sorted((shapely.Polygon(edge) for edge in shapes.edges), key=lambda body: body.area)
     off = release.error(0.05)
@@ -347,19 +348,19 @@ def test_hulls_of_persons_are_one_layer() -> None:
     [layer] = layers_of(ask(gv.hull, x=frame, by="user", rho=1e-2))
     assert layer.parts is not None
     assert np.unique(layer.parts).tolist() == list(range(30))
-    sheet = lay_out((layer,))
-    assert sheet is not None
-    assert len(sheet.shapes[0].rings) == 30
-    assert not sheet.shapes[0].edges
+    layout = lay_out((layer,))
+    assert layout is not None
+    assert len(layout.shapes[0].rings) == 30
+    assert not layout.shapes[0].edges
 
 
 def test_bounds_are_a_box_whose_band_has_corners() -> None:
     """The box of a release is drawn, and the band around it holds every box within the error."""
     release = ask(gv.bounds)
     [layer] = layers_of(release)
-    sheet = lay_out((layer,))
-    assert sheet is not None
-    [shapes] = sheet.shapes
+    layout = lay_out((layer,))
+    assert layout is not None
+    [shapes] = layout.shapes
     outer = max((shapely.Polygon(edge) for edge in shapes.edges), key=lambda body: body.area)
     assert release.coords is not None
     (west, south), (east, north) = release.coords
@@ -390,7 +391,7 @@ def test_a_length_has_no_place(question: Any, tmp_path: Path) -> None:
     assert layers_of(release) == ()
     write(tmp_path / "out.html", report_of(release))
     text = (tmp_path / "out.html").read_text()
-    assert "no place on a map" in text
+    assert "no location on a map" in text
     assert "<polyline" in text
     assert 'class="frame"' not in text
     with pytest.raises(InvalidData, match=r"\.html"):
@@ -415,9 +416,9 @@ def test_smoothed_and_line_shaped_releases() -> None:
     lines = geopandas.GeoSeries([shapely.LineString(coords[:25]), shapely.LineString(coords[25:])], crs=4326)
     [layer] = layers_of(ask(gv.points, x=lines, by=["ann", "bob"]))
     assert layer.kind == "lines"
-    sheet = lay_out((layer,))
-    assert sheet is not None
-    assert [len(ring) for ring in sheet.shapes[0].rings] == [25, 15]
+    layout = lay_out((layer,))
+    assert layout is not None
+    assert [len(ring) for ring in layout.shapes[0].rings] == [25, 15]
 
 
 def test_a_heat_map_is_a_grid() -> None:
@@ -427,13 +428,13 @@ def test_a_heat_map_is_a_grid() -> None:
     [layer] = layers_of(heat)
     assert layer.values is not None
     assert layer.values.sum() == pytest.approx(heat.value.sum())
-    sheet = lay_out((layer,))
-    assert sheet is not None
-    shades = sheet.shapes[0].shades
+    layout = lay_out((layer,))
+    assert layout is not None
+    shades = layout.shapes[0].shades
     _, low, high, cells = shades[-1]
     row, column = np.unravel_index(heat.value.argmax(), heat.value.shape)
     where = geopandas.GeoSeries.from_xy(*heat.grid.centers[row, column][:, None], crs=BAY.crs).to_crs(4326)
-    assert cells.covers(shapely.Point(*sheet.projection.to_map(np.array([[where.x[0], where.y[0]]]))[0]))
+    assert cells.covers(shapely.Point(*layout.projection.to_map(np.array([[where.x[0], where.y[0]]]))[0]))
     assert low < heat.value.max() <= high * (1 + 1e-9)
     [coarse] = layers_of(gv.density(release, gv.Grid((-10_000, -10_000, 10_000, 10_000), cell=50)))
     assert coarse.values is not None
@@ -448,14 +449,14 @@ def test_many_points_are_thinned_evenly_and_it_is_said() -> None:
     """Of more points than can be told apart every k-th is drawn, in a few paths, and the page says so."""
     places = np.random.default_rng(5).normal([-122.4, 37.8], 0.05, size=(50_001, 2))
     layer = Layer("visits", places, "points", "released", radius=100.0)
-    sheet = lay_out((layer,))
-    assert sheet is not None
-    [shapes] = sheet.shapes
+    layout = lay_out((layer,))
+    assert layout is not None
+    [shapes] = layout.shapes
     assert len(shapes.dots) == 16_667 <= MOST
     assert len(shapes.circles) == 1
     assert not len(shapes.more)
-    text = page(Report("Visits", (layer,), gv.CGP(rho=1), {}))
-    assert "16 667 of 50 001 places are drawn" in text
+    text = page(Report("Visits", (layer,), gv.center(np.zeros((9, 2)), rho=1).facts(), {}))
+    assert "16 667 of 50 001 points are drawn" in text
     assert text.count('class="dots fine"') <= 64
     assert len(dots(text)) == 16_667
     assert len(text) < 600_000
@@ -466,9 +467,9 @@ def test_circles_are_as_many_as_can_be_read() -> None:
     places = np.random.default_rng(5).normal([-122.4, 37.8], 0.05, size=(3000, 2))
     drawn = []
     for count in (5, 300, 3000):
-        sheet = lay_out((Layer("a", places[:count], "points", "released", radius=100.0),))
-        assert sheet is not None
-        drawn.append((len(sheet.shapes[0].circles), len(sheet.shapes[0].more)))
+        layout = lay_out((Layer("a", places[:count], "points", "released", radius=100.0),))
+        assert layout is not None
+        drawn.append((len(layout.shapes[0].circles), len(layout.shapes[0].more)))
     assert drawn == [(5, 0), (1, 300), (1, 0)]
 
 
@@ -485,7 +486,7 @@ def test_the_curve_is_the_guarantee(notion: Any) -> None:
         chance = 0.5 + 0.5 * (1 - y / 500)
         assert chance == pytest.approx(guarantee.attacker(distance=x / 1000 * most), abs=2e-3)
     assert "75% at 2" in text
-    assert "stated" in attacker_curve(gv.GP(epsilon=1, delta=1e-9))
+    assert "states no chance" in attacker_curve(gv.GP(epsilon=1, delta=1e-9))
 
 
 def test_gauges_show_those_with_least_left() -> None:
@@ -494,7 +495,7 @@ def test_gauges_show_those_with_least_left() -> None:
     text = gauges(balances)
     assert re.findall(r'class="subject">(\w+)<', text)[:2] == ["p9", "p19"]
     assert text.count('class="gauge"') == 10
-    assert "15 more subjects" in text
+    assert "15 more accounts" in text
     widths = re.findall(r'class="(before|cost|left)" style="width: ([\d.]+)%', text)
     assert widths[:3] == [("before", "90.000"), ("cost", "10.000"), ("left", "0.000")]
 

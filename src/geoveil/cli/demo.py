@@ -84,7 +84,7 @@ def _drawn(out: Path, source: Path, release: Any, near: Any, hull: Any) -> list[
     )
     guarantee = total([release.guarantee, near.guarantee, hull.guarantee])
     whole = replace(release, guarantee=guarantee, processing=replace(release.processing, combined=True))
-    page = Report("A made-up city, released", layers, whole.guarantee, whole.certificate())
+    page = Report("A made-up city, released", layers, whole.facts(), whole.certificate())
     with terminal.waiting("Drawing"):
         write(out / "map.html", page)
         if find_spec("matplotlib") is None:

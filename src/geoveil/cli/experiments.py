@@ -61,14 +61,14 @@ def run(figures: tuple[str, ...], workers: int, **options: Any) -> None:
 
 
 def _run(names: tuple[str, ...], workers: int, *, out: Path, **options: Any) -> None:
-    from geoveil.experiments import drawing, tables
-    from geoveil.experiments.design import Grid, asked
-    from geoveil.experiments.record import Record
-    from geoveil.experiments.running import Plan, run
+    from geoveil.experiments import plots, tables
+    from geoveil.experiments.figure_definitions import Grid, asked
+    from geoveil.experiments.run_settings import Record
+    from geoveil.experiments.runner import Plan, run
     from geoveil.geo.formats.fingerprints import digest
 
     if not options["no_figures"]:
-        drawing.require_matplotlib()
+        plots.require_matplotlib()
     timed = bool({"time", "beyond", "all"} & set(names))
     usual = Grid()
     grid = Grid(options["rho"] or usual.rho, options["low_rho"] or usual.low, options["sizes"] or usual.n)
@@ -96,14 +96,14 @@ def _run(names: tuple[str, ...], workers: int, *, out: Path, **options: Any) -> 
         tables.write(plan, figures, found)
         if not options["no_figures"]:
             for figure in figures:
-                drawing.draw(figure, found, out / "figures")
+                plots.draw(figure, found, out / "figures")
     if timed:
         _time(out, record.seed, draw=not options["no_figures"])
 
 
 def _time(out: Path, seed: int, *, draw: bool) -> None:
     """Times are not results: they differ from run to run, and have a table of their own."""
-    from geoveil.experiments import drawing, timing
+    from geoveil.experiments import plots, timing
     from geoveil.geo.formats.atomic import write_atomically
 
     with _counting("Timing", len(timing.SIZES) * len(timing.questions(1000))) as advance:
@@ -112,7 +112,7 @@ def _time(out: Path, seed: int, *, draw: bool) -> None:
     text = "\n".join(["question;n;seconds", *rows, ""])
     write_atomically(out / "times.csv", lambda temporary: temporary.write_text(text, encoding="utf-8", newline="\n"))
     if draw:
-        drawing.draw_times(times, out / "figures")
+        plots.draw_times(times, out / "figures")
 
 
 @contextmanager

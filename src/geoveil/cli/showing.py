@@ -171,9 +171,9 @@ def drawable(output: Output) -> None:
     """Refuse a report that could not be drawn, before anything is charged for it."""
     if output.report is None:
         return
-    from geoveil.report import check
+    from geoveil.report import check_path
 
-    check(output.report, "--report")
+    check_path(output.report, "--report")
     writable(output.report)
 
 
@@ -202,5 +202,5 @@ def report(
             drawn += truth_of(*truth)
         told = whole or releases[0]
         account = {**told.certificate(), **(more or {})}
-        write(output.report, Report(title, tuple(drawn), told.guarantee, account, tuple(balances), tuple(remarks)))
+        write(output.report, Report(title, tuple(drawn), told.facts(), account, tuple(balances), tuple(remarks)))
     state().released = ", ".join(filter(None, (state().released, output.report)))

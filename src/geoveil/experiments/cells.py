@@ -8,7 +8,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from geoveil.experiments.conventions import Conventions
+from geoveil.experiments.procedures import Conventions
 from geoveil.experiments.seeds import generator
 from geoveil.experiments.taxis import Taxis
 

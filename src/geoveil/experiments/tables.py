@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from geoveil.experiments.cells import Cell
-from geoveil.experiments.design import Figure, Panel
-from geoveil.experiments.running import COLUMNS, Plan
+from geoveil.experiments.figure_definitions import Figure, Panel
+from geoveil.experiments.runner import COLUMNS, Plan
 from geoveil.geo.formats.atomic import write_atomically
 from geoveil.mechanisms.mechanism import Floats
 

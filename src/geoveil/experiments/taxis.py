@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from geoveil.errors import InvalidFile
-from geoveil.experiments.conventions import Conventions
+from geoveil.experiments.procedures import Conventions
 from geoveil.geo.formats.atomic import write_atomically
 from geoveil.mechanisms.mechanism import Floats
 

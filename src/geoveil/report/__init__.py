@@ -1,7 +1,8 @@
-"""The picture of a release: a page with a map, what it guarantees and what it cost; or the map alone."""
+"""Reports of a release: a page with a map, the guarantee and the cost; or the map alone as a figure."""
 
-from geoveil.report.content import Balance, Layer, Report
-from geoveil.report.files import check, write
-from geoveil.report.released import layers_of
+from geoveil.report.document import Balance, Report
+from geoveil.report.layers import Layer
+from geoveil.report.release_layers import layers_of
+from geoveil.report.writing import check_path, write
 
-__all__ = ["Balance", "Layer", "Report", "check", "layers_of", "write"]
+__all__ = ["Balance", "Layer", "Report", "check_path", "layers_of", "write"]

@@ -1,4 +1,4 @@
-"""What a guarantee means and what it cost, as pictures of a page that need no script."""
+"""Charts of a page, without scripts: an attacker's chance of success, and the budgets that were charged."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from html import escape
 import numpy as np
 
 from geoveil.privacy import GP, Guarantee, exact
-from geoveil.report.content import Balance
-from geoveil.report.texts import round_below
+from geoveil.report.document import Balance
+from geoveil.report.formatting import round_below
 from geoveil.words import apart, chance, hidden, metres
 
 __all__ = ["attacker_curve", "gauges"]
 
-#: Subjects whose budgets are shown, those with the least left first.
+#: The number of accounts that are shown, those with the least budget left first.
 _SUBJECTS = 10
-#: How sure an attacker is at the right end of the curve, and at the mark on it.
+#: The attacker's chance of success at the right end of the curve, and at the mark on it.
 _SURE, _MARKED = 0.99, 0.75
 
 
 def attacker_curve(guarantee: Guarantee) -> str:
-    """How often an attacker who has to choose is right, by how far apart the choices are; labels are plain text."""
+    """Return a chart of the largest chance that an attacker chooses the true one of two inputs, by their distance."""
     if isinstance(guarantee, GP) and not guarantee.pure:
-        return "<p>No chance can be stated for every distance under this guarantee.</p>"
+        return "<p>This guarantee states no chance for every distance.</p>"
     marked = guarantee.hidden(chance=_MARKED)
     most = guarantee.hidden(chance=_SURE)
     step = round_below(most / 2)
@@ -44,17 +44,17 @@ def attacker_curve(guarantee: Guarantee) -> str:
     grid = "".join(f'<line x1="0" x2="1000" y1="{down(c):.1f}" y2="{down(c):.1f}"/>' for c in rows)
     said = f"75% at {hidden(marked)}"
     label = (
-        f"How often an attacker who has to choose is right, at most: 50% at 0 m, {said}, "
+        f"Largest chance that an attacker chooses the true one of two: 50% at 0 m, {said}, "
         f"{chance(guarantee.attacker(distance=float(most)))} at {metres(float(most))}."
     )
     across_text = "".join(
         f'<span class="x" style="left: {across(t) / 10:.2f}%">{metres(t) if t else "0"}</span>' for t in ticks
     )
     up_text = "".join(f'<span class="y" style="top: {down(c) / 5:.2f}%">{100 * c:.0f}%</span>' for c in rows)
-    between = apart("so far", guarantee.metric.name)
+    between = apart("a given distance", guarantee.metric.name)
     return (
-        f"<p>Someone who knows all but which of {between} is the true one, and has to choose, is right at most this "
-        "often, by that distance.</p>"
+        f"<p>An attacker knows that one of {between} is the true one, and has to choose. The curve is the largest "
+        "chance that the choice is right, by that distance.</p>"
         f'<div class="chart" id="curve" data-most="{float(most):.6g}">'
         f'<svg viewBox="0 0 1000 500" preserveAspectRatio="none" role="img" aria-label="{escape(label)}">'
         f'<g class="grid">{grid}</g><polygon class="under" points="{points} 1000,500"/>'
@@ -65,7 +65,7 @@ def attacker_curve(guarantee: Guarantee) -> str:
 
 
 def gauges(balances: Sequence[Balance]) -> str:
-    """What was spent before, what this release cost and what is left, a bar for each subject."""
+    """Return a bar for each account: the budget spent before, the cost of this release, and the budget left."""
     if not balances:
         return "<p>Nothing was charged to a ledger.</p>"
     least = sorted(balances, key=lambda balance: balance.left / balance.total)[:_SUBJECTS]
@@ -90,7 +90,7 @@ def gauges(balances: Sequence[Balance]) -> str:
             f'<div class="said">{shown}</div></li>'
         )
     more = len(balances) - len(least)
-    rest = f'<p class="said">{more} more subjects have as much left or more.</p>' if more else ""
+    rest = f'<p class="said">{more} more accounts have at least as much left.</p>' if more else ""
     parts = {"before": "spent before", "cost": "this release", "left": "left"}
     key = " ".join(f'<i class="{part}"></i>{text}' for part, text in parts.items())
     return f'<p class="key">{key}</p><ul class="gauges">{"".join(bars)}</ul>{rest}'

@@ -1,4 +1,4 @@
-"""The map as a figure, for print: PNG or PDF."""
+"""The map of a report as a figure for print: PNG or PDF."""
 
 from __future__ import annotations
 
@@ -9,71 +9,72 @@ from typing import Any
 import numpy as np
 
 from geoveil.errors import InvalidData
-from geoveil.report import look
-from geoveil.report.content import Report
-from geoveil.report.details import summary
-from geoveil.report.sheet import Shapes, Sheet, lay_out, rings_of
-from geoveil.report.texts import WARNING, number, round_below
+from geoveil.report import colours
+from geoveil.report.certificate_table import headline
+from geoveil.report.document import Report
+from geoveil.report.formatting import WARNING, number, round_below
+from geoveil.report.map_layout import MapLayout, Shapes, lay_out, rings_of
 from geoveil.words import metres
 
 __all__ = ["draw"]
 
-#: Letters of a title that fit on a line.
+#: The number of letters of a title that fit on a line.
 _LONGEST = 80
 _TEXT, _QUIET, _WARN = "#1b2227", "#566069", "#b91c1c"
 
 
 def draw(path: Path, report: Report) -> None:
-    """Draw the map of a report into a file, as its ending says."""
+    """Draw the map of a report into a file, in the format of its extension."""
     from matplotlib.figure import Figure
 
-    sheet = lay_out(report.layers)
-    if sheet is None:
-        raise InvalidData("report", report.title, "one with a place on a map", "Use a path that ends in .html.")
-    wide, high = 9.0, 9.0 * min(max(sheet.view.height / sheet.view.width, 0.55), 0.9)
-    top = 1.05 if report.truth else 0.75
-    below = 0.15 + 0.21 * sum(1 + len(shapes.shades) for shapes in sheet.shapes)
+    layout = lay_out(report.layers)
+    if layout is None:
+        raise InvalidData("report", report.title, "one with a location on a map", "Use a path that ends in .html.")
+    wide, high = 9.0, 9.0 * min(max(layout.view.height / layout.view.width, 0.55), 0.9)
+    top = 1.05 if report.shows_truth else 0.75
+    below = 0.15 + 0.21 * sum(1 + len(shapes.shades) for shapes in layout.shapes)
     figure = Figure(figsize=(wide, high + top + below))
     axes = figure.add_axes((0.02, below / (high + top + below), 0.96, high / (high + top + below)))
-    _map(axes, sheet, 0.96 * wide / high)
+    _map(axes, layout, 0.96 * wide / high)
     inch = 1 / (high + top + below)
-    if report.truth:
+    if report.shows_truth:
         banner = {"facecolor": _WARN, "edgecolor": _WARN, "pad": 6}
         figure.text(0.5, 1 - 0.2 * inch, WARNING, color="w", weight="bold", ha="center", va="center", bbox=banner)
     title = textwrap.shorten(report.title, _LONGEST, placeholder=" …")
     figure.text(0.02, 1 - (top - 0.38) * inch, title, color=_TEXT, size=13, weight="bold", parse_math=False)
-    promise = summary(report.guarantee, report.certificate)
+    promise = headline(report.facts)
     figure.text(0.02, 1 - (top - 0.14) * inch, promise, color=_QUIET, size=9, parse_math=False)
-    handles = [handle for shapes in sheet.shapes for handle in _handles(shapes)]
+    handles = [handle for shapes in layout.shapes for handle in _handles(shapes)]
     place: dict[str, Any] = {"loc": "lower left", "bbox_to_anchor": (0.01, 0.0), "borderpad": 0.2}
     legend = figure.legend(handles, ["name"] * len(handles), frameon=False, fontsize=8.5, **place)
-    # Names are text, also where they begin with an underscore or hold dollars.
+    # matplotlib hides labels that begin with an underscore, and reads dollars as formulas.
     for text, handle in zip(legend.get_texts(), handles, strict=True):
         text.set(text=handle.get_label(), parse_math=False)
     source = "Land: Natural Earth, public domain"
     figure.text(0.98, 0.1 * inch, source, color=_QUIET, size=7, ha="right")
-    # No date: the same report is the same file.
-    metadata: dict[str, Any] = {"Title": (f"{WARNING} " if report.truth else "") + report.title}
+    # Without a date, equal reports give equal files.
+    metadata: dict[str, Any] = {"Title": (f"{WARNING} " if report.shows_truth else "") + report.title}
     if path.suffix.lower() == ".pdf":
         metadata["CreationDate"] = None
     figure.savefig(path, dpi=150, metadata=metadata)
 
 
-def _map(axes: Any, sheet: Sheet, ratio: float) -> None:
+def _map(axes: Any, layout: MapLayout, ratio: float) -> None:
+    """Draw the map; `ratio` is the width of the axes over their height."""
     from matplotlib.collections import PolyCollection
 
-    x, y = sheet.view.middle
-    high = max(sheet.view.height, sheet.view.width / ratio)
+    x, y = layout.view.middle
+    high = max(layout.view.height, layout.view.width / ratio)
     wide = high * ratio
     axes.set(xlim=(x - wide / 2, x + wide / 2), ylim=(y - high / 2, y + high / 2), xticks=[], yticks=[])
-    axes.set_facecolor(look.SEA[0])
+    axes.set_facecolor(colours.SEA[0])
     for spine in axes.spines.values():
         spine.set_color("#c4ccd2")
-    axes.add_patch(_patch(sheet.land, facecolor=look.LAND[0], edgecolor=look.LAND[0], linewidth=0.7))
-    for shapes in sheet.shapes:
-        hue, layer = look.colour(shapes.layer.role, shapes.colour), shapes.layer
+    axes.add_patch(_patch(layout.land, facecolor=colours.LAND[0], edgecolor=colours.LAND[0], linewidth=0.7))
+    for shapes in layout.shapes:
+        hue, layer = colours.colour(shapes.layer.role, shapes.colour), shapes.layer
         for i, _, _, cells in shapes.shades:
-            axes.add_patch(_patch(cells, facecolor=hue, linewidth=0, alpha=look.opacity(i)))
+            axes.add_patch(_patch(cells, facecolor=hue, linewidth=0, alpha=colours.opacity(i)))
         if layer.kind == "area":
             axes.add_collection(PolyCollection(shapes.rings, facecolor=(hue, 0.13), edgecolor=hue, linewidth=1.5))
         else:
@@ -86,16 +87,16 @@ def _map(axes: Any, sheet: Sheet, ratio: float) -> None:
         edge = "w" if shapes.marked else "none"
         axes.plot(*shapes.dots.T, _marker(shapes), color=hue, markersize=small, markeredgecolor=edge, alpha=0.8)
         for place, text in zip(shapes.dots, shapes.texts, strict=True) if shapes.marked else ():
-            # As on the page, labels of public places are at the left.
+            # As on the page, labels of public locations are on the left.
             left = layer.role == "public"
             side: dict[str, Any] = {"xytext": (-7 if left else 7, -3), "ha": "right" if left else "left"}
             how: dict[str, Any] = {"textcoords": "offset points", "color": _TEXT, "size": 8.5, "annotation_clip": True}
             axes.annotate(text, place, **side, **how, parse_math=False)
-    _scale_bar(axes, sheet)
+    _scale_bar(axes, layout)
 
 
 def _patch(polygons: Any, **look_of: Any) -> Any:
-    """Polygons with holes, as one patch."""
+    """Return polygons with holes as one patch of matplotlib."""
     from matplotlib.patches import PathPatch
     from matplotlib.path import Path as Outline
 
@@ -112,7 +113,7 @@ def _circles(axes: Any, shapes: Shapes, hue: str) -> None:
         axes.add_patch(Circle((x, y), radius, facecolor=(hue, 0.07), edgecolor=hue, linewidth=1.1))
 
 
-def _scale_bar(axes: Any, sheet: Sheet) -> None:
+def _scale_bar(axes: Any, layout: MapLayout) -> None:
     (west, east), (south, north) = axes.get_xlim(), axes.get_ylim()
     long = round_below((east - west) / 5)
     x, y, tick = west + 0.02 * (east - west), south + 0.03 * (north - south), 0.008 * (north - south)
@@ -121,16 +122,16 @@ def _scale_bar(axes: Any, sheet: Sheet) -> None:
 
 
 def _handles(shapes: Shapes) -> list[Any]:
-    """The entries of the legend."""
+    """Return the entries of a layer in the legend."""
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
-    layer, hue = shapes.layer, look.colour(shapes.layer.role, shapes.colour)
+    layer, hue = shapes.layer, colours.colour(shapes.layer.role, shapes.colour)
     label = layer.name + (f" · {shapes.meaning}" if shapes.radius else "")
     if layer.kind == "grid":
         named = [Line2D([], [], linestyle="", label=label)]
         return named + [
-            Patch(facecolor=(hue, look.opacity(i)), label=f"{number(low)} to {number(high)}")
+            Patch(facecolor=(hue, colours.opacity(i)), label=f"{number(low)} to {number(high)}")
             for i, low, high, _ in shapes.shades
         ]
     if layer.kind == "area":
@@ -141,5 +142,5 @@ def _handles(shapes: Shapes) -> list[Any]:
 
 
 def _marker(shapes: Shapes) -> str:
-    """Told apart also by those who do not see colours."""
+    """Return the marker of a layer, also recognised by readers who cannot see its colour."""
     return {"truth": "s", "public": "D" if shapes.marked else "o", "released": "o"}[shapes.layer.role]

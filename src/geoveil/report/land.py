@@ -1,4 +1,4 @@
-"""The land around a place: Natural Earth, public domain (`scripts/land` fetches it)."""
+"""The land around a location, from Natural Earth, public domain (`scripts/land` fetches it)."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from typing import Any
 import numpy as np
 
 from geoveil.geo.distortion import earth
-from geoveil.report.content import Floats
+from geoveil.report.layers import Floats
 
 __all__ = ["FARTHEST", "land_around"]
 
-#: Farther from its middle an azimuthal map draws nothing in a shape that anyone would know; at 20 000 km it tears.
+#: Metres from the middle of an azimuthal map beyond which nothing is drawn: shapes are unrecognisable there.
 FARTHEST = 1.5e7
-#: Degrees in a unit of the file, and the side of the cells at which its polygons are cut.
+#: The unit of the file, and the side of the cells into which its polygons are cut, in degrees.
 _UNIT, _SIDE = 1e-4, 10.0
-#: No place of a cell is farther from its middle, in metres.
+#: The largest distance of a point of a cell from the middle of the cell, in metres.
 _HALF = 8.5e5
-#: How many times as far each level of detail reaches as the one before, and how many of its details fit in its reach.
+#: The reach of each level of detail over that of the finer one, and over the size of its smallest details.
 _COARSER, _DETAILS = 8.0, 600.0
 
 
 @functools.cache
 def _pieces() -> tuple[Any, Floats]:
-    """All land, as polygons in degrees, and the middles of the cells that they are cut to."""
+    """Return all land as polygons in degrees, and the middle of the cell of each."""
     import pyarrow.parquet as pq
     import shapely
 
@@ -44,20 +44,20 @@ def _pieces() -> tuple[Any, Floats]:
 
 
 def land_around(to_map: Callable[[Floats], Floats], lon: float, lat: float, reach: float) -> Any:
-    """Land as polygons of a map around a place: in detail within reach, and ever coarser in the squares around it.
+    """Return the land around a location as polygons of a map, in full detail nearby and coarser farther away.
 
     Parameters
     ----------
     to_map : callable
-        Takes (n, 2) degrees to the map's metres; (lon, lat) becomes (0, 0).
+        Projects (n, 2) degrees to metres of the map, and (lon, lat) to (0, 0).
     lon, lat : float
         The middle of the map, in degrees.
     reach : float
-        Half the side of the square that has the finest detail, in metres.
+        Half the side of the square with full detail, in metres.
 
     Examples
     --------
-    >>> from geoveil.report.view import Projection
+    >>> from geoveil.report.map_projection import Projection
     >>> inland = Projection(-98.0, 39.0)
     >>> [float(piece.area) for piece in land_around(inland.to_map, -98.0, 39.0, 1000.0)][:1]    # Kansas
     [4000000.0]
@@ -72,7 +72,7 @@ def land_around(to_map: Callable[[Floats], Floats], lon: float, lat: float, reac
         # A cell may lie in a corner of the square.
         near = polygons[(away < 1.5 * reach + _HALF) & (away < FARTHEST + _HALF)]
         near = shapely.simplify(near, detail / 2e5, preserve_topology=False)
-        # Edges are straight in degrees; on the map they bend.
+        # Edges are straight in degrees, and bent on the map.
         flat = shapely.make_valid(shapely.transform(shapely.segmentize(near, 1.0), to_map))
         flat = shapely.make_valid(shapely.clip_by_rect(flat, -reach, -reach, reach, reach))
         if inner:

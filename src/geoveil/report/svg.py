@@ -1,48 +1,48 @@
-"""The map as SVG: a unit is a metre, x goes east and y goes south; few paths, however many points there are.
+"""The map as SVG, in metres east and south, with few paths even for many points.
 
-A browser draws a map in tiles, and looks for each tile at every path that may reach into it, all of it. So what is far
-apart is in different paths.
+A browser draws a map in tiles, and for each tile processes all of every path that may reach into it. Shapes that are
+far apart are therefore in different paths.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from html import escape
-from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from geoveil.report import look
-from geoveil.report.content import Floats
-from geoveil.report.sheet import FEW, SOME, Shapes, Sheet, rings_of
-from geoveil.report.texts import round_below
-from geoveil.report.view import Box
+from geoveil.report import colours
+from geoveil.report.formatting import round_below
+from geoveil.report.layers import Floats
+from geoveil.report.map_layout import FEW, SOME, MapLayout, Shapes, rings_of
+from geoveil.report.map_projection import Box
 from geoveil.words import metres
 
 __all__ = ["map_svg"]
 
-#: How many pixels wide the map is taken to be where no script tells.
+#: The width of the map in pixels that is assumed where no script measures it.
 _WIDE = 900.0
-#: Points in a path, about; and at most so many times so many paths.
+#: The approximate number of points in a path, and the largest number of rows and columns of paths.
 _TOGETHER, _STRIPS = 300, 8
-#: Marks, and where their labels begin.
+#: The shape of a mark and the position of its label, for public and for other locations.
 _DIAMOND = '<path d="M0-6.5 6.5 0 0 6.5-6.5 0z"/>', 'x="-10" text-anchor="end"'
 _DISC = '<circle r="5"/>', 'x="10"'
 
 
-def map_svg(sheet: Sheet, label: str) -> str:
-    """The map, with its layers as groups that a page can show and hide."""
+def map_svg(layout: MapLayout, label: str) -> str:
+    """Return the map, with its layers as groups that the page can show and hide."""
     import shapely
 
-    view = sheet.view
-    # A tenth of a metre is less than anyone zooms to, a metre less than can be seen on maps of a country.
+    view = layout.view
+    # Decimetres are finer than any zoom of a city, and metres are finer than any of a country.
     digits = 1 if max(view.width, view.height) < 1e5 else 0
-    middles = shapely.get_coordinates(shapely.centroid(sheet.land))
+    middles = shapely.get_coordinates(shapely.centroid(layout.land))
     land = "".join(
-        f'<path class="land" d="{_outlines(rings_of(sheet.land[some]), 0, closed=True)}"/>'
+        f'<path class="land" d="{_outlines(rings_of(layout.land[some]), 0, closed=True)}"/>'
         for some in _patches(middles)
     )
-    layers = [_layer(shapes, i, digits, view.width / _WIDE) for i, shapes in enumerate(sheet.shapes)]
+    layers = [_layer(shapes, i, digits, view.width / _WIDE) for i, shapes in enumerate(layout.shapes)]
     box = f"{view.west:.1f} {-view.north:.1f} {view.width:.1f} {view.height:.1f}"
     return (
         f'<svg viewBox="{box}" role="img" aria-label="{escape(label)}">\n'
@@ -51,7 +51,7 @@ def map_svg(sheet: Sheet, label: str) -> str:
 
 
 def _scale_bar(view: Box) -> str:
-    """A bar of a round length, for the first view."""
+    """Return a scale bar of a round length for the first view."""
     long, pixel = round_below(view.width / 6), view.width / _WIDE
     left, low = view.west + 14 * pixel, -view.south - 14 * pixel
     return (
@@ -65,7 +65,7 @@ def _layer(shapes: Shapes, number: int, digits: int, pixel: float) -> str:
     layer = shapes.layer
     inside: list[str] = []
     for i, _, _, cells in shapes.shades:
-        shade = f'fill-opacity="{look.opacity(i):.2f}"'
+        shade = f'fill-opacity="{colours.opacity(i):.2f}"'
         inside.append(f'<path class="cell" {shade} d="{_outlines(rings_of(cells), digits, closed=True)}"/>')
     if shapes.rings:
         drawn, fine = _outlines(shapes.rings, digits, closed=layer.kind == "area"), _fine(len(shapes.rings), FEW)
@@ -82,7 +82,7 @@ def _layer(shapes: Shapes, number: int, digits: int, pixel: float) -> str:
         for (x, y), text in zip(shapes.dots, shapes.texts, strict=True):
             place = f'data-x="{x:.{digits}f}" data-y="{-y:.{digits}f}"'
             move = f'transform="translate({x:.{digits}f} {-y:.{digits}f}) scale({pixel:.4g})"'
-            # Public places have their labels at the left, so as not to lie on those of what is released near them.
+            # Labels of public locations are on the left, so that they do not cover those of released ones nearby.
             shape, at = _DIAMOND if layer.role == "public" else _DISC
             inside.append(f'<g class="mark" {place} {move}>{shape}<text {at} y="4.5">{escape(text)}</text></g>')
     elif len(shapes.dots):
@@ -90,26 +90,26 @@ def _layer(shapes: Shapes, number: int, digits: int, pixel: float) -> str:
         inside += [
             f'<path class="dots{fine}" d="{_dots(shapes.dots[some], digits)}"/>' for some in _patches(shapes.dots)
         ]
-    hue = f"color: var({look.name(layer.role, shapes.colour)})"
+    hue = f"color: var({colours.variable(layer.role, shapes.colour)})"
     return f'<g class="layer {layer.role}" data-layer="{number}" style="{hue}">' + "\n".join(inside) + "</g>"
 
 
 def _fine(count: int, many: int) -> str:
-    """Many things at once are drawn finer."""
+    """Return the class of finer lines and dots, where there are many."""
     return " fine" if count > many else ""
 
 
-def _patches(places: Floats) -> Iterator[Any]:
-    """Which places are drawn together: those near each other, some hundreds at a time."""
+def _patches(places: Floats) -> Iterator[NDArray[np.intp]]:
+    """Return the indices of the points of each path: some hundreds that are near each other."""
     strips = max(1, min(_STRIPS, round(float(np.sqrt(len(places) / _TOGETHER)))))
     for strip in np.array_split(np.argsort(places[:, 0], kind="stable"), strips):
         by_north = strip[np.argsort(places[strip, 1], kind="stable")]
         yield from (np.sort(some) for some in np.array_split(by_north, strips) if len(some))
 
 
-def _whole(coords: Floats, digits: int) -> Any:
-    """Coordinates of the picture as whole numbers of its finest unit: differences add up without rounding."""
-    return np.rint(coords * [1, -1] * 10**digits).astype(np.int64)
+def _whole(coords: Floats, digits: int) -> NDArray[np.int64]:
+    """Return coordinates as integers of the finest unit, whose differences add up without rounding."""
+    return np.asarray(np.rint(coords * [1, -1] * 10**digits), dtype=np.int64)
 
 
 def _text(number: int, digits: int) -> str:
@@ -119,14 +119,14 @@ def _text(number: int, digits: int) -> str:
     return text.removesuffix(".0") if digits == 1 else text
 
 
-def _steps(places: Any, digits: int) -> Iterable[tuple[str, str]]:
-    """The first place, then the way from each to the next."""
+def _steps(places: NDArray[np.int64], digits: int) -> Iterable[tuple[str, str]]:
+    """Return the first point, then the difference between each point and the next."""
     for x, y in np.vstack([places[:1], np.diff(places, axis=0)]).tolist():
         yield _text(x, digits), _text(y, digits)
 
 
 def _dots(dots: Floats, digits: int) -> str:
-    """Lines of no length, whose round ends are dots that stay as large at every scale."""
+    """Return lines of length zero, whose round ends are dots of the same size at every scale."""
     return "".join(f"m{x} {y}h0" for x, y in _steps(_whole(dots, digits), digits))
 
 
@@ -134,7 +134,7 @@ def _outlines(rings: Iterable[Floats], digits: int, *, closed: bool) -> str:
     paths = []
     for ring in rings:
         places = _whole(ring, digits)
-        # Places that fall together are one.
+        # Neighbours that coincide after rounding are drawn once.
         places = places[np.r_[True, (np.diff(places, axis=0) != 0).any(axis=1)]]
         x, y = next(iter(_steps(places[:1], digits)))
         rest = " ".join(f"{x} {y}" for x, y in list(_steps(places, digits))[1:])

@@ -1,32 +1,30 @@
-"""The plane of a map and the part of it that is shown first, from what is released and what is public."""
+"""The projection of a map and the box that it shows first, from released and public layers only."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from geoveil.report.content import Floats, Layer
+from geoveil.report.layers import Floats, Layer
 
 __all__ = ["Box", "Projection", "view_of"]
 
-#: Layers of so many places are shown without the outermost hundredth: noise has tails.
-_MANY = 100
-_TAIL = 0.005
+#: The first view of layers with at least `_MANY` points leaves out this share at each end: noise has tails.
+_MANY, _TAIL = 100, 0.005
 #: Half the side of the smallest first view, in metres, and the share of it that is margin.
 _LEAST, _MARGIN = 150.0, 0.08
 
 
 class Projection:
-    """The azimuthal equidistant plane around a place: true to scale there, and to 1% up to 1500 km away.
+    """The azimuthal equidistant projection around a location, true to scale there and to 1% up to 1500 km away.
 
     Parameters
     ----------
     lon, lat : float
-        The place, in degrees; (0, 0) on the map.
+        The location in degrees, which becomes (0, 0) on the map.
 
     Examples
     --------
@@ -44,14 +42,14 @@ class Projection:
         self._transformer = pyproj.Transformer.from_crs("EPSG:4326", plane, always_xy=True)
 
     def to_map(self, degrees: Floats) -> Floats:
-        """Longitudes and latitudes as metres east and north of the middle; what has no place becomes NaN."""
+        """Return longitudes and latitudes as metres east and north of the middle; NaN where there is no image."""
         east, north = self._transformer.transform(degrees[:, 0], degrees[:, 1])
         flat = np.column_stack([east, north])
         flat[~np.isfinite(flat).all(axis=1)] = np.nan
         return flat
 
     def to_degrees(self, east: float, north: float) -> tuple[float, float]:
-        """Of a place of the map."""
+        """Return the longitude and latitude of a point of the map."""
         lon, lat = self._transformer.transform(east, north, direction="INVERSE")
         return float(lon), float(lat)
 
@@ -67,22 +65,25 @@ class Box:
 
     @property
     def middle(self) -> tuple[float, float]:
-        """Its centre."""
+        """The centre of the box."""
         return (self.west + self.east) / 2, (self.south + self.north) / 2
 
     @property
     def width(self) -> float:
-        """From west to east."""
+        """The distance from west to east."""
         return self.east - self.west
 
     @property
     def height(self) -> float:
-        """From south to north."""
+        """The distance from south to north."""
         return self.north - self.south
 
 
 def middle_of(places: Floats) -> tuple[float, float]:
-    """A place amid others, wherever the antimeridian and the poles are: the median of directions from the core."""
+    """Return a location amid others, also across the antimeridian and the poles.
+
+    It is the median of the directions from the centre of the Earth.
+    """
     lon, lat = np.radians(places).T
     directions = np.column_stack([np.cos(lat) * np.cos(lon), np.cos(lat) * np.sin(lon), np.sin(lat)])
     x, y, z = np.median(directions, axis=0)
@@ -92,21 +93,21 @@ def middle_of(places: Floats) -> tuple[float, float]:
 
 
 def view_of(layers: Sequence[Layer]) -> tuple[Projection, Box]:
-    """The plane of a map and the box that shows most of what is released and public; the truth has no say in it.
+    """Return the projection of a map and the box that shows most of its released and public layers.
 
-    Where there is nothing but truth, that is shown.
+    True locations have no influence on either, unless there are no other layers.
     """
     told = [layer for layer in layers if layer.role != "truth"] or list(layers)
     known = [layer.places[np.isfinite(layer.places).all(axis=1)] for layer in told]
-    # Each layer has the same say, however many places it has.
+    # Each layer has the same influence, whatever its number of points.
     middles = [middle_of(places) for places in known if len(places)]
     projection = Projection(*middle_of(np.array(middles)))
-    # The plane is truest at its middle, so that becomes the middle of what is shown.
-    projection = Projection(*projection.to_degrees(*_around(projection, told, known).middle))
-    return projection, _around(projection, told, known)
+    # The projection is most accurate at its middle, so that becomes the middle of the box.
+    projection = Projection(*projection.to_degrees(*_box_around(projection, told, known).middle))
+    return projection, _box_around(projection, told, known)
 
 
-def _around(projection: Projection, layers: Sequence[Layer], known: Sequence[Floats]) -> Box:
+def _box_around(projection: Projection, layers: Sequence[Layer], known: Sequence[Floats]) -> Box:
     boxes = [
         _box(projection.to_map(places), layer.radius)
         for layer, places in zip(layers, known, strict=True)
@@ -120,8 +121,8 @@ def _around(projection: Projection, layers: Sequence[Layer], known: Sequence[Flo
     return Box(*(float(end) for end in (x - wide, y - high, x + wide, y + high)))
 
 
-def _box(flat: Floats, radius: Any) -> Floats:
-    """West, south, east, north of most places, with room for the middle one of their circles."""
+def _box(flat: Floats, radius: float | Floats | None) -> Floats:
+    """Return west, south, east and north of most points, with space for a circle of the median radius."""
     flat = flat[np.isfinite(flat).all(axis=1)]
     tail = _TAIL if len(flat) >= _MANY else 0.0
     low, high = np.quantile(flat, [tail, 1 - tail], axis=0)

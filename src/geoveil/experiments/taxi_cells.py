@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from geoveil.experiments.cells import Cell, Measurement, Study
-from geoveil.experiments.conventions import Conventions
+from geoveil.experiments.procedures import Conventions
 from geoveil.mechanisms.mechanism import Floats
 from geoveil.noise import Source, source_of
 from geoveil.privacy import CGP, GP

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from geoveil.experiments.cells import Cell, Measurement, Study
-from geoveil.experiments.conventions import conventions
-from geoveil.experiments.record import Record
+from geoveil.experiments.procedures import conventions
+from geoveil.experiments.run_settings import Record
 from geoveil.experiments.taxis import load
 from geoveil.geo.formats.atomic import write_atomically
 

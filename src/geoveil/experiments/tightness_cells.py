@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from geoveil.experiments.cells import Study
-from geoveil.experiments.lines import TaxiCell, budgets
+from geoveil.experiments.taxi_cells import TaxiCell, budgets
 from geoveil.mechanisms.mechanism import Floats
 from geoveil.noise import Source, source_of
 from geoveil.privacy import CGP, GP

@@ -1,12 +1,12 @@
-"""The colours of maps, by what they show."""
+"""The colours of maps."""
 
 from __future__ import annotations
 
-from geoveil.report.content import Role
+from geoveil.report.layers import Role
 
-__all__ = ["LAND", "LIGHT", "SEA", "SHADES", "colour", "name", "opacity", "variables"]
+__all__ = ["LAND", "LIGHT", "SEA", "SHADES", "colour", "opacity", "variable", "variables"]
 
-#: Layers of one role take turns.
+#: The colours of each role, which its layers use in turn, on a light and on a dark background.
 LIGHT: dict[Role, tuple[str, ...]] = {
     "released": ("#0f766e", "#6d28d9", "#b45309", "#1d4ed8"),
     "public": ("#1f2937", "#64748b"),
@@ -17,32 +17,35 @@ DARK: dict[Role, tuple[str, ...]] = {
     "public": ("#e5e7eb", "#94a3b8"),
     "truth": ("#f87171", "#f472b6"),
 }
-#: Shades of a grid.
+#: The number of shades of a grid.
 SHADES = 6
+#: Each on a light and on a dark background.
 LAND, SEA = ("#f6f4ee", "#262e34"), ("#dfe8ee", "#151c22")
 
 
 def colour(role: Role, number: int) -> str:
-    """The colour of a layer, on a light ground."""
+    """Return the colour of a layer on a light background."""
     return LIGHT[role][number % len(LIGHT[role])]
 
 
-def name(role: Role, number: int) -> str:
-    """The name under which a page knows it."""
+def variable(role: Role, number: int) -> str:
+    """Return the CSS variable that holds the colour of a layer."""
     return f"--{role}-{number % len(LIGHT[role])}"
 
 
 def opacity(shade: int) -> float:
-    """How opaque a shade is, 1 being the lightest and `SHADES` the darkest."""
+    """Return the opacity of a shade, from 1 for the lightest to `SHADES` for the darkest."""
     return 0.85 * shade / SHADES
 
 
 def variables() -> str:
-    """All of them for a page, by light and by dark."""
+    """Return the CSS that defines all colours, for light and for dark backgrounds."""
 
     def listed(palette: dict[Role, tuple[str, ...]], dark: bool) -> str:
         ground = f"--land: {LAND[dark]}; --sea: {SEA[dark]};"
-        return ground + "".join(f" {name(role, i)}: {hue};" for role in palette for i, hue in enumerate(palette[role]))
+        return ground + "".join(
+            f" {variable(role, i)}: {hue};" for role in palette for i, hue in enumerate(palette[role])
+        )
 
     return (
         f":root {{ {listed(LIGHT, False)} }}\n"

@@ -7,16 +7,16 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from geoveil.errors import InvalidParameter
-from geoveil.experiments.beyond import (
+from geoveil.experiments.cells import Cell
+from geoveil.experiments.extension_cells import (
     CompositionCell,
     NearestDimensionCell,
     PointsDimensionCell,
     RelationCell,
     SmoothingCell,
 )
-from geoveil.experiments.cells import Cell
-from geoveil.experiments.lines import HullCell, NearestCell, PointsCell
-from geoveil.experiments.tightness import TightnessCell
+from geoveil.experiments.taxi_cells import HullCell, NearestCell, PointsCell
+from geoveil.experiments.tightness_cells import TightnessCell
 
 __all__ = ["Figure", "Grid", "Panel", "asked", "figures"]
 
@@ -109,7 +109,7 @@ def asked(names: Iterable[str], grid: Grid) -> list[Figure]:
 
     Examples
     --------
-    >>> from geoveil.experiments.design import Grid, asked
+    >>> from geoveil.experiments.figure_definitions import Grid, asked
     >>> [(figure.name, len(figure.panels)) for figure in asked(["fig5", "fig3b"], Grid())]
     [('fig3', 1), ('fig5', 2)]
     """

@@ -1,24 +1,31 @@
-"""Numbers and sentences for people, the same on the page and on the figure."""
+"""Numbers and sentences that the page and the figure share."""
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Iterable
 
 from geoveil.words import metres
 
-__all__ = ["WARNING", "lengths", "number", "place", "round_below"]
+__all__ = ["WARNING", "lengths", "location", "number", "round_below"]
 
 WARNING = "This file shows true locations. It must not be shared."
 
 
-def lengths(found: Any) -> str:
-    """Several lengths, by the smallest and the largest of them."""
+def lengths(found: Iterable[float]) -> str:
+    """Return the smallest and the largest of some lengths in metres, once if they read the same.
+
+    Examples
+    --------
+    >>> lengths([812.3, 244.7, 500.0]), lengths([100.0])
+    ('245 m to 813 m', '100 m')
+    """
+    found = list(found)
     return " to ".join(dict.fromkeys((metres(float(min(found))), metres(float(max(found))))))
 
 
 def number(value: float) -> str:
-    """A number of something, to two digits.
+    """Return a number with two significant digits.
 
     Examples
     --------
@@ -28,19 +35,19 @@ def number(value: float) -> str:
     return f"{float(f'{value:.2g}'):.12g}"
 
 
-def place(lon: float, lat: float) -> str:
-    """A place to read, in degrees.
+def location(lon: float, lat: float) -> str:
+    """Return a location in degrees as text.
 
     Examples
     --------
-    >>> place(-122.419, 37.77)
+    >>> location(-122.419, 37.77)
     '37.770° N, 122.419° W'
     """
     return f"{abs(lat):.3f}° {'S' if lat < 0 else 'N'}, {abs(lon):.3f}° {'W' if lon < 0 else 'E'}"
 
 
 def round_below(limit: float) -> float:
-    """The largest of 1, 2 and 5 times a power of ten that is not above the limit.
+    """Return the largest of 1, 2 and 5 times a power of ten that does not exceed the limit.
 
     Examples
     --------

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from geoveil.errors import InvalidParameter
-from geoveil.experiments.design import Figure, Panel
+from geoveil.experiments.figure_definitions import Figure, Panel
 from geoveil.experiments.tables import Summaries, bounded, looseness, shown
 from geoveil.geo.formats.atomic import write_atomically
 

@@ -1,4 +1,4 @@
-"""A map before it is drawn: layers as shapes of a plane in metres, no more of them than can be seen."""
+"""The layout of a map: layers as shapes in metres of its projection, limited to what can be seen."""
 
 from __future__ import annotations
 
@@ -9,49 +9,49 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from geoveil.report.content import Floats, Layer
+from geoveil.report.colours import SHADES
+from geoveil.report.formatting import lengths, location
 from geoveil.report.land import land_around
-from geoveil.report.look import SHADES
-from geoveil.report.texts import lengths, place
-from geoveil.report.view import Box, Projection, view_of
+from geoveil.report.layers import Floats, Layer
+from geoveil.report.map_projection import Box, Projection, view_of
 from geoveil.words import counted
 
-__all__ = ["FEW", "SOME", "Shapes", "Sheet", "lay_out", "rings_of"]
+__all__ = ["FEW", "SOME", "MapLayout", "Shapes", "lay_out", "rings_of"]
 
-#: Places of a layer that are drawn; more cannot be told apart.
+#: The largest number of points of a layer that are drawn; more could not be distinguished.
 MOST = 20_000
-#: A circle for each of so many places at once, and on demand; beyond that one stands for all.
+#: Up to `FEW` points have their circles shown, and up to `SOME` on demand; of more, one circle represents all.
 FEW, SOME = 20, 2_000
-#: So many marks have labels; more are drawn as points.
+#: The largest number of marks with labels; more are drawn as points.
 LABELS = 200
-#: How much wider than the first view the land is in full detail.
+#: The width of the square with land in full detail over that of the first view.
 _AROUND = 2.0
 
 
 @dataclass(frozen=True, eq=False)
 class Shapes:
-    """A layer in the plane of the map, in metres.
+    """The shapes of a layer, in metres of the map.
 
     Parameters
     ----------
     layer : Layer
-        What it shows.
+        The layer.
     colour : int
-        Which of the colours of its role it has.
+        The index of its colour among those of its role.
     dots : array
-        (m, 2): the places of points and marks.
+        (m, 2): the positions of points and marks.
     texts : tuple of str
-        Labels of the dots, where they are marks.
+        The labels of the dots, where they are marks.
     rings : tuple of array
         Lines, or the outlines of areas.
     edges : tuple of array
-        Between these rings the edges of areas are with probability 95%.
+        The rings between which the true edges of areas lie with probability 95%.
     circles, more : array
-        (m, 3): centre and radius of 95% circles; those always shown, and those shown on demand.
+        (m, 3): the centres and radii of 95% circles that are always shown, and that are shown on demand.
     shades : tuple of (int, float, float, geometry)
-        Of a grid: which of the shades it is, its least and its largest number, and its cells.
+        Of a grid: the number of each shade, its smallest and largest value, and the union of its cells.
     radius : str
-        The 95% radius for the legend.
+        The 95% error radius for the legend.
     """
 
     layer: Layer
@@ -72,28 +72,28 @@ class Shapes:
 
     @property
     def meaning(self) -> str:
-        """What its circles or dashed lines mean."""
+        """The meaning of its circles or dashed lines."""
         if self.layer.kind == "area":
             return f"edge within {self.radius}, 95%" + (" (dashed)" if self.edges else "")
         return f"each vertex within {self.radius}, 95%" if self.layer.kind == "lines" else f"95% radius {self.radius}"
 
 
 @dataclass(frozen=True, eq=False)
-class Sheet:
-    """A map before it is drawn.
+class MapLayout:
+    """A map, ready to be drawn.
 
     Parameters
     ----------
     projection : Projection
-        Its plane.
+        Its projection.
     view : Box
-        What of it is shown first.
+        The box that is shown first.
     land : array of polygons
-        In the plane.
+        The land, in metres of the map.
     shapes : tuple of Shapes
-        Those of each layer, the first at the bottom.
+        The shapes of each layer, the first at the bottom.
     remarks : tuple of str
-        What is not drawn, and why.
+        Sentences about the map, such as what is not drawn and why.
     """
 
     projection: Projection
@@ -103,12 +103,12 @@ class Sheet:
     remarks: tuple[str, ...]
 
 
-def lay_out(layers: Sequence[Layer]) -> Sheet | None:
-    """The map of some layers; None if they have no place that a map could show."""
+def lay_out(layers: Sequence[Layer]) -> MapLayout | None:
+    """Return the map of some layers; None if no point of them can be drawn."""
     if not any(np.isfinite(layer.places).all(axis=1).any() for layer in layers):
         return None
     projection, view = view_of(layers)
-    remarks = [f"The middle of the map is at {place(projection.lon, projection.lat)}."]
+    remarks = [f"The middle of the map is at {location(projection.lon, projection.lat)}."]
     seen: dict[str, int] = {}
     shapes = []
     for layer in layers:
@@ -118,7 +118,7 @@ def lay_out(layers: Sequence[Layer]) -> Sheet | None:
     land = land_around(projection.to_map, projection.lon, projection.lat, _AROUND * max(view.width, view.height))
     if max(view.width, view.height) > 3e6:
         remarks.append("The map is true to scale at its middle.")
-    return Sheet(projection, view, land, tuple(shapes), tuple(remarks))
+    return MapLayout(projection, view, land, tuple(shapes), tuple(remarks))
 
 
 def _shapes(layer: Layer, colour: int, projection: Projection, view: Box, remarks: list[str]) -> Shapes:
@@ -126,25 +126,27 @@ def _shapes(layer: Layer, colour: int, projection: Projection, view: Box, remark
     known: NDArray[np.bool_] = np.asarray(np.isfinite(flat).all(axis=1))
     lost = int((~known).sum())
     if lost:
-        remarks.append(f"{layer.name}: {counted(lost)} of {counted(len(known))} places are beyond the map.")
+        remarks.append(f"{layer.name}: {counted(lost)} of {counted(len(known))} points are beyond the map.")
     parts = np.zeros(len(flat), dtype=np.int64) if layer.parts is None else layer.parts
     radius = None if layer.radius is None else np.broadcast_to(np.asarray(layer.radius, dtype=float), len(flat))
     said = "" if radius is None or not len(radius) else lengths((radius.min(), radius.max()))
     if layer.kind == "grid":
         return Shapes(layer, colour, shades=tuple(_shades(layer, flat, parts)))
     if layer.kind == "area":
-        return Shapes(layer, colour, radius=said, **_areas(flat[known], parts[known], radius, known, view))
+        rings = tuple(_split(flat[known], parts[known]))
+        edges = () if radius is None or len(rings) > FEW else _bands(rings, radius[known], parts[known], view)
+        return Shapes(layer, colour, radius=said, rings=rings, edges=edges)
     rows = np.flatnonzero(known)
     if len(rows) > MOST:
         rows = rows[:: -(-len(rows) // MOST)]
-        remarks.append(f"{layer.name}: {counted(len(rows))} of {counted(len(known))} places are drawn.")
+        remarks.append(f"{layer.name}: {counted(len(rows))} of {counted(len(known))} points are drawn.")
     circles, more = np.empty((0, 3)), np.empty((0, 3))
     if radius is not None and len(rows):
         every = np.column_stack([flat[rows], radius[rows]])
         if len(rows) <= FEW and layer.kind != "lines":
             circles = every
         else:
-            # The one nearest to the middle of the view stands for all.
+            # The circle nearest to the middle of the view represents all.
             circles = every[[np.hypot(*(flat[rows] - view.middle).T).argmin()]]
             more = every if len(rows) <= SOME else more
     if layer.kind == "lines":
@@ -157,40 +159,40 @@ def _shapes(layer: Layer, colour: int, projection: Projection, view: Box, remark
 
 
 def rings_of(polygons: Any) -> list[Floats]:
-    """The outlines and holes of polygons, as places."""
+    """Return the coordinates of the outlines and holes of polygons."""
     import shapely
 
     return [shapely.get_coordinates(ring) for ring in shapely.get_rings(shapely.get_parts(polygons))]
 
 
 def _split(flat: Floats, parts: NDArray[np.int64]) -> Iterator[Floats]:
-    """The places of each part, in the order in which they came."""
+    """Return the rows of each part, in their order."""
     order = np.argsort(parts, kind="stable")
     cuts = np.flatnonzero(np.diff(parts[order])) + 1
     yield from (np.asarray(rows) for rows in np.split(flat[order], cuts) if len(rows))
 
 
-def _areas(flat: Floats, parts: NDArray[np.int64], radius: Any, known: Any, view: Box) -> dict[str, Any]:
-    """Outlines, and the bands in which the true ones are; of many areas, the outlines alone."""
+def _bands(rings: Sequence[Floats], radius: Floats, parts: NDArray[np.int64], view: Box) -> tuple[Floats, ...]:
+    """Return the rings between which the true outlines of areas lie, by the largest radius of each area."""
     import shapely
 
-    rings = tuple(_split(flat, parts))
-    if radius is None or len(rings) > FEW:
-        return {"rings": rings}
-    off = [float(part.max()) for part in _split(radius[known][:, None], parts)]
-    # Corners that are cut off would not hold the corner of a box.
+    off = [float(part.max()) for part in _split(radius[:, None], parts)]
+    # Rounded or cut corners would not contain the true corner of a box.
     shape = {"join_style": "mitre", "mitre_limit": 5.0}
     bands = []
     for ring, reach in zip(rings, off, strict=True):
         body = shapely.make_valid(shapely.Polygon(ring)) if len(ring) > 2 else shapely.MultiPoint(ring).convex_hull
-        # Far below what can be seen, so that vertices between corners stay on their lines.
+        # The tolerance is far below what can be seen; vertices between corners stay on their lines.
         body = shapely.simplify(body, max(view.width, view.height) * 1e-5)
         bands += [body.buffer(reach, **shape), body.buffer(-reach, **shape)]
-    return {"rings": rings, "edges": tuple(rings_of(np.array(bands)))}
+    return tuple(rings_of(np.array(bands)))
 
 
 def _shades(layer: Layer, flat: Floats, parts: NDArray[np.int64]) -> Iterator[tuple[int, float, float, Any]]:
-    """The cells of each shade as one geometry: shades are even in the root of the number, the least is not drawn."""
+    """Return each shade of a grid: its number, its smallest and largest value, and the union of its cells.
+
+    Shades are equally wide in the square root of the value; the lowest is not drawn.
+    """
     import shapely
 
     assert layer.values is not None

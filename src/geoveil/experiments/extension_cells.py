@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from geoveil.experiments.cells import Cell, Measurement, Study
-from geoveil.experiments.conventions import epsilon_at
-from geoveil.experiments.lines import budgets
+from geoveil.experiments.procedures import epsilon_at
+from geoveil.experiments.taxi_cells import budgets
 from geoveil.mechanisms import Gaussian
 from geoveil.mechanisms.mechanism import Floats
 from geoveil.noise import source_of

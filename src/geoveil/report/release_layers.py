@@ -1,7 +1,8 @@
-"""What a release shows on a map: its value where it has a place, and the public places it was asked about."""
+"""The layers of a release: its value, where it has a location, and the public location of the question."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,33 +12,33 @@ from geoveil.geo import Plane
 from geoveil.heatmaps import HeatMap
 from geoveil.improve import persons, released
 from geoveil.release import Release
-from geoveil.report.content import Floats, Layer
+from geoveil.report.layers import Floats, Layer
 from geoveil.words import metres
 
 __all__ = ["layers_of"]
 
-#: So many places get labels; more labels could not be read.
+#: The largest number of locations with labels; more labels could not be read.
 _LABELLED = 30
-#: Cells of a heat map that are drawn; of a finer one they are joined.
+#: The largest number of cells of a heat map that are drawn; those of a finer one are joined.
 _MOST_CELLS = 40_000
-#: From the middle of an area, in metres: beyond this, noise has no place on a map.
+#: The distance from the middle of an area, in metres, beyond which released points are not drawn.
 _FARTHEST = 5e6
 
 
 def layers_of(release: Release, *, name: str | None = None) -> tuple[Layer, ...]:
-    """The layers that show a release: what is released, and the public place that it was asked about.
+    """Return the layers that show a release: its value, and the public location of its question.
 
     Parameters
     ----------
     release : Release
-        Of data in a coordinate system.
+        A release of data with a coordinate system.
     name : str, optional
-        For the legend; what was asked by default.
+        The name in the legend; by default "released" and the question.
 
     Returns
     -------
     tuple of Layer
-        Empty if what is released has no place, as a length has none.
+        The layers; empty if the value has no location, such as a length.
 
     Examples
     --------
@@ -54,7 +55,7 @@ def layers_of(release: Release, *, name: str | None = None) -> tuple[Layer, ...]
     plane = release.plane
     if plane is None:
         remedy = "Give a GeoSeries or GeoDataFrame with its crs, or read a file with gv.read."
-        raise InvalidData("release", "metres without a coordinate system", "of data with a place on Earth", remedy)
+        raise InvalidData("release", "metres without a coordinate system", "of data with a location on Earth", remedy)
     if isinstance(release, HeatMap):
         return (_heat_map(release, plane, name or "released heat map"),)
     query = release.answers[0].query
@@ -70,20 +71,19 @@ def layers_of(release: Release, *, name: str | None = None) -> tuple[Layer, ...]
 
 
 def degrees(plane: Plane, metres: Floats) -> Floats:
-    """Metres of a plane as longitudes and latitudes; NaN where there is no way back."""
+    """Return metres of a plane as longitudes and latitudes; NaN where they cannot be projected back."""
     places = plane.degrees(metres)
-    # Far from where it was made for a plane may lead back to anywhere.
+    # Far outside its area, a projection may lead back to anywhere.
     lost = ~np.isfinite(places).all(axis=1) | ~(np.hypot(*(metres - plane.area.middle).T) <= _FARTHEST)
     places[lost] = np.nan
     return places
 
 
-def _radius(release: Release, *, each: bool = False) -> Any:
-    """The 95% radius: one, or one for each person; None where no theorem gives any."""
+def _radii(release: Release, *, each: bool = False) -> Floats | None:
+    """Return the 95% error radius of each person; None where no theorem bounds the error."""
     if not release.processing.bounded:
         return None
-    found = release.error(0.05, each=each)
-    return float(found) if release.by is None else found.to_numpy(dtype=float)
+    return np.atleast_1d(np.asarray(release.error(0.05, each=each), dtype=float))
 
 
 def _points(release: Release, plane: Plane, name: str) -> tuple[Layer, ...]:
@@ -91,13 +91,14 @@ def _points(release: Release, plane: Plane, name: str) -> tuple[Layer, ...]:
 
     assert release.coords is not None
     places = degrees(plane, release.coords)
-    radius = _radius(release, each=True)
-    if radius is not None and release.by is not None:
+    radii = _radii(release, each=True)
+    radius: float | Floats | None = None
+    if radii is not None:
         try:
-            radius = radius[persons(release, None)]
+            radius = float(radii[0]) if release.by is None else radii[persons(release, None)]
         except InvalidParameter:
-            # Whose point is whose was said beside the data: of all radii the largest holds for everyone.
-            radius = float(radius.max())
+            # The persons were given apart from the data, and are not known by row: the largest radius holds for all.
+            radius = float(radii.max())
     rows = np.asarray(release.value.geometry.array)
     if (shapely.get_type_id(rows) == 1).all():
         return (Layer(name, places, "lines", "released", shapely.get_coordinates(rows, return_index=True)[1], radius),)
@@ -108,8 +109,7 @@ def _places(release: Release, plane: Plane, name: str) -> tuple[Layer, ...]:
     assert release.coords is not None
     places = degrees(plane, release.coords)
     labels = (release.query,) if release.by is None else tuple(map(str, release.by))
-    kind, texts = ("marks", labels) if len(places) <= _LABELLED else ("points", ())
-    return (Layer(name, places, kind, "released", radius=_radius(release), texts=texts),)  # type: ignore[arg-type]
+    return (_labelled(name, places, labels, _radii(release)),)
 
 
 def _hulls(release: Release, plane: Plane, name: str) -> tuple[Layer, ...]:
@@ -127,47 +127,47 @@ def _boxes(release: Release, plane: Plane, name: str) -> tuple[Layer, ...]:
 
 
 def _outlines(release: Release, plane: Plane, name: str, bodies: Any) -> Layer:
-    """Areas of one person or of many, with vertices between their corners, since other maps bend their edges."""
+    """Return a layer of areas, with vertices between their corners, since other projections bend their edges."""
     import shapely
 
     bodies = np.asarray(bodies)
     west, south, east, north = shapely.bounds(bodies).T
     fine = shapely.segmentize(bodies, np.maximum(np.maximum(east - west, north - south) / 16, 1.0))
     corners, whose = shapely.get_coordinates(fine, return_index=True)
-    radius = _radius(release)
-    return Layer(
-        name,
-        degrees(plane, corners),
-        "area",
-        "released",
-        parts=whose,
-        radius=radius if radius is None or release.by is None else radius[whose],
-    )
+    radii = _radii(release)
+    radius = None if radii is None else radii[whose]
+    return Layer(name, degrees(plane, corners), "area", "released", parts=whose, radius=radius)
 
 
 def _neighbours(release: Release, plane: Plane, name: str) -> tuple[Layer, ...]:
-    """The places of neighbours, if these were released, too."""
+    """Return the locations of neighbours, if these were released too."""
     query: Any = release.answers[0].query
     if release.coords is None:
         return ()
     places = degrees(plane, release.coords)
     off = release.place_error(0.05)
     ranks = [str(rank) for _ in range(len(places) // query.k) for rank in range(1, query.k + 1)]
-    kind, texts = ("marks", tuple(ranks)) if len(places) <= _LABELLED else ("points", ())
-    return (Layer(name, places, kind, "released", radius=off, texts=texts),)  # type: ignore[arg-type]
+    return (_labelled(name, places, ranks, off),)
+
+
+def _labelled(name: str, places: Floats, labels: Sequence[str], radius: float | Floats | None) -> Layer:
+    """Return released locations as marks with labels, or as points if there are too many."""
+    if len(places) > _LABELLED:
+        return Layer(name, places, "points", "released", radius=radius)
+    return Layer(name, places, "marks", "released", radius=radius, texts=tuple(labels))
 
 
 def _asked_about(query: Any, plane: Plane) -> tuple[Layer, ...]:
-    """The public place of a question, if it has one."""
+    """Return the public location of a question, if it has one."""
     p = query.parameters().get("p")
     if not isinstance(p, list):
         return ()
-    place = degrees(plane, np.array([p]))
-    return (Layer("place asked about", place, "marks", "public", texts=("asked about",)),)
+    location = degrees(plane, np.array([p]))
+    return (Layer("location asked about", location, "marks", "public", texts=("asked about",)),)
 
 
 def _heat_map(release: HeatMap, plane: Plane, name: str) -> Layer:
-    """Cells with points in them, joined by twos or more where there are too many to be seen."""
+    """Return the cells of a heat map that have points, joined in blocks where there are too many to be seen."""
     grid = release.grid.scaled(plane.drawn_in[1])
     joined = max(1, int(np.ceil(np.sqrt(release.value.size / _MOST_CELLS))))
     rows, columns = grid.shape

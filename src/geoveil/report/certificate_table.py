@@ -1,0 +1,74 @@
+"""The facts and the certificate of a release as rows of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from geoveil.facts import Facts
+from geoveil.report.formatting import lengths
+from geoveil.wording import lines
+from geoveil.words import counted
+
+__all__ = ["headline", "table_rows"]
+
+_METRICS = {
+    "inf": "dist_inf: the largest movement of any point",
+    "2": "dist_2: the root of the sum of squared movements",
+    "1": "dist_1: the sum of movements",
+}
+
+
+def headline(facts: Facts) -> str:
+    """Return one line with the question, the number of points and persons, and the guarantee."""
+    persons = counted(1 if facts.persons is None else facts.persons, "person")
+    question = f"Release of {facts.query.replace('_', ' ')}"
+    return " · ".join((question, counted(facts.points, "point"), persons, str(facts.guarantee)))
+
+
+def table_rows(facts: Facts, certificate: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return the name and the text of each row; a row without a text is left out.
+
+    Parameters
+    ----------
+    facts : Facts
+        The facts of a release.
+    certificate : mapping
+        Its certificate, for what is not among the facts: the mechanisms of all persons, the area, the coordinate
+        system, the ledger's entry and the version.
+    """
+    worded = dict(lines(facts))
+    area, entry = certificate.get("area"), certificate.get("entry")
+    rows = [
+        ("Guarantee", worded["guarantee"]),
+        ("Metric", _METRICS[facts.guarantee.metric.name]),
+        ("Question", facts.query),
+        ("Method", facts.method),
+        ("Mechanism", "; ".join(map(_mechanism, certificate.get("mechanism", ())))),
+        ("Error", worded["error"]),
+        ("Points", counted(facts.points)),
+        ("Persons", "" if facts.persons is None else counted(facts.persons)),
+        ("Rows without a location", counted(facts.removed.rows) if facts.removed.rows else ""),
+        ("Area", "" if area is None else f"{area['name']}; its plane stretches {_stretch(area['stretch'])}"),
+        ("Outside the area", worded.get("outside", "")),
+        ("Coordinate system", certificate.get("crs") or ""),
+        ("Processed", worded.get("processed", "")),
+        ("Exact", worded["exact"]),
+        ("Public", ", ".join(certificate.get("public", ()))),
+        ("Entry in the ledger", "" if entry is None else f"{entry['number']} of {entry['ledger']}, {entry['hash']}"),
+        ("Release", certificate.get("id", "")),
+        ("Version", f"geoveil {certificate['version']}" if "version" in certificate else ""),
+    ]
+    return [(name, text) for name, text in rows if text]
+
+
+def _stretch(stretch: float) -> str:
+    return "nothing" if stretch == 1 else f"lengths by at most {stretch:.6g}"
+
+
+def _mechanism(use: Mapping[str, Any]) -> str:
+    """Return a mechanism in words; for many persons its scale is the smallest and the largest of theirs."""
+    scale = use["scale"]
+    ends = (scale["smallest"], scale["largest"]) if isinstance(scale, Mapping) else (scale,)
+    times = f"{use['times']} × " if use.get("times", 1) > 1 else ""
+    return f"{times}{use['name']} of scale {lengths(ends)}"

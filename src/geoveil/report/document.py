@@ -1,0 +1,89 @@
+"""The contents of a report: a map, the facts of a release, its certificate, and the balances of accounts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any
+
+from geoveil.errors import InvalidParameter
+from geoveil.facts import Facts
+from geoveil.privacy import Guarantee
+from geoveil.report.layers import Layer
+
+__all__ = ["Balance", "Report"]
+
+
+@dataclass(frozen=True)
+class Balance:
+    """The balance of an account of a ledger after a release.
+
+    Parameters
+    ----------
+    subject : str
+        The name of the account.
+    symbol : str
+        "rho" or "epsilon".
+    total : Decimal
+        The total budget.
+    spent : Decimal
+        The budget spent so far, including this release.
+    cost : Decimal
+        The budget that this release cost.
+    """
+
+    subject: str
+    symbol: str
+    total: Decimal
+    spent: Decimal
+    cost: Decimal
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.cost <= self.spent <= self.total or not self.total > 0:
+            given = f"cost {self.cost}, spent {self.spent}, total {self.total}"
+            allowed = "0 ≤ cost ≤ spent ≤ total"
+            raise InvalidParameter("balance", given, allowed, "Include the cost of this release in `spent`.")
+
+    @property
+    def left(self) -> Decimal:
+        """The budget that can still be spent."""
+        return self.total - self.spent
+
+
+@dataclass(frozen=True)
+class Report:
+    """A report before it is written. It contains nothing of the truth, unless a layer of that role is given.
+
+    Parameters
+    ----------
+    title : str
+        Its heading.
+    layers : tuple of Layer
+        The layers of the map, the first at the bottom.
+    facts : Facts
+        The facts of the release, from `Release.facts`. The page and the figure put them into words.
+    certificate : mapping
+        The certificate of the release, from `Release.certificate`, which the page shows in full.
+    balances : tuple of Balance
+        The accounts that were charged; empty if none was.
+    remarks : tuple of str
+        Sentences to show below the map.
+    """
+
+    title: str
+    layers: tuple[Layer, ...]
+    facts: Facts
+    certificate: Mapping[str, Any]
+    balances: tuple[Balance, ...] = field(default=())
+    remarks: tuple[str, ...] = field(default=())
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """The guarantee for each person."""
+        return self.facts.guarantee
+
+    @property
+    def shows_truth(self) -> bool:
+        """Whether it shows true locations."""
+        return any(layer.role == "truth" for layer in self.layers)

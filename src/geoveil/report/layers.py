@@ -1,0 +1,108 @@
+"""Layers of a map: points, lines, areas, marks and grids in degrees."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from geoveil.errors import InvalidData, InvalidParameter
+
+__all__ = ["Floats", "Kind", "Layer", "Role"]
+
+Floats: TypeAlias = NDArray[np.float64]
+Kind: TypeAlias = Literal["points", "lines", "area", "marks", "grid"]
+Role: TypeAlias = Literal["released", "public", "truth"]
+
+
+@dataclass(frozen=True, eq=False)
+class Layer:
+    """A layer of a map.
+
+    Parameters
+    ----------
+    name : str
+        Its name in the legend.
+    places : array
+        (n, 2): longitude and latitude in degrees of WGS 84. Rows that are not finite are counted and not drawn.
+    kind : {"points", "lines", "area", "marks", "grid"}
+        How it is drawn. Marks are points with labels; a grid consists of cells, each given by its corners.
+    role : {"released", "public", "truth"}
+        What it shows. A report with a layer of the role "truth" must not be shared.
+    parts : array of int, optional
+        The line, ring or cell that each row of `places` belongs to; by default there is only one.
+    radius : float or array, optional
+        The 95% error radius in metres on the ground, one for all places or one for each; of an area, the 95% bound
+        on the error of its edge.
+    texts : tuple of str
+        The labels of marks, one for each.
+    values : array, optional
+        The value of each cell of a grid, in the order of `parts`.
+
+    Examples
+    --------
+    >>> from geoveil.report import Layer
+    >>> Layer("station", [[-122.39, 37.78]], "marks", "public", texts=("Caltrain",)).places.shape
+    (1, 2)
+    """
+
+    name: str
+    places: Floats
+    kind: Kind
+    role: Role
+    parts: NDArray[np.int64] | None = None
+    radius: float | Floats | None = None
+    texts: tuple[str, ...] = ()
+    values: Floats | None = None
+
+    def __post_init__(self) -> None:
+        for argument, given, kinds in (("kind", self.kind, Kind), ("role", self.role, Role)):
+            if given not in get_args(kinds):
+                raise InvalidParameter(argument, given, "one of " + ", ".join(get_args(kinds)), "Choose one.")
+        try:
+            places = np.array(self.places, dtype=float)
+        except (TypeError, ValueError):
+            places = np.empty(())
+        if places.ndim != 2 or places.shape[1] != 2:
+            remedy = "Give longitude and latitude in degrees."
+            raise InvalidData("places", getattr(self.places, "shape", self.places), "of shape (n, 2)", remedy)
+        known = places[np.isfinite(places).all(axis=1)]
+        if len(known) and (np.abs(known[:, 1]).max() > 90 or np.abs(known[:, 0]).max() > 540):
+            raise InvalidData(
+                "places", known[0].tolist(), "longitudes and latitudes in degrees", "Convert them to WGS 84."
+            )
+        self._set("places", places)
+        self._set("parts", _numbers("parts", self.parts, len(places), np.int64))
+        if self.radius is not None:
+            each = np.ndim(self.radius) > 0
+            radius = _numbers("radius", np.atleast_1d(self.radius), len(places) if each else 1)
+            assert radius is not None
+            if not (np.isfinite(radius) & (radius >= 0)).all():
+                raise InvalidParameter("radius", self.radius, "finite metres, not negative", "Leave it out.")
+            self._set("radius", radius if each else float(radius[0]))
+        cells = 0 if self.kind != "grid" or self.parts is None else len(np.unique(self.parts))
+        if (self.values is None) != (self.kind != "grid"):
+            raise InvalidParameter("values", self.values, "given for a grid, and for nothing else", "Check kind.")
+        self._set("values", _numbers("values", self.values, cells))
+        self._set("texts", tuple(map(str, self.texts)))
+        if self.texts and len(self.texts) != len(places):
+            raise InvalidParameter("texts", len(self.texts), f"one for each of {len(places)} places", "Or give none.")
+
+    def _set(self, name: str, value: object) -> None:
+        if isinstance(value, np.ndarray):
+            value.flags.writeable = False
+        object.__setattr__(self, name, value)
+
+
+def _numbers(
+    argument: str, given: ArrayLike | None, count: int, kind: type[np.float64] | type[np.int64] = np.float64
+) -> NDArray[Any] | None:
+    """Return a copy of an argument as an array of `count` numbers; None stays None."""
+    if given is None:
+        return None
+    found = np.array(given, dtype=kind)
+    if found.shape != (count,):
+        raise InvalidParameter(argument, found.shape, f"{count} numbers", "Or leave it out.")
+    return found
