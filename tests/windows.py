@@ -131,13 +131,13 @@ def run(folder: Path) -> None:
     trips.write_text("user,lat,lon\nann,37.78,-122.41\nbob,37.76,-122.45\n", encoding="utf-8")
     with gv.Ledger(folder / "budgets.db") as ledger:
         ledger.create("ann", "bob", rho="1e-2")
-        release = gv.points_file(trips, folder / "out.csv", by="user", rho="1e-4", crs=area, ledger=ledger)
+        release = gv.points_file(trips, folder / "out.csv", by="user", rho="1e-4", area=area, ledger=ledger)
         ledger.backup(folder / "backup.db")
     restored = gv.Ledger.restore(folder / "backup.db", folder / "restored.db", certificates=[release.certificate()])
     restored.close()
     # A file that a user has open in a spreadsheet is refused before anything is charged, and left alone.
     with (folder / "out.csv").open("rb"), pytest.raises(gv.errors.InvalidFile, match="Close it in other programs"):
-        gv.points_file(trips, folder / "out.csv", rho="1e-4", crs=area)
+        gv.points_file(trips, folder / "out.csv", rho="1e-4", area=area)
     for command in (
         f"points {trips} -o {folder / 'again.csv'} --by user --rho 1e-4 --local 37.77,-122.42,50km "
         f"--ledger {folder / 'restored.db'} --report {folder / 'report.html'}",
