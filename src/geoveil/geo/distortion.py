@@ -1,24 +1,27 @@
-"""How much a registered system stretches and shrinks distances over its area of use: measured, with margins.
+"""Measure, with margins, how much a registered system stretches and shrinks distances over its area of use.
 
-A system is accepted as a plane only if its map is one piece there. Then the plane distance of two points is at most
-the largest scale along the geodesic between them, times its length.
+A system is accepted only if its projection is continuous and one-to-one there. Then the plane distance of two points
+is at most the largest scale along the geodesic between them, times its length.
 """
 
 from __future__ import annotations
 
 import functools
 import math
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from geoveil.errors import InvalidCoordinateSystem
 
+if TYPE_CHECKING:
+    import pyproj
+
 __all__ = ["earth", "measure_distortion"]
 
 Floats: TypeAlias = NDArray[np.float64]
-#: The arguments of an area after its name and system: the corners, no disc, a window, stretch and shrink.
+#: The fields of an `Area` after its name and system: two corners, no disc, a window, stretch and shrink.
 Box: TypeAlias = tuple[
     tuple[float, float],
     tuple[float, float],
@@ -28,21 +31,21 @@ Box: TypeAlias = tuple[
     float,
 ]
 
-#: Systems whose scale varies more than this over their area are no plane to put noise into.
+#: Largest ratio of scales within the area of a system; less uniform systems are refused.
 _UNEVEN = 1.5
-#: Added to scales, which PROJ finds by differences to some 1e-7.
+#: Margin added to scales, which PROJ computes by finite differences with errors of some 1e-7.
 _MARGIN = 1e-5
-#: How much longer or shorter a metre may be by an older ellipsoid than by today's, and how much its axes may differ.
+#: Margin for the length of a metre on an older ellipsoid, and the largest relative difference of its axes.
 _OLDER, _AXES = 3e-4, 2e-4
-#: The mesh over the box reaches beyond it by this share of its size, on every side, with so many points along a side.
+#: The mesh extends beyond the box by this fraction of its size on every side, and has this many points along a side.
 _BEYOND, _MESH = 0.05, 111
-#: Points are moved into the box from a fortieth of its size on every side: so many points of the mesh.
+#: Points are clamped to the box from within a fortieth of its size: the mesh points beyond that, on every side.
 _RIM = 2
 _USE = "Use area=gv.local(...)."
 
 
 @functools.cache
-def earth() -> Any:
+def earth() -> pyproj.Geod:
     """Return the ellipsoid of WGS 84, for lengths and directions on the ground."""
     import pyproj
 
@@ -51,7 +54,10 @@ def earth() -> Any:
 
 @functools.lru_cache(maxsize=64)
 def measure_distortion(flat: Any) -> Box:
-    """Measure the area of use of a registered, projected system; refuse systems that are no plane there."""
+    """Measure the distortion of a registered, projected system over its area of use.
+
+    Systems that are not continuous, one-to-one and nearly uniform there are refused.
+    """
     import pyproj
 
     geographic = flat.geodetic_crs
@@ -66,33 +72,34 @@ def measure_distortion(flat: Any) -> Box:
         forward = pyproj.Transformer.from_crs(geographic, flat, always_xy=True)
         pyproj.Proj(flat).get_factors(0.0, 0.0)
     except pyproj.exceptions.ProjError:
-        raise InvalidCoordinateSystem("area", flat.name, "a system whose scale PROJ can tell", _USE) from None
+        raise InvalidCoordinateSystem("area", flat.name, "a system whose scale PROJ can compute", _USE) from None
     unit = float(flat.axis_info[0].unit_conversion_factor)
     west, south, east, north = flat.area_of_use.bounds
     bounds = forward.transform_bounds(west, south, east, north, densify_pts=101)
     if not np.isfinite(bounds).all():
-        raise InvalidCoordinateSystem("area", flat.name, "a plane over all of its area", _USE)
+        raise InvalidCoordinateSystem("area", flat.name, "a system that is defined on all of its area", _USE)
     stretch, shrink = _scales(flat, forward, bounds, unit)
     if geographic.ellipsoid.name not in ("WGS 84", "GRS 1980"):
-        # A metre on an older ellipsoid is a metre to about a ten-thousandth.
+        # Lengths on an older ellipsoid differ by about a ten-thousandth.
         stretch, shrink = stretch * (1 + _OLDER), shrink * (1 - _OLDER)
     if not stretch / shrink <= _UNEVEN:
         raise InvalidCoordinateSystem(
             "area",
             flat.name,
-            "a system in which a metre is about a metre: in this one it is "
+            "a system with nearly uniform scale: in this one, a metre is "
             f"{1 / stretch:.2g} to {1 / shrink:.2g} m on the ground",
             "Use gv.local(lat=..., lon=..., radius=...).",
         )
     low, high = (unit * bounds[0], unit * bounds[1]), (unit * bounds[2], unit * bounds[3])
-    # Rounded up to seven digits: budgets read floats as decimals.
+    # Rounded up to seven digits, since budgets read floats as decimals.
     return low, high, None, _window(forward, (west, south, east, north)), math.ceil(stretch * 1e7) / 1e7, shrink
 
 
-def _scales(flat: Any, forward: Any, bounds: Any, unit: float) -> tuple[float, float]:
+def _scales(flat: Any, forward: Any, bounds: tuple[float, float, float, float], unit: float) -> tuple[float, float]:
     """Bound the scale in a box of the plane, and along the geodesics between its points.
 
-    Between points of a mesh the scale may be beyond both by less than neighbours differ; twice that is added.
+    Between two points of the mesh, the scale exceeds that at both by less than the difference of neighbours; twice the
+    largest difference is added.
     """
     import pyproj
 
@@ -113,7 +120,7 @@ def _scales(flat: Any, forward: Any, bounds: Any, unit: float) -> tuple[float, f
         raise _torn(flat)
     step = 2 * max(float(np.nanmax(np.abs(np.diff(scales, axis=axis)))) for axis in (1, 2))
     rim = np.r_[_RIM : _MESH - _RIM : 10, _MESH - _RIM - 1]
-    # Along the rim, and a few points inside.
+    # Points along the rim, and a few inside.
     some = np.zeros_like(known)
     some[_RIM, rim] = some[-_RIM - 1, rim] = some[rim, _RIM] = some[rim, -_RIM - 1] = True
     some[15:-15:27, 15:-15:27] = True
@@ -128,9 +135,10 @@ def _scales(flat: Any, forward: Any, bounds: Any, unit: float) -> tuple[float, f
 
 
 def _between(flat: Any, forward: Any, lon: Floats, lat: Floats, unit: float) -> tuple[Floats, Floats]:
-    """Scales at points of the geodesics between places, and ratios of plane to ground distance from each to the next.
+    """Return scales along the geodesics between points, and ratios of plane to ground distance on pieces of these.
 
-    Geodesics along a high box leave it. Where one crosses a cut of the map, the plane distance is far too long.
+    Geodesics between points of a box far from the equator may leave it. Where one crosses a cut of the projection, the
+    plane distance is far too long.
     """
     import pyproj
 
@@ -150,12 +158,19 @@ def _between(flat: Any, forward: Any, lon: Floats, lat: Floats, unit: float) -> 
 
 
 def _refuse_pieces(
-    flat: Any, forward: Any, mesh: Floats, degrees: tuple[Floats, Floats], unit: float, most: float, least: float
+    flat: Any,
+    forward: Any,
+    mesh: Floats,
+    degrees: tuple[Floats, Floats],
+    unit: float,
+    most: float,
+    least: float,
 ) -> None:
-    """Refuse a map that is not one piece over the box.
+    """Refuse a projection that is not continuous and one-to-one over the box.
 
-    From the plane to the ground and back must lead back; neighbours in the plane must be neighbours on the ground; and
-    the meridian opposite to the map's own, where most maps are cut, must not have its two sides in the box.
+    The inverse followed by the projection must return to the same point; neighbours in the plane must be neighbours on
+    the ground; and the box must not contain both sides of the meridian opposite to the central one, where most
+    projections are cut.
     """
     inner = slice(_RIM, -_RIM), slice(_RIM, -_RIM)
     lon, lat = (part[inner] for part in degrees)
@@ -178,7 +193,7 @@ def _refuse_pieces(
         for side in (parameter.value + 180 - 1e-9, parameter.value - 180 + 1e-9):
             there = np.array(forward.transform(np.full_like(up, side), up)).T
             back = np.array(forward.transform(*there.T, direction="INVERSE")).T
-            # Places that the map folds onto others are refused one by one.
+            # Points that the projection folds onto others are not counted here: they are refused one by one.
             back[~np.isfinite(back)] = np.nan
             off = np.abs((back[:, 0] - side + 180) % 360 - 180) * np.cos(np.radians(up)) + np.abs(back[:, 1] - up)
             inside &= ((there >= low) & (there <= high)).all(axis=1) & (off < 1e-5)
@@ -188,12 +203,15 @@ def _refuse_pieces(
 
 
 def _torn(flat: Any) -> InvalidCoordinateSystem:
-    allowed = "a system whose map is one piece over its area: this one has a cut, a fold or an end there"
+    allowed = "a system that is continuous and one-to-one over its area: this one has a cut, a fold or an end there"
     return InvalidCoordinateSystem("area", flat.name, allowed, _USE)
 
 
-def _window(forward: Any, bounds: tuple[float, ...]) -> tuple[float, float, float, float] | None:
-    """Return the degrees of an area, if the plane draws no other place where these are: there and back leads back."""
+def _window(forward: Any, bounds: tuple[float, float, float, float]) -> tuple[float, float, float, float] | None:
+    """Return the bounds of an area in degrees if the projection is one-to-one on them, else None.
+
+    On a mesh with a margin, the projection followed by its inverse must return to the same point.
+    """
     west, south, east, north = bounds
     east += 360 if east < west else 0
     margin = 0.02 * max(east - west, north - south)

@@ -1,4 +1,4 @@
-"""The places in rows of geometries: which rows have one, and the points of all."""
+"""Arrays of shapely geometries: missing rows, vertices, and longitudes across the antimeridian."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ __all__ = [
 ]
 
 Index: TypeAlias = NDArray[np.int64]
-#: How a row is called in errors, by its position.
+#: A function that returns the name of a row in errors, given its position.
 RowName: TypeAlias = Callable[[int], str]
 
 
 def position(row: int) -> str:
-    """A row of the caller's x."""
+    """Return the name of a row of the caller's x."""
     return f"x[{row}]"
 
 
 def present(geometries: Any) -> NDArray[np.bool_]:
-    """Which rows have a place: not those that are missing, empty or not a number."""
+    """Return which rows have a location: those that are not missing, empty or NaN."""
     import shapely
 
     there: NDArray[np.bool_] = ~(shapely.is_missing(geometries) | shapely.is_empty(geometries))
@@ -43,19 +43,19 @@ def present(geometries: Any) -> NDArray[np.bool_]:
 
 
 def count_missing(there: NDArray[np.bool_], missing: str, name: RowName = position) -> int:
-    """How many rows have no place and are left out; refused, unless that is what the caller wants."""
+    """Count the rows without a location, which are left out with "drop" and refused with "refuse"."""
     if missing not in ("refuse", "drop"):
-        remedy = "Leave it out to be told of rows without a place."
+        remedy = "Leave it out to refuse rows without a location."
         raise InvalidParameter("missing", missing, "'refuse' or 'drop'", remedy)
     count = int((~there).sum())
     if count and missing == "refuse":
-        remedy = f'{count} of {len(there)} rows have none: mend them, or leave them out with missing="drop".'
-        raise InvalidData(name(int(there.argmin())), None, "a place that is not empty", remedy)
+        remedy = f'{count} of {len(there)} rows have none: correct them, or leave them out with missing="drop".'
+        raise InvalidData(name(int(there.argmin())), None, "a location that is not empty", remedy)
     return count
 
 
 def vertices(geometries: Any, name: RowName = position) -> tuple[NDArray[np.float64], Index]:
-    """All points of Points, LineStrings and MultiPoints, without altitudes, and the row of each."""
+    """Return the vertices of Points, LineStrings and MultiPoints, without altitudes, and the row of each."""
     import shapely
 
     kinds = shapely.get_type_id(geometries)
@@ -74,7 +74,7 @@ def vertices(geometries: Any, name: RowName = position) -> tuple[NDArray[np.floa
 
 
 def extra_dimensions(geometries: Any) -> list[str]:
-    """What geometries hold beside places in the plane."""
+    """Return the names of the dimensions that geometries have in addition to x and y."""
     import shapely
 
     more = ["altitudes (Z)"] if shapely.has_z(geometries).any() else []
@@ -84,15 +84,15 @@ def extra_dimensions(geometries: Any) -> list[str]:
 
 
 def unwrap_longitudes(shapes: Any) -> Any:
-    """Return shapes in degrees whose longitudes go on beyond 180 across the antimeridian.
+    """Return geometries in degrees with longitudes that continue beyond 180 across the antimeridian.
 
-    Projections give 179.9 and -179.9 for neighbouring vertices; read as they are, the shape between them would be its
-    complement. Shapes that reach from -180 to 180 go all around and stay.
+    Projections give 179.9 and -179.9 for neighbouring vertices; read literally, the geometry would be its complement.
+    Geometries from -180 to 180 span all longitudes and are returned unchanged.
 
     Parameters
     ----------
     shapes : array of shapely geometries
-        Each less than 180 degrees wide, or all around.
+        Each less than 180 degrees wide, or spanning all longitudes.
     """
     import shapely
 
@@ -105,7 +105,7 @@ def unwrap_longitudes(shapes: Any) -> Any:
 
 
 def wrap_longitudes(shapes: Any) -> Any:
-    """Return shapes in degrees, turned by 360 where they lie wholly beyond 180 or below -180."""
+    """Return geometries in degrees, shifted by 360 if they lie entirely beyond 180 or below -180."""
     import shapely
 
     west, _, east, _ = shapely.bounds(shapes).T

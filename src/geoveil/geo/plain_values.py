@@ -1,7 +1,8 @@
-"""Labels and columns that are released unchanged: which of them may be, and copies that share nothing with the input.
+"""Checks and copies of labels and columns that are released unchanged.
 
-A pandas object holds more than its rows show: categories and levels that no row has, numbers beneath a mask, the array
-that it is a view of. What is released is therefore built anew, from the values of the released rows.
+Only plain values, which cannot contain a geometry, are released unchanged. A pandas object holds more than its rows
+show: categories and levels that no row has, numbers beneath a mask, the array of which it is a view. Released objects
+are therefore built anew, from the values of the released rows, and share nothing with the input.
 """
 
 from __future__ import annotations
@@ -10,14 +11,18 @@ import datetime
 from decimal import Decimal
 from fractions import Fraction
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 import numpy as np
 
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
 __all__ = ["copied", "copied_index", "is_plain", "is_text", "may_hold_places", "shows_places"]
 
-#: Types of values that hold one thing, which their text shows. Subclasses may hold more.
+#: Types of values that contain nothing beyond what their text shows. Subclasses may contain more.
 _PLAIN = frozenset(
     (
         *(type(None), str, bool, int, float, complex, Decimal, Fraction, UUID),
@@ -28,7 +33,7 @@ _SHAPE = (
     r"(POINT|LINESTRING|LINEARRING|POLYGON|MULTIPOINT|MULTILINESTRING|MULTIPOLYGON|GEOMETRYCOLLECTION|CIRCULARSTRING"
     r"|COMPOUNDCURVE|CURVEPOLYGON|MULTICURVE|MULTISURFACE|POLYHEDRALSURFACE|TIN|TRIANGLE)"
 )
-#: Well-known text, the same in hexadecimal binary (either byte order, ISO and extended), and GeoJSON.
+#: Matches WKT, WKB in hexadecimal (either byte order, ISO and extended), and GeoJSON.
 _GEOMETRY = (
     rf"(?i)^\s*(SRID\s*=\s*\d+\s*;)?\s*{_SHAPE}\s*(Z|M|ZM)?\s*\("
     r"|(?i)^\s*(01(0[1-9a-f]|1[01])0000[02468ace]0|01[0-9a-f]{2}0[37b]0000"
@@ -38,11 +43,11 @@ _GEOMETRY = (
 
 
 def may_hold_places(values: Any) -> bool:
-    """Whether a column or labels hold geometries, or values that may hide some.
+    """Return whether a column or labels contain geometries, or values in which geometries may be hidden.
 
-    Numbers, texts, times, truth values, categories and tuples of them are plain. Geometries, bytes, lists, dicts,
-    arrays and objects of any other type are not, and neither are texts that are a geometry in WKT, WKB or GeoJSON. The
-    decision depends on the values alone, never on the true places.
+    Numbers, texts, times, booleans, categories and tuples of these are plain. Geometries, bytes, lists, dicts, arrays
+    and objects of any other type are not, and neither are texts that represent a geometry in WKT, WKB or GeoJSON. The
+    decision depends on these values alone, never on the true locations.
 
     Parameters
     ----------
@@ -69,8 +74,11 @@ def may_hold_places(values: Any) -> bool:
     return not (_masked(values) or isinstance(dtype, pd.DatetimeTZDtype | pd.PeriodDtype | pd.IntervalDtype))
 
 
-def shows_places(texts: Any) -> bool:
-    """Whether any text of a pyarrow array is a geometry in WKT, hexadecimal WKB or GeoJSON; other types have none."""
+def shows_places(texts: pa.Array | pa.ChunkedArray) -> bool:
+    """Return whether any text of a pyarrow array is a geometry in WKT, hexadecimal WKB or GeoJSON.
+
+    False for arrays of other types.
+    """
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -81,8 +89,8 @@ def shows_places(texts: Any) -> bool:
     return bool(pc.any(pc.match_substring_regex(texts.cast(pa.large_string()), _GEOMETRY)).as_py())
 
 
-def is_plain(kind: Any) -> bool:
-    """Whether values of a pyarrow type are single numbers, texts, times or truth values."""
+def is_plain(kind: pa.DataType) -> bool:
+    """Return whether the values of a pyarrow type are single numbers, texts, times or booleans."""
     import pyarrow as pa
 
     if pa.types.is_dictionary(kind):
@@ -92,8 +100,8 @@ def is_plain(kind: Any) -> bool:
     return plain and not isinstance(kind, pa.BaseExtensionType)
 
 
-def is_text(kind: Any) -> bool:
-    """Whether values of a pyarrow type are texts."""
+def is_text(kind: pa.DataType) -> bool:
+    """Return whether the values of a pyarrow type are texts."""
     import pyarrow as pa
 
     if pa.types.is_dictionary(kind):
@@ -102,12 +110,12 @@ def is_text(kind: Any) -> bool:
 
 
 def copied(values: Any) -> Any:
-    """Return the same values in a new array that holds nothing else.
+    """Copy values to a new array that holds nothing else.
 
     Parameters
     ----------
     values : pandas or numpy array, or pandas.Index
-        Plain values, as `may_hold_places` has them.
+        Plain values: those for which `may_hold_places` is false.
     """
     import pandas as pd
     import pyarrow as pa
@@ -118,12 +126,12 @@ def copied(values: Any) -> Any:
         used = values.remove_unused_categories()
         return pd.Categorical.from_codes(np.array(used.codes), copied_index(used.categories), ordered=used.ordered)
     if isinstance(dtype, pd.SparseDtype):
-        return np.array(values.to_dense())  # the value that fills the gaps may be no row's
+        return np.array(values.to_dense())  # the fill value may be that of no row
     if isinstance(dtype, pd.ArrowDtype) or (isinstance(dtype, pd.StringDtype) and dtype.storage == "pyarrow"):
         array = _arrow(values)
         if pa.types.is_dictionary(array.type):
             array = array.cast(array.type.value_type)
-        # By way of Python: a slice of an array, or a missing value, may keep what is beside or beneath it.
+        # Through Python objects: a slice keeps the array around it, and a missing value the number beneath it.
         return pd.array(pa.array(array.to_pylist(), array.type), dtype=dtype)
     if _masked(values):
         plain = dtype.numpy_dtype
@@ -131,8 +139,8 @@ def copied(values: Any) -> Any:
     return values.copy()
 
 
-def copied_index(index: Any) -> Any:
-    """Return the same labels in a new index that holds nothing else, with the same names."""
+def copied_index(index: pd.Index) -> pd.Index:
+    """Copy labels to a new index that holds nothing else, with the same names."""
     import pandas as pd
 
     if isinstance(index, pd.MultiIndex):
@@ -148,7 +156,7 @@ def copied_index(index: Any) -> Any:
 
 
 def _objects_may(values: Any) -> bool:
-    """Whether any of some Python objects is not plain, or is the text of a geometry."""
+    """Return whether any Python object is not plain, or is the text of a geometry."""
     import pandas as pd
     import pyarrow as pa
 
@@ -167,7 +175,7 @@ def _objects_may(values: Any) -> bool:
 
 
 def _unwrapped(values: Any) -> Any:
-    """The array of an index, as numpy's where it is one."""
+    """Return the array of an index, as a numpy array if it wraps one."""
     import pandas as pd
 
     array = getattr(values, "array", values)
@@ -175,13 +183,13 @@ def _unwrapped(values: Any) -> Any:
 
 
 def _masked(values: Any) -> bool:
-    """Whether a pandas array has a mask for missing values, and numbers beneath it."""
+    """Return whether a pandas array has a mask for missing values, and numbers beneath it."""
     import pandas as pd
 
     return isinstance(values, pd.arrays.IntegerArray | pd.arrays.FloatingArray | pd.arrays.BooleanArray)
 
 
-def _arrow(values: Any) -> Any:
+def _arrow(values: Any) -> pa.Array:
     import pyarrow as pa
 
     array = pa.array(values)

@@ -1,4 +1,4 @@
-"""Files of locations: CSV, GPX, GeoJSON, GeoParquet, GeoPackage, Shapefile, and the cabspotting folder."""
+"""Readers and writers of location files: CSV, GPX, GeoJSON, GeoParquet, GeoPackage, Shapefile and cabspotting."""
 
 from __future__ import annotations
 
@@ -27,35 +27,35 @@ _OPEN: dict[str, Callable[..., LocationFile]] = {
 
 
 def ending(path: Path) -> str:
-    """What tells the format of a file."""
+    """Return the ending of a file name, in lower case, which determines its format."""
     suffixes = [suffix.lower() for suffix in path.suffixes]
     return "".join(suffixes[-2:]) if suffixes[-1:] == [".gz"] else "".join(suffixes[-1:])
 
 
-def open_locations(path: Any, **reading: Any) -> LocationFile:
-    """Open a file of locations and read its columns; its ending tells the format.
+def open_locations(path: str | Path, **reading: Any) -> LocationFile:
+    """Open a file of locations and read its columns; its ending determines the format.
 
     Parameters
     ----------
     path : str or Path
-        Of a file, or of a folder of the cabspotting data.
+        The path of a file, or of the folder of the cabspotting data.
     **reading
-        What that format takes: `crs`; of CSV and Parquet `x`, `y`; of CSV `delimiter`, `decimal`, `encoding`;
-        of GeoPackage `layer`.
+        Options of the format: `crs`; for CSV and Parquet `x`, `y`; for CSV `delimiter`, `decimal`, `encoding`; for
+        GeoPackage `layer`.
     """
     path = Path(path)
     opener = opener_of(path)
     given = {name: value for name, value in reading.items() if value is not None}
     taken = set(opener.__kwdefaults__ or {})
     for name in sorted(set(given) - taken):
-        allowed = f"left out, as files like {path.name} have no such thing"
-        raise InvalidParameter(name, given[name], allowed, f"It takes {', '.join(sorted(taken)) or 'nothing more'}.")
+        allowed = f"left out, as files like {path.name} have no such option"
+        raise InvalidParameter(name, given[name], allowed, f"They take {', '.join(sorted(taken)) or 'no options'}.")
     with readable(path, ending(path).lstrip(".") or "cabspotting"):
         return opener(path, **given)
 
 
 def opener_of(path: Path) -> Callable[..., LocationFile]:
-    """Return the function that opens a path, which must be a file that can be read twice or a folder."""
+    """Return the function that opens a path, which must be a folder or a regular file."""
     encodable(path)
     try:
         found = path.stat()
@@ -64,17 +64,15 @@ def opener_of(path: Path) -> Callable[..., LocationFile]:
         raise FileUnavailable(str(path), "file not found", "a file that exists", remedy) from None
     except (OSError, ValueError) as problem:
         reason = getattr(problem, "strerror", None) or str(problem)
-        raise InvalidFile(
-            str(path), reason, "a file that can be read", "Check its name and who may read it."
-        ) from None
+        raise InvalidFile(str(path), reason, "a file that can be read", "Check its name and permissions.") from None
     if stat.S_ISDIR(found.st_mode):
         return open_cabspotting
     if not stat.S_ISREG(found.st_mode):
-        remedy = "Save what comes through a pipe or a device to a file first, or give - to a command."
+        remedy = "Save the data to a file first, or give - to a command."
         raise InvalidFile(str(path), "a pipe or a device", "a file on the disk, as it is read twice", remedy)
     if ending(path) not in _OPEN:
         known = f"a file that ends in one of {', '.join(_OPEN)}"
         raise InvalidFile(str(path), ending(path), known, "Convert it, or rename it if it is one of these.")
     if not found.st_size:
-        raise InvalidFile(str(path), "0 bytes", "a file with locations", "It is empty: was it written to its end?")
+        raise InvalidFile(str(path), "0 bytes", "a file with locations", "The file is empty.")
     return _OPEN[ending(path)]

@@ -1,4 +1,4 @@
-"""Files that are there as a whole, or not at all."""
+"""Write files, and certificates beside them, completely or not at all."""
 
 from __future__ import annotations
 
@@ -23,31 +23,33 @@ _SHAPEFILE = (
     *(".qpj", ".qix", ".qmd", ".qml", ".sbn", ".sbx", ".shp.xml", ".cst", ".dbt"),
     *(".atx", ".ain", ".aih", ".ixs", ".mxs", ".fbn", ".fbx", ".idm", ".ind"),
 )
-#: What they put beside any file, after its name; SQLite would play a journal back into a new GeoPackage.
+#: Endings that other programs append to the name of any file; SQLite would apply an old journal to a new GeoPackage.
 _BESIDE = ("-wal", "-shm", "-journal", ".aux.xml")
 
 
 @contextmanager
 def staging_folder(target: Path) -> Iterator[Path]:
-    """A folder to write to, beside the target.
+    """Provide a temporary folder in which a target is written.
 
-    At the end all that is in it moves to where the target is, the target last; after an error nothing does.
+    At the end, all files in it are moved beside the target, the target last; after an error, none is.
     """
     encodable(target)
     if target.suffix.lower() in DRIVERS:
         usable_name(target)
     parent = target.absolute().parent
     if not parent.is_dir():
-        raise InvalidFile(str(target), str(parent), "in a folder that is there", "Make the folder first.")
+        raise InvalidFile(str(target), str(parent), "in an existing folder", "Make the folder first.")
     if target.is_dir():
-        raise InvalidFile(str(target), "a folder that is there", "a new one", "Choose another name, or remove it.")
+        raise InvalidFile(
+            str(target), "an existing folder", "a new name", "Choose another name, or remove the folder."
+        )
     _check_free(target)
     with workspace(parent) as folder:
         yield folder
         written = sorted(folder.iterdir(), key=lambda path: path.name == target.name)
         for path in written:
-            _settle(path)
-        # What is left of an older one would belong to the new one.
+            _flush(path)
+        # Leftover files of an older target would be taken for parts of the new one.
         for path in _stale(target):
             path.unlink(missing_ok=True)
         for path in written:
@@ -68,34 +70,34 @@ def _check_free(target: Path) -> None:
 
 
 def _stale(target: Path) -> list[Path]:
-    """Return the files beside a target that other programs made for an older one."""
+    """Return the files beside a target that other programs may have made for an older one."""
     parts = [target.with_suffix(ending) for ending in _SHAPEFILE] if target.suffix.lower() == ".shp" else []
     return [*(target.with_name(target.name + ending) for ending in _BESIDE), *parts]
 
 
 def replaced_files(target: Path) -> list[Path]:
-    """Return all files that writing a target and its certificate replaces or removes."""
+    """Return all files that are replaced or removed when a target and its certificate are written."""
     return [target, certificate_path(target), *_stale(target)]
 
 
 def write_atomically(path: Path, write: Callable[[Path], Any]) -> None:
-    """Have one file written, whole or not at all."""
+    """Write one file completely or not at all: `write` is called with a temporary path."""
     with staging_folder(path) as folder:
         write(folder / path.name)
 
 
 def certificate_path(path: Path) -> Path:
-    """Where the certificate of a released file is."""
+    """Return the path of the certificate of a released file."""
     return path.with_name(path.name + ".certificate.json")
 
 
 def write_certificate(path: Path, account: Mapping[str, Any]) -> None:
-    """Put a certificate beside a released file."""
+    """Write a certificate beside a released file."""
     certificate_path(path).write_text(json.dumps(account, indent=2) + "\n", encoding="utf-8", newline="\n")
 
 
-def _settle(path: Path) -> None:
-    """Have the system write it to the disk, so that a crash leaves no half of it under its last name."""
+def _flush(path: Path) -> None:
+    """Flush a file to the disk, so that a crash cannot leave a part of it under its final name."""
     for file in files_of(path):
         # Windows flushes only files that are open for writing.
         with file.open("r+b") as handle:

@@ -1,11 +1,11 @@
-"""The cabspotting folder: a text file for each taxi, with latitude, longitude, whether it is occupied, and time."""
+"""The cabspotting folder: one text file per taxi, with latitude, longitude, occupancy and time."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,19 +14,22 @@ from geoveil.geo.coordinate_systems import GEOGRAPHIC
 from geoveil.geo.formats.coordinates import numbers
 from geoveil.geo.formats.location_file import Batch, LocationFile, readable
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 __all__ = ["Cabspotting", "open_cabspotting"]
 
 _FIELDS = ["latitude", "longitude", "occupied", "time"]
 
 
 def open_cabspotting(path: Path) -> Cabspotting:
-    """Look for the files of taxis."""
+    """Open the folder of the cabspotting data."""
     import pyarrow as pa
     import pyproj
 
     taxis = sorted(taxi for taxi in path.glob("new_*.txt") if taxi.is_file())
     if not taxis:
-        remedy = "Give a file, or a folder of new_*.txt as the cabspotting data has them."
+        remedy = "Give a file, or the folder of the cabspotting data, which has files new_*.txt."
         raise InvalidFile(str(path), "a folder without new_*.txt", "a file of locations", remedy)
     columns = {"cab": pa.string(), "occupied": pa.string(), "time": pa.string()}
     return Cabspotting(path=path, crs=pyproj.CRS(GEOGRAPHIC), columns=columns, taxis=taxis)
@@ -34,7 +37,7 @@ def open_cabspotting(path: Path) -> Cabspotting:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Cabspotting(LocationFile):
-    """One batch for each taxi; the column `cab` has its name."""
+    """The files of all taxis, one batch per taxi; the column `cab` holds its name."""
 
     taxis: list[Path]
 
@@ -47,7 +50,7 @@ class Cabspotting(LocationFile):
         first = 0
         for count, taxi in enumerate(self.taxis, start=1):
             with readable(taxi, "cabspotting", "Its lines are: latitude longitude occupied time."):
-                if taxi.stat().st_size == 0:  # a taxi of which nothing is left
+                if taxi.stat().st_size == 0:  # a taxi without points
                     table = pa.table({name: pa.array([], pa.string()) for name in _FIELDS})
                 else:
                     table = pc.read_csv(
@@ -65,9 +68,9 @@ class Cabspotting(LocationFile):
             yield Batch(self, first, count / len(self.taxis), np.column_stack(places), table.select([*columns]))
             first += len(table)
 
-    def write(self, path: Path, batches: Iterator[Batch], schema: Any) -> None:
+    def write(self, path: Path, batches: Iterator[Batch], schema: pa.Schema) -> None:
         path.mkdir()
-        # Batches that are left empty have no row to tell the taxi's name.
+        # Empty batches have no row with the name of the taxi.
         for taxi, batch in zip(self.taxis, batches, strict=True):
             rows = batch.columns.to_pydict()
             occupied = rows.get("occupied", ["nan"] * len(batch))

@@ -1,10 +1,10 @@
-"""Numbers written as text, and the columns that hold them."""
+"""Columns of coordinates in tables, and numbers written as text."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,6 +13,9 @@ from geoveil.geo.areas import Floats
 from geoveil.geo.coordinate_systems import GEOGRAPHIC
 from geoveil.geo.formats.location_file import own_system
 from geoveil.geo.geometries import RowName
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 __all__ = ["coordinate_columns", "numbers", "texts"]
 
@@ -24,9 +27,9 @@ _MISSING = ("", "na", "n/a", "nan", "null", "none")
 def coordinate_columns(
     path: Path, names: Sequence[str], x: str | None, y: str | None, crs: Any
 ) -> tuple[str, str, Any]:
-    """The columns with the coordinates, given or found by name, and their system."""
+    """Return the columns of the coordinates, given or found by name, and their coordinate system."""
     if x is not None and x == y:
-        raise InvalidParameter("y", y, "another column than x", "Longitude is x, latitude is y.")
+        raise InvalidParameter("y", y, "a column other than x", "Longitude is x, latitude is y.")
     for argument, given in (("x", x), ("y", y)):
         if given is not None and given not in names:
             raise InvalidParameter(
@@ -41,16 +44,16 @@ def coordinate_columns(
             str(path),
             list(names),
             "columns with coordinates, such as longitude and latitude",
-            'Say which they are: x="east", y="north", crs=27700; of degrees, longitude is x, crs=4326.',
+            'Name them: x="east", y="north", crs=27700; for degrees, longitude is x, and crs=4326.',
         )
     if crs is None and not degrees:
-        remedy = "Give its code: crs=4326 for longitude and latitude as GPS has them."
-        raise InvalidParameter("crs", None, f"the system of the columns {x} and {y}", remedy)
+        remedy = "Give its code: crs=4326 for longitude and latitude from GPS."
+        raise InvalidParameter("crs", None, f"the coordinate system of the columns {x} and {y}", remedy)
     return x, y, own_system(path, None, GEOGRAPHIC if crs is None else crs)
 
 
-def numbers(column: Any, decimal: str, name: RowName) -> Floats:
-    """Numbers written as text in a pyarrow array; not a number where there is none."""
+def numbers(column: pa.Array, decimal: str, name: RowName) -> Floats:
+    """Parse the numbers in a pyarrow array of texts; NaN where a number is missing."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -58,7 +61,7 @@ def numbers(column: Any, decimal: str, name: RowName) -> Floats:
     if decimal != ".":
         written = pc.replace_substring(written, decimal, ".")
     try:
-        # Hardly any is missing: only then are all looked at.
+        # Usually no number is missing, and a plain cast succeeds.
         found = written.cast(pa.float64())
     except pa.ArrowInvalid:
         missing = pc.is_in(pc.utf8_lower(written), value_set=pa.array(_MISSING))
@@ -69,7 +72,7 @@ def numbers(column: Any, decimal: str, name: RowName) -> Floats:
             row = next(i for i, text in enumerate(written.to_pylist()) if not _is_number(text))
             text = column[row].as_py()
             remedy = (
-                'Give decimal=",".' if "," in text else 'Mend it, or leave the field empty and give missing="drop".'
+                'Give decimal=",".' if "," in text else 'Correct it, or leave the field empty and give missing="drop".'
             )
             raise InvalidFile(name(row), text, "a number", remedy) from None
     return np.asarray(found.to_numpy(zero_copy_only=False), dtype=float)
@@ -85,8 +88,8 @@ def _is_number(text: str | None) -> bool:
     return True
 
 
-def texts(values: Any, decimal: str) -> Any:
-    """A pyarrow array as texts, numbers as the shortest ones that mean them."""
+def texts(values: pa.Array, decimal: str) -> pa.Array:
+    """Format a pyarrow array as texts, each number as the shortest text that reads back as the same number."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

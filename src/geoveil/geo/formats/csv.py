@@ -1,4 +1,4 @@
-"""Comma-separated values, whatever the separator, with two columns of coordinates."""
+"""CSV files, with any delimiter, that have two columns of coordinates."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,9 +22,12 @@ from geoveil.geo.formats.coordinates import coordinate_columns, numbers, texts
 from geoveil.geo.formats.limits import COLUMNS, EXPANSION, LINE, UNPACKED, check_names
 from geoveil.geo.formats.location_file import Batch, LocationFile, readable
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 __all__ = ["CSV", "open_csv"]
 
-#: Bytes that are read at once.
+#: Number of bytes that are read at once.
 _BLOCK = 2**23
 
 
@@ -38,13 +41,13 @@ def open_csv(
     decimal: str = ".",
     encoding: str = "utf-8",
 ) -> CSV:
-    """Look at the header of a CSV file."""
+    """Open a CSV file and read its header."""
     import pyarrow as pa
 
     if decimal not in (".", ","):
-        raise InvalidParameter("decimal", decimal, "'.' or ','", "It stands before the decimals of a number.")
+        raise InvalidParameter("decimal", decimal, "'.' or ','", "It separates the decimals of a number.")
     if delimiter is not None and not (isinstance(delimiter, str) and len(delimiter) == 1):
-        raise InvalidParameter("delimiter", delimiter, "one character", "It stands between fields.")
+        raise InvalidParameter("delimiter", delimiter, "one character", "It separates fields.")
     try:
         encoding = codecs.lookup(encoding).name
         if (sample := "a,1.5;-\n").encode(encoding).decode(encoding) != sample:
@@ -65,7 +68,7 @@ def open_csv(
 
 
 def _header(path: Path, encoding: str, delimiter: str | None) -> tuple[list[str], str]:
-    """Read the names of the columns and find the character between them."""
+    """Read the names of the columns and detect the delimiter."""
     known = "utf-8-sig" if encoding == "utf-8" else encoding
     try:
         with (
@@ -92,11 +95,13 @@ def _header(path: Path, encoding: str, delimiter: str | None) -> tuple[list[str]
         )
         raise InvalidFile(str(path), str(problem), f"text in {encoding}", remedy) from None
     except (OSError, EOFError, csv.Error, zlib.error) as problem:
-        raise InvalidFile(str(path), str(problem), "a sound CSV file", "It may be cut off: make it anew.") from None
+        raise InvalidFile(
+            str(path), str(problem), "a sound CSV file", "It may be truncated: create it again."
+        ) from None
 
 
 def _marked(path: Path) -> str | None:
-    """Return the encoding that the first bytes of a text state, if they do."""
+    """Return the encoding given by the byte order mark of a file, if it has one."""
     with path.open("rb") as raw:
         head = raw.read(2)
     return "utf-16" if head in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) else None
@@ -107,9 +112,9 @@ def _is_packed(path: Path) -> bool:
 
 
 class _Unpacked(io.RawIOBase):
-    """A compressed file that is read unpacked, as long as it grows no more than limits allow."""
+    """A decompressed view of a file that stops at the limits on expansion."""
 
-    def __init__(self, path: Path, raw: Any) -> None:
+    def __init__(self, path: Path, raw: pa.NativeFile) -> None:
         import pyarrow as pa
 
         self._path, self._raw, self._stream = path, raw, pa.CompressedInputStream(raw, "gzip")
@@ -119,7 +124,7 @@ class _Unpacked(io.RawIOBase):
         return True
 
     def read(self, size: int = -1) -> bytes:
-        """Read at most this many bytes."""
+        """Read and decompress at most this many bytes."""
         found: bytes = self._stream.read(size)
         self._count += len(found)
         if self._count > UNPACKED:
@@ -129,7 +134,7 @@ class _Unpacked(io.RawIOBase):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class CSV(LocationFile):
-    """A text file with a header; fields stay the texts they are."""
+    """A CSV file with a header; all fields are kept as texts."""
 
     order: list[str]
 
@@ -142,7 +147,7 @@ class CSV(LocationFile):
         x, y = self.reading["x"], self.reading["y"]
         first = 0
         size = max(self.path.stat().st_size, 1)
-        remedy = "Mend the row, or give delimiter= or encoding=."
+        remedy = "Correct the row, or give delimiter= or encoding=."
         with (
             readable(self.path, "CSV", remedy),
             pa.OSFile(str(self.path)) as raw,
@@ -165,13 +170,13 @@ class CSV(LocationFile):
                 yield Batch(self, first, share, np.column_stack(pairs), batch.columns)
                 first += part.num_rows
 
-    def write(self, path: Path, batches: Iterator[Batch], schema: Any) -> None:
+    def write(self, path: Path, batches: Iterator[Batch], schema: pa.Schema) -> None:
         import pyarrow as pa
 
         decimal, pair = self.reading["decimal"], (self.reading["x"], self.reading["y"])
         kept = [name for name in self.order if name in schema.names or name in pair]
         names = [*kept, *(name for name in schema.names if name not in kept)]
-        # One for the whole file: some begin it with a mark.
+        # One encoder for the whole file: some encodings begin with a byte order mark.
         encoder = codecs.getincrementalencoder(self.reading["encoding"])()
         with (
             pa.OSFile(str(path), "wb") as raw,
@@ -183,8 +188,8 @@ class CSV(LocationFile):
                 fields |= dict(zip(pair, (pa.array(part) for part in batch.places.T.copy()), strict=True))
                 stream.write(encoder.encode(self._lines([texts(fields[name], decimal) for name in names])))
 
-    def _lines(self, fields: list[Any]) -> str:
-        """Rows of fields; those with a separator, a quotation mark or a line's end in them are quoted."""
+    def _lines(self, fields: list[pa.Array]) -> str:
+        """Return rows of fields as CSV; fields with a delimiter, a quotation mark or a line break are quoted."""
         import pyarrow as pa
         import pyarrow.compute as pc
 

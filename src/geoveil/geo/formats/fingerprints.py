@@ -1,15 +1,18 @@
-"""Whether a file stays the same between two readings."""
+"""Digests that identify the content of files, and detect changes between two readings."""
 
 from __future__ import annotations
 
 import hashlib
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from geoveil.geo.areas import Floats
 from geoveil.geo.geometries import Index
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 __all__ = ["SHAPEFILE_PARTS", "Fingerprint", "digest", "file_state", "files_of", "label_hashes"]
 
@@ -20,7 +23,7 @@ State: TypeAlias = list[tuple[str, int, int, int, int]]
 
 
 def files_of(path: Path) -> list[Path]:
-    """Return the files that hold what a path names: those of a folder, or the parts of a shapefile."""
+    """Return the files that belong to a path: those of a folder, or the parts of a shapefile."""
     if path.is_dir():
         return sorted(file for file in path.iterdir() if file.is_file())
     if path.suffix.lower() == ".shp":
@@ -29,7 +32,7 @@ def files_of(path: Path) -> list[Path]:
 
 
 def digest(path: Path) -> str:
-    """The SHA-256 of a file; of a folder's files, or those of a shapefile, of their names and digests."""
+    """Return the SHA-256 of a file; for a folder or a shapefile, that of the names and digests of its files."""
     digests = {}
     for file in files_of(path):
         with file.open("rb") as handle:
@@ -41,32 +44,32 @@ def digest(path: Path) -> str:
 
 
 def file_state(path: Path) -> State:
-    """Return what the file system knows about the files of a path: which they are, their sizes and times of change."""
+    """Return the identities, sizes and modification times of the files that belong to a path."""
     found = [(file.name, file.stat()) for file in files_of(path)]
     return [(name, stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns) for name, stat in found]
 
 
-def label_hashes(labels: Any) -> Index:
-    """Return Python's label_hashes of labels in a pyarrow array, as texts: the same for equal labels while it runs."""
+def label_hashes(labels: pa.Array) -> Index:
+    """Return Python's hashes of labels as texts: equal for equal labels within one process."""
     return np.fromiter(map(hash, map(str, labels.to_pylist())), np.int64, len(labels))
 
 
 class Fingerprint:
-    """A digest of the points of a file and of whose they are, in their order.
+    """A digest of the points of a file and of their persons, in order.
 
-    It depends neither on the columns that are read nor on where batches end. Two readings with the same trace had the
-    same points of the same persons.
+    It depends neither on the columns that are read nor on where batches end. Two readings with the same fingerprint
+    had the same points of the same persons.
     """
 
     def __init__(self) -> None:
         self._points, self._persons = hashlib.sha256(), hashlib.sha256()
 
     def add(self, coords: Floats, persons: Index) -> None:
-        """Add points, with a number for the person of each that is the same in both readings."""
+        """Add points, with a number for the person of each point that is the same in both readings."""
         self._points.update(np.ascontiguousarray(coords).data)
         self._persons.update(np.ascontiguousarray(persons).data)
 
     @property
     def digest(self) -> bytes:
-        """The digest of all that was added."""
+        """The digest of everything added so far."""
         return self._points.digest() + self._persons.digest()

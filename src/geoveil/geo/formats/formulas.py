@@ -1,19 +1,22 @@
-"""Texts that a spreadsheet would run as formulas when someone opens a CSV file."""
+"""Detect texts that a spreadsheet would run as formulas when a CSV file is opened in it."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 __all__ = ["has_formulas"]
 
-#: How a formula may begin.
+#: Matches the beginnings of formulas.
 _BEGINNING = r"^[=+\-@\t\r]"
-#: What begins like a formula and is a number, or a telephone number.
+#: Matches numbers and telephone numbers, which begin like formulas.
 _NUMBER = r"^[+\-][0-9.,:/() \-]*([eE][+\-]?[0-9]+)?$"
 
 
-def has_formulas(texts: Any) -> bool:
-    """Whether a pyarrow array of texts has any that a spreadsheet would run.
+def has_formulas(texts: pa.Array | pa.ChunkedArray) -> bool:
+    """Return whether any text of a pyarrow array would be run as a formula.
 
     Examples
     --------

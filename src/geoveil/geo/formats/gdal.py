@@ -1,17 +1,20 @@
-"""GeoJSON, GeoPackage and Shapefile, through GDAL."""
+"""GeoJSON, GeoPackage and Shapefile, read and written by GDAL."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from geoveil.errors import InvalidFile, InvalidParameter
 from geoveil.geo.formats import wkb
 from geoveil.geo.formats.guards import guarded, records
 from geoveil.geo.formats.limits import check_names
 from geoveil.geo.formats.location_file import ROWS, Batch, LocationFile, own_system
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 __all__ = ["AS_TEXT", "DRIVERS", "GDALFile", "open_gdal"]
 
@@ -22,19 +25,19 @@ DRIVERS = {
     ".gpkg": ("GPKG",),
     ".shp": ("ESRI Shapefile",),
 }
-#: Times stay the texts they are.
+#: Options with which times are read as texts.
 _OPTIONS: dict[str, Any] = {"datetime_as_string": True}
 _MORE = {"GeoJSON": {"DATE_AS_STRING": "YES"}, "GeoJSONSeq": {"DATE_AS_STRING": "YES"}}
-#: Texts of GeoJSON stay texts: GDAL would write those that are JSON as objects and lists.
+#: Option with which texts in GeoJSON remain texts: GDAL would write texts that are JSON as objects and lists.
 AS_TEXT = {"AUTODETECT_JSON_STRINGS": "NO"}
-#: GDAL's types of columns that hold times.
+#: GDAL's types of columns of times.
 _TIMES = ("OFTDate", "OFTTime", "OFTDateTime")
-#: Bytes in a text field of a shapefile.
+#: Largest number of bytes in a text field of a shapefile.
 _WIDTH = 254
 
 
 def open_gdal(path: Path, *, crs: Any = None, layer: str | None = None) -> GDALFile:
-    """Open a layer and read its columns."""
+    """Open a layer of a file and read its columns."""
     import pyogrio
 
     expected = DRIVERS[path.suffix.lower()][0]
@@ -42,25 +45,27 @@ def open_gdal(path: Path, *, crs: Any = None, layer: str | None = None) -> GDALF
     try:
         layers = [str(found) for found, _ in pyogrio.list_layers(name)]
         if layer not in (layers if len(layers) != 1 else [*layers, None]):
-            raise InvalidParameter("layer", layer, f"a layer of {path.name}, one of {layers}", "Say which.")
+            raise InvalidParameter("layer", layer, f"a layer of {path.name}, one of {layers}", "Name one of them.")
         chosen = layers[0] if layer is None else layer
         info = pyogrio.read_info(name, layer=chosen, force_feature_count=True)
         options = {**_OPTIONS, **_MORE.get(info["driver"], {})}
         with pyogrio.open_arrow(name, layer=chosen, use_pyarrow=True, **options) as (_, reader):
             schema = reader.schema
     except (pyogrio.errors.DataSourceError, pyogrio.errors.DataLayerError) as problem:
-        remedy = "It may be cut off, or of another format: make it anew."
+        remedy = "It may be truncated, or of another format: create it again."
         raise InvalidFile(str(path), str(problem), f"a sound {expected} file", remedy) from None
     if info["driver"] not in DRIVERS[path.suffix.lower()]:
         raise InvalidFile(str(path), info["driver"], f"a file of the format {expected}", "Convert it.")
     if info["geometry_type"] is None:
-        raise InvalidFile(str(path), chosen, "a layer with geometries", "This one has none.")
+        raise InvalidFile(str(path), chosen, "a layer with geometries", "Choose another layer or file.")
     if info["driver"] == "GeoJSONSeq" and int(info["features"]) != records(path):
         found = f"{info['features']} features in {records(path)} records"
-        raise InvalidFile(str(path), found, "a feature in each line, or after each separator", "Mend the others.")
+        raise InvalidFile(
+            str(path), found, "a feature in each line, or after each separator", "Correct the other records."
+        )
     if expected == "ESRI Shapefile" and not len(info["fields"]) and path.with_suffix(".dbf").exists():
         raise InvalidFile(
-            str(path.with_suffix(".dbf")), "no columns", "a sound .dbf file", "It is damaged: make it anew."
+            str(path.with_suffix(".dbf")), "no columns", "a sound .dbf file", "It is damaged: create it again."
         )
     check_names(path, schema.names, str.casefold)
     geometry = info["geometry_name"] or "wkb_geometry"
@@ -85,23 +90,23 @@ def open_gdal(path: Path, *, crs: Any = None, layer: str | None = None) -> GDALF
     )
 
 
-def _kind(field: Any) -> dict[bytes, bytes] | None:
-    """That a text is a time, and nothing else of what GDAL says about a field."""
+def _kind(field: pa.Field) -> dict[bytes, bytes] | None:
+    """Return the metadata of a field that marks a text as a time, and nothing else that GDAL stores about it."""
     marked = (field.metadata or {}).get(b"GDAL:OGR:type")
     return {b"GDAL:OGR:type": marked} if marked else None
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class GDALFile(LocationFile):
-    """A layer of a file that GDAL reads and writes."""
+    """A layer of a file in a format of GDAL."""
 
-    #: The name under which GDAL opens it.
+    #: The name by which GDAL opens it.
     name: str
     driver: str
     layer: str
-    #: Whether the caller chose the layer by its name.
+    #: Whether the caller chose the layer by name.
     named: bool
-    fields: dict[str, Any]
+    fields: dict[str, pa.Field]
     options: dict[str, Any]
     rows: int
     geometry: str
@@ -122,14 +127,14 @@ class GDALFile(LocationFile):
                 yield Batch(self, first, share, places, table.select(list(columns)))
                 first += len(table)
 
-    def write(self, path: Path, batches: Iterator[Batch], schema: Any) -> None:
+    def write(self, path: Path, batches: Iterator[Batch], schema: pa.Schema) -> None:
         import pyarrow as pa
         import pyogrio
 
         marked = pa.field(self.geometry, pa.binary(), metadata={"ARROW:extension:name": "geoarrow.wkb"})
         fields = [self.fields.get(field.name, field) for field in schema]
         whole = pa.schema([*fields, marked])
-        # GDAL asks for batches through C, where an exception would lose its kind.
+        # GDAL requests batches through C, where an exception would lose its type.
         failed: list[BaseException] = []
 
         def parts() -> Iterator[Any]:
@@ -151,7 +156,7 @@ class GDALFile(LocationFile):
                 stream,
                 path,
                 driver=self.driver,
-                # Unless it was chosen, the name may be that of the source.
+                # Unless the caller chose it, the name of the layer may reveal the name of the source.
                 layer=self.layer if self.named and self.driver == "GPKG" else None,
                 geometry_name=self.geometry,
                 geometry_type=self.kind,
@@ -162,21 +167,21 @@ class GDALFile(LocationFile):
             if failed:
                 raise failed[0] from None
             if isinstance(problem, pyogrio.errors.DataSourceError | pyogrio.errors.DataLayerError):
-                remedy = "Is there room, and may one write there?"
+                remedy = "Check the free space and the permissions."
                 raise InvalidFile(path.name, str(problem), "a file that can be written", remedy) from None
             raise
 
 
 def _check_width(batch: Batch) -> None:
-    """Refuse texts that are too long, which a shapefile cuts without a word."""
+    """Refuse texts that are too long, which a shapefile would truncate silently."""
     import pyarrow.compute as pc
 
-    allowed = f"a text of at most {_WIDTH} bytes in UTF-8, as a shapefile holds no more"
+    allowed = f"a text of at most {_WIDTH} bytes in UTF-8, the limit of a shapefile"
     _check_texts(batch, lambda texts: pc.greater(pc.binary_length(texts), _WIDTH), allowed, "Shorten it")
 
 
 def _check_objects(batch: Batch) -> None:
-    """Refuse texts that look like JSON, which GDAL may write as objects and lists into a sequence of features."""
+    """Refuse texts that look like JSON, which GDAL may write as objects and lists in a sequence of features."""
     import pyarrow.compute as pc
 
     allowed = "a text that is not in braces or brackets, as GDAL may write it as an object"
@@ -185,7 +190,7 @@ def _check_objects(batch: Batch) -> None:
 
 
 def _check_texts(batch: Batch, wrong: Callable[[Any], Any], allowed: str, remedy: str) -> None:
-    """Refuse the first text that is wrong for the format."""
+    """Refuse a batch with a text that the format cannot represent."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

@@ -1,12 +1,13 @@
-"""GPX: waypoints, routes and tracks, read and written as a stream."""
+"""GPX files: waypoints, routes and tracks, read and written as a stream."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TextIO, TypeAlias
 from xml.etree import ElementTree
+from xml.etree.ElementTree import Element
 from xml.parsers import expat
 from xml.sax.saxutils import escape
 
@@ -18,27 +19,30 @@ from geoveil.geo.formats.coordinates import numbers
 from geoveil.geo.formats.limits import DEPTH, LINE
 from geoveil.geo.formats.location_file import Batch, LocationFile
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 __all__ = ["GPX", "open_gpx"]
 
-#: The elements of a point, in the order that the format asks for.
+#: The elements of a point, in the order that the format requires.
 _FIELDS = (
     *("ele", "time", "course", "speed", "magvar", "geoidheight", "name", "cmt", "desc", "src", "link", "sym", "type"),
     *("fix", "sat", "hdop", "vdop", "pdop", "ageofdgpsdata", "dgpsid", "extensions"),
 )
-#: Those that hold tags themselves.
+#: Elements of a point that contain further elements.
 _TAGGED = ("link", "extensions")
-#: Columns that say in which track or route, and in which segment of it, a point stands.
+#: Columns that identify the track or route of a point, and the segment.
 _PLACES = ("kind", "track", "segment", "track_name")
-#: Points in a batch: they are Python's texts, of which fewer fit into memory than of other formats' numbers.
+#: Points in a batch: fewer than in other formats, since they are held as Python texts.
 _ROWS = 2**16
-#: Bytes that are parsed at once, and bytes that may be parsed before a point is complete.
+#: Number of bytes parsed at once, and largest number of bytes parsed without a complete point.
 _BLOCK, _PENDING = 2**18, 2**26
-#: The namespaces that the format has had; a file with another one is written with the last.
+#: The namespaces of the versions of the format; a file with another one is written with the last.
 _SPACES = ("", "http://www.topografix.com/GPX/1/0", "http://www.topografix.com/GPX/1/1")
 
 
 def open_gpx(path: Path) -> GPX:
-    """Parse a GPX file once, to find its columns and the names of its tracks."""
+    """Open a GPX file: parse it once, to find its columns and the names of its tracks."""
     import pyarrow as pa
     import pyproj
 
@@ -50,7 +54,9 @@ def open_gpx(path: Path) -> GPX:
             found.update(where)
             found.update(tag.removeprefix(stream.prefix) for tag in {part.tag for point in points for part in point})
     if not found:
-        raise InvalidFile(str(path), 0, "at least one waypoint, route point or track point", "There is none.")
+        raise InvalidFile(
+            str(path), 0, "at least one waypoint, route point or track point", "Give a file with points."
+        )
     space = stream.prefix[1:-1]
     return GPX(
         path=path,
@@ -67,11 +73,11 @@ def open_gpx(path: Path) -> GPX:
 
 
 class _Begun(Exception):
-    """The first tag of a document has been reached."""
+    """Raised when the parser reaches the first tag of a document."""
 
 
 def _check_prolog(path: Path) -> None:
-    """Refuse another document than GPX, and one that declares entities: these can grow without end."""
+    """Refuse documents that are not GPX, and those that declare entities, which can expand without limit."""
 
     def declared(*_: Any) -> None:
         raise InvalidFile(str(path), "<!DOCTYPE", "GPX, which declares no document type", "Remove the declaration.")
@@ -79,7 +85,7 @@ def _check_prolog(path: Path) -> None:
     def begun(name: str, _: Any) -> None:
         kind = name.rpartition("}")[2]
         if kind != "gpx":
-            remedy = "Is it of another format?"
+            remedy = "Check the format of the file."
             raise InvalidFile(str(path), kind, "a GPX file, whose outermost tag is gpx", remedy)
         raise _Begun
 
@@ -88,7 +94,7 @@ def _check_prolog(path: Path) -> None:
     try:
         with path.open("rb") as file:
             parser.Parse(file.read(LINE), False)
-        raise InvalidFile(str(path), "no tag", "XML that begins with a tag", "Is it of another format?")
+        raise InvalidFile(str(path), "no tag", "XML that begins with a tag", "Check the format of the file.")
     except _Begun:
         pass
     except expat.ExpatError as problem:
@@ -97,34 +103,34 @@ def _check_prolog(path: Path) -> None:
 
 def _malformed(path: Path, what: str, line: int, column: int) -> InvalidFile:
     at = f"line {line}, column {column}"
-    return InvalidFile(str(path), f"{what} at {at}", "well-formed XML", "Mend the tag there.")
+    return InvalidFile(str(path), f"{what} at {at}", "well-formed XML", "Correct it there.")
 
 
 class _Stream:
-    """The points of a GPX file, parsed bit by bit; elements are forgotten when they have been taken.
+    """The points of a GPX file, parsed block by block; elements are removed from memory once they are read.
 
     Parameters
     ----------
     path : Path
         The file.
     titles : dict
-        The names of tracks and routes by kind and number, as far as they are known; those that are found are added.
+        The known names of tracks and routes, by kind and number; names that are found are added.
     """
 
     def __init__(self, path: Path, titles: dict[tuple[str, int], str]) -> None:
         self.path, self.titles = path, titles
         self.prefix, self.version = "", ""
         self._numbers = {"rte": 0, "trk": 0}
-        #: The track or route, and the segment, of which more points may follow.
-        self._track: Any = None
-        self._part: Any = None
+        #: The open track or route, and the open segment, to which further points may belong.
+        self._track: Element | None = None
+        self._part: Element | None = None
         self._segment = 0
         self._took = False
 
     def __iter__(self) -> Iterator[tuple[float, Iterator[Run]]]:
-        """Yield, after each bit, the share of the file that has been parsed, and its points in runs."""
+        """Yield, after each block, the fraction of the file that has been parsed, and runs of new points."""
         builder = ElementTree.TreeBuilder()
-        # An element around the document's own, through which that is seen while it grows.
+        # An element around the root, which gives access to the root while it is parsed.
         around = builder.start("document", {})
         parser = ElementTree.XMLParser(target=builder)
         size = max(self.path.stat().st_size, 1)
@@ -140,16 +146,18 @@ class _Stream:
                         taken = done if self._took else taken
                     if done - taken > _PENDING:
                         allowed = f"GPX with less than {_PENDING} bytes between points"
-                        raise InvalidFile(str(self.path), f"at byte {done}", allowed, "Remove what is not a point.")
+                        raise InvalidFile(
+                            str(self.path), f"at byte {done}", allowed, "Remove elements that are not points."
+                        )
             parser.close()
         except ElementTree.ParseError as problem:
             raise _malformed(self.path, problem.msg.partition(":")[0], *problem.position) from None
         yield 1.0, self._runs(around[0], whole=True)
 
-    def _runs(self, root: Any, *, whole: bool) -> Iterator[Run]:
-        """Take the points that are complete, which all are but the last element at each level, unless it is whole."""
+    def _runs(self, root: Element, *, whole: bool) -> Iterator[Run]:
+        """Yield the complete points: until the document is whole, all but the last element at each level."""
         space, brace, _ = root.tag.rpartition("}")
-        self.prefix, self.version = space + brace, root.get("version")
+        self.prefix, self.version = space + brace, root.get("version", "")
         for child in [*root]:
             kind = child.tag.removeprefix(self.prefix)
             open_ = not whole and child is root[-1]
@@ -159,7 +167,7 @@ class _Stream:
                 yield from self._track_runs(child, kind, open_)
         self._forget(root, [*root[-1:]] if not whole else [])
 
-    def _track_runs(self, track: Any, kind: str, open_: bool) -> Iterator[Run]:
+    def _track_runs(self, track: Element, kind: str, open_: bool) -> Iterator[Run]:
         if track is not self._track:
             self._track, self._part, self._segment = track, None, 0
             self._numbers[kind] += 1
@@ -174,7 +182,7 @@ class _Stream:
         for part in [*track]:
             complete = part in parts
             if part.tag == f"{self.prefix}{kind}pt" and complete:
-                # Points that stand in no segment are one.
+                # Points outside of segments belong to segment 0.
                 yield [part], {**where, "segment": 0}
             elif part.tag == f"{self.prefix}trkseg" and kind == "trk":
                 if part is not self._part:
@@ -185,18 +193,18 @@ class _Stream:
                 self._forget(part, last)
         self._forget(track, [*named, *([*track[-1:]] if open_ else [])])
 
-    def _forget(self, element: Any, kept: list[Any]) -> None:
-        """Remove what an element holds, but for a few parts."""
+    def _forget(self, element: Element, kept: list[Element]) -> None:
+        """Remove all children of an element except those to keep."""
         self._took = self._took or len(element) > len(kept)
         element[:] = kept
 
 
-#: Points in their order, with the columns that say where they stand.
-Run: TypeAlias = tuple[list[Any], dict[str, Any]]
+#: Consecutive points, with the columns that identify their track and segment.
+Run: TypeAlias = tuple[list[Element], dict[str, Any]]
 
 
-def _values(points: list[Any], where: dict[str, Any], name: str, space: str) -> list[Any]:
-    """Return the values of a column for points that stand at one place."""
+def _values(points: list[Element], where: dict[str, Any], name: str, space: str) -> list[Any]:
+    """Return the values of a column for the points of a run."""
     if name in ("lon", "lat"):
         return [point.get(name) for point in points]
     if name in _PLACES:
@@ -207,20 +215,20 @@ def _values(points: list[Any], where: dict[str, Any], name: str, space: str) -> 
     return [point.findtext(tag) or None for point in points]
 
 
-def _texts(point: Any, tag: str, space: str) -> str | None:
-    """Write the elements of a point that hold tags themselves, as XML."""
+def _texts(point: Element, tag: str, space: str) -> str | None:
+    """Return the elements of a point that contain further elements, as XML."""
     found = point.findall(tag)
     for element in found:
         level = [element]
         for _ in range(DEPTH):
             level = [part for parent in level for part in parent]
         if level:
-            raise ValueError(f"tags within tags, more than {DEPTH} deep, in {tag.removeprefix(space)} of a point")
+            raise ValueError(f"elements nested more than {DEPTH} deep in {tag.removeprefix(space)} of a point")
     return "".join(ElementTree.tostring(_unnamed(e, space), encoding="unicode").strip() for e in found) or None
 
 
-def _unnamed(element: Any, space: str) -> Any:
-    """Copy an element, without the prefix of GPX's own tags: the file that is written names their space."""
+def _unnamed(element: Element, space: str) -> Element:
+    """Copy an element without the namespace of GPX, which the root of the written file declares."""
     copy = ElementTree.Element(element.tag.removeprefix(space), element.attrib)
     copy.text, copy.tail = element.text, element.tail
     copy.extend(_unnamed(part, space) for part in element)
@@ -229,9 +237,9 @@ def _unnamed(element: Any, space: str) -> Any:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class GPX(LocationFile):
-    """Waypoints, routes and tracks; a point's altitude, speed and the like are columns."""
+    """A GPX file; altitude, speed and other attributes of points are columns."""
 
-    #: The names of tracks and routes, by their kind and number.
+    #: The names of tracks and routes, by kind and number.
     titles: dict[tuple[str, int], str]
     space: str
     version: str
@@ -256,14 +264,14 @@ class GPX(LocationFile):
     def _batch(self, gathered: dict[str, list[Any]], columns: Sequence[str], first: int, share: float) -> Batch:
         import pyarrow as pa
 
-        # A table without any column would not know how many rows it has: there is always the kind.
+        # The kind is always included, since a table without columns would have no number of rows.
         names = dict.fromkeys(["kind", *columns])
         table = pa.table({name: pa.array(gathered[name], self.columns[name]) for name in names}).select([*columns])
         batch = Batch(self, first, share, np.empty((0, 2)), table)
         pairs = [numbers(pa.array(gathered[name], pa.string()), ".", batch.name) for name in ("lon", "lat")]
         return Batch(self, first, share, np.column_stack(pairs), table)
 
-    def write(self, path: Path, batches: Iterator[Batch], schema: Any) -> None:
+    def write(self, path: Path, batches: Iterator[Batch], schema: pa.Schema) -> None:
         with path.open("w", encoding="utf-8", newline="\n") as out:
             out.write('<?xml version="1.0" encoding="UTF-8"?>\n')
             named = f' xmlns="{self.space}"' if self.space else ""
@@ -276,28 +284,28 @@ class GPX(LocationFile):
 
 
 class _Writer:
-    """Writes points in the tags of the routes and segments that they stand in.
+    """Writes points within the elements of their tracks, segments and routes.
 
     Parameters
     ----------
     out : text file
-        Where they go.
+        The file to write to.
     """
 
-    def __init__(self, out: Any) -> None:
+    def __init__(self, out: TextIO) -> None:
         self._out = out
         self._track: tuple[str, int] | None = None
         self._segment: int | None = None
 
     def leave(self, track: tuple[str, int] | None) -> None:
-        """Close the tags that do not hold the next point."""
+        """Close the elements that do not contain the next point."""
         if self._track and self._track[0] == "trk":
             self._out.write("</trkseg>")
         if self._track and track != self._track:
             self._out.write(f"</{self._track[0]}>\n")
 
-    def put(self, places: list[list[float]], columns: Any) -> None:
-        """Write points, given as pairs of coordinates and a table of what goes with them."""
+    def put(self, places: list[list[float]], columns: pa.Table) -> None:
+        """Write points, given as pairs of coordinates and a table of their columns."""
         rows = {name: columns[name].to_pylist() for name in columns.column_names}
         fields = [(name, rows[name]) for name in _FIELDS if name in rows]
         nothing = [None] * len(places)
@@ -311,7 +319,7 @@ class _Writer:
             self._out.write(f'<{tag} lat="{lat!r}" lon="{lon!r}">{inner}</{tag}>\n')
 
     def _enter(self, track: tuple[str, int] | None, segment: int | None, title: str | None) -> None:
-        """Open the tags that hold the next point."""
+        """Open the elements that contain the next point."""
         self.leave(track)
         if track and track != self._track:
             self._out.write(f"<{track[0]}>" + ("" if title is None else f"<name>{escape(title)}</name>"))

@@ -1,8 +1,8 @@
-"""Checks of a file before GDAL opens it: GDAL follows addresses that it finds in some files.
+"""Checks of a file before GDAL opens it, since GDAL follows the network addresses in some files.
 
-GDAL chooses a driver by what a file holds, whatever its name says, and several drivers request the addresses that are
-written in a file. `guarded` names the one driver that a file's ending stands for, and refuses what would make that
-driver look for anything outside of the file.
+GDAL chooses a driver by the content of a file, whatever its name, and several drivers request the addresses that they
+find in a file. `guarded` selects the one driver that belongs to the ending of the file, and refuses content that would
+make this driver access anything outside of the file.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import codecs
 import json
 import re
 from pathlib import Path
-from typing import Any
 
 from geoveil.errors import InvalidFile
 from geoveil.geo.formats.limits import LINE
@@ -19,13 +18,13 @@ from geoveil.geo.formats.limits import LINE
 __all__ = ["encodable", "guarded", "records", "usable_name"]
 
 _BLOCK = 2**23
-#: Bytes that the coordinate system of a GeoJSON file may take.
+#: Largest number of bytes of the coordinate system of a GeoJSON file.
 _SYSTEM = 2**12
 _RECORD_SEPARATOR = b"\x1e"
 
 
 def guarded(path: Path, driver: str) -> str:
-    """Check a file and return the name under which GDAL opens it with this driver."""
+    """Check a file, and return the name by which GDAL opens it with this driver."""
     usable_name(path)
     where = path.absolute()
     if driver == "GeoJSON":
@@ -35,15 +34,15 @@ def guarded(path: Path, driver: str) -> str:
     with where.open("rb") as file:
         found = file.read(len(head))
     if found != head:
-        remedy = "It may be cut off, or of another format: make it anew."
-        raise InvalidFile(str(path), found, f"a {driver} file, which begins with other bytes", remedy)
+        remedy = "It may be truncated, or of another format: create it again."
+        raise InvalidFile(str(path), found, f"the first bytes of a {driver} file", remedy)
     if driver == "GPKG":
         _check_tables(where)
     return str(where)
 
 
 def encodable(path: Path) -> bytes:
-    """Return a path as UTF-8, as certificates and most libraries write it; refuse one that is not."""
+    """Return a path in UTF-8, as certificates and most libraries write it; refuse a path that has no UTF-8."""
     try:
         return str(path.absolute()).encode()
     except UnicodeEncodeError:
@@ -51,15 +50,15 @@ def encodable(path: Path) -> bytes:
 
 
 def usable_name(path: Path) -> None:
-    """Refuse a path that GDAL would not take as the name of a file on the disk."""
+    """Refuse a path that GDAL would not interpret as the name of a file on the disk."""
     written = encodable(path)
     if b"!" in written or b";" in written or written.startswith(b"/vsi"):
-        remedy = "Rename it: GDAL would look for another file, or into an archive."
+        remedy = "Rename it: GDAL would open another file, or an archive."
         raise InvalidFile(str(path), path.name, "a path without '!' and ';' that does not begin with /vsi", remedy)
 
 
 def _spelt(word: str) -> bytes:
-    """Return a pattern of the ways in which JSON can write a word of small letters."""
+    """Return a pattern that matches a lower-case word however JSON escapes its letters."""
     return b"".join(rb"(?:%c|\\u00%02x|\\u00%02x)" % (code, code, code - 32) for code in word.encode())
 
 
@@ -70,7 +69,7 @@ _ESCAPED_LETTER = re.compile(rb"\\u00[4-7]", re.IGNORECASE)
 def _check_systems(path: Path) -> None:
     """Refuse GeoJSON with a coordinate system that is given by an address, which GDAL would request.
 
-    A system may be stated anywhere in the file. Blocks overlap by what one may take.
+    A system may be stated anywhere in the file. The blocks that are searched overlap by its largest size.
     """
     with path.open("rb") as file:
         text = file.read(_BLOCK)
@@ -78,14 +77,14 @@ def _check_systems(path: Path) -> None:
             more = file.read(_BLOCK)
             if b"crs" in text.lower() or _ESCAPED_LETTER.search(text):
                 for found in _CRS.finditer(text):
-                    # One that the end of the block may cut off is looked at with the next block.
+                    # A system that may be cut by the end of the block is checked with the next block.
                     if not more or found.start() < len(text) - 2 * _SYSTEM:
                         _check_system(path, found[1], text[found.end() : found.end() + _SYSTEM])
             text = text[-2 * _SYSTEM :] + more if more else b""
 
 
 def _check_system(path: Path, follows: bytes, stated: bytes) -> None:
-    """Refuse what stands after the word crs unless it is a name, or surely no coordinate system."""
+    """Refuse the content after the word crs unless it is a name, or certainly not a coordinate system."""
     stated = stated.lstrip(b" \t\r\n")
     if follows == b":" and stated[:1] not in (b"{", b"/", b""):
         return
@@ -100,15 +99,15 @@ def _check_system(path: Path, follows: bytes, stated: bytes) -> None:
     except (ValueError, RecursionError):
         pass
     remedy = 'Convert it to longitude and latitude and remove "crs", or name the system: {"type": "name", ...}.'
-    raise InvalidFile(str(path), stated[:80], "GeoJSON whose coordinate system is given by its name", remedy)
+    raise InvalidFile(str(path), stated[:80], "GeoJSON whose coordinate system is given by name", remedy)
 
 
-def _names(value: Any) -> list[str]:
+def _names(value: object) -> list[str]:
     return [name.casefold() for name, _ in value] if isinstance(value, list) else []
 
 
 def _is_sequence(path: Path) -> bool:
-    """Whether a file holds a feature in each line, and no collection of features."""
+    """Return whether a file is a sequence of features, one per line, and not a collection of features."""
     with path.open("rb") as file:
         first = file.readline(LINE)
         marked = first.startswith(codecs.BOM_UTF8)
@@ -121,13 +120,13 @@ def _is_sequence(path: Path) -> bool:
         raise InvalidFile(str(path), first[:40], "GeoJSON, which begins with a brace", remedy)
     sequence = first.startswith(_RECORD_SEPARATOR) or (more and _is_feature(first))
     if sequence and marked:
-        remedy = "Save it without the mark: GDAL would lose features."
-        raise InvalidFile(str(path), "a byte order mark", "a sequence of features that begins with the first", remedy)
+        remedy = "Save it without the mark, or GDAL would lose features."
+        raise InvalidFile(str(path), "a byte order mark", "a sequence that begins with its first feature", remedy)
     return sequence
 
 
 def records(path: Path) -> int:
-    """Return the number of features that a sequence should have: GDAL leaves out what it cannot parse."""
+    """Count the records of a sequence of features, since GDAL silently omits those that it cannot parse."""
     count, marks = 0, 0
     with path.open("rb") as file:
         begun = True  # whether the line is blank so far
@@ -148,7 +147,7 @@ def _is_feature(line: bytes) -> bool:
 
 
 def _check_tables(path: Path) -> None:
-    """Refuse a GeoPackage with tables whose content lies elsewhere: only indexes of places are virtual tables."""
+    """Refuse a GeoPackage with virtual tables, which may read other files; only spatial indexes are allowed."""
     import sqlite3
 
     from geoveil.sqlite_files import open_to_read
@@ -161,7 +160,7 @@ def _check_tables(path: Path) -> None:
         finally:
             store.close()
     except (sqlite3.Error, UnicodeError) as problem:
-        remedy = "It may be cut off: make it anew."
+        remedy = "It may be truncated: create it again."
         raise InvalidFile(str(path), str(problem), "a sound GPKG file", remedy) from None
     if not names:
         raise InvalidFile(str(path), "no gpkg_contents", "a GPKG file", "It is another SQLite database: convert it.")

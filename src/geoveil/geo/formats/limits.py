@@ -1,13 +1,12 @@
-"""Limits on what a file may cost to read, so that a damaged or hostile one ends in an error and not in lost memory."""
+"""Limits on the memory that reading a file takes, so that a damaged or hostile file ends in an error."""
 
 from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from geoveil.errors import InvalidFile, InvalidParameter
 
@@ -16,16 +15,16 @@ __all__ = ["COLUMNS", "DEPTH", "EXPANSION", "LINE", "METADATA", "UNPACKED", "Lim
 
 @dataclass(frozen=True)
 class Limit:
-    """A limit that the environment can raise.
+    """A limit that can be changed by an environment variable.
 
     Parameters
     ----------
     variable : str
-        The environment variable that sets another limit.
+        The name of the environment variable.
     default : int
-        The limit without it.
+        The limit if the variable is not set.
     what : str
-        What is counted, as errors name it.
+        The name of the counted quantity in errors.
     """
 
     variable: str
@@ -34,7 +33,7 @@ class Limit:
 
     @property
     def value(self) -> int:
-        """The limit that holds now."""
+        """The current limit."""
         written = os.environ.get(self.variable, "").strip()
         if not written:
             return self.default
@@ -43,28 +42,28 @@ class Limit:
         return int(written)
 
     def check(self, path: Path, found: float) -> None:
-        """Refuse a file that has more."""
+        """Refuse a file that exceeds the limit."""
         if found > self.value:
-            remedy = f"If it is what you expect, raise the limit with the environment variable {self.variable}."
+            remedy = f"If you trust the file, raise the limit with the environment variable {self.variable}."
             shown = int(found) if float(found).is_integer() else round(found, 1)
             raise InvalidFile(str(path), shown, f"a file with at most {self.value} {self.what}", remedy)
 
 
 COLUMNS = Limit("GEOVEIL_MAX_COLUMNS", 16_384, "columns")
-#: Bytes unpacked for each byte of a compressed file, once more than UNPACKED bytes have come out of it.
+#: Largest ratio of unpacked to compressed bytes, for files of more than UNPACKED bytes when unpacked.
 EXPANSION = Limit("GEOVEIL_MAX_EXPANSION", 100, "bytes unpacked from each compressed one")
-#: Every compressed file may grow to this size in bytes, however small it is.
+#: Number of bytes to which every file may be unpacked, however small it is.
 UNPACKED = 2**28
-#: Bytes in the footer of a Parquet file, which is held in memory several times over.
+#: Bytes in the footer of a Parquet file, of which several copies are held in memory.
 METADATA = Limit("GEOVEIL_MAX_METADATA", 2**26, "bytes of metadata")
-#: Levels of tags in XML and of geometries in collections. The parsers call themselves for each level.
+#: Nesting depth of elements in XML and of geometry collections. Parsers recurse at each level.
 DEPTH = 64
 #: Bytes in a line of CSV, and characters in a text of GPX.
 LINE = 2**23
 
 
-def check_names(path: Path, names: Sequence[str], fold: Any = str) -> None:
-    """Refuse too many columns, and columns of the same name.
+def check_names(path: Path, names: Sequence[str], fold: Callable[[str], str] = str) -> None:
+    """Refuse files with too many columns, or with columns of the same name.
 
     Parameters
     ----------
@@ -73,7 +72,7 @@ def check_names(path: Path, names: Sequence[str], fold: Any = str) -> None:
     names : sequence of str
         The names of its columns.
     fold : callable
-        Maps names that count as the same to one value.
+        A function that maps names regarded as the same to one value.
     """
     COLUMNS.check(path, len(names))
     twice = sorted(name for name, count in Counter(map(fold, names)).items() if count > 1)

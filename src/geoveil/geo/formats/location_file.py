@@ -1,4 +1,4 @@
-"""A file of locations, read and written in batches of rows."""
+"""The base class of location files, which are read and written in batches of rows."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,37 +20,41 @@ from geoveil.geo.columns import is_time
 from geoveil.geo.coordinate_systems import horizontal, registered, system_of
 from geoveil.geo.geometries import Index, present, vertices
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+    import pyproj
+
 __all__ = ["ROWS", "Batch", "LocationFile", "own_system", "readable"]
 
-#: In a batch, about: enough for arrays to be fast, few enough for many batches to fit into memory.
+#: Approximate number of rows in a batch: enough for arrays to be fast, few enough for many batches to fit in memory.
 ROWS = 2**18
 
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Some rows of a file.
+    """Consecutive rows of a file.
 
     Parameters
     ----------
     file : LocationFile
-        Where they are from.
+        The file.
     first : int
-        How many rows stand before them.
+        The number of rows before the batch.
     share : float
-        How much of the file has been read with them.
+        The fraction of the file read up to the end of the batch.
     places : array
-        (m, 2) coordinates, not numbers where there are none; or shapely geometries.
+        The locations: (m, 2) coordinates, NaN where missing; or shapely geometries.
     columns : pyarrow.Table
-        What goes with them.
+        The other columns.
     numbers : array, optional
-        Which of the rows after the first they are, where some were left out.
+        Positions of the rows in the original batch, if some were left out.
     """
 
     file: LocationFile
     first: int
     share: float
     places: Any
-    columns: Any
+    columns: pa.Table
     numbers: Index | None = None
 
     def __len__(self) -> int:
@@ -58,31 +62,31 @@ class Batch:
 
     @property
     def shaped(self) -> bool:
-        """Whether places are geometries."""
+        """Whether the locations are shapely geometries."""
         return bool(self.places.dtype == object)
 
     def name(self, row: int) -> str:
-        """A row as errors name it."""
+        """Return the name of a row in errors."""
         number = row if self.numbers is None else int(self.numbers[row])
         return f"{self.file.path.name}, row {self.first + number + 1}"
 
     def name_of_point(self, point: int) -> str:
-        """The row of a point as errors name it."""
+        """Return the name of the row of a point in errors."""
         return self.name(int(self.rows[point]))
 
     @property
     def present(self) -> NDArray[np.bool_]:
-        """Which rows have a place."""
+        """Which rows have a location."""
         return present(self.places) if self.shaped else ~np.isnan(self.places).any(axis=1)
 
     def chosen(self, rows: NDArray[np.bool_]) -> Batch:
-        """Some of its rows."""
+        """Return the selected rows."""
         numbers = np.arange(len(self)) if self.numbers is None else self.numbers
         return replace(self, places=self.places[rows], columns=self.columns.filter(rows), numbers=numbers[rows])
 
     @property
     def coords(self) -> Floats:
-        """The points of all places."""
+        """The points of all locations."""
         return self._points[0]
 
     @property
@@ -95,7 +99,7 @@ class Batch:
         return vertices(self.places, self.name) if self.shaped else (self.places, np.arange(len(self)))
 
     def moved(self, coords: Floats, **columns: Any) -> Batch:
-        """The same rows with other points and further columns."""
+        """Return the same rows with other points and additional columns."""
         import shapely
 
         places = shapely.set_coordinates(shapely.force_2d(self.places), coords) if self.shaped else coords
@@ -107,65 +111,65 @@ class Batch:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class LocationFile(ABC):
-    """A file of locations that has been opened: its columns are known, its rows are read when asked for.
+    """An opened file of locations: its columns are known, and its rows are read on request.
 
     Parameters
     ----------
     path : Path
-        Where it is.
+        The path of the file.
     crs : pyproj.CRS
-        The system of its coordinates.
+        The coordinate system of its locations.
     columns : dict
-        The pyarrow types of its columns, but for the places, by their names.
+        The pyarrow types of all columns except the locations, by name.
     times : frozenset of str
-        Those columns that hold times, by their type.
+        The columns with a type of times.
     unsafe : frozenset of str
-        Those columns that hold places themselves, or may.
+        The columns that contain locations themselves, or may.
     reading : dict
-        With what it can be read again, and what is written like it.
+        The options with which the file, and files written like it, can be read again.
     """
 
     path: Path
-    crs: Any
-    columns: dict[str, Any]
+    crs: pyproj.CRS
+    columns: dict[str, pa.DataType]
     times: frozenset[str] = frozenset()
     unsafe: frozenset[str] = frozenset()
     reading: dict[str, Any] = field(default_factory=dict)
 
-    #: Whether columns can be added to it.
+    #: Whether columns can be added.
     extensible = True
-    #: Whether it is text that a spreadsheet opens, and may run as formulas.
+    #: Whether spreadsheets open the file and may run its texts as formulas.
     spreadsheet: ClassVar[bool] = False
-    #: Columns without which it cannot be written.
+    #: Columns without which the file cannot be written.
     structure: ClassVar[tuple[str, ...]] = ()
 
     @property
     def time_columns(self) -> list[str]:
-        """Those columns that hold times, by their type or their name."""
+        """The columns that hold times, by type or by name."""
         return [name for name, kind in self.columns.items() if name in self.times or is_time(name, kind)]
 
     def batches(self, columns: Sequence[str]) -> Iterator[Batch]:
-        """Read the rows in their order, with some of the columns."""
+        """Read the rows in order, with the given columns."""
         with readable(self.path, type(self).__name__):
             for batch in self._batches(columns):
-                # Texts that are not UTF-8, and lengths that lead out of the memory, would fail or harm later.
+                # Texts that are not UTF-8, and offsets outside of the buffers, would fail or do harm later.
                 batch.columns.validate(full=True)
                 yield batch
 
     @abstractmethod
     def _batches(self, columns: Sequence[str]) -> Iterator[Batch]:
-        """Read as `batches` does. Any exception counts as a fault of the file."""
+        """Read the rows for `batches`. Any exception is reported as a fault of the file."""
 
     @abstractmethod
-    def write(self, path: Path, batches: Iterator[Batch], schema: Any) -> None:
-        """Write a file like this one, with the columns of a pyarrow schema beside the places."""
+    def write(self, path: Path, batches: Iterator[Batch], schema: pa.Schema) -> None:
+        """Write a file of the same format, with the locations and the columns of a pyarrow schema."""
 
 
 @contextmanager
-def readable(path: Path, format_name: str, remedy: str = "It may be damaged: make it anew.") -> Iterator[None]:
-    """Turn what parsers raise on a damaged file into the error of a file that cannot be read.
+def readable(path: Path, format_name: str, remedy: str = "It may be damaged: create it again.") -> Iterator[None]:
+    """Convert the exceptions that parsers raise on a damaged file to `InvalidFile`.
 
-    Parsers of damaged bytes fail in more ways than their documentation lists, so every exception is taken.
+    Parsers of damaged bytes fail in more ways than their documentation lists, so every exception is converted.
     """
     try:
         yield
@@ -181,10 +185,10 @@ def readable(path: Path, format_name: str, remedy: str = "It may be damaged: mak
         raise InvalidFile(str(path), found, f"a sound {format_name} file", remedy) from problem
 
 
-def own_system(path: Path, known: Any, given: Any) -> Any:
-    """Return the coordinate system of a file: what it says itself, or else what the caller says.
+def own_system(path: Path, known: Any, given: Any) -> pyproj.CRS:
+    """Return the coordinate system of a file: the one it states, or else the one the caller gives.
 
-    A registered one, as it is registered: texts that the file has about it may be about the data.
+    A registered system is returned as registered, since texts that the file adds to it may describe the data.
     """
     import pyproj
 
@@ -192,20 +196,22 @@ def own_system(path: Path, known: Any, given: Any) -> Any:
     try:
         own = None if known is None else pyproj.CRS.from_user_input(known)
     except (pyproj.exceptions.CRSError, UnicodeError) as problem:
-        raise InvalidFile(str(path), str(problem), "a file whose coordinate system pyproj knows", "Mend it.") from None
+        raise InvalidFile(
+            str(path), str(problem), "a file whose coordinate system pyproj knows", "Correct it."
+        ) from None
     for each in (own, stated):
         if each is not None and _ELSEWHERE.search(each.to_wkt()):
             remedy = "Convert it to a system of PROJ's database."
             raise InvalidFile(str(path), each.name, "a coordinate system that names no grid file", remedy)
     system = own if stated is None else stated
     if system is None:
-        remedy = "Say which one it is: crs=4326, say."
-        raise InvalidFile(str(path), None, "a file that knows its coordinate system", remedy)
+        remedy = "State it: for example crs=4326."
+        raise InvalidFile(str(path), None, "a file that states its coordinate system", remedy)
     if own is not None and own != system:
-        remedy = "Leave it out, or mend the file."
-        raise InvalidParameter("crs", given, f"{own.to_string()[:80]}, as the file says itself", remedy)
+        remedy = "Leave it out, or correct the file."
+        raise InvalidParameter("crs", given, f"{own.to_string()[:80]}, as the file states", remedy)
     return registered(system) or horizontal(system)
 
 
-#: A grid of shifts that a coordinate system names by a path or an address: PROJ would open or request it.
+#: Matches a datum grid that a coordinate system names by a path or an address, which PROJ would open or request.
 _ELSEWHERE = re.compile(r"PARAMETERFILE\[[^\]]*[/\\]|(?:nad|geoid)grids=[^ \"]*[/\\]", re.IGNORECASE)

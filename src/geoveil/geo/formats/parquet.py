@@ -1,4 +1,4 @@
-"""GeoParquet, and Parquet with columns of coordinates."""
+"""GeoParquet files, and Parquet files with columns of coordinates."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from geoveil.errors import InvalidFile, InvalidParameter
+from geoveil.geo.areas import Floats
 from geoveil.geo.coordinate_systems import GEOGRAPHIC
 from geoveil.geo.formats import wkb
 from geoveil.geo.formats.coordinates import coordinate_columns, numbers
@@ -19,9 +20,13 @@ from geoveil.geo.formats.limits import COLUMNS, EXPANSION, METADATA, UNPACKED, c
 from geoveil.geo.formats.location_file import ROWS, Batch, LocationFile, own_system, readable
 from geoveil.geo.geometries import RowName
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
 __all__ = ["GeoParquet", "PlainParquet", "open_parquet"]
 
-#: Of a geometry column's account, what says nothing about where the places are, and what it may be.
+#: Metadata of a geometry column that reveal nothing about the locations, with the allowed values.
 _SAFE: dict[str, tuple[str, ...]] = {
     "encoding": ("WKB", "point"),
     "edges": ("planar", "spherical"),
@@ -32,12 +37,12 @@ _SAFE: dict[str, tuple[str, ...]] = {
 def open_parquet(
     path: Path, *, crs: Any = None, x: str | None = None, y: str | None = None
 ) -> GeoParquet | PlainParquet:
-    """Look at a Parquet file's columns."""
+    """Open a Parquet file and read its columns."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     METADATA.check(path, _footer(path))
-    remedy = "It may be cut off, or no Parquet file: make it anew."
+    remedy = "It may be truncated, or not a Parquet file: create it again."
     with readable(path, "Parquet", remedy), pq.ParquetFile(path) as file:
         groups = file.metadata
         COLUMNS.check(path, groups.num_columns)
@@ -77,7 +82,9 @@ def open_parquet(
         if primary not in columns:
             raise KeyError(primary)
     except (KeyError, TypeError, AttributeError, IndexError) as problem:
-        raise InvalidFile(str(path), f"geo: {problem!r}", "GeoParquet with a sound account", "Make it anew.") from None
+        raise InvalidFile(
+            str(path), f"geo: {problem!r}", "GeoParquet with valid metadata", "Create it again."
+        ) from None
     if "encoding" not in safe:
         remedy = "Write it with geometry_encoding='WKB'."
         raise InvalidFile(str(path), described.get("encoding"), "GeoParquet with WKB or points", remedy)
@@ -97,15 +104,15 @@ _KINDS = ("Point", "LineString", "MultiPoint")
 
 
 def _footer(path: Path) -> int:
-    """Return the number of bytes that the metadata at the end of a Parquet file take."""
+    """Return the size in bytes of the metadata at the end of a Parquet file."""
     with path.open("rb") as file:
         file.seek(-min(8, path.stat().st_size), os.SEEK_END)
         end = file.read(8)
     return int.from_bytes(end[:4], "little") if end.endswith(b"PAR1") else 0
 
 
-def _bare(kind: Any) -> Any:
-    """A type without what its parts may say beside their names."""
+def _bare(kind: pa.DataType) -> pa.DataType:
+    """Return a type without the metadata of its nested fields."""
     import pyarrow as pa
 
     if pa.types.is_struct(kind):
@@ -122,7 +129,7 @@ class _Parquet(LocationFile):
     compression: str
     order: list[str]
 
-    def _read(self, columns: Sequence[str]) -> Iterator[tuple[int, Any]]:
+    def _read(self, columns: Sequence[str]) -> Iterator[tuple[int, pa.Table]]:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
@@ -132,10 +139,10 @@ class _Parquet(LocationFile):
                 yield first, pa.table(part)
                 first += part.num_rows
 
-    def _writing(self, path: Path, schema: Any, plain: Sequence[str]) -> Any:
+    def _writing(self, path: Path, schema: pa.Schema, plain: Sequence[str]) -> pq.ParquetWriter:
         import pyarrow.parquet as pq
 
-        # Coordinates with noise never repeat: looking for repetitions is in vain.
+        # No dictionary for coordinates: with noise, they practically never repeat.
         repeated = [name for name in schema.names if name not in plain]
         return pq.ParquetWriter(path, schema, compression=self.compression, use_dictionary=repeated)
 
@@ -156,7 +163,7 @@ class GeoParquet(_Parquet):
             share = (first + len(table)) / max(self.rows, 1)
             yield Batch(self, first, share, places, table.select(list(columns)))
 
-    def write(self, path: Path, batches: Iterator[Batch], schema: Any) -> None:
+    def write(self, path: Path, batches: Iterator[Batch], schema: pa.Schema) -> None:
         import pyarrow as pa
 
         native = self.described["encoding"] == "point"
@@ -183,7 +190,7 @@ class PlainParquet(_Parquet):
             share = (first + len(table)) / max(self.rows, 1)
             yield replace(batch, share=share, places=np.column_stack(pairs))
 
-    def write(self, path: Path, batches: Iterator[Batch], schema: Any) -> None:
+    def write(self, path: Path, batches: Iterator[Batch], schema: pa.Schema) -> None:
         import pyarrow as pa
 
         pair = (self.reading["x"], self.reading["y"])
@@ -199,7 +206,7 @@ class PlainParquet(_Parquet):
                 writer.write_table(table.select(whole.names).cast(whole))
 
 
-def _numbers(column: Any, name: RowName) -> Any:
+def _numbers(column: pa.Array, name: RowName) -> Floats:
     import pyarrow as pa
 
     if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
@@ -207,7 +214,7 @@ def _numbers(column: Any, name: RowName) -> Any:
     return np.asarray(column.cast(pa.float64()).to_numpy(zero_copy_only=False), dtype=float)
 
 
-def _from_points(column: Any) -> Any:
+def _from_points(column: pa.Array) -> Floats:
     import pyarrow.compute as pc
 
     column = wkb.storage(column)
@@ -217,7 +224,7 @@ def _from_points(column: Any) -> Any:
     return places
 
 
-def _to_points(places: Any) -> Any:
+def _to_points(places: Floats) -> pa.StructArray:
     import pyarrow as pa
 
     return pa.StructArray.from_arrays([np.ascontiguousarray(part) for part in places.T], names=["x", "y"])

@@ -1,25 +1,29 @@
-"""Well-known binary, in columns: points as arrays, all else as shapely geometries."""
+"""Columns of well-known binary (WKB): points as arrays, other geometries as shapely objects."""
 
 from __future__ import annotations
 
 from struct import error as StructError
 from struct import unpack_from
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from geoveil.geo.areas import Floats
 from geoveil.geo.formats.limits import DEPTH
 from geoveil.geo.plain_values import is_plain
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 __all__ = ["decode", "encode", "may_hold_places", "storage"]
 
-#: A point in the plane, numbers with the last byte in front.
+#: The layout of a point in the plane, in little-endian byte order.
 _POINT = np.dtype([("order", "u1"), ("kind", "<u4"), ("place", "<f8", 2)])
 
 
-def decode(column: Any) -> Any:
-    """Return the places of a pyarrow array: (m, 2) coordinates if all are points of the plane, else geometries."""
+def decode(column: pa.Array) -> NDArray[Any]:
+    """Decode a pyarrow array: to (m, 2) coordinates if all are points in the plane, else to shapely geometries."""
     column = storage(column)
     points = _points(column)
     if points is not None:
@@ -28,19 +32,19 @@ def decode(column: Any) -> Any:
 
     values = column.to_pylist()
     for row, value in enumerate(values):
-        # Each level takes nine bytes at least.
+        # Each level takes at least nine bytes.
         if value is not None and len(value) > 9 * DEPTH and _is_deep(value):
-            raise ValueError(f"row {row + 1} of a batch holds collections within collections, more than {DEPTH} deep")
-    return shapely.from_wkb(np.array(values, dtype=object))
+            raise ValueError(f"row {row + 1} of a batch contains collections nested more than {DEPTH} deep")
+    return np.asarray(shapely.from_wkb(np.array(values, dtype=object)))
 
 
-#: Kinds of geometries that hold others, each with a header of its own.
+#: Codes of the geometry types that contain other geometries, each with its own header.
 _COLLECTIONS = (4, 5, 6, 7, 9, 10, 11, 12, 15, 16)
 
 
 def _is_deep(data: bytes) -> bool:
-    """Whether collections are nested so deeply that GEOS, which calls itself for each level, could crash."""
-    left = [1]  # how many geometries are still to come, at each level
+    """Return whether collections are nested so deeply that GEOS, which recurses at each level, could crash."""
+    left = [1]  # the number of geometries still to be read at each level
     at = 0
     try:
         while left:
@@ -67,12 +71,12 @@ def _is_deep(data: bytes) -> bool:
             else:
                 at += width * count
     except StructError:
-        pass  # It ends early, which GEOS will say.
+        pass  # It is truncated, which GEOS will report.
     return False
 
 
 def _head(data: bytes, at: int) -> tuple[int, int, str, int]:
-    """Return a geometry's kind, the bytes that a vertex takes, the order of bytes, and where its content begins."""
+    """Return the type code of a geometry, the bytes of a vertex, the byte order, and the offset of its content."""
     order = "<" if unpack_from("B", data, at)[0] else ">"
     (kind,) = unpack_from(order + "I", data, at + 1)
     flags, plain = kind >> 29, kind & 0x1FFFFFFF
@@ -81,7 +85,7 @@ def _head(data: bytes, at: int) -> tuple[int, int, str, int]:
 
 
 def _plain_points(data: bytes, at: int, count: int) -> bool:
-    """Whether a MultiPoint holds points with equal headers and nothing else, as all programs write it."""
+    """Return whether a MultiPoint contains only points with equal headers, as all programs write it."""
     kind, width, _, start = _head(data, at)
     size = start - at + width
     if kind != 1 or start - at != 5 or len(data) < at + count * size:
@@ -90,8 +94,8 @@ def _plain_points(data: bytes, at: int, count: int) -> bool:
     return bool((heads == heads[0]).all())
 
 
-def encode(places: Any) -> Any:
-    """Coordinates or shapely geometries as a pyarrow array of binaries."""
+def encode(places: NDArray[Any]) -> pa.Array:
+    """Encode coordinates or shapely geometries as a pyarrow array of binaries."""
     import pyarrow as pa
 
     if places.dtype == object:
@@ -104,18 +108,18 @@ def encode(places: Any) -> Any:
     return pa.Array.from_buffers(pa.binary(), len(places), [None, pa.py_buffer(ends), pa.py_buffer(rows)])
 
 
-def storage(column: Any) -> Any:
-    """What a pyarrow array of a type of one's own is made of."""
+def storage(column: pa.Array) -> pa.Array:
+    """Return the underlying array of a pyarrow extension array, or the array itself."""
     return getattr(column, "storage", column)
 
 
-def may_hold_places(field: Any) -> bool:
-    """Whether a column holds geometries or may: it says so, or its values are bytes, nested, or of another's type."""
+def may_hold_places(field: pa.Field) -> bool:
+    """Return whether a column contains geometries, or may: values that are bytes, nested or of an extension type."""
     named = (field.metadata or {}).get(b"ARROW:extension:name", b"").decode()
     return named.startswith(("geoarrow", "ogc")) or not is_plain(field.type)
 
 
-def _points(column: Any) -> Floats | None:
+def _points(column: pa.Array) -> Floats | None:
     import pyarrow as pa
 
     width = {pa.binary(): np.int32, pa.large_binary(): np.int64}.get(column.type)
