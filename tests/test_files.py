@@ -767,11 +767,11 @@ MALFORMED: dict[str, tuple[str | bytes, str]] = {
     "twice.csv": ("user,lat,lon,lat\na,1,2,3\n", r"twice\.csv = \['lat'\].*different names"),
     "nobody.csv": ("user,lat,lon\na,37.7,-122.4\n,37.7,-122.4\n", r"^nobody\.csv, row 2, user = None.*label"),
     "header.csv": ("user,lat,lon\n", r"header\.csv = .*at least one place"),
-    "empty.csv": ("", r"empty\.csv = .*It is empty"),
+    "empty.csv": ("", r"empty\.csv = .*The file is empty"),
     "latin.csv": ("user,lat,lon\nJosé,37.7,-122.4\n".encode("latin-1"), r"latin\.csv = .*encoding"),
-    "empty.parquet": ("", r"empty\.parquet = .*It is empty"),
-    "other.parquet": ("user,lat,lon\n", r"other\.parquet = .*no Parquet file"),
-    "broken.gpx": (GPX.format("<time>2024</tim></wpt>"), r"broken\.gpx = .*line 1, column \d+.*Mend the tag"),
+    "empty.parquet": ("", r"empty\.parquet = .*The file is empty"),
+    "other.parquet": ("user,lat,lon\n", r"other\.parquet = .*not a Parquet file"),
+    "broken.gpx": (GPX.format("<time>2024</tim></wpt>"), r"broken\.gpx = .*line 1, column \d+.*Correct it there"),
     "cut.gpx": (GPX.format("")[:-20], r"cut\.gpx = .*line 1"),
     "text.gpx": (GPX.format("</wpt>").replace("37.7", "north"), r"^text\.gpx, row 1 = 'north'.*a number"),
     "html.gpx": ("<html></html>", r"html\.gpx = 'html'.*outermost tag"),
@@ -826,7 +826,7 @@ def test_paths_that_cannot_be_used_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidParameter, match=r"ends in \.csv"):
         gv.points_file(path, tmp_path / "out.gpx", **how)
     (tmp_path / "folder.csv").mkdir()
-    with pytest.raises(InvalidFile, match="a folder that is there"):
+    with pytest.raises(InvalidFile, match="an existing folder"):
         gv.points_file(path, tmp_path / "folder.csv", **how)
     wrong = {"layer": "a", "by": "nobody", "x": "easting", "decimal": "·", "missing": "maybe", "outside": "in"}
     for option, value in wrong.items():
@@ -855,7 +855,7 @@ def test_a_file_that_does_not_know_its_system_is_told(tmp_path: Path) -> None:
     (tmp_path / "utm.prj").unlink()
     frame.set_crs(None, allow_override=True).to_parquet(tmp_path / "utm.parquet")
     for name in ("utm.shp", "utm.parquet"):
-        with pytest.raises(InvalidFile, match=r"knows its coordinate system.*crs"):
+        with pytest.raises(InvalidFile, match=r"states its coordinate system.*crs"):
             gv.read(tmp_path / name)
         target = tmp_path / f"out-{name}"
         gv.points_file(tmp_path / name, target, crs=32610, rho=FINE, by="user")

@@ -161,7 +161,7 @@ def test_systems_are_found_wherever_blocks_end(size: int, tmp_path: Path, monkey
     for pad in range(0, 900, 7):
         path = tmp_path / "a.geojson"
         path.write_text(collection(note="x" * pad, crs=linked("http://127.0.0.1:9")))
-        with pytest.raises(InvalidFile, match="given by its name"):
+        with pytest.raises(InvalidFile, match="given by name"):
             open_locations(path)
 
 

@@ -74,5 +74,5 @@ def opener_of(path: Path) -> Callable[..., LocationFile]:
         known = f"a file that ends in one of {', '.join(_OPEN)}"
         raise InvalidFile(str(path), ending(path), known, "Convert it, or rename it if it is one of these.")
     if not found.st_size:
-        raise InvalidFile(str(path), "0 bytes", "a file with locations", "The file is empty.")
+        raise InvalidFile(str(path), "0 bytes", "a file with locations", "The file is empty: create it again.")
     return _OPEN[ending(path)]
