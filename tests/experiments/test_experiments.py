@@ -20,10 +20,10 @@ from geoveil.cli.experiments import experiments
 from geoveil.errors import InvalidFile, InvalidParameter
 from geoveil.experiments import plots, timing
 from geoveil.experiments.extension_cells import CompositionCell
-from geoveil.experiments.figure_definitions import Grid, asked
-from geoveil.experiments.procedures import AUTHORS, TEXT, Conventions
-from geoveil.experiments.run_settings import Record
-from geoveil.experiments.runner import Plan, Task, run
+from geoveil.experiments.figure_definitions import ParameterRanges, select_figures
+from geoveil.experiments.procedures import AUTHORS, PAPER, Procedure
+from geoveil.experiments.run_settings import RunSettings
+from geoveil.experiments.runner import RunPlan, Task, run
 from geoveil.experiments.tables import clustered_error, summaries, write
 from geoveil.experiments.taxi_cells import HullCell, NearestCell, PointsCell
 from geoveil.experiments.taxis import Positions, load, plausible
@@ -59,33 +59,33 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
-def cleaned_literally(places: Floats, seconds: Positions, fastest: float, how: Conventions) -> list[int]:
+def cleaned_literally(places: Floats, seconds: Positions, fastest: float, procedure: Procedure) -> list[int]:
     """Point by point, as the rule is stated."""
     kept = [0]
     for i in range(1, len(places)):
-        elapsed = how.elapsed(int(seconds[i] - seconds[kept[-1]]))
+        elapsed = procedure.elapsed(int(seconds[i] - seconds[kept[-1]]))
         if elapsed and math.dist(places[i], places[kept[-1]]) <= fastest * elapsed / 60:
             kept.append(i)
     return kept
 
 
-@pytest.mark.parametrize("how", [AUTHORS, TEXT], ids=lambda how: how.name)
+@pytest.mark.parametrize("procedure", [AUTHORS, PAPER], ids=lambda procedure: procedure.name)
 @pytest.mark.parametrize("fastest", [300.0, 1500.0, 3000.0])
-def test_cleaning_is_what_the_rule_says(how: Conventions, fastest: float) -> None:
+def test_cleaning_is_what_the_rule_says(procedure: Procedure, fastest: float) -> None:
     """Cleaning all gaps at once keeps what going from point to point keeps, and drops something."""
     for seed in range(5):
         latitude, longitude, seconds = made_up_track(seed, 3000)
-        places = how.plane(latitude, longitude)
-        kept = plausible(places, seconds, fastest, how)
-        assert kept.tolist() == cleaned_literally(places, seconds, fastest, how)
+        places = procedure.plane(latitude, longitude)
+        kept = plausible(places, seconds, fastest, procedure)
+        assert kept.tolist() == cleaned_literally(places, seconds, fastest, procedure)
         assert 100 < len(kept) < 3000
 
 
 def test_a_trajectory_may_begin_or_end_with_what_cannot_be() -> None:
     """What follows nothing plausible to the end is dropped, and one point is a trajectory."""
     places = np.array([[0.0, 0.0], [1e6, 0.0], [1e6, 1.0]])
-    assert plausible(places, np.array([0, 60, 120]), 3000.0, TEXT).tolist() == [0]
-    assert plausible(places[:1], np.array([0]), 3000.0, TEXT).tolist() == [0]
+    assert plausible(places, np.array([0, 60, 120]), 3000.0, PAPER).tolist() == [0]
+    assert plausible(places[:1], np.array([0]), 3000.0, PAPER).tolist() == [0]
 
 
 def test_taxis_are_read_once(folder: Path, tmp_path: Path) -> None:
@@ -102,17 +102,17 @@ def test_taxis_are_read_once(folder: Path, tmp_path: Path) -> None:
 
 def test_by_the_text_a_long_silence_ends_a_trajectory(folder: Path, tmp_path: Path) -> None:
     """Of a taxi that is silent for days the authors keep all, and the text's reading the longest stretch."""
-    times = {how: load(folder, how, tmp_path, "0" * 64).times["carl"] for how in (AUTHORS, TEXT)}
-    assert np.diff(times[AUTHORS]).max() > DAY >= np.diff(times[TEXT]).max()
+    times = {procedure: load(folder, procedure, tmp_path, "0" * 64).times["carl"] for procedure in (AUTHORS, PAPER)}
+    assert np.diff(times[AUTHORS]).max() > DAY >= np.diff(times[PAPER]).max()
 
 
 def test_a_folder_without_taxis_is_refused(tmp_path: Path) -> None:
     """The error says what was looked for."""
     with pytest.raises(InvalidFile, match="new_"):
-        load(tmp_path, TEXT, tmp_path, "0" * 64)
+        load(tmp_path, PAPER, tmp_path, "0" * 64)
     (tmp_path / "new_x.txt").write_text("a b c d\n")
     with pytest.raises(InvalidFile, match="latitude longitude occupied time"):
-        load(tmp_path, TEXT, tmp_path, "0" * 64)
+        load(tmp_path, PAPER, tmp_path, "0" * 64)
 
 
 def test_a_metre_is_a_metre_by_the_text_alone() -> None:
@@ -121,8 +121,8 @@ def test_a_metre_is_a_metre_by_the_text_alone() -> None:
 
     latitude, longitude = np.array([37.75, 37.80]), np.array([-122.45, -122.39])
     ground = Geod(ellps="WGS84").inv(longitude[0], latitude[0], longitude[1], latitude[1])[2]
-    lengths = {how: math.dist(*how.plane(latitude, longitude)) for how in (AUTHORS, TEXT)}
-    assert lengths[TEXT] == pytest.approx(ground, rel=1e-4)
+    lengths = {procedure: math.dist(*procedure.plane(latitude, longitude)) for procedure in (AUTHORS, PAPER)}
+    assert lengths[PAPER] == pytest.approx(ground, rel=1e-4)
     assert ground / lengths[AUTHORS] == pytest.approx(0.79, abs=0.005)
 
 
@@ -132,17 +132,17 @@ def test_samples_follow_the_conventions() -> None:
     track = np.arange(400.0).reshape(-1, 2)
     names = [f"taxi {i}" for i in range(30)]
     assert len(np.unique(AUTHORS.sample(track, 150, rng), axis=0)) < 150
-    assert len(np.unique(TEXT.sample(track, 150, rng), axis=0)) == 150
-    assert all(how.sample(track, 200, rng) is track for how in (AUTHORS, TEXT))
+    assert len(np.unique(PAPER.sample(track, 150, rng), axis=0)) == 150
+    assert all(procedure.sample(track, 200, rng) is track for procedure in (AUTHORS, PAPER))
     drawn = AUTHORS.choose(names, 25, rng)
-    assert len(set(drawn)) == len(drawn) < 25 == len(set(TEXT.choose(names, 25, rng)))
+    assert len(set(drawn)) == len(drawn) < 25 == len(set(PAPER.choose(names, 25, rng)))
 
 
 def test_gp_is_given_what_the_relation_says() -> None:
     """εΔ is 10 in both readings, and each ε is implied by ρ for δ = 1e-10 within that Δ."""
     assert AUTHORS.epsilon(5e-5) == pytest.approx(0.0722, abs=5e-5)
-    for how, form in ((AUTHORS, "paper-s"), (TEXT, "paper")):
-        epsilon = how.epsilon(5e-5)
+    for procedure, form in ((AUTHORS, "paper-s"), (PAPER, "paper")):
+        epsilon = procedure.epsilon(5e-5)
         implied = CGP(rho=5e-5).as_gp(delta=1e-10, within=10 / epsilon, form=form)
         assert float(implied.epsilon) == pytest.approx(epsilon, rel=2e-3)
 
@@ -151,7 +151,7 @@ def test_the_text_has_sixteen_to_128_probes() -> None:
     """The number of probes is rounded to the range of the paper's experiments."""
     x = np.random.default_rng(1).normal(scale=3000, size=(2000, 2))
     for rho, probes in ((1e-9, 16), (1e3, 128)):
-        assert TEXT.hull(len(x), CGP(rho=rho)).optimal(float(np.abs(x).max())) == probes
+        assert PAPER.hull(len(x), CGP(rho=rho)).optimal(float(np.abs(x).max())) == probes
 
 
 def cells() -> list[HullCell | NearestCell | PointsCell | CompositionCell]:
@@ -159,15 +159,17 @@ def cells() -> list[HullCell | NearestCell | PointsCell | CompositionCell]:
     return [PointsCell(300, 1e-3), NearestCell(300, 1e-2, 5), HullCell(300, 1e-3), CompositionCell(10)]
 
 
-def planned(folder: Path, out: Path, **settings: int) -> Plan:
+def planned(folder: Path, out: Path, **settings: int) -> RunPlan:
     """A small plan."""
     out.mkdir(exist_ok=True)
-    record = Record(**{"seed": 5, "repetitions": 3, "trajectories": 2, **settings}, faithful=True, data=digest(folder))
-    record.settle(out)
-    return Plan(record, list(cells()), out, folder, out)
+    record = RunSettings(
+        **{"seed": 5, "repetitions": 3, "trajectories": 2, **settings}, faithful=True, data=digest(folder)
+    )
+    record.save_or_check(out)
+    return RunPlan(record, list(cells()), out, folder, out)
 
 
-def finished(plan: Plan, workers: int = 1) -> bytes:
+def finished(plan: RunPlan, workers: int = 1) -> bytes:
     """All results, as CSV."""
     run(plan, workers)
     write(plan, [], summaries(plan))
@@ -178,7 +180,7 @@ class Interruption(Exception):
     """Stands for whatever ends a run."""
 
 
-def stop_after(count: int, plan: Plan, task: Task) -> None:
+def stop_after(count: int, plan: RunPlan, task: Task) -> None:
     """Interrupt a run when so many tasks are done."""
     if sum(plan.part(each).exists() for each in plan.tasks()) >= count:
         raise Interruption
@@ -217,7 +219,7 @@ def test_other_settings_are_refused(folder: Path, tmp_path: Path) -> None:
 
 def test_cells_have_names_of_their_own() -> None:
     """No two cells of all figures share a name, of which seeds and files are made."""
-    every = {cell for figure in asked(["all"], Grid()) for cell in figure.cells}
+    every = {cell for figure in select_figures(["all"], ParameterRanges()) for cell in figure.cells}
     assert len({cell.name for cell in every}) == len(every) > 80
     assert PointsCell(300, 1.0000001e-3).name != PointsCell(300, 1e-3).name
 
@@ -226,12 +228,12 @@ def test_cells_have_names_of_their_own() -> None:
 def test_unknown_figures_are_refused(name: str) -> None:
     """The error lists what there is."""
     with pytest.raises(InvalidParameter, match="fig10"):
-        asked([name], Grid())
+        select_figures([name], ParameterRanges())
 
 
 def test_the_paper_has_its_panels() -> None:
     """Figures 2 to 10 with as many panels as in the paper."""
-    panels = {figure.name: len(figure.panels) for figure in asked(["figures"], Grid())}
+    panels = {figure.name: len(figure.panels) for figure in select_figures(["figures"], ParameterRanges())}
     assert panels == dict(zip([f"fig{i}" for i in range(2, 11)], [4, 4, 4, 2, 2, 4, 4, 4, 2], strict=True))
 
 

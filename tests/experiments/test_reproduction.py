@@ -85,7 +85,7 @@ def study(trajectories: int) -> Study:
     place = folder()
     assert place is not None
     taxis = load(place, AUTHORS, Path(mkdtemp()), digest(place))
-    return Study(seed=2023, trajectories=trajectories, how=AUTHORS, taxis=taxis)
+    return Study(seed=2023, trajectories=trajectories, procedure=AUTHORS, taxis=taxis)
 
 
 @cache

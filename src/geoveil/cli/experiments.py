@@ -62,17 +62,17 @@ def run(figures: tuple[str, ...], workers: int, **options: Any) -> None:
 
 def _run(names: tuple[str, ...], workers: int, *, out: Path, **options: Any) -> None:
     from geoveil.experiments import plots, tables
-    from geoveil.experiments.figure_definitions import Grid, asked
-    from geoveil.experiments.run_settings import Record
-    from geoveil.experiments.runner import Plan, run
+    from geoveil.experiments.figure_definitions import ParameterRanges, select_figures
+    from geoveil.experiments.run_settings import RunSettings
+    from geoveil.experiments.runner import RunPlan, run
     from geoveil.geo.formats.fingerprints import digest
 
     if not options["no_figures"]:
         plots.require_matplotlib()
     timed = bool({"time", "beyond", "all"} & set(names))
-    usual = Grid()
-    grid = Grid(options["rho"] or usual.rho, options["low_rho"] or usual.low, options["sizes"] or usual.n)
-    figures = asked([name for name in names if name != "time"], grid)
+    usual = ParameterRanges()
+    ranges = ParameterRanges(options["rho"] or usual.rho, options["low_rho"] or usual.low, options["sizes"] or usual.n)
+    figures = select_figures([name for name in names if name != "time"], ranges)
     cells = list(dict.fromkeys(cell for figure in figures for cell in figure.cells))
     data: Path | None = options["data"]
     real = any(cell.real for cell in cells)
@@ -84,9 +84,9 @@ def _run(names: tuple[str, ...], workers: int, *, out: Path, **options: Any) -> 
     cache.mkdir(parents=True, exist_ok=True)
     known = digest(data) if real and data is not None else None
     settings = {name: options[name] for name in ("seed", "repetitions", "trajectories", "faithful")}
-    record = Record(data=known, **settings)
-    record.settle(out)
-    plan = Plan(record, cells, out, data, cache)
+    run_settings = RunSettings(data=known, **settings)
+    run_settings.save_or_check(out)
+    plan = RunPlan(run_settings, cells, out, data, cache)
     if real:
         plan.study()  # read and clean once, before others read what was cleaned
     if cells:
@@ -98,7 +98,7 @@ def _run(names: tuple[str, ...], workers: int, *, out: Path, **options: Any) -> 
             for figure in figures:
                 plots.draw(figure, found, out / "figures")
     if timed:
-        _time(out, record.seed, draw=not options["no_figures"])
+        _time(out, run_settings.seed, draw=not options["no_figures"])
 
 
 def _time(out: Path, seed: int, *, draw: bool) -> None:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from geoveil.experiments.procedures import Conventions
+from geoveil.experiments.procedures import Procedure
 from geoveil.experiments.seeds import generator
 from geoveil.experiments.taxis import Taxis
 
@@ -34,7 +34,7 @@ class Study:
         From which all generators follow.
     trajectories : int
         How many are drawn for each repetition.
-    how : Conventions
+    procedure : Procedure
         The paper's text, or its authors' programs.
     taxis : Taxis, optional
         The data; experiments on made-up data need none.
@@ -42,7 +42,7 @@ class Study:
 
     seed: int
     trajectories: int
-    how: Conventions
+    procedure: Procedure
     taxis: Taxis | None = None
 
     def generator(self, *coordinates: str | int) -> np.random.Generator:
@@ -57,7 +57,7 @@ class Study:
 
     def chosen(self, cell: str, repetition: int) -> list[str]:
         """The taxis of one repetition of a cell."""
-        return self.how.choose(self.data.names, self.trajectories, self.generator(cell, repetition, "taxis"))
+        return self.procedure.choose(self.data.names, self.trajectories, self.generator(cell, repetition, "taxis"))
 
 
 @dataclass(frozen=True)

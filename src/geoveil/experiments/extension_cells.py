@@ -11,7 +11,7 @@ import numpy as np
 
 from geoveil.experiments.cells import Cell, Measurement, Study
 from geoveil.experiments.procedures import epsilon_at
-from geoveil.experiments.taxi_cells import budgets
+from geoveil.experiments.taxi_cells import guarantees
 from geoveil.mechanisms import Gaussian
 from geoveil.mechanisms.mechanism import Floats
 from geoveil.noise import source_of
@@ -67,7 +67,7 @@ class PointsDimensionCell(DimensionCell):
         found = []
         for which in range(_TUPLES):
             x = self.cloud(rng)
-            for guarantee in budgets(self.rho, study.how):
+            for guarantee in guarantees(self.rho, study.procedure):
                 for line, method in (("Basic", "paper"), ("best", "best")):
                     if line == "best" and isinstance(guarantee, CGP):
                         continue  # the same
@@ -99,7 +99,7 @@ class NearestDimensionCell(DimensionCell):
             x = self.cloud(rng)
             distances = np.linalg.norm(x, axis=1)
             least = float(np.partition(distances, self.k - 1)[: self.k].mean())
-            for guarantee in budgets(self.rho, study.how):
+            for guarantee in guarantees(self.rho, study.procedure):
                 chosen = {
                     line: Nearest(self.n, self.d, guarantee, method, p=p, k=self.k).ask(x, source_of(rng)).value
                     for line, method in (("PNN", "paper"), ("best", "best"))
@@ -139,7 +139,7 @@ class CompositionCell(Cell):
         rng = study.generator(self.name, repetition)
         x = rng.normal(scale=5000, size=(self.n, 2))
         found = []
-        for guarantee in budgets(self.rho, study.how):
+        for guarantee in guarantees(self.rho, study.procedure):
             part = guarantee / self.k
             turn, errors = 0.0, []
             for _ in range(self.k):

@@ -18,7 +18,7 @@ from geoveil.experiments.extension_cells import (
 from geoveil.experiments.taxi_cells import HullCell, NearestCell, PointsCell
 from geoveil.experiments.tightness_cells import TightnessCell
 
-__all__ = ["Figure", "Grid", "Panel", "asked", "figures"]
+__all__ = ["Figure", "Panel", "ParameterRanges", "figures", "select_figures"]
 
 #: The size, ρ and numbers of neighbours that a panel holds fixed.
 N, RHO, LOW_RHO = 20_000, 5e-5, 1e-2
@@ -26,7 +26,7 @@ KS = (50, 75, 100, 125)
 
 
 @dataclass(frozen=True)
-class Grid:
+class ParameterRanges:
     """What the horizontal axes of the paper's figures run over.
 
     Parameters
@@ -86,10 +86,10 @@ class Figure:
         return list(dict.fromkeys(cell for panel in self.panels for cell in panel.cells))
 
 
-def figures(grid: Grid) -> dict[str, Figure]:
+def figures(ranges: ParameterRanges) -> dict[str, Figure]:
     """Every figure by its name: the paper's with its numbers, and ours."""
-    made = [*_paper("", grid.rho, RHO, grid.n, 2), _relation()]
-    made += _paper(" in the low privacy regime", grid.low, LOW_RHO, grid.n, 7)
+    made = [*_paper("", ranges.rho, RHO, ranges.n, 2), _relation()]
+    made += _paper(" in the low privacy regime", ranges.low, LOW_RHO, ranges.n, 7)
     made += [_dimensions(), _composition(), _tightness(), _smoothing()]
     return {figure.name: figure for figure in made}
 
@@ -104,16 +104,16 @@ _GROUPS: dict[str, tuple[str, ...]] = {
 }
 
 
-def asked(names: Iterable[str], grid: Grid) -> list[Figure]:
+def select_figures(names: Iterable[str], ranges: ParameterRanges) -> list[Figure]:
     """The figures, or the panels of them, that these names stand for, in their order.
 
     Examples
     --------
-    >>> from geoveil.experiments.figure_definitions import Grid, asked
-    >>> [(figure.name, len(figure.panels)) for figure in asked(["fig5", "fig3b"], Grid())]
+    >>> from geoveil.experiments.figure_definitions import ParameterRanges, select_figures
+    >>> [(figure.name, len(figure.panels)) for figure in select_figures(["fig5", "fig3b"], ParameterRanges())]
     [('fig3', 1), ('fig5', 2)]
     """
-    every = figures(grid)
+    every = figures(ranges)
     known = {*every, *(panel.name for figure in every.values() for panel in figure.panels)}
     wanted: set[str] = set()
     for name in names:

@@ -19,7 +19,7 @@ from geoveil.mechanisms.mechanism import Floats
 from geoveil.privacy import CGP, GP
 from geoveil.queries import Hull
 
-__all__ = ["AUTHORS", "TEXT", "Conventions", "conventions", "epsilon_at"]
+__all__ = ["AUTHORS", "PAPER", "Procedure", "epsilon_at", "procedure_of"]
 
 _DAY = 86_400
 #: Of the approximate geo-privacy that ρ-CGP implies and GP is given the ε of.
@@ -33,7 +33,7 @@ def epsilon_at(rho: float, s: float, delta: float) -> float:
     return s / (s - 1) * 2 * math.sqrt(rho * math.log(2 / ((s + 1) * delta)))
 
 
-class Conventions(ABC):
+class Procedure(ABC):
     """What the paper's text and its authors' programs do differently."""
 
     name: ClassVar[str]
@@ -71,7 +71,7 @@ class Conventions(ABC):
         """The paper's hull."""
 
 
-class _Authors(Conventions):
+class _Authors(Procedure):
     """As the authors' programs did it, their slips included.
 
     Notes
@@ -118,7 +118,7 @@ def _projection() -> Any:
     return Transformer.from_crs("EPSG:4326", "+proj=tmerc +lat_0=37.77 +lon_0=-122.42", always_xy=True)
 
 
-class _Text(Conventions):
+class _Text(Procedure):
     """As the paper says it.
 
     Notes
@@ -170,10 +170,10 @@ class _RoundedHull(Hull):
         return min(max(super().optimal(radius), _FEWEST), _MOST)
 
 
-AUTHORS: Conventions = _Authors()
-TEXT: Conventions = _Text()
+AUTHORS: Procedure = _Authors()
+PAPER: Procedure = _Text()
 
 
-def conventions(faithful: bool) -> Conventions:
+def procedure_of(faithful: bool) -> Procedure:
     """Those of the authors' programs, or those of the paper's text."""
-    return AUTHORS if faithful else TEXT
+    return AUTHORS if faithful else PAPER

@@ -12,11 +12,11 @@ from geoveil._version import __version__
 from geoveil.errors import InvalidParameter
 from geoveil.geo.formats.atomic import write_atomically
 
-__all__ = ["Record"]
+__all__ = ["RunSettings"]
 
 
 @dataclass(frozen=True)
-class Record:
+class RunSettings:
     """The settings that results depend on. A folder holds results of one record only.
 
     Parameters
@@ -37,7 +37,7 @@ class Record:
     faithful: bool
     data: str | None
 
-    def settle(self, out: Path) -> None:
+    def save_or_check(self, out: Path) -> None:
         """Write the record, or check that the folder holds results of the same one."""
         path = out / "run.json"
         own = {**asdict(self), "versions": versions()}

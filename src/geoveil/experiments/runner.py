@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from geoveil.experiments.cells import Cell, Measurement, Study
-from geoveil.experiments.procedures import conventions
-from geoveil.experiments.run_settings import Record
+from geoveil.experiments.procedures import procedure_of
+from geoveil.experiments.run_settings import RunSettings
 from geoveil.experiments.taxis import load
 from geoveil.geo.formats.atomic import write_atomically
 
-__all__ = ["COLUMNS", "Plan", "Task", "run"]
+__all__ = ["COLUMNS", "RunPlan", "Task", "run"]
 
 #: A cell and the number of a repetition.
 Task: TypeAlias = tuple[Cell, int]
@@ -28,12 +28,12 @@ COLUMNS = ("n", "rho", "k", "d", "s")
 
 
 @dataclass(frozen=True)
-class Plan:
+class RunPlan:
     """What there is to do, and where.
 
     Parameters
     ----------
-    record : Record
+    settings : RunSettings
         The settings.
     cells : list of Cell
         What is measured.
@@ -43,7 +43,7 @@ class Plan:
         The taxis' folder, and where they are kept cleaned.
     """
 
-    record: Record
+    settings: RunSettings
     cells: list[Cell]
     out: Path
     data: Path | None
@@ -51,7 +51,7 @@ class Plan:
 
     def tasks(self) -> list[Task]:
         """All of them, in the order of the results."""
-        return [(cell, turn) for cell in self.cells for turn in range(cell.repetitions(self.record.repetitions))]
+        return [(cell, turn) for cell in self.cells for turn in range(cell.repetitions(self.settings.repetitions))]
 
     def part(self, task: Task) -> Path:
         """Where the measurements of a task are."""
@@ -61,25 +61,25 @@ class Plan:
     def weight(self, task: Task) -> float:
         """About how many milliseconds it takes."""
         cell = task[0]
-        return cell.cost * (self.record.trajectories if cell.real else 1)
+        return cell.cost * (self.settings.trajectories if cell.real else 1)
 
     def study(self) -> Study:
         """What all cells share; reads the taxis if a cell needs them."""
-        how = conventions(self.record.faithful)
+        procedure = procedure_of(self.settings.faithful)
         taxis = None
-        if self.data is not None and self.record.data is not None:
-            taxis = load(self.data, how, self.cache, self.record.data)
-        return Study(self.record.seed, self.record.trajectories, how, taxis)
+        if self.data is not None and self.settings.data is not None:
+            taxis = load(self.data, procedure, self.cache, self.settings.data)
+        return Study(self.settings.seed, self.settings.trajectories, procedure, taxis)
 
 
-def run(plan: Plan, workers: int, done: Callable[[Task], Any] = lambda task: None) -> None:
+def run(plan: RunPlan, workers: int, done: Callable[[Task], Any] = lambda task: None) -> None:
     """Measure every task that has no part yet.
 
     Each task draws from a generator of its own, so neither the number of workers nor an interruption changes a result.
 
     Parameters
     ----------
-    plan : Plan
+    plan : RunPlan
         What there is to do.
     workers : int
         How many processes; 1 is this one.
@@ -100,7 +100,7 @@ def run(plan: Plan, workers: int, done: Callable[[Task], Any] = lambda task: Non
         done(task)
 
 
-def _measurer(plan: Plan) -> Callable[[Task], tuple[Task, list[Measurement]]]:
+def _measurer(plan: RunPlan) -> Callable[[Task], tuple[Task, list[Measurement]]]:
     study: list[Study] = []
 
     def measure(task: Task) -> tuple[Task, list[Measurement]]:
@@ -112,7 +112,7 @@ def _measurer(plan: Plan) -> Callable[[Task], tuple[Task, list[Measurement]]]:
     return measure
 
 
-def _in_processes(plan: Plan, tasks: Iterable[Task], workers: int) -> Iterator[tuple[Task, list[Measurement]]]:
+def _in_processes(plan: RunPlan, tasks: Iterable[Task], workers: int) -> Iterator[tuple[Task, list[Measurement]]]:
     """Measured as they come, a few ahead, so that little is lost when the run ends early."""
     left = iter(tasks)
     # Processes that begin afresh hold no lock and no generator of this one.
@@ -132,7 +132,7 @@ def _in_processes(plan: Plan, tasks: Iterable[Task], workers: int) -> Iterator[t
 _measure: Callable[[Task], tuple[Task, list[Measurement]]]
 
 
-def _begin(plan: Plan) -> None:
+def _begin(plan: RunPlan) -> None:
     """Ready a process: Ctrl-C is for the parent, and without it there is nothing left to do."""
     global _measure
     signal.signal(signal.SIGINT, signal.SIG_IGN)

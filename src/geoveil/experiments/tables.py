@@ -12,7 +12,7 @@ import numpy as np
 
 from geoveil.experiments.cells import Cell
 from geoveil.experiments.figure_definitions import Figure, Panel
-from geoveil.experiments.runner import COLUMNS, Plan
+from geoveil.experiments.runner import COLUMNS, RunPlan
 from geoveil.geo.formats.atomic import write_atomically
 from geoveil.mechanisms.mechanism import Floats
 
@@ -69,7 +69,7 @@ def clustered_error(values: Floats, whose: Any) -> float:
     return float(np.sqrt(np.square(off).sum() * clusters / (clusters - 1)) / len(values))
 
 
-def collect(plan: Plan) -> Any:
+def collect(plan: RunPlan) -> Any:
     """All measurements of a plan as a table, in the order of its tasks."""
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -81,7 +81,7 @@ def collect(plan: Plan) -> Any:
 Summaries = dict[tuple[str, str, str], Summary]
 
 
-def summaries(plan: Plan) -> Summaries:
+def summaries(plan: RunPlan) -> Summaries:
     """What was measured in every cell, line by line."""
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -99,7 +99,7 @@ def summaries(plan: Plan) -> Summaries:
     return found
 
 
-def write(plan: Plan, figures: Iterable[Figure], found: Summaries) -> None:
+def write(plan: RunPlan, figures: Iterable[Figure], found: Summaries) -> None:
     """Write all tables: results and their summary as Parquet and CSV, and the summary as Markdown."""
     import pyarrow as pa
 
@@ -125,12 +125,12 @@ def _both(path: Path, table: Any) -> None:
     write_atomically(path.with_suffix(".csv"), lambda temporary: pc.write_csv(table, temporary))
 
 
-def markdown(plan: Plan, figures: Iterable[Figure], found: Summaries) -> str:
+def markdown(plan: RunPlan, figures: Iterable[Figure], found: Summaries) -> str:
     """A table for every panel: mean and quartiles."""
-    record = plan.record
-    how = "the authors' conventions" if record.faithful else "the paper's text"
+    settings = plan.settings
+    how = "the authors' conventions" if settings.faithful else "the paper's text"
     text = [f"# Results by {how}", ""]
-    drawn = f"{record.repetitions} repetitions of {record.trajectories} trajectories, seed {record.seed}"
+    drawn = f"{settings.repetitions} repetitions of {settings.trajectories} trajectories, seed {settings.seed}"
     text += [f"{drawn}. Mean [25th, 75th percentile]; ± is the standard error, by trajectory.", ""]
     for figure in figures:
         text += [f"## {figure.name}: {figure.title}", ""]

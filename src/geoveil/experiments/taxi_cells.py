@@ -11,18 +11,18 @@ from typing import Any
 import numpy as np
 
 from geoveil.experiments.cells import Cell, Measurement, Study
-from geoveil.experiments.procedures import Conventions
+from geoveil.experiments.procedures import Procedure
 from geoveil.mechanisms.mechanism import Floats
 from geoveil.noise import Source, source_of
 from geoveil.privacy import CGP, GP
 from geoveil.queries import HullAnswer, Nearest, Points, best_hull
 
-__all__ = ["HullCell", "NearestCell", "PointsCell", "body", "budgets", "jaccard"]
+__all__ = ["HullCell", "NearestCell", "PointsCell", "body", "guarantees", "jaccard"]
 
 
-def budgets(rho: float, how: Conventions) -> list[CGP | GP]:
+def guarantees(rho: float, procedure: Procedure) -> list[CGP | GP]:
     """What GP and what CGP are given, in this order."""
-    return [GP(epsilon=how.epsilon(rho)), CGP(rho=rho)]
+    return [GP(epsilon=procedure.epsilon(rho)), CGP(rho=rho)]
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class TaxiCell(Cell):
         found = []
         for taxi in study.chosen(self.name, repetition):
             rng = study.generator(self.name, repetition, taxi)
-            x = study.how.sample(study.data.tracks[taxi], self.n, rng)
+            x = study.procedure.sample(study.data.tracks[taxi], self.n, rng)
             found += [Measurement(line, measure, taxi, value) for line, measure, value in self.measure(x, study, rng)]
         return found
 
@@ -71,7 +71,7 @@ class PointsCell(TaxiCell):
 
     def measure(self, x: Floats, study: Study, rng: np.random.Generator) -> Iterator[tuple[str, str, float]]:
         source = source_of(rng)
-        gp, cgp = budgets(self.rho, study.how)
+        gp, cgp = guarantees(self.rho, study.procedure)
         for line, guarantee, method in (
             ("GP Basic", gp, "paper"),
             ("CGP Basic", cgp, "paper"),
@@ -109,7 +109,7 @@ class NearestCell(TaxiCell):
         p = study.data.place(rng)
         away = _lengths(x - p)
         least = float(np.partition(away, self.k - 1)[: self.k].sum())
-        for guarantee in budgets(self.rho, study.how):
+        for guarantee in guarantees(self.rho, study.procedure):
             notion = guarantee.notion
             if isinstance(guarantee, CGP):
                 part = math.sqrt(2 * self.rho / self.k)
@@ -118,7 +118,7 @@ class NearestCell(TaxiCell):
             y = Points(len(x), 2, guarantee, "paper").ask(x, source).value
             basic = np.argpartition(_lengths(y - p), self.k - 1)[: self.k]
             yield f"{notion} Basic", "distance ratio", float(away[basic].sum()) / least
-            for line, method, gamma0 in (("PNN", "paper", study.how.gamma0(part)), ("best", "best", 0.0)):
+            for line, method, gamma0 in (("PNN", "paper", study.procedure.gamma0(part)), ("best", "best", 0.0)):
                 query = Nearest(len(x), 2, guarantee, method, p=p, k=self.k, gamma0=gamma0)
                 found = query.ask(x, source).value
                 yield f"{notion} {line}", "distance ratio", float(away[found].sum()) / least
@@ -138,11 +138,11 @@ class HullCell(TaxiCell):
     def measure(self, x: Floats, study: Study, rng: np.random.Generator) -> Iterator[tuple[str, str, float]]:
         source = source_of(rng)
         true = body(x)
-        for guarantee in budgets(self.rho, study.how):
+        for guarantee in guarantees(self.rho, study.procedure):
             notion = guarantee.notion
             basic = Points(len(x), 2, guarantee, "paper").ask(x, source).value
             yield f"{notion} Basic", "Jaccard index", jaccard(body(basic), true)
-            searched = study.how.hull(len(x), guarantee).ask(x, source)
+            searched = study.procedure.hull(len(x), guarantee).ask(x, source)
             assert isinstance(searched, HullAnswer)
             yield f"{notion} PCH", "Jaccard index", jaccard(body(searched.value), true)
             yield f"{notion} PCH", "probes", float(len(searched.directions))

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from geoveil.errors import InvalidFile
-from geoveil.experiments.procedures import Conventions
+from geoveil.experiments.procedures import Procedure
 from geoveil.geo.formats.atomic import write_atomically
 from geoveil.mechanisms.mechanism import Floats
 
@@ -55,14 +55,14 @@ class Taxis:
         return np.asarray(self.squares[rng.integers(len(self.squares))])
 
 
-def load(folder: Path, how: Conventions, cache: Path, digest: str) -> Taxis:
+def load(folder: Path, procedure: Procedure, cache: Path, digest: str) -> Taxis:
     """Read and clean the folder, or read what was cleaned before.
 
     Parameters
     ----------
     folder : Path
         Of `new_*.txt` files, each with lines of latitude, longitude, occupied and time, the newest first.
-    how : Conventions
+    procedure : Procedure
         The plane and how speeds are reckoned.
     cache : Path
         A folder for what was cleaned.
@@ -72,11 +72,11 @@ def load(folder: Path, how: Conventions, cache: Path, digest: str) -> Taxis:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    kept = cache / f"taxis-{how.name}-{digest[:16]}.parquet"
-    asked = cache / f"squares-{how.name}-{digest[:16]}.parquet"
+    kept = cache / f"taxis-{procedure.name}-{digest[:16]}.parquet"
+    asked = cache / f"squares-{procedure.name}-{digest[:16]}.parquet"
     if not (kept.exists() and asked.exists()):
         with ThreadPoolExecutor(os.cpu_count()) as threads:
-            cleaned = list(threads.map(partial(_clean, how), _files(folder)))
+            cleaned = list(threads.map(partial(_clean, procedure), _files(folder)))
         used = [taxi for taxi in cleaned if SHORTEST <= len(taxi.track) <= LONGEST]
         if not used:
             allowed = f"one with trajectories of {SHORTEST} to {LONGEST} points"
@@ -99,7 +99,7 @@ def load(folder: Path, how: Conventions, cache: Path, digest: str) -> Taxis:
     )
 
 
-def plausible(places: Floats, seconds: Positions, fastest: float, how: Conventions) -> Positions:
+def plausible(places: Floats, seconds: Positions, fastest: float, procedure: Procedure) -> Positions:
     """The positions of the points that a taxi can have reached, no faster than so many metres a minute.
 
     A point is dropped if it is too far from the last one that was kept, or not later. Nearly all points follow their
@@ -108,7 +108,7 @@ def plausible(places: Floats, seconds: Positions, fastest: float, how: Conventio
     """
 
     def follow(here: Positions, last: Positions) -> NDArray[np.bool_]:
-        elapsed = how.elapsed(seconds[here] - seconds[last])
+        elapsed = procedure.elapsed(seconds[here] - seconds[last])
         away = np.hypot(*(places[here] - places[last]).T)
         return np.asarray((elapsed != 0) & (away <= fastest / 60 * elapsed))
 
@@ -138,13 +138,13 @@ class _Cleaned(NamedTuple):
     visited: Positions
 
 
-def _clean(how: Conventions, file: Path) -> _Cleaned:
+def _clean(procedure: Procedure, file: Path) -> _Cleaned:
     latitude, longitude, seconds = _read(file)
     order = np.argsort(seconds, kind="stable")
-    order = order[how.stretch(seconds[order])]
-    places, seconds = how.plane(latitude[order], longitude[order]), seconds[order]
-    kept = plausible(places, seconds, FASTEST, how)
-    visited = _squares(places[plausible(places, seconds, FASTEST_ASKED, how)])
+    order = order[procedure.stretch(seconds[order])]
+    places, seconds = procedure.plane(latitude[order], longitude[order]), seconds[order]
+    kept = plausible(places, seconds, FASTEST, procedure)
+    visited = _squares(places[plausible(places, seconds, FASTEST_ASKED, procedure)])
     return _Cleaned(file.stem.removeprefix("new_"), places[kept], seconds[kept], visited)
 
 

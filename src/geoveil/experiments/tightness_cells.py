@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from geoveil.experiments.cells import Study
-from geoveil.experiments.taxi_cells import TaxiCell, budgets
+from geoveil.experiments.taxi_cells import TaxiCell, guarantees
 from geoveil.mechanisms.mechanism import Floats
 from geoveil.noise import Source, source_of
 from geoveil.privacy import CGP, GP
@@ -51,7 +51,7 @@ class TightnessCell(TaxiCell):
     def measure(self, x: Floats, study: Study, rng: np.random.Generator) -> Iterator[tuple[str, str, float]]:
         source = source_of(rng)
         asked = {"points": self._points, "nearest": self._nearest, "hull": self._hull}[self.question]
-        for guarantee in budgets(self.rho, study.how):
+        for guarantee in guarantees(self.rho, study.procedure):
             for line, error, ours, theorem in asked(x, guarantee, study, rng, source):
                 yield line, "error", error
                 # Bounds differ from release to release: each error is compared with its own.
