@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from geoveil.geo.areas import Area
-from geoveil.queries import FirstWithin, Nearest, Query
+from geoveil.queries import Query
 
 __all__ = ["ground_error", "ground_length_error"]
 
@@ -35,35 +35,27 @@ def ground_error(query: Query, error: float, area: Area, *, planned: bool = Fals
     float
         The bound in metres; for lengths, of the noise alone. `ground_length_error` has that of a released length.
     """
-    p = None if planned else getattr(query, "p", None)
-    away = 0.0 if p is None else float(np.hypot(*(p - area.middle)))
     if query.kind == "length":
         return error / area.shrink
-    if isinstance(query, FirstWithin):
-        least, most = area.lengths(max(query.radius - error, 0.0), query.radius + error, reach=away)
-        return float(max(most - query.radius, query.radius - least))
-    if isinstance(query, Nearest):
-        farthest = area.lengths(0.0, area.farthest(p), reach=away)[1]
+    away = 0.0 if planned else _farthest_public_point(query, area)
+    if query.kind == "position":
+        radius = query.threshold
+        least, most = area.lengths(max(radius - error, 0.0), radius + error, reach=away)
+        return float(max(most - radius, radius - least))
+    if query.kind == "positions":
+        place = None if planned else query.public_points[0]
+        farthest = area.lengths(0.0, area.farthest(place), reach=away)[1]
         return float(area.lengths(0.0, area.stretch * farthest + error, reach=away)[1] - farthest)
     return area.ground(error)
 
 
 def ground_length_error(query: Query, error: Floats, area: Area, length: Floats) -> Floats:
     """Return the bounds on the errors of released lengths, given those in metres of the plane."""
-    reach = min(_corner(query, area), area.radius + float(np.max(length + error)))
+    reach = min(_farthest_public_point(query, area), area.radius + float(np.max(length + error)))
     least, most = area.lengths(np.maximum(length - error, 0.0), length + error, reach=reach)
     return np.asarray(np.maximum(most - length, length - least), dtype=float)
 
 
-def _corner(query: Query, area: Area) -> float:
-    """Return the largest distance from the area's middle to the public location or shape in a question."""
-    held = getattr(getattr(query, "measure", None), "keywords", {})
-    if "p" in held:
-        corners = np.array([held["p"]])
-    elif "geometry" in held:
-        import shapely
-
-        corners = shapely.get_coordinates(held["geometry"])
-    else:
-        return 0.0
-    return float(np.hypot(*(corners - area.middle).T).max())
+def _farthest_public_point(query: Query, area: Area) -> float:
+    """Return the largest distance from the area's middle to a public point in the question; 0 if there is none."""
+    return float(np.hypot(*(query.public_points - area.middle).T).max(initial=0.0))

@@ -23,11 +23,12 @@ from geoveil.noise import Experiment
 from geoveil.privacy import METRICS
 from geoveil.queries.answer import HalfSpaces
 from geoveil.queries.band import averages, between
+from geoveil.queries.constants import support_squared
 from geoveil.queries.convex import coarser, corners, directions, edges, fitted, prune, segmented
 from geoveil.queries.extent import diameter, reaches
 from geoveil.queries.hull import Hull
 from geoveil.queries.solid import cosine, intersection, tightened
-from geoveil.queries.support import SupportHull, best_hull, support_squared
+from geoveil.queries.support import SupportHull, best_hull
 from tests.oracle import Floats
 
 pytestmark = pytest.mark.once

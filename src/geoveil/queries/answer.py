@@ -25,6 +25,7 @@ __all__ = [
     "PositionAnswers",
     "SeparateAnswers",
     "SharedAnswers",
+    "Value",
 ]
 
 
@@ -35,10 +36,15 @@ class HalfSpaces(NamedTuple):
     offsets: Floats
 
 
+#: A released value. The query's kind determines its type: an array of points, places or positions, a number, a position
+#: or None, or a body (vertices or half-spaces). A type checker does not know the kind, so every type is allowed.
+Value: TypeAlias = Any
+
+
 class Parts(TypedDict, total=False):
     """The released values from which an answer is rebuilt: the keys that its class of query needs."""
 
-    value: Any
+    value: Value
     coords: Floats | None
     center: Floats
     radius: float
@@ -68,7 +74,7 @@ class Answer:
     """
 
     query: Query
-    value: Any
+    value: Value
     mechanisms: tuple[Mechanism, ...]
     coords: Floats | None = None
 
@@ -100,7 +106,7 @@ class Answers(ABC):
     """
 
     persons: Persons[Query]
-    values: Any
+    values: Value
     coords: Floats | None
 
     @property
@@ -198,7 +204,7 @@ class SeparateAnswers(Answers):
         return self.answers
 
     @property
-    def values(self) -> list[Any]:
+    def values(self) -> list[Value]:
         """The released value of each person."""
         return [answer.value for answer in self.answers]
 

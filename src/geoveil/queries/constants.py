@@ -1,4 +1,4 @@
-"""Lipschitz constants of the summaries, under each metric.
+"""Lipschitz constants of the summaries and of the support function, under each metric.
 
 Each summary is piecewise linear or the norm of a linear map, so its constant is the largest norm of its derivative.
 Write v_i for the velocity of point i. The minimum, maximum or median of a coordinate is the coordinate of one point
@@ -10,13 +10,14 @@ The docstring of each function gives the derivative of one summary; the function
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from fractions import Fraction
 from typing import TypeAlias
 
 from geoveil.privacy import Metric, exact
 
-__all__ = ["lipschitz"]
+__all__ = ["lipschitz", "support_squared"]
 
 #: The squares of the constants under dist_inf, dist_2 and dist_1; they are rational, so they are exact.
 Squares: TypeAlias = tuple[Fraction | int, Fraction | int, Fraction | int]
@@ -79,3 +80,39 @@ _SQUARES: dict[str, Callable[[int, int], Squares]] = {
 def lipschitz(name: str, *, n: int, d: int, metric: Metric) -> float:
     """Return the Lipschitz constant of a summary of n points in R^d, rounded up."""
     return exact.root_up(_SQUARES[name](n, d)[("inf", "2", "1").index(metric.name)])
+
+
+def support_squared(k: int, n: int, metric: str, dimension: int = 2) -> Fraction:
+    """Return the square of the Lipschitz constant of k values of the support function of n points.
+
+    Notes
+    -----
+    The directions u_j are doubles: exactly opposite pairs, none longer than 1. Let points move along a line with
+    velocities v_i. At almost every moment value j moves by ⟨v_i, u_j⟩, where i is any point that supports u_j (attains
+    the maximum): if two points do so for a while, ⟨v_i, u_j⟩ is the same for both. So each u_j may be assigned to one
+    of the points, and the square of the speed is Σ_i v_iᵀ·S_i·v_i, where S_i is the sum of uuᵀ over the directions
+    assigned to point i.
+
+    - dist_inf: every ⟨v, u_j⟩ is at most |v|, so the square is at most k.
+    - n = 1: S_1 is the sum M over all directions, k/d times the identity up to rounding.
+    - dist_2, dist_1, n ≥ 2: if a point supports both u and -u, all points lie on one hyperplane orthogonal to u, so -u
+      can be assigned to another point. Since -u has the same uuᵀ as u, S_i is at most M/2, and the square of the speed
+      is at most k/(2d)·Σ|v_i|². This holds because pairs are *exactly* opposite: if a pair were opposite only up to
+      rounding, a point could support both directions while it moves by nanometres, and S_i would reach M.
+    - dist_inf in the plane, 2 ≤ n < k: each point is assigned an arc of m_i directions, none longer than a half turn
+      (half-open normal cones), whose S_i has the largest eigenvalue ½(m_i + sin(m_i·φ)/sin φ), φ = 2π/k. The sine is
+      concave there, so the sum over points is largest for equal arcs: ½(k + n·sin(2π/n)/sin φ).
+
+    Rounding: a coordinate is off by at most (2d + 20)·2^-53, so M differs from (k/d)·I by less than
+    k·2√d·(2d + 20)·2^-53, relatively by less than 2^-40 for every d in which directions are not the axes (d ≤ 7; on
+    axes M is at most 2·I). The same holds for arcs, and for the sines.
+    """
+    rounding = 1 + Fraction(1, 2**40)
+    if n == 1:
+        return Fraction(k, dimension) * rounding
+    if metric != "inf":
+        return Fraction(k, 2 * dimension) * rounding
+    if dimension == 2 and n < k:
+        arcs = (k + n * math.sin(2 * math.pi / n) / math.sin(2 * math.pi / k)) / 2
+        return min(Fraction(k), Fraction(arcs) * rounding)
+    return Fraction(k)

@@ -86,6 +86,17 @@ class Distance(Stated):
         held = getattr(self.measure, "keywords", {})
         return {**described, "p": held["p"] if "p" in held else getattr(held.get("geometry"), "wkt", self.measure)}
 
+    @property
+    def public_points(self) -> Floats:
+        held = getattr(self.measure, "keywords", {})
+        if "p" in held:
+            return np.array([held["p"]])
+        if "geometry" not in held:
+            return super().public_points
+        import shapely
+
+        return np.asarray(shapely.get_coordinates(held["geometry"]))
+
     def evaluate(self, x: Tuple) -> Reals:
         return smallest(self.measure(as_reals(x)))
 

@@ -109,6 +109,10 @@ class Nearest(Query):
         return identity(self.guarantee.portions(self.locations)[0], self.k, self.dimension, self.method)
 
     @property
+    def public_points(self) -> Floats:
+        return self.p[None]
+
+    @property
     def mechanisms(self) -> tuple[Mechanism, ...]:
         searches: tuple[Mechanism, ...] = (self.single,) * self.k
         return searches if self.placing is None else (*searches, self.placing)

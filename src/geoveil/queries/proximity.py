@@ -56,6 +56,14 @@ class FirstWithin(Query):
         return SparseVector(self.guarantee)
 
     @property
+    def public_points(self) -> Floats:
+        return self.p[None]
+
+    @property
+    def threshold(self) -> float:
+        return float(self.radius)
+
+    @property
     def mechanisms(self) -> tuple[Mechanism, ...]:
         return (self.mechanism,)
 

@@ -88,6 +88,16 @@ class Query(ABC):
         """The reason why the true value is not computed exactly; empty if it is."""
         return ""
 
+    @property
+    def public_points(self) -> Floats:
+        """The public points in the question, as rows in metres: a place, or the vertices of a shape; here none."""
+        return np.empty((0, self.dimension))
+
+    @property
+    def threshold(self) -> float:
+        """The public length with which distances are compared, in metres; 0 if there is none."""
+        return 0.0
+
     @abstractmethod
     def ask(self, x: Tuple, source: Source) -> Answer:
         """Return the private answer about x, an (n, d) array in metres."""

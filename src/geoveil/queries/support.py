@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from fractions import Fraction
 from functools import cached_property, partial
 from typing import Literal, Self
 
@@ -18,6 +17,7 @@ from geoveil.noise import Source
 from geoveil.privacy import CGP, GP, Guarantee, exact
 from geoveil.queries.answer import Answer, Answers, HalfSpaces, Parts, PartsOfMany, SeparateAnswers
 from geoveil.queries.band import between, certain
+from geoveil.queries.constants import support_squared
 from geoveil.queries.convex import coarser, corners, directions, fitted, prune, segmented, shortened
 from geoveil.queries.evaluation import support, support_each
 from geoveil.queries.hull import Hull, probes
@@ -25,7 +25,7 @@ from geoveil.queries.persons import Persons
 from geoveil.queries.query import Progress, Query, Tuple
 from geoveil.queries.solid import cosine, intersection, kriged, tightened
 
-__all__ = ["EXTENT", "HalfSpaces", "SupportHull", "SupportHullAnswer", "best_hull", "support_squared"]
+__all__ = ["EXTENT", "HalfSpaces", "SupportHull", "SupportHullAnswer", "best_hull"]
 
 #: Numbers of directions in the plane under CGP. Noise is white over directions, so their number is only a resolution;
 #: a few directions suffice while the noise limits the accuracy.
@@ -41,42 +41,6 @@ EXTENT = 30_000.0
 #: Ratios of the radius to the noise of a harmonic. Above the first, vertices are pruned; above the second, the noise
 #: is so small that the vertices themselves are fitted.
 _CLEAR, _SHARP = 50.0, 1500.0
-
-
-def support_squared(k: int, n: int, metric: str, dimension: int = 2) -> Fraction:
-    """Return the square of the Lipschitz constant of k values of the support function of n points.
-
-    Notes
-    -----
-    The directions u_j are doubles: exactly opposite pairs, none longer than 1. Let points move along a line with
-    velocities v_i. At almost every moment value j moves by ⟨v_i, u_j⟩, where i is any point that supports u_j (attains
-    the maximum): if two points do so for a while, ⟨v_i, u_j⟩ is the same for both. So each u_j may be assigned to one
-    of the points, and the square of the speed is Σ_i v_iᵀ·S_i·v_i, where S_i is the sum of uuᵀ over the directions
-    assigned to point i.
-
-    - dist_inf: every ⟨v, u_j⟩ is at most |v|, so the square is at most k.
-    - n = 1: S_1 is the sum M over all directions, k/d times the identity up to rounding.
-    - dist_2, dist_1, n ≥ 2: if a point supports both u and -u, all points lie on one hyperplane orthogonal to u, so -u
-      can be assigned to another point. Since -u has the same uuᵀ as u, S_i is at most M/2, and the square of the speed
-      is at most k/(2d)·Σ|v_i|². This holds because pairs are *exactly* opposite: if a pair were opposite only up to
-      rounding, a point could support both directions while it moves by nanometres, and S_i would reach M.
-    - dist_inf in the plane, 2 ≤ n < k: each point is assigned an arc of m_i directions, none longer than a half turn
-      (half-open normal cones), whose S_i has the largest eigenvalue ½(m_i + sin(m_i·φ)/sin φ), φ = 2π/k. The sine is
-      concave there, so the sum over points is largest for equal arcs: ½(k + n·sin(2π/n)/sin φ).
-
-    Rounding: a coordinate is off by at most (2d + 20)·2^-53, so M differs from (k/d)·I by less than
-    k·2√d·(2d + 20)·2^-53, relatively by less than 2^-40 for every d in which directions are not the axes (d ≤ 7; on
-    axes M is at most 2·I). The same holds for arcs, and for the sines.
-    """
-    rounding = 1 + Fraction(1, 2**40)
-    if n == 1:
-        return Fraction(k, dimension) * rounding
-    if metric != "inf":
-        return Fraction(k, 2 * dimension) * rounding
-    if dimension == 2 and n < k:
-        arcs = (k + n * math.sin(2 * math.pi / n) / math.sin(2 * math.pi / k)) / 2
-        return min(Fraction(k), Fraction(arcs) * rounding)
-    return Fraction(k)
 
 
 def best_hull(
