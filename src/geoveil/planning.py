@@ -19,7 +19,18 @@ from geoveil.mechanisms import Lipschitz
 from geoveil.noise import rehearsal
 from geoveil.privacy import CGP, GP, Guarantee, Metric, exact, promise
 from geoveil.privacy.exact import Number
-from geoveil.queries import EXTENT, SUMMARIES, Distance, FirstWithin, Hull, Nearest, OwnQuery, Points, Query, best_hull
+from geoveil.queries import (
+    EXTENT,
+    SUMMARIES,
+    Distance,
+    FirstWithin,
+    Hull,
+    Nearest,
+    Points,
+    Query,
+    UserFunction,
+    best_hull,
+)
 
 __all__ = ["Plan", "plan"]
 
@@ -201,8 +212,8 @@ def _paper_hull(*args: Any, extent: float = 0.0, **options: Any) -> Query:
 
 def _own(*args: Any, lipschitz: float, size: int = 1) -> Query:
     n, dimension, guarantee, method = args
-    return OwnQuery(
-        n, dimension, guarantee, method, own=Lipschitz(_nowhere, lipschitz, guarantee.metric), numbers=size
+    return UserFunction(
+        n, dimension, guarantee, method, fn=Lipschitz(_nowhere, lipschitz, guarantee.metric), numbers=size
     )
 
 

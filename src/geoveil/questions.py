@@ -16,7 +16,18 @@ from geoveil.geo import Form
 from geoveil.mechanisms import Lipschitz
 from geoveil.noise import Reals, as_reals
 from geoveil.privacy import Guarantee, as_metric
-from geoveil.queries import EXTENT, SUMMARIES, Distance, FirstWithin, Hull, Nearest, OwnQuery, Points, Query, best_hull
+from geoveil.queries import (
+    EXTENT,
+    SUMMARIES,
+    Distance,
+    FirstWithin,
+    Hull,
+    Nearest,
+    Points,
+    Query,
+    UserFunction,
+    best_hull,
+)
 from geoveil.queries.evaluation import away, displacement
 from geoveil.release import Release
 
@@ -351,9 +362,9 @@ def answer(
     checks.count("size", size, low=1, remedy="It is how many numbers fn gives.")
 
     def options(form: Form) -> dict[str, Any]:
-        return {"own": own, "numbers": size, "fn_error": fn_error, "rounding": _rounding_of_doubles(form)}
+        return {"fn": own, "numbers": size, "fn_error": fn_error, "rounding": _rounding_of_doubles(form)}
 
-    return _ask(OwnQuery, x, how, options)
+    return _ask(UserFunction, x, how, options)
 
 
 @question

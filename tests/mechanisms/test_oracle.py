@@ -12,7 +12,7 @@ from geoveil.mechanisms import Copies, Exponential, Gaussian, KNorm, Laplace, Pe
 from geoveil.mechanisms.quadrature import panels
 from geoveil.noise import Experiment, Reals, as_reals
 from geoveil.privacy import CGP, GP, Guarantee, Metric, total
-from geoveil.queries import SUMMARIES, Distance, FirstWithin, Hull, Nearest, OwnQuery, Points, Query, SupportHull
+from geoveil.queries import SUMMARIES, Distance, FirstWithin, Hull, Nearest, Points, Query, SupportHull, UserFunction
 from geoveil.queries.lipschitz_query import LipschitzQuery
 from tests.oracle import (
     SLACK,
@@ -404,6 +404,6 @@ def test_own_query_uses_the_constant_it_is_given() -> None:
     """A function of one's own is answered with noise for its constant."""
     from geoveil import Lipschitz
 
-    own = OwnQuery(2, 2, RHO, own=Lipschitz(lambda x: 3 * x[0], 3.0), numbers=2)
+    own = UserFunction(2, 2, RHO, fn=Lipschitz(lambda x: 3 * x[0], 3.0), numbers=2)
     assert own.mechanism == Gaussian(RHO, 2, 3.0)
     assert check_single_step(own) >= 0.9

@@ -1,7 +1,7 @@
 """Queries about a tuple of points: frozen values that take arrays in metres and return private answers."""
 
 from geoveil.queries.answer import Answer, Answers, HalfSpaces
-from geoveil.queries.functions import Distance, OwnQuery
+from geoveil.queries.functions import Distance, UserFunction
 from geoveil.queries.hull import Hull, HullAnswer
 from geoveil.queries.identity import Points
 from geoveil.queries.nearest import Nearest
@@ -22,12 +22,12 @@ __all__ = [
     "Hull",
     "HullAnswer",
     "Nearest",
-    "OwnQuery",
     "Persons",
     "Points",
     "Query",
     "SupportHull",
     "SupportHullAnswer",
+    "UserFunction",
     "ask_each",
     "best_hull",
     "restored_each",

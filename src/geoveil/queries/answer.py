@@ -36,8 +36,9 @@ class HalfSpaces(NamedTuple):
     offsets: Floats
 
 
-#: A released value. The query's kind determines its type: an array of points, places or positions, a number, a position
-#: or None, or a body (vertices or half-spaces). A type checker does not know the kind, so every type is allowed.
+#: A released value. The query's kind determines its type: an array of points, places or positions, a number, a
+#: position or None, or a body (vertices or half-spaces). A type checker does not know the kind, so every type is
+#: allowed.
 Value: TypeAlias = Any
 
 

@@ -18,7 +18,7 @@ from geoveil.queries import grouped
 from geoveil.queries.lipschitz_query import LipschitzQuery
 from geoveil.queries.query import Tuple
 
-__all__ = ["Distance", "OwnQuery"]
+__all__ = ["Distance", "UserFunction"]
 
 
 #: The largest value of a function: doubles of that size are less than a metre apart.
@@ -111,18 +111,18 @@ def _forgotten(x: Floats) -> Floats:
 
 
 @dataclass(frozen=True)
-class OwnQuery(Stated):
+class UserFunction(Stated):
     """Release the value of a user's function, for whose Lipschitz constant the user is responsible.
 
     Parameters
     ----------
-    own : Lipschitz
+    fn : Lipschitz
         The user's function with its constant and metric.
     numbers : int
         The number of coordinates of its value.
     """
 
-    own: Lipschitz = field(kw_only=True)
+    fn: Lipschitz = field(kw_only=True)
     numbers: int = field(kw_only=True, default=1)
 
     name = "answer"
@@ -132,12 +132,12 @@ class OwnQuery(Stated):
         untouched = as_reals(x).values.view()
         untouched.flags.writeable = False
         try:
-            value = self.own(untouched)
+            value = self.fn(untouched)
         except Exception as problem:
             # All failures raise one class of error. Its cause is the function's error, which has the failing line.
             allowed = "a function of an (n, d) array that returns numbers"
             remedy = f"It failed with {type(problem).__name__}: {problem}"
-            raise InvalidData("fn", repr(self.own.function), allowed, remedy) from problem
+            raise InvalidData("fn", repr(self.fn.function), allowed, remedy) from problem
         if value.size != self.numbers:
             raise InvalidData("fn", value.shape, f"a function that returns {self.numbers} number(s)", "Use size=.")
         if not (np.abs(value) <= _LARGEST).all():
@@ -146,9 +146,9 @@ class OwnQuery(Stated):
         return as_reals(value)
 
     @property
-    def kept(self) -> OwnQuery:
+    def kept(self) -> UserFunction:
         """The query without the function, which may hold private data."""
-        return replace(self, own=Lipschitz(_forgotten, self.own.constant, self.own.metric))
+        return replace(self, fn=Lipschitz(_forgotten, self.fn.constant, self.fn.metric))
 
     @property
     def size(self) -> int:
@@ -156,4 +156,4 @@ class OwnQuery(Stated):
 
     @property
     def constant(self) -> float:
-        return self.own.constant
+        return self.fn.constant
