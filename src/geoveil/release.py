@@ -181,7 +181,7 @@ class Release:
 
     def _bound(self, answer: Answer, beta: float, *, each: bool = False) -> float:
         """Return the error bound of an answer: on the ground, but for lengths, which are in metres of the plane."""
-        bound = answer.error(beta, each=each) + answer.query.displaced
+        bound = answer.error(beta, each=each) + answer.query.rounding_error
         if self.plane is None or answer.query.kind == "length":
             return bound
         return ground_error(answer.query, bound, self.plane.area)

@@ -484,7 +484,7 @@ def test_rounded_points_widen_error_bounds(metric: str) -> None:
         moved = max(
             float(np.linalg.norm(query.evaluate(x + step).values - query.evaluate(x).values)) for step in turned
         )
-        assert 0.05 * query.displaced < moved <= query.displaced * (1 + 1e-9), name
+        assert 0.05 * query.rounding_error < moved <= query.rounding_error * (1 + 1e-9), name
 
 
 def test_what_proj_rounds_is_stated(tmp_path: Path) -> None:

@@ -215,7 +215,7 @@ class Work:
     @cached_property
     def radii(self) -> Floats:
         """The 95% error radius of a single point, in ground metres, one per query."""
-        radii = [query.error(0.05, each=True) + query.displaced for query in self.queries]
+        radii = [query.error(0.05, each=True) + query.rounding_error for query in self.queries]
         return np.array([self.plane.area.ground(radius) for radius in radii])
 
     def write(self, path: Path, columns: list[str]) -> None:

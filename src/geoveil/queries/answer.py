@@ -120,7 +120,7 @@ class Answers(ABC):
         """Return the released values from which `Query.restored_each` rebuilds the answers."""
 
     def renamed(self, rows: Index) -> Answers:
-        """Return the answers with row i of the input renamed to rows[i], if rows are what is released."""
+        """Return the answers with each released row i of the input replaced by rows[i]."""
         return self
 
 

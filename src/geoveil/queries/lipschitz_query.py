@@ -106,6 +106,6 @@ class LipschitzQuery(AdditiveQuery):
         return self.mechanism.error(beta)
 
     @property
-    def displaced(self) -> float:
+    def rounding_error(self) -> float:
         """The error that rounding the points adds: at most the constant times the movement of the whole tuple."""
         return self.constant * self.guarantee.metric.of_all(self.rounding, self.n)

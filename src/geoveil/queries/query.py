@@ -140,7 +140,7 @@ class Query(ABC):
         """Return the error bound that holds with probability 1-β, in metres, for points that are not rounded."""
 
     @property
-    def displaced(self) -> float:
+    def rounding_error(self) -> float:
         """The error that rounding the points adds to the error bound, in metres.
 
         Places, the distances of the nearest points and hulls move by at most as much as the points do. The difference
