@@ -18,7 +18,7 @@ __all__ = ["experiments"]
 
 
 class Interrupted(click.ClickException):
-    """Someone pressed Ctrl-C, and nothing is lost."""
+    """The run was interrupted by Ctrl-C, and its results so far are kept."""
 
     exit_code = 130
 
@@ -88,7 +88,7 @@ def _run(names: tuple[str, ...], workers: int, *, out: Path, **options: Any) -> 
     run_settings.save_or_check(out)
     plan = RunPlan(run_settings, cells, out, data, cache)
     if real:
-        plan.study()  # read and clean once, before others read what was cleaned
+        plan.study()  # read and clean once, before the workers read the cache
     if cells:
         with _counting("Measuring", sum(map(plan.weight, plan.tasks()))) as advance:
             run(plan, workers, lambda task: advance(plan.weight(task)))
@@ -102,7 +102,7 @@ def _run(names: tuple[str, ...], workers: int, *, out: Path, **options: Any) -> 
 
 
 def _time(out: Path, seed: int, *, draw: bool) -> None:
-    """Times are not results: they differ from run to run, and have a table of their own."""
+    """Measure times, which differ between runs and therefore have a separate table."""
     from geoveil.experiments import plots, timing
     from geoveil.geo.formats.atomic import write_atomically
 

@@ -1,1 +1,1 @@
-"""The paper's experiments, reproduced and extended: its figures on real taxi data, with its methods and ours."""
+"""The paper's experiments, reproduced and extended: its figures on taxi data, by its methods and by geoveil's."""

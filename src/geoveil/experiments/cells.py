@@ -1,4 +1,4 @@
-"""The cells of an experiment: one setting each, measured in batches that depend on nothing but their coordinates."""
+"""The cells of an experiment: one combination of parameters each, measured in independent repetitions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["Cell", "Measurement", "Study"]
 
 
 class Measurement(NamedTuple):
-    """One number that was measured: with which method, what, and on whose trajectory."""
+    """One measured number: the line of the figure, the measure, the taxi and the value."""
 
     line: str
     measure: str
@@ -26,18 +26,18 @@ class Measurement(NamedTuple):
 
 @dataclass(frozen=True)
 class Study:
-    """What all cells of a run share.
+    """The data and settings that all cells of a run share.
 
     Parameters
     ----------
     seed : int
-        From which all generators follow.
+        The seed of all generators.
     trajectories : int
-        How many are drawn for each repetition.
+        The number of trajectories drawn for each repetition.
     procedure : Procedure
-        The paper's text, or its authors' programs.
+        That of the paper's text, or of its authors' programs.
     taxis : Taxis, optional
-        The data; experiments on made-up data need none.
+        The data; None for experiments on synthetic data.
     """
 
     seed: int
@@ -46,55 +46,55 @@ class Study:
     taxis: Taxis | None = None
 
     def generator(self, *coordinates: str | int) -> np.random.Generator:
-        """The generator of one task."""
+        """Return the generator of one task."""
         return generator(self.seed, *coordinates)
 
     @property
     def data(self) -> Taxis:
-        """The taxis, where there are any."""
+        """The taxis, which must have been given."""
         assert self.taxis is not None
         return self.taxis
 
     def chosen(self, cell: str, repetition: int) -> list[str]:
-        """The taxis of one repetition of a cell."""
+        """Return the taxis of one repetition of a cell."""
         return self.procedure.choose(self.data.names, self.trajectories, self.generator(cell, repetition, "taxis"))
 
 
 @dataclass(frozen=True)
 class Cell(ABC):
-    """One setting of an experiment."""
+    """One combination of parameters of an experiment."""
 
-    #: What is asked, or shown.
+    #: The name of the experiment.
     experiment: ClassVar[str]
-    #: Whether it needs the taxis.
+    #: Whether it needs the taxi data.
     real: ClassVar[bool] = True
-    #: A cell that tells enough in fewer repetitions than the paper's has a limit.
+    #: The largest number of repetitions that it needs, if that is fewer than the paper's.
     most: ClassVar[int | None] = None
 
     def repetitions(self, wanted: int) -> int:
-        """How often it is measured where others are so often."""
+        """Return its number of repetitions, where other cells have `wanted`."""
         return wanted if self.most is None else min(self.most, wanted)
 
     @abstractmethod
     def settings(self) -> dict[str, Any]:
-        """Of `n`, `rho`, `k` and `d` those that it has."""
+        """Return its parameters by name: some of n, rho, k, d and s."""
 
     @abstractmethod
     def batch(self, study: Study, repetition: int) -> list[Measurement]:
-        """All measurements of one repetition."""
+        """Return all measurements of one repetition."""
 
     @property
     @abstractmethod
     def cost(self) -> float:
-        """About how many milliseconds one trajectory takes, for the time left."""
+        """The approximate time of one trajectory in milliseconds, to estimate the time left."""
 
     @property
     def name(self) -> str:
-        """That tells it from all others; part of the seed."""
+        """The name that identifies it; part of the seed."""
         return "-".join([self.experiment, *(key + _written(value) for key, value in self.settings().items())])
 
 
 def _written(value: float) -> str:
-    """A number in few digits, if they are all it has."""
+    """Return a number with six significant digits, or with all of its digits if it has more."""
     short = f"{value:g}"
     return short if float(short) == value else repr(value)

@@ -1,4 +1,4 @@
-"""Beyond the paper's figures: dimensions, composition, how tight the theorems are, smoothing, and CGP as GP."""
+"""Experiments beyond the paper: dimensions, composition, smoothing, and the conversion of CGP to GP."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ from geoveil.queries.evaluation import away
 
 __all__ = ["CompositionCell", "NearestDimensionCell", "PointsDimensionCell", "RelationCell", "SmoothingCell"]
 
-#: Tuples of made-up data for each repetition.
+#: The number of synthetic tuples in each repetition.
 _TUPLES = 10
 
 
 @dataclass(frozen=True)
 class DimensionCell(Cell):
-    """A question about made-up points in d dimensions.
+    """A question about synthetic points in d dimensions.
 
     Parameters
     ----------
     d : int
-        Dimensions.
+        The number of dimensions.
     """
 
     d: int
@@ -46,7 +46,7 @@ class DimensionCell(Cell):
         return {"n": self.n, "rho": self.rho, "d": self.d}
 
     def cloud(self, rng: np.random.Generator) -> Floats:
-        """Points whose distances to the origin have the same law in every dimension: uniform up to 10 km."""
+        """Return points whose distance to the origin is uniform up to 10 km in every dimension."""
         directions = rng.standard_normal((self.n, self.d))
         directions /= np.linalg.norm(directions, axis=1, keepdims=True)
         return np.asarray(directions * rng.uniform(0, 10_000, size=(self.n, 1)))
@@ -54,7 +54,7 @@ class DimensionCell(Cell):
 
 @dataclass(frozen=True)
 class PointsDimensionCell(DimensionCell):
-    """Release every point: the mean error of a point, which grows with √d under CGP and with d under GP."""
+    """The mean error of a released point, which grows with √d under CGP and with d under GP."""
 
     experiment = "points by dimension"
 
@@ -70,7 +70,7 @@ class PointsDimensionCell(DimensionCell):
             for guarantee in guarantees(self.rho, study.procedure):
                 for line, method in (("Basic", "paper"), ("best", "best")):
                     if line == "best" and isinstance(guarantee, CGP):
-                        continue  # the same
+                        continue  # the same mechanism
                     y = Points(self.n, self.d, guarantee, method).ask(x, source_of(rng)).value
                     error = float(np.linalg.norm(y - x, axis=1).mean())
                     found.append(Measurement(f"{guarantee.notion} {line}", "mean error", f"made up {which}", error))
@@ -79,7 +79,7 @@ class PointsDimensionCell(DimensionCell):
 
 @dataclass(frozen=True)
 class NearestDimensionCell(DimensionCell):
-    """The ten nearest of a cloud's middle: how much farther they are than the true ones, in the mean."""
+    """The mean excess distance of the ten nearest neighbours of the origin over that of the true ones."""
 
     experiment = "nearest by dimension"
     k = 10
@@ -114,12 +114,12 @@ class NearestDimensionCell(DimensionCell):
 
 @dataclass(frozen=True)
 class CompositionCell(Cell):
-    """K distances under one budget, each to a place that the answer before it led to: the mean error of an answer.
+    """The mean error of k distances under one budget, each to a location that depends on the previous answer.
 
     Parameters
     ----------
     k : int
-        How many questions.
+        The number of questions.
     """
 
     k: int
@@ -143,7 +143,7 @@ class CompositionCell(Cell):
             part = guarantee / self.k
             turn, errors = 0.0, []
             for _ in range(self.k):
-                # So far away that no answer has to be cut off at zero.
+                # The location is far enough away that no answer is negative.
                 place = 1e7 * np.array([math.cos(turn), math.sin(turn)])
                 answer = float(Distance(self.n, 2, part, measure=partial(away, p=place)).ask(x, source_of(rng)).value)
                 errors.append(abs(answer - float(np.linalg.norm(x - place, axis=1).min())))
@@ -154,14 +154,14 @@ class CompositionCell(Cell):
 
 @dataclass(frozen=True)
 class SmoothingCell(Cell):
-    """A released trajectory before and after smoothing: the root mean square error.
+    """The root mean square error of a released trajectory before and after smoothing.
 
     Parameters
     ----------
     n : int
-        How many points, from the first on; shorter trajectories are taken whole.
+        The number of points, from the first on; a shorter trajectory is used as a whole.
     rho : float
-        ρ, per square metre.
+        The budget ρ, per square metre.
     """
 
     n: int
@@ -199,12 +199,12 @@ class SmoothingCell(Cell):
 
 @dataclass(frozen=True)
 class RelationCell(Cell):
-    """The (ε, δ, Δ)-GP that ρ-CGP implies by the paper's Appendix C, and the least ε known for the same δ and Δ.
+    """The (ε, δ, Δ)-GP that ρ-CGP implies by the paper's Appendix C, and the smallest ε known for the same δ and Δ.
 
     Parameters
     ----------
     s : float
-        The appendix's parameter: Δ = ε/(sρ).
+        The parameter of the appendix: Δ = ε/(sρ).
     """
 
     s: float

@@ -1,4 +1,4 @@
-"""The figures: which cells each panel shows, and how."""
+"""The figures: the cells and axes of each panel."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ from geoveil.experiments.tightness_cells import TightnessCell
 
 __all__ = ["Figure", "Panel", "ParameterRanges", "figures", "select_figures"]
 
-#: The size, ρ and numbers of neighbours that a panel holds fixed.
+#: The sizes, budgets and numbers of neighbours at which panels are fixed.
 N, RHO, LOW_RHO = 20_000, 5e-5, 1e-2
 KS = (50, 75, 100, 125)
 
 
 @dataclass(frozen=True)
 class ParameterRanges:
-    """What the horizontal axes of the paper's figures run over.
+    """The values on the horizontal axes of the paper's figures.
 
     Parameters
     ----------
     rho : sequence of float
         The budgets of the main figures, per square metre.
     low : sequence of float
-        Those of the appendix, where privacy is low.
+        The budgets of the appendix, with low privacy.
     n : sequence of int
-        Sizes of tuples.
+        The numbers of points.
     """
 
     rho: Sequence[float] = (5e-8, 9e-7, 5e-5, 2.5e-4, 5e-4)
@@ -46,22 +46,22 @@ class ParameterRanges:
 
 @dataclass(frozen=True)
 class Panel:
-    """One diagram.
+    """One diagram of a figure.
 
     Parameters
     ----------
     name : str
-        As in "fig3a".
+        Its name, such as "fig3a".
     title : str
-        What is held fixed.
+        The parameter that is fixed.
     axis : str
-        The setting on the horizontal axis; "" where cells stand one below the other.
+        The parameter on the horizontal axis; empty where cells are listed one below the other.
     measure : str
-        What the vertical axis shows.
+        The measure on the vertical axis.
     cells : tuple of Cell
-        From left to right.
+        Its cells, from left to right.
     log : str
-        Which axes are logarithmic: "", "x", "y" or "xy".
+        The logarithmic axes: "", "x", "y" or "xy".
     """
 
     name: str
@@ -74,7 +74,7 @@ class Panel:
 
 @dataclass(frozen=True)
 class Figure:
-    """Panels that belong together, in rows of two."""
+    """A figure of panels in rows of two."""
 
     name: str
     title: str
@@ -82,19 +82,19 @@ class Figure:
 
     @property
     def cells(self) -> list[Cell]:
-        """All of them, each once."""
+        """The distinct cells of all panels."""
         return list(dict.fromkeys(cell for panel in self.panels for cell in panel.cells))
 
 
 def figures(ranges: ParameterRanges) -> dict[str, Figure]:
-    """Every figure by its name: the paper's with its numbers, and ours."""
+    """Return all figures by name: those of the paper with its numbers, and those beyond it."""
     made = [*_paper("", ranges.rho, RHO, ranges.n, 2), _relation()]
     made += _paper(" in the low privacy regime", ranges.low, LOW_RHO, ranges.n, 7)
     made += [_dimensions(), _composition(), _tightness(), _smoothing()]
     return {figure.name: figure for figure in made}
 
 
-#: What names beside those of figures and panels stand for.
+#: The figures of each group.
 _GROUPS: dict[str, tuple[str, ...]] = {
     "paper": ("fig2", "fig3", "fig4", "fig5"),
     "low-privacy": ("fig7", "fig8", "fig9", "fig10"),
@@ -105,7 +105,7 @@ _GROUPS: dict[str, tuple[str, ...]] = {
 
 
 def select_figures(names: Iterable[str], ranges: ParameterRanges) -> list[Figure]:
-    """The figures, or the panels of them, that these names stand for, in their order.
+    """Return the figures of some names, in order; a name is that of a figure, a panel or a group, or "all".
 
     Examples
     --------
@@ -135,7 +135,7 @@ def select_figures(names: Iterable[str], ranges: ParameterRanges) -> list[Figure
 
 
 def _paper(regime: str, rhos: Sequence[float], rho: float, ns: Sequence[int], first: int) -> list[Figure]:
-    """The paper's four figures of one regime, numbered from `first`."""
+    """Return the paper's four figures of one privacy regime, numbered from `first`."""
     made: list[Figure] = []
 
     def add(title: str, panels: Sequence[tuple[str, str, str, tuple[Cell, ...], str]]) -> None:
@@ -189,7 +189,7 @@ def _dimensions() -> Figure:
     nearest = tuple(NearestDimensionCell(d) for d in (2, 3, 5, 10))
     return Figure(
         "dimensions",
-        "Made-up points in d dimensions",
+        "Synthetic points in d dimensions",
         (
             Panel("dimensions-points", "points", "d", "mean error", points, "xy"),
             Panel("dimensions-nearest", f"nearest, k = {NearestDimensionCell.k}", "d", "excess", nearest, "xy"),

@@ -1,4 +1,4 @@
-"""The figures, in the paper's arrangement: mean lines with quartile bands."""
+"""Plots of the figures, arranged as in the paper: means as lines with bands between the quartiles."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from geoveil.geo.formats.atomic import write_atomically
 __all__ = ["draw", "draw_times", "require_matplotlib"]
 
 _COLOURS = {"GP": "tab:red", "CGP": "tab:blue"}
-#: The paper's baseline, the paper's algorithm, and ours.
+#: The paper's baseline, the paper's algorithms, and geoveil's best method.
 _STYLES = {"Basic": ":", "PNN": "--", "PCH": "--", "best": "-"}
 _AXES = {"rho": "ρ (per m²)", "n": "n", "k": "k", "d": "d", "s": "s"}
 _UNITS = {
@@ -30,7 +30,7 @@ _UNITS = {
 
 
 def require_matplotlib() -> None:
-    """Refuse before anything is measured if nothing could be drawn."""
+    """Raise an error if matplotlib is not installed, before anything is measured."""
     try:
         import matplotlib  # noqa: F401
     except ImportError:
@@ -39,7 +39,7 @@ def require_matplotlib() -> None:
 
 
 def draw(figure: Figure, found: Summaries, folder: Path) -> None:
-    """Draw one figure as PNG and as SVG."""
+    """Plot one figure as PNG and as SVG."""
     columns = min(len(figure.panels), 2)
     rows = math.ceil(len(figure.panels) / columns)
     canvas, axes = _canvas(rows, columns, figure.title)
@@ -52,7 +52,7 @@ def draw(figure: Figure, found: Summaries, folder: Path) -> None:
 
 
 def draw_times(times: dict[str, dict[int, float]], folder: Path) -> None:
-    """Draw the time of every question against the number of points."""
+    """Plot the time of every question against the number of points."""
     canvas, (ax,) = _canvas(1, 1, "Time of one answer")
     for number, (question, seconds) in enumerate(times.items()):
         style = ("-", "--", ":")[number // 10 % 3]
@@ -67,8 +67,8 @@ def _panel(ax: Any, panel: Panel, found: Summaries) -> None:
     for line in shown(panel, found):
         there = [found[cell.name, line, panel.measure] for cell in panel.cells]
         notion, _, method = line.partition(" ")
-        how = {"color": _COLOURS.get(notion), "linestyle": _STYLES.get(method, "-")}
-        (drawn,) = ax.plot(x, [each.mean for each in there], marker=".", label=line, **how)
+        style = {"color": _COLOURS.get(notion), "linestyle": _STYLES.get(method, "-")}
+        (drawn,) = ax.plot(x, [each.mean for each in there], marker=".", label=line, **style)
         low, high = [each.low for each in there], [each.high for each in there]
         ax.fill_between(x, low, high, color=drawn.get_color(), alpha=0.12, linewidth=0)
     ax.set(title=f"({panel.name}) {panel.title}", xlabel=_AXES[panel.axis])
@@ -79,7 +79,7 @@ def _panel(ax: Any, panel: Panel, found: Summaries) -> None:
 
 
 def _bounds(ax: Any, panel: Panel, found: Summaries) -> None:
-    """Each bound as a multiple of the measured quantile."""
+    """Plot each bound as a multiple of the measured quantile."""
     rows = [(cell, line) for cell in panel.cells for line in bounded(cell, found)]
     for measure, marker in (("our bound", "o"), ("theorem", "s")):
         at = [i for i, (cell, line) in enumerate(rows) if (cell.name, line, measure) in found]
@@ -107,7 +107,7 @@ def _save(canvas: Any, path: Path) -> None:
     import matplotlib
 
     path.parent.mkdir(parents=True, exist_ok=True)
-    # Names within the file and its date are the same each time, so that equal results give equal files.
+    # Identifiers and the date are fixed, so that equal results give equal files.
     with matplotlib.rc_context({"svg.hashsalt": "geoveil"}):
         png, svg = (path.with_name(f"{path.name}.{kind}") for kind in ("png", "svg"))
         write_atomically(png, lambda temporary: canvas.savefig(temporary, format="png", dpi=130))

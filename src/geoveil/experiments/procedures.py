@@ -1,7 +1,7 @@
-"""How the experiments are run: as the paper's text says, or exactly as its authors' programs did.
+"""The two procedures of the experiments: that of the paper's text, and that of its authors' programs.
 
-The two differ in the plane, the cleaning, the sampling, the ε that GP is given, and the settings of the paper's own
-algorithms. Our methods have no settings.
+They differ in the projection, the cleaning, the sampling, the ε that GP is given, and the parameters of the paper's
+algorithms. geoveil's best methods have no parameters.
 """
 
 from __future__ import annotations
@@ -22,64 +22,65 @@ from geoveil.queries import Hull
 __all__ = ["AUTHORS", "PAPER", "Procedure", "epsilon_at", "procedure_of"]
 
 _DAY = 86_400
-#: Of the approximate geo-privacy that ρ-CGP implies and GP is given the ε of.
+#: δ and εΔ of the approximate geo-privacy that ρ-CGP implies; GP is given its ε.
 _DELTA, _CERTAIN = 1e-10, 10.0
-#: The number of probes that the paper's experiments allow.
+#: The smallest and the largest number of probes in the paper's experiments.
 _FEWEST, _MOST = 16, 128
 
 
 def epsilon_at(rho: float, s: float, delta: float) -> float:
-    """The ε of the paper's Appendix C at its parameter s, where Δ = ε/(sρ)."""
+    """Return the ε of the paper's Appendix C at its parameter s, where Δ = ε/(sρ)."""
     return s / (s - 1) * 2 * math.sqrt(rho * math.log(2 / ((s + 1) * delta)))
 
 
 class Procedure(ABC):
-    """What the paper's text and its authors' programs do differently."""
+    """The steps that the paper's text and its authors' programs do differently."""
 
     name: ClassVar[str]
 
     @abstractmethod
     def plane(self, latitude: Floats, longitude: Floats) -> Floats:
-        """Places in a plane, in what is taken as metres."""
+        """Project locations to a plane, in what the procedure takes as metres."""
 
     @abstractmethod
     def elapsed(self, seconds: Any) -> Any:
-        """The time that a speed is reckoned with, from the difference of two times, or of many."""
+        """Return the time by which a distance is divided to get a speed, from differences of times."""
 
     @abstractmethod
     def stretch(self, seconds: NDArray[np.int64]) -> slice:
-        """The part of a trajectory with these times that is used at all."""
+        """Return the part of a trajectory with these times that is used."""
 
     @abstractmethod
     def choose(self, taxis: list[str], count: int, rng: np.random.Generator) -> list[str]:
-        """The trajectories of one repetition."""
+        """Choose the trajectories of one repetition."""
 
     @abstractmethod
     def sample(self, track: Floats, n: int, rng: np.random.Generator) -> Floats:
-        """The tuple of n points, or fewer, that is asked about."""
+        """Choose at most n points of a trajectory."""
 
     @abstractmethod
     def epsilon(self, rho: float) -> float:
-        """What GP is given beside ρ: more than ρ, by the paper's relation for δ = 1e-10 and εΔ = 10."""
+        """Return the ε of GP that is compared with ρ, by the paper's relation for δ = 1e-10 and εΔ = 10."""
 
     @abstractmethod
     def gamma0(self, epsilon: float) -> float:
-        """Of a search for one of k neighbours with this ε."""
+        """Return the γ0 of a search for one of k neighbours with this ε."""
 
     @abstractmethod
     def hull(self, n: int, guarantee: CGP | GP) -> Hull:
-        """The paper's hull."""
+        """Return the paper's query for a convex hull."""
 
 
 class _Authors(Procedure):
-    """As the authors' programs did it, their slips included.
+    """The procedure of the authors' programs, including their errors.
 
     Notes
     -----
-    Mercator metres of a sphere, which at San Francisco are 0.79 m on the ground. Differences of times modulo a day,
-    so that a night and a week of silence are the same. Both samples with replacement, trajectories drawn twice taken
-    once. γ0 of twice the noise below zero. In the hull 92% of the budget for finding, points found taken out, and a
-    number of probes whose constants are raised to the power 2/3 twice.
+    Metres are those of the Mercator projection of a sphere, which at San Francisco are 0.79 m on the ground.
+    Differences of times are taken modulo a day, so that gaps of a night and of a week are the same. Trajectories and
+    points are sampled with replacement, and a trajectory that is drawn twice is used once. γ0 is twice the scale of
+    the noise below zero. In the hull, 92% of the budget is for the search, points that were found are removed, and
+    the constants of the number of probes are raised to the power 2/3 twice.
     """
 
     name = "faithful"
@@ -119,14 +120,15 @@ def _projection() -> Any:
 
 
 class _Text(Procedure):
-    """As the paper says it.
+    """The procedure of the paper's text.
 
     Notes
     -----
-    A transverse Mercator plane about San Francisco, whose metres are metres on the ground to 1 in 30 000 over the bay.
-    True differences of times; of a taxi that is silent for more than a day the longest stretch without such a gap.
-    Both samples without replacement, in the order of time. ε from Lemma 3.7 with εΔ = 10. γ0 = 0; in the hull half of
-    the budget for finding, and the number of probes that is best for the bound, rounded to [16, 128].
+    The projection is transverse Mercator around San Francisco, whose metres are metres on the ground to 1 in 30 000
+    over the bay. Differences of times are the true ones; of a taxi with gaps of more than a day, the longest part
+    without such a gap is used. Trajectories and points are sampled without replacement, points in the order of time.
+    ε is from Lemma 3.7 with εΔ = 10, and γ0 = 0. In the hull, half of the budget is for the search, and the number of
+    probes is the one that is best for the bound, limited to [16, 128].
     """
 
     name = "text"
@@ -164,7 +166,7 @@ class _Text(Procedure):
 
 @dataclass(frozen=True)
 class _RoundedHull(Hull):
-    """The paper's hull with a number of probes in the range of its experiments."""
+    """The paper's hull with its number of probes limited to the range of the experiments."""
 
     def optimal(self, radius: float) -> int:
         return min(max(super().optimal(radius), _FEWEST), _MOST)
@@ -175,5 +177,5 @@ PAPER: Procedure = _Text()
 
 
 def procedure_of(faithful: bool) -> Procedure:
-    """Those of the authors' programs, or those of the paper's text."""
+    """Return the procedure of the authors' programs if `faithful`, else that of the paper's text."""
     return AUTHORS if faithful else PAPER

@@ -1,4 +1,4 @@
-"""What a run was made with: its settings, seed, data and versions, in `run.json` beside its results."""
+"""The settings of a run: seed, data and versions, saved in `run.json` beside the results."""
 
 from __future__ import annotations
 
@@ -17,18 +17,20 @@ __all__ = ["RunSettings"]
 
 @dataclass(frozen=True)
 class RunSettings:
-    """The settings that results depend on. A folder holds results of one record only.
+    """The settings that results depend on. All results in a folder have the same settings.
 
     Parameters
     ----------
     seed : int
-        From which all noise and all samples follow.
-    repetitions, trajectories : int
-        How often, and on how many trajectories each time.
+        The seed of all noise and all samples.
+    repetitions : int
+        The number of repetitions.
+    trajectories : int
+        The number of trajectories in each repetition.
     faithful : bool
-        Whether as the paper's authors did it.
+        Whether the procedure is that of the authors' programs.
     data : str, optional
-        The SHA-256 of the taxis' files; None while no experiment has needed them.
+        The SHA-256 of the files of the taxis; None while no experiment has needed them.
     """
 
     seed: int
@@ -38,7 +40,7 @@ class RunSettings:
     data: str | None
 
     def save_or_check(self, out: Path) -> None:
-        """Write the record, or check that the folder holds results of the same one."""
+        """Save the settings in a folder, or check that its results have the same settings."""
         path = out / "run.json"
         own = {**asdict(self), "versions": versions()}
         if path.exists():
@@ -47,14 +49,14 @@ class RunSettings:
                 own["data"] = known["data"] = own["data"] or known["data"]
             for key, value in own.items():
                 if known.get(key) != value:
-                    remedy = f"What {out} holds cannot be mixed with this: choose another --out."
+                    remedy = f"Results in {out} have other settings: choose another --out."
                     raise InvalidParameter(key, value, f"{known.get(key)!r}, as in {path.name}", remedy)
         text = json.dumps(own, indent=2, ensure_ascii=False) + "\n"
         write_atomically(path, lambda temporary: temporary.write_text(text, encoding="utf-8", newline="\n"))
 
 
 def versions() -> dict[str, Any]:
-    """Of all that a result may depend on."""
+    """Return the versions of everything that a result may depend on."""
     import numpy
     import pyproj
     import scipy

@@ -1,4 +1,4 @@
-"""Run what is missing of an experiment, on several processors, so that an interruption costs seconds."""
+"""Run the tasks of an experiment that have no results yet, on several processors."""
 
 from __future__ import annotations
 
@@ -21,26 +21,28 @@ from geoveil.geo.formats.atomic import write_atomically
 
 __all__ = ["COLUMNS", "RunPlan", "Task", "run"]
 
-#: A cell and the number of a repetition.
+#: A cell and the index of a repetition.
 Task: TypeAlias = tuple[Cell, int]
-#: The settings that a table of results has columns for.
+#: The parameters that have a column in the table of results.
 COLUMNS = ("n", "rho", "k", "d", "s")
 
 
 @dataclass(frozen=True)
 class RunPlan:
-    """What there is to do, and where.
+    """The tasks of a run, and where its data and results are.
 
     Parameters
     ----------
     settings : RunSettings
-        The settings.
+        The settings of the run.
     cells : list of Cell
-        What is measured.
+        The cells to measure.
     out : Path
-        Where results go; parts of them are in its folder `parts`.
-    data, cache : Path
-        The taxis' folder, and where they are kept cleaned.
+        The folder of the results; those of each task are in its folder `parts`.
+    data : Path, optional
+        The folder of the taxis.
+    cache : Path
+        The folder of the cleaned taxis.
     """
 
     settings: RunSettings
@@ -50,21 +52,21 @@ class RunPlan:
     cache: Path
 
     def tasks(self) -> list[Task]:
-        """All of them, in the order of the results."""
+        """Return all tasks, in the order of the results."""
         return [(cell, turn) for cell in self.cells for turn in range(cell.repetitions(self.settings.repetitions))]
 
     def part(self, task: Task) -> Path:
-        """Where the measurements of a task are."""
+        """Return the file of the measurements of a task."""
         cell, turn = task
         return self.out / "parts" / cell.name / f"{turn:03}.parquet"
 
     def weight(self, task: Task) -> float:
-        """About how many milliseconds it takes."""
+        """Return the approximate time of a task in milliseconds."""
         cell = task[0]
         return cell.cost * (self.settings.trajectories if cell.real else 1)
 
     def study(self) -> Study:
-        """What all cells share; reads the taxis if a cell needs them."""
+        """Return the data and settings that all cells share; read the taxis if a cell needs them."""
         procedure = procedure_of(self.settings.faithful)
         taxis = None
         if self.data is not None and self.settings.data is not None:
@@ -73,18 +75,18 @@ class RunPlan:
 
 
 def run(plan: RunPlan, workers: int, done: Callable[[Task], Any] = lambda task: None) -> None:
-    """Measure every task that has no part yet.
+    """Measure every task that has no results yet.
 
-    Each task draws from a generator of its own, so neither the number of workers nor an interruption changes a result.
+    Each task has its own generator, so neither the number of workers nor an interruption changes a result.
 
     Parameters
     ----------
     plan : RunPlan
-        What there is to do.
+        The tasks.
     workers : int
-        How many processes; 1 is this one.
+        The number of processes; with 1, tasks run in this process.
     done : callable
-        Told of every task that is done, those of earlier runs first.
+        Called with every finished task, those of earlier runs first.
     """
     missing = []
     for task in plan.tasks():
@@ -92,7 +94,7 @@ def run(plan: RunPlan, workers: int, done: Callable[[Task], Any] = lambda task: 
             done(task)
         else:
             missing.append(task)
-    # Repetition by repetition: every one takes as long, so the time left is known, and all figures grow together.
+    # Every repetition takes equally long, so going through them in order makes the time left predictable.
     missing.sort(key=lambda task: task[1])
     measured = map(_measurer(plan), missing) if workers == 1 else _in_processes(plan, missing, workers)
     for task, measurements in measured:
@@ -113,9 +115,9 @@ def _measurer(plan: RunPlan) -> Callable[[Task], tuple[Task, list[Measurement]]]
 
 
 def _in_processes(plan: RunPlan, tasks: Iterable[Task], workers: int) -> Iterator[tuple[Task, list[Measurement]]]:
-    """Measured as they come, a few ahead, so that little is lost when the run ends early."""
+    """Return measurements as they finish. Few tasks are submitted ahead, so that an interruption loses little."""
     left = iter(tasks)
-    # Processes that begin afresh hold no lock and no generator of this one.
+    # Spawned processes inherit no lock and no generator from this one.
     context = multiprocessing.get_context("spawn")
     pool = ProcessPoolExecutor(workers, context, initializer=_begin, initargs=(plan,))
     try:
@@ -133,7 +135,7 @@ _measure: Callable[[Task], tuple[Task, list[Measurement]]]
 
 
 def _begin(plan: RunPlan) -> None:
-    """Ready a process: Ctrl-C is for the parent, and without it there is nothing left to do."""
+    """Prepare a process: it ignores Ctrl-C, which the parent handles, and ends when the parent does."""
     global _measure
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_follow_parent, daemon=True).start()

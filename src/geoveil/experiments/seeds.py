@@ -1,4 +1,4 @@
-"""Seeded generators: every task of an experiment draws from its own, which its coordinates alone determine."""
+"""Seeded generators: each task of an experiment has its own, which its coordinates alone determine."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ __all__ = ["generator"]
 
 
 def generator(seed: int, *coordinates: str | int) -> np.random.Generator:
-    """The generator of the task at these coordinates.
+    """Return the generator of the task at some coordinates.
 
-    Order of tasks, number of workers and interruptions therefore change nothing. For experiments only: a release
-    draws from the operating system.
+    The order of tasks, the number of workers and interruptions therefore change no result. It is for experiments only:
+    a release draws from the operating system.
 
     Examples
     --------
@@ -22,6 +22,6 @@ def generator(seed: int, *coordinates: str | int) -> np.random.Generator:
     >>> a.random() == generator(7, "hull", 3, "abtyff").random(), a.random() == b.random()
     (True, False)
     """
-    # A digest keeps coordinates of any length apart; joined by a character that none of them has.
+    # Coordinates are joined by a character that none of them contains, and hashed, since they may have any length.
     digest = hashlib.sha256("\x1f".join(map(str, coordinates)).encode()).digest()
     return np.random.default_rng(np.random.SeedSequence([seed, int.from_bytes(digest, "big")]))

@@ -1,4 +1,4 @@
-"""Results as tables: every measurement, and means with quartiles and standard errors."""
+"""Tables of results: all measurements, and their means, quartiles and standard errors."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from geoveil.experiments.cells import Cell
 from geoveil.experiments.figure_definitions import Figure, Panel
@@ -21,18 +22,18 @@ __all__ = ["Summary", "clustered_error", "collect", "markdown", "summaries", "wr
 
 @dataclass(frozen=True)
 class Summary:
-    """The measurements of one line in one cell.
+    """A summary of the measurements of one line in one cell.
 
     Parameters
     ----------
     mean, low, high : float
-        Mean and quartiles.
+        The mean, the lower and the upper quartile.
     error : float
         The standard error of the mean; measurements on one trajectory are not taken as independent.
     quantile : float
-        95% of the measurements are at most this.
+        The 95% quantile.
     count, taxis : int
-        How many measurements, on how many trajectories.
+        The number of measurements, and of trajectories.
     """
 
     mean: float
@@ -44,45 +45,52 @@ class Summary:
     taxis: int
 
     @classmethod
-    def of(cls, values: Floats, taxis: Any) -> Summary:
-        """Of values measured on these trajectories."""
-        _, whose = np.unique(taxis, return_inverse=True)
+    def of(cls, values: Floats, taxis: ArrayLike) -> Summary:
+        """Summarise values and the trajectories that they were measured on."""
+        _, clusters = np.unique(taxis, return_inverse=True)
         low, high, quantile = np.quantile(values, [0.25, 0.75, 0.95])
-        error = clustered_error(values, whose)
+        error = clustered_error(values, clusters)
         numbers = (float(values.mean()), float(low), float(high), error, float(quantile))
-        return cls(*numbers, len(values), int(whose.max()) + 1)
+        return cls(*numbers, len(values), int(clusters.max()) + 1)
 
 
-def clustered_error(values: Floats, whose: Any) -> float:
-    """The standard error of a mean of values that come in clusters: whose[i] is the cluster of the i-th.
+def clustered_error(values: Floats, clusters: NDArray[np.intp]) -> float:
+    """Return the standard error of the mean of values in clusters.
+
+    Parameters
+    ----------
+    values : array
+        The values.
+    clusters : array of int
+        The cluster of each value, from 0 on.
 
     Examples
     --------
     >>> import numpy as np
-    >>> round(clustered_error(np.array([1.0, 1.0, 3.0, 3.0]), np.array([0, 0, 1, 1])), 6)   # two values, in effect
+    >>> round(clustered_error(np.array([1.0, 1.0, 3.0, 3.0]), np.array([0, 0, 1, 1])), 6)   # as of two values
     1.0
     """
-    off = np.bincount(whose, weights=values - values.mean())
-    clusters = len(off)
-    if clusters == 1:
+    off = np.bincount(clusters, weights=values - values.mean())
+    count = len(off)
+    if count == 1:
         return math.nan
-    return float(np.sqrt(np.square(off).sum() * clusters / (clusters - 1)) / len(values))
+    return float(np.sqrt(np.square(off).sum() * count / (count - 1)) / len(values))
 
 
 def collect(plan: RunPlan) -> Any:
-    """All measurements of a plan as a table, in the order of its tasks."""
+    """Return all measurements of a run as a pyarrow table, in the order of its tasks."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     return pa.concat_tables([pq.ParquetFile(plan.part(task)).read() for task in plan.tasks()]).combine_chunks()
 
 
-#: Of a cell's name, a line and a measure.
+#: Summaries by the name of a cell, a line and a measure.
 Summaries = dict[tuple[str, str, str], Summary]
 
 
 def summaries(plan: RunPlan) -> Summaries:
-    """What was measured in every cell, line by line."""
+    """Return the summary of each measure of each line in each cell."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -100,7 +108,7 @@ def summaries(plan: RunPlan) -> Summaries:
 
 
 def write(plan: RunPlan, figures: Iterable[Figure], found: Summaries) -> None:
-    """Write all tables: results and their summary as Parquet and CSV, and the summary as Markdown."""
+    """Write the results and their summary as Parquet and CSV, and the summary as Markdown."""
     import pyarrow as pa
 
     _both(plan.out / "results", collect(plan))
@@ -126,10 +134,10 @@ def _both(path: Path, table: Any) -> None:
 
 
 def markdown(plan: RunPlan, figures: Iterable[Figure], found: Summaries) -> str:
-    """A table for every panel: mean and quartiles."""
+    """Return a table of means and quartiles for every panel, as Markdown."""
     settings = plan.settings
-    how = "the authors' conventions" if settings.faithful else "the paper's text"
-    text = [f"# Results by {how}", ""]
+    procedure = "the authors' programs" if settings.faithful else "the paper's text"
+    text = [f"# Results by the procedure of {procedure}", ""]
     drawn = f"{settings.repetitions} repetitions of {settings.trajectories} trajectories, seed {settings.seed}"
     text += [f"{drawn}. Mean [25th, 75th percentile]; ± is the standard error, by trajectory.", ""]
     for figure in figures:
@@ -171,17 +179,17 @@ def _bounds(panel: Panel, found: Summaries) -> list[str]:
 
 
 def looseness(cell: Cell, line: str, bound: str, found: Summaries) -> float:
-    """How many times the bound is the measured quantile that it stands for."""
+    """Return the ratio of a bound to the measured quantile that it bounds."""
     quantile = found[cell.name, line, f"error / {bound}"].quantile
     return 1 / quantile if quantile > 0 else math.inf
 
 
 def shown(panel: Panel, found: Summaries) -> list[str]:
-    """The lines of a panel, in their order."""
+    """Return the lines of a panel, in order."""
     first = panel.cells[0].name
     return [line for name, line, measure in found if name == first and measure == panel.measure]
 
 
 def bounded(cell: Cell, found: Summaries) -> list[str]:
-    """The lines of a cell that measures errors and their bounds."""
+    """Return the lines of a cell that measures errors and their bounds."""
     return [line for name, line, measure in found if name == cell.name and measure == "error"]

@@ -1,4 +1,4 @@
-"""The paper's three questions on taxi data, each answered by every method that the figures compare."""
+"""The paper's three questions on taxi data, answered by all methods that the figures compare."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ __all__ = ["HullCell", "NearestCell", "PointsCell", "body", "guarantees", "jacca
 
 
 def guarantees(rho: float, procedure: Procedure) -> list[CGP | GP]:
-    """What GP and what CGP are given, in this order."""
+    """Return the guarantees of GP and of CGP that are compared, in this order."""
     return [GP(epsilon=procedure.epsilon(rho)), CGP(rho=rho)]
 
 
 @dataclass(frozen=True)
 class TaxiCell(Cell):
-    """A question about n points of a taxi, under ρ-CGP and beside it under GP.
+    """A question about n points of a taxi, under ρ-CGP and under GP.
 
     Parameters
     ----------
     n : int
-        Points that are drawn from a trajectory; shorter ones are taken as they are.
+        The number of points sampled from a trajectory; a shorter one is used as a whole.
     rho : float
-        ρ, per square metre.
+        The budget ρ, per square metre.
     """
 
     n: int
@@ -53,14 +53,14 @@ class TaxiCell(Cell):
 
     @abstractmethod
     def measure(self, x: Floats, study: Study, rng: np.random.Generator) -> Iterator[tuple[str, str, float]]:
-        """Line, measure and value of everything that is compared, on one tuple."""
+        """Return line, measure and value of everything that is compared, for one tuple."""
 
 
 @dataclass(frozen=True)
 class PointsCell(TaxiCell):
-    """Release every point: the largest error, and the Euclidean error of the tuple.
+    """The largest error of a released point, and the Euclidean error of the tuple.
 
-    Under CGP our best method is the paper's; under GP it is the K-norm mechanism.
+    Under CGP geoveil's best method is the paper's; under GP it is the K-norm mechanism.
     """
 
     experiment = "points"
@@ -85,12 +85,12 @@ class PointsCell(TaxiCell):
 
 @dataclass(frozen=True)
 class NearestCell(TaxiCell):
-    """The k nearest neighbours of a place that taxis visit: their distances' sum over the true one.
+    """The sum of the distances of the k nearest neighbours of a visited location, over the true sum.
 
     Parameters
     ----------
     k : int
-        How many neighbours.
+        The number of neighbours.
     """
 
     k: int
@@ -126,7 +126,7 @@ class NearestCell(TaxiCell):
 
 @dataclass(frozen=True)
 class HullCell(TaxiCell):
-    """The convex hull: its Jaccard index with the true one, and how many probes the paper's algorithm chose."""
+    """The Jaccard index of the released and the true hull, and the number of probes of the paper's algorithm."""
 
     experiment = "hull"
 
@@ -150,12 +150,12 @@ class HullCell(TaxiCell):
 
 
 def best_body(x: Floats, guarantee: CGP | GP, source: Source) -> Any:
-    """Our hull of points of the plane."""
+    """Return the hull of points of the plane by geoveil's best method."""
     return body(best_hull(len(x), 2, guarantee).ask(x, source).value)
 
 
 def body(points: Floats) -> Any:
-    """The convex hull: of many points through Qhull, which is faster and knows no degenerate ones."""
+    """Return the convex hull; of many points by Qhull, which is faster and cannot handle degenerate ones."""
     import shapely
     from scipy.spatial import ConvexHull
 
@@ -165,7 +165,7 @@ def body(points: Floats) -> Any:
 
 
 def jaccard(a: Any, b: Any) -> float:
-    """Area of the intersection over that of the union."""
+    """Return the area of the intersection over that of the union."""
     common = float(a.intersection(b).area)
     return common / float(a.area + b.area - common)
 

@@ -1,4 +1,4 @@
-"""The taxis: the cabspotting folder, cleaned as the experiments need it, and kept as Parquet."""
+"""The taxis of the cabspotting folder, cleaned for the experiments and cached as Parquet."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ __all__ = ["Taxis", "load", "plausible"]
 
 Positions: TypeAlias = NDArray[np.int64]
 
-#: In metres a minute: no taxi is faster. The second is for the places that queries are asked about.
+#: The largest plausible speed in metres a minute, of trajectories and of the locations that are asked about.
 FASTEST, FASTEST_ASKED = 3000.0, 1500.0
-#: Trajectories of fewer or more points are left out.
+#: Trajectories with fewer or more points are not used.
 SHORTEST, LONGEST = 5_000, 30_000
 
 
 @dataclass(frozen=True)
 class Taxis:
-    """Cleaned trajectories, and the places that queries are asked about.
+    """Cleaned trajectories, and the locations that are asked about.
 
     Parameters
     ----------
     tracks : dict
-        By taxi, in the order of names: places in the order of time.
+        The points of each taxi in the order of time, by its name.
     times : dict
-        When, in seconds.
+        Their times in seconds.
     squares : (m, 2) array
-        The centres of all squares of 1 m that a taxi was seen in.
+        The centres of all squares of 1 m that a taxi has visited.
     """
 
     tracks: dict[str, Floats]
@@ -47,27 +47,27 @@ class Taxis:
 
     @property
     def names(self) -> list[str]:
-        """Of the taxis, in order."""
+        """The names of the taxis, in order."""
         return list(self.tracks)
 
     def place(self, rng: np.random.Generator) -> Floats:
-        """One that a query is asked about."""
+        """Choose a location to ask about."""
         return np.asarray(self.squares[rng.integers(len(self.squares))])
 
 
 def load(folder: Path, procedure: Procedure, cache: Path, digest: str) -> Taxis:
-    """Read and clean the folder, or read what was cleaned before.
+    """Read and clean a folder of taxis, or read them from the cache.
 
     Parameters
     ----------
     folder : Path
-        Of `new_*.txt` files, each with lines of latitude, longitude, occupied and time, the newest first.
+        A folder of `new_*.txt` files, each with lines of latitude, longitude, occupied and time, the newest first.
     procedure : Procedure
-        The plane and how speeds are reckoned.
+        The procedure, which determines the projection and the speeds.
     cache : Path
-        A folder for what was cleaned.
+        The folder of cleaned taxis.
     digest : str
-        Of the folder: what was cleaned from another one is not used.
+        The digest of the folder, so that a cache of another one is not used.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -100,11 +100,11 @@ def load(folder: Path, procedure: Procedure, cache: Path, digest: str) -> Taxis:
 
 
 def plausible(places: Floats, seconds: Positions, fastest: float, procedure: Procedure) -> Positions:
-    """The positions of the points that a taxi can have reached, no faster than so many metres a minute.
+    """Return the positions of the points that a taxi can have reached without exceeding a speed in metres a minute.
 
-    A point is dropped if it is too far from the last one that was kept, or not later. Nearly all points follow their
-    neighbour plausibly. From each that does not, all at once, the first is sought that follows the one before it; what
-    lies between is dropped, unless an earlier gap has gone beyond it.
+    A point is removed if it is too far from the last one that was kept, or not later. Nearly all points follow their
+    predecessor plausibly. For all others at once, the next point is searched that follows their predecessor plausibly;
+    the points in between are removed, unless an earlier gap extends beyond them.
     """
 
     def follow(here: Positions, last: Positions) -> NDArray[np.bool_]:
@@ -130,7 +130,7 @@ def plausible(places: Floats, seconds: Positions, fastest: float, procedure: Pro
 
 
 class _Cleaned(NamedTuple):
-    """What is left of one taxi: its track, and the squares it was seen in, more strictly."""
+    """The cleaned track of one taxi, and the squares that it has visited by the stricter limit of speed."""
 
     name: str
     track: Floats
@@ -149,7 +149,7 @@ def _clean(procedure: Procedure, file: Path) -> _Cleaned:
 
 
 def _files(folder: Path) -> list[Path]:
-    """Those of taxis of which something is left."""
+    """Return the files of a folder that are not empty."""
     files = [file for file in sorted(folder.glob("new_*.txt")) if file.stat().st_size]
     if not files:
         raise InvalidFile(str(folder), "a folder", "one of new_*.txt files", "Give the cabspotting folder.")
@@ -157,7 +157,7 @@ def _files(folder: Path) -> list[Path]:
 
 
 def _read(file: Path) -> tuple[Floats, Floats, Positions]:
-    """Latitude, longitude and time, the newest last."""
+    """Return latitude, longitude and time, the newest last."""
     import pyarrow as pa
     import pyarrow.csv as pc
 
@@ -177,12 +177,12 @@ def _read(file: Path) -> tuple[Floats, Floats, Positions]:
 
 
 def _array(column: Any) -> Any:
-    """A column without gaps as a numpy array; other ways would import pandas, which takes as long as the reading."""
+    """Return a column without gaps as an array; other ways import pandas, which takes as long as the reading."""
     return np.from_dlpack(column.combine_chunks())
 
 
 def _column(values: NDArray[Any]) -> Any:
-    """The other way round."""
+    """Return an array as a column."""
     import pyarrow as pa
 
     memory = pa.py_buffer(np.ascontiguousarray(values))
@@ -198,7 +198,7 @@ def _write(path: Path, table: Any) -> None:
 
 
 def _squares(places: Floats) -> Positions:
-    """The squares of 1 m that places lie in, each once, as one number each, which sorts much faster than two."""
+    """Return the distinct squares of 1 m that contain points, as one integer each, which sorts faster than two."""
     column, row = np.floor(places).astype(np.int64).T
     return _distinct((column << 32) + row)
 

@@ -1,4 +1,4 @@
-"""How tight the theorems are: what they bound, measured, beside the paper's bound and the library's own."""
+"""The tightness of error bounds: measured errors beside the paper's bounds and geoveil's."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from geoveil.queries import Hull, HullAnswer, Nearest, Points, best_hull
 
 __all__ = ["BETA", "TightnessCell"]
 
-#: The probability for which bounds are asked.
+#: The probability that an error exceeds its bound.
 BETA = 0.05
 _K = 10
 _ANGLES = 2 * np.pi * np.arange(720) / 720
@@ -26,13 +26,13 @@ _DIRECTIONS = np.array([np.cos(_ANGLES), np.sin(_ANGLES)])
 
 @dataclass(frozen=True)
 class TightnessCell(TaxiCell):
-    """One question: its true error, and what bounds it with probability 95%.
+    """The error of one question, and its 95% bounds.
 
     Parameters
     ----------
     question : {"points", "nearest", "hull"}
-        Points: the largest error. Nearest: by how much the last of ten is farther than the true tenth. Hull: the
-        Hausdorff distance.
+        The error is the largest one of points, the excess distance of the tenth neighbour over the true tenth, and
+        the Hausdorff distance of hulls.
     """
 
     question: str
@@ -54,7 +54,7 @@ class TightnessCell(TaxiCell):
         for guarantee in guarantees(self.rho, study.procedure):
             for line, error, ours, theorem in asked(x, guarantee, study, rng, source):
                 yield line, "error", error
-                # Bounds differ from release to release: each error is compared with its own.
+                # Bounds differ between releases: each error is compared with its own bound.
                 for name, bound in (("our bound", ours), ("theorem", theorem)):
                     if bound is not None:
                         yield line, name, bound
@@ -66,7 +66,7 @@ class TightnessCell(TaxiCell):
         n = len(x)
         for name, method in (("Basic", "paper"), ("best", "best")):
             if name == "best" and isinstance(guarantee, CGP):
-                continue  # the same
+                continue  # the same mechanism
             query = Points(n, 2, guarantee, method)
             error = float(np.linalg.norm(query.ask(x, source).value - x, axis=1).max())
             theorem = n_points_bound(n, guarantee) if name == "Basic" else None
@@ -80,7 +80,7 @@ class TightnessCell(TaxiCell):
         tenth = float(np.partition(away, _K - 1)[_K - 1])
         for name, method in (("PNN", "paper"), ("best", "best")):
             query = Nearest(len(x), 2, guarantee, method, p=p, k=_K)
-            # A neighbour that is nearer than the true tenth is not too far.
+            # A neighbour that is nearer than the true tenth has no error.
             error = max(float(away[query.ask(x, source).value[-1]]) - tenth, 0.0)
             theorem = nearest_bound(len(x), _K, guarantee, BETA) if name == "PNN" else None
             yield f"nearest, {guarantee.notion} {name}", error, query.error(BETA, each=True), theorem
@@ -97,7 +97,7 @@ class TightnessCell(TaxiCell):
 
 
 def n_points_bound(n: int, guarantee: CGP | GP, beta: float = BETA) -> float:
-    """The paper's Theorems 4.6 and 4.8, with the constants of their proofs."""
+    """Return the bound of the paper's Theorems 4.6 and 4.8, with the constants of their proofs."""
     log = math.log(n / beta)
     if isinstance(guarantee, CGP):
         return math.sqrt(n * log / float(guarantee.rho))
@@ -105,7 +105,7 @@ def n_points_bound(n: int, guarantee: CGP | GP, beta: float = BETA) -> float:
 
 
 def nearest_bound(n: int, k: int, guarantee: CGP | GP, beta: float) -> float:
-    """The paper's Theorem 4.12, for one of k neighbours; under GP with ε/k for √(2ρ/k)."""
+    """Return the bound of the paper's Theorem 4.12 for one of k neighbours; under GP with ε/k for √(2ρ/k)."""
     cgp = isinstance(guarantee, CGP)
     epsilon = math.sqrt(2 * float(guarantee.budget) / k) if cgp else float(guarantee.budget) / k
     log = math.log((4 * n + 2) / beta)
@@ -113,7 +113,7 @@ def nearest_bound(n: int, k: int, guarantee: CGP | GP, beta: float) -> float:
 
 
 def hull_bound(answer: HullAnswer) -> float:
-    """The γ1 + γ2 + γ3 of the paper's Lemma 4.15, from what was released."""
+    """Return γ1 + γ2 + γ3 of the paper's Lemma 4.15 for a released hull."""
     guarantee, k, n = answer.query.guarantee, len(answer.directions), answer.query.n
     assert isinstance(guarantee, CGP | GP)
     half = guarantee * "0.475"

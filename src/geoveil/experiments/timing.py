@@ -1,4 +1,4 @@
-"""How long every question takes, against the number of points, with the noise of real releases."""
+"""The time of every question by the number of points, with the exact noise of releases."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _PLACE = np.array([500.0, -300.0])
 
 
 def questions(n: int) -> dict[str, Callable[[], Query]]:
-    """Every question about n points of the plane, by every method that differs."""
+    """Return every question about n points of the plane, by every distinct method."""
     made: dict[str, Callable[[], Query]] = {}
     notions: tuple[Guarantee, ...] = (CGP(rho=_RHO), GP(epsilon=_EPSILON))
     for guarantee in notions:
@@ -46,7 +46,10 @@ def questions(n: int) -> dict[str, Callable[[], Query]]:
 def seconds(
     seed: int, sizes: tuple[int, ...] = SIZES, done: Callable[[], Any] = lambda: None
 ) -> dict[str, dict[int, float]]:
-    """The processor time of one answer to each question, by size: the least of three, or of one that takes long."""
+    """Return the processor time of one answer to each question, by size.
+
+    It is the smallest of three times up to 10^5 points, and one time beyond.
+    """
     measured: dict[str, dict[int, float]] = {name: {} for name in questions(1000)}
     for n in sizes:
         x = _trajectory(seed, n)
@@ -63,7 +66,7 @@ def _spent(question: Callable[[], Query], x: Floats) -> float:
 
 
 def _trajectory(seed: int, n: int) -> Floats:
-    """A made-up one, over some 30 km."""
+    """Return a synthetic trajectory over some 30 km."""
     rng = generator(seed, "time", n)
     stops = 4000 * rng.standard_t(3, size=(max(n // 50, 2), 2))
     at = np.linspace(0, len(stops) - 1, n)
