@@ -229,6 +229,7 @@ def truth_and_noise(folder: Path, **how: Any) -> tuple[Any, Any, Any]:
     return whose, moved, release
 
 
+@pytest.mark.slow
 @pytest.mark.statistical
 @pytest.mark.usefixtures("small_batches")
 def test_every_person_has_the_noise_of_their_own_number_of_points(tmp_path: Path) -> None:
@@ -245,6 +246,7 @@ def test_every_person_has_the_noise_of_their_own_number_of_points(tmp_path: Path
     assert ratio > 1.1
 
 
+@pytest.mark.slow
 @pytest.mark.statistical
 @pytest.mark.usefixtures("small_batches")
 def test_noise_that_is_drawn_together_is_so_over_batches(tmp_path: Path) -> None:
@@ -403,6 +405,7 @@ def test_texts_that_spreadsheets_run_are_told_of(tmp_path: Path) -> None:
     assert "formulas" not in plain.certificate()["file"]
 
 
+@pytest.mark.slow
 def test_what_a_killed_run_left_is_removed_by_the_next(tmp_path: Path) -> None:
     """But nothing that a running one needs, and nothing that is not ours."""
     path, told = make("trips.csv", tmp_path)
@@ -451,6 +454,7 @@ def test_rows_without_a_place_are_refused_or_dropped_and_counted(tmp_path: Path)
         assert gv.load(release.value).value["time"].tolist() == kept["time"].tolist()
 
 
+@pytest.mark.slow
 def test_columns_are_kept_on_purpose(tmp_path: Path) -> None:
     """By name or all; a covering of boxes and other geometries never go out; what stays behind is named."""
     frame = people()
@@ -512,6 +516,7 @@ labels = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max
 fields = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00\r"), max_size=12)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*begin as formulas do")
 @pytest.mark.parametrize("name", ["trips.csv", "comma.csv", "wkb.parquet", "trips.gpkg", "trips.geojson"])
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -891,6 +896,7 @@ def test_read_projects_into_a_plane_that_knows_its_area(tmp_path: Path) -> None:
     assert gv.read(path).crs == 4326
 
 
+@pytest.mark.slow
 @requires_cabspotting
 def test_the_cabspotting_folder_goes_through(tmp_path: Path) -> None:
     """Real taxis, by taxi, in their published format; all but the places, and whether taxis are occupied, stays."""

@@ -434,6 +434,7 @@ print("done")
 """
 
 
+@pytest.mark.slow
 def test_python_without_asserts_and_docstrings_refuses_as_much() -> None:
     """No assert stands between data and an answer that should not be given."""
     told = subprocess.run([sys.executable, "-OO", "-c", OPTIMIZED], capture_output=True, text=True, timeout=120)

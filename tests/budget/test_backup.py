@@ -207,6 +207,7 @@ def test_a_witness_never_goes_back(tmp_path: Path) -> None:
     assert witness.head("none") is None
 
 
+@pytest.mark.slow
 def test_nothing_is_released_without_its_witness(tmp_path: Path) -> None:
     """What was charged is charged; the release waits for a witness that can be told."""
     ledger = Ledger(tmp_path / "budget.db", witness=tmp_path / "witness.db")

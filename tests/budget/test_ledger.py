@@ -101,6 +101,7 @@ def test_what_enters_at_which_price(place: str) -> None:
     assert ledger.spent("rho") == Decimal("0.005")
 
 
+@pytest.mark.slow
 def test_ten_thousand_parts_are_the_whole(tmp_path: Path) -> None:
     """Charges of a total divided all pass, and the next is refused."""
     total = gv.CGP(rho=1) / 3
@@ -265,6 +266,7 @@ def in_processes(work: Callable[..., None], *given: Any, processes: int = 32) ->
     return time.monotonic() - start, found
 
 
+@pytest.mark.slow
 def test_processes_and_threads_that_charge_at_once_never_overspend(place: str) -> None:
     """Eight processes of 8 threads: no charge is lost, and the total is met to the last one."""
     ledger = Ledger(place)
@@ -286,6 +288,7 @@ def _asking(place: str, results: Any) -> None:
     results.put((release.id, release.value.tobytes(), release.certificate()["entry"]["number"]))
 
 
+@pytest.mark.slow
 def test_processes_with_one_key_get_one_answer(place: str) -> None:
     """One charge, one draw, identical answers."""
     ledger = Ledger(place)
@@ -351,6 +354,7 @@ def killed(place: str, moments: int, seed: int, *, keyed: bool) -> None:
         assert len(charged) <= len({line["key"] for line in charged}) + moments
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("keyed", [False, True], ids=["unkeyed", "keyed"])
 def test_a_crash_costs_budget_never_privacy(place: str, keyed: bool) -> None:
     """Every release that got out is in the ledger, one for each question with a key, and the ledger verifies."""
@@ -388,6 +392,7 @@ def test_a_full_disk_releases_nothing(tmp_path: Path) -> None:
     assert Ledger(path).verify() >= 1 + len(charged)
 
 
+@pytest.mark.slow
 def test_files_that_may_not_grow(tmp_path: Path) -> None:
     """The operating system's limit on the size of files is noticed."""
     script = (
@@ -761,6 +766,7 @@ print(session.answer(leave, lipschitz=1, rho="1e-6", key="k").value)
 """
 
 
+@pytest.mark.slow
 def test_functions_that_end_the_process_pay_each_time(place: str) -> None:
     """`os._exit` and `kill -9` are no way around a charge, and the answer that comes at last is stored."""
     ledger = Ledger(place)
@@ -810,6 +816,7 @@ gv.Session(np.zeros((3, 2)), ledger=Crashing(sys.argv[1]), subject="ann", label=
 """
 
 
+@pytest.mark.slow
 def test_an_answer_that_is_drawn_again_after_a_crash_has_a_certificate_that_holds(place: str) -> None:
     """A crash between charge and store costs budget; the next answer is a charge and a release of its own."""
     ledger = Ledger(place)

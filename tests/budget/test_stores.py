@@ -189,6 +189,7 @@ def _opening(place: str, results: Any) -> None:
         results.put(str(problem))
 
 
+@pytest.mark.slow
 def test_many_open_a_new_ledger_at_once(place: str) -> None:
     """It is one ledger, and none of them fails."""
     _, found = in_processes(_opening, place, processes=16)
@@ -222,6 +223,7 @@ def frozen(process: int) -> Iterator[None]:
         os.kill(process, signal.SIGCONT)
 
 
+@pytest.mark.slow
 def test_a_server_that_freezes_is_given_up_at_the_deadline(served: str) -> None:
     """For a charge, for its store, and for reading; afterwards the ledger goes on."""
     ledger = Ledger(served)
@@ -241,6 +243,7 @@ def test_a_server_that_freezes_is_given_up_at_the_deadline(served: str) -> None:
     assert ledger.verify() == 3
 
 
+@pytest.mark.slow
 def test_a_commit_that_is_not_answered_is_reported_as_such(served: str) -> None:
     """Whether it was charged is not known, and the error does not claim otherwise."""
     ledger = Ledger(served)
@@ -262,6 +265,7 @@ def test_a_commit_that_is_not_answered_is_reported_as_such(served: str) -> None:
     resumed[0].function(*resumed[0].args)
 
 
+@pytest.mark.slow
 def test_a_server_that_never_answers_is_given_up() -> None:
     """It accepts the connection, and is silent."""
     with socket.create_server(("127.0.0.1", 0)) as silent, pytest.raises(LedgerTimeout, match="before the time"):
@@ -284,6 +288,7 @@ def test_a_connection_that_is_collected_before_its_store_is_closed_in_silence(se
         time.sleep(0.01)
 
 
+@pytest.mark.slow
 def test_who_holds_the_ledger_and_falls_silent_loses_it(served: str) -> None:
     """A client that disappears within a transaction blocks others no longer than its own time limit."""
     ledger, silent = Ledger(served), Ledger(served)
@@ -300,6 +305,7 @@ def test_who_holds_the_ledger_and_falls_silent_loses_it(served: str) -> None:
     assert silent.verify() == 2
 
 
+@pytest.mark.slow
 def test_a_server_that_was_restarted_is_connected_to_again(served: str) -> None:
     """An idle ledger does not notice."""
     ledger = Ledger(served)
@@ -313,6 +319,7 @@ def test_a_server_that_was_restarted_is_connected_to_again(served: str) -> None:
     assert ledger.verify() == 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("level", ["repeatable read", "serializable"])
 def test_a_stricter_default_of_the_database_changes_nothing(served: str, level: str) -> None:
     """Charges that wait for each other still see each other."""
@@ -397,6 +404,7 @@ def test_a_folder_that_may_not_be_written_to_can_be_read(budget: Path) -> None:
     assert sorted((path.name, path.read_bytes()) for path in budget.parent.iterdir()) == before
 
 
+@pytest.mark.slow
 def test_times_are_those_of_the_store(place: str) -> None:
     """PostgreSQL's own clock, or this machine's for a file: UTC, with a time zone, whatever the session's is."""
     ledger = Ledger(place)
@@ -451,6 +459,7 @@ def test_of_many_accounts_the_first_are_shown(
     assert len(json.loads(capfd.readouterr().out)) == 10
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("seconds", "kind"), [(0.02, LedgerTimeout), (60, LedgerUnavailable)])
 def test_a_connection_lost_after_the_deadline_is_a_timeout(
     served: str, seconds: float, kind: type[LedgerError]

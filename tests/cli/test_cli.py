@@ -112,6 +112,7 @@ def test_a_group_without_a_command_shows_its_help(group: list[str], run: Any) ->
     assert done.out == run(*group, "--help").out
 
 
+@pytest.mark.slow
 def test_every_example_runs(run: Any, tmp_path: Path) -> None:
     """What help pages, README and docs show works as it stands, in this order: accounts are opened first."""
     lines = [line for command in (program, *EVERY.values()) for _, line in command.examples]
@@ -161,6 +162,7 @@ def test_version_and_module(tmp_path: Path) -> None:
         assert shell(line, tmp_path).out == f"geoveil {gv.__version__}\n"
 
 
+@pytest.mark.slow
 def test_shells_complete_commands_and_options(tmp_path: Path) -> None:
     """Bash is told how, and is then given the commands, options and choices that begin so."""
     assert "_GEOVEIL_COMPLETE" in shell("geoveil completion bash", tmp_path).out
@@ -190,6 +192,7 @@ def test_points_of_every_format(form: str, run: Any, tmp_path: Path) -> None:
     assert not any(SECRET.encode() in path.read_bytes() for path in files)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["trips.csv", "trips.geojson", "trips.gpx", "wkb.parquet", "trips.gpkg"])
 def test_pipes(form: str, tmp_path: Path) -> None:
     """Data comes through stdin and goes through stdout, and nothing else does; the certificate goes where one says."""
@@ -208,6 +211,7 @@ def test_pipes(form: str, tmp_path: Path) -> None:
     assert "60 points" in done.err
 
 
+@pytest.mark.slow
 def test_names_with_spaces_and_letters_of_all_kinds(tmp_path: Path) -> None:
     """Files, columns and persons may be called as people call them."""
     frame = people().rename(columns={"user": "Größe und 名前"})
@@ -247,6 +251,7 @@ def test_what_a_dry_run_says_is_what_the_release_says(run: Any, tmp_path: Path) 
     assert (foreseen["points"], foreseen["persons"]) == (60, 3)
 
 
+@pytest.mark.slow
 def test_another_format_comes_out_if_one_names_it(run: Any, tmp_path: Path) -> None:
     """CSV goes in, GeoPackage or GeoJSON comes out; the released CSV is not left."""
     for name in ("out.gpkg", "out.geojson"):
@@ -257,6 +262,7 @@ def test_another_format_comes_out_if_one_names_it(run: Any, tmp_path: Path) -> N
     assert {path.suffix for path in tmp_path.iterdir()} == {".csv", ".gpkg", ".geojson", ".json"}
 
 
+@pytest.mark.slow
 def test_a_dry_run_knows_the_files_own_system(run: Any, tmp_path: Path) -> None:
     """What a system stretches is paid for, also if nobody names it."""
     people().to_crs(32610).to_file(tmp_path / "utm.gpkg")
@@ -441,6 +447,7 @@ def test_a_file_that_may_not_be_read_is_about_the_data(command: str, run: Any, t
     assert "trips.csv" in done.err
 
 
+@pytest.mark.slow
 def test_debug_shows_where(tmp_path: Path) -> None:
     """With --debug an error is a traceback."""
     done = shell("geoveil --debug points nothing.csv -o o.csv --rho 1", tmp_path)
@@ -461,6 +468,7 @@ def test_the_unexpected_is_one_message_too(run: Any, monkeypatch: pytest.MonkeyP
     assert "--debug" in done.err
 
 
+@pytest.mark.slow
 def test_a_reader_that_stops_early_is_no_error(tmp_path: Path) -> None:
     """As of head."""
     make("trips.csv", tmp_path)
@@ -592,6 +600,7 @@ def ended(running: Any, number: signal.Signals) -> int:
     raise AssertionError("it did not end")
 
 
+@pytest.mark.slow
 def test_a_real_interruption(tmp_path: Path) -> None:
     """A signal while the command waits for its input."""
     line = [str(BIN / "geoveil"), "points", "-", "-o", "out.csv", *LOCAL, "--rho", "1"]
@@ -607,6 +616,7 @@ def test_a_real_interruption(tmp_path: Path) -> None:
     assert not [*tmp_path.iterdir()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_what_came_through_a_pipe_does_not_stay_when_the_command_is_ended(
     number: signal.Signals, tmp_path: Path
@@ -652,6 +662,7 @@ def test_what_was_charged_is_said_when_something_fails_afterwards(
     assert (tmp_path / "out.csv").exists()
 
 
+@pytest.mark.slow
 def test_a_summary_is_charged_as_a_whole_or_not_at_all(run: Any) -> None:
     """Three questions, of which the first two would be paid for, cost nothing if the third would not be."""
     assert run("budget", "create", "b.db", "ann", "--rho", "5e-5").code == 0
@@ -670,6 +681,7 @@ def test_a_summary_is_charged_as_a_whole_or_not_at_all(run: Any) -> None:
 # ----------------------------------------------------------------------------------------------------------- reports
 
 
+@pytest.mark.slow
 def test_a_report_holds_truth_only_if_asked_to(run: Any, tmp_path: Path) -> None:
     """With --with-truth there is a banner; without it, neither that nor a true place."""
     asked = ["points", "trips.csv", "-o", "out.csv", "--by", "user", *LOCAL, "--rho", "1e-6"]
@@ -681,6 +693,7 @@ def test_a_report_holds_truth_only_if_asked_to(run: Any, tmp_path: Path) -> None
     assert "true places" not in shared
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", ["html", "png", "pdf"])
 def test_reports_of_all_kinds(ending: str, run: Any, tmp_path: Path) -> None:
     """A page, a picture or a document, with the ledger's gauge."""
@@ -692,6 +705,7 @@ def test_reports_of_all_kinds(ending: str, run: Any, tmp_path: Path) -> None:
     assert head.startswith({"html": b"<!DOCTYPE html>", "png": b"\x89PNG", "pdf": b"%PDF-"}[ending])
 
 
+@pytest.mark.slow
 def test_the_demo(run: Any, tmp_path: Path) -> None:
     """It makes a city up, releases it, and draws the map."""
     done = run("demo", "--out", "city")
@@ -701,6 +715,7 @@ def test_the_demo(run: Any, tmp_path: Path) -> None:
     assert "The certificate, in words" in done.out
 
 
+@pytest.mark.slow
 def test_answers_fit_into_sixty_columns(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is shown wraps on a narrow terminal."""
     monkeypatch.setenv("COLUMNS", "60")
@@ -782,6 +797,7 @@ def test_check_finds_what_gives_places_away(run: Any, tmp_path: Path) -> None:
     assert run("check", "trips.csv", "--by", "nobody").code == 3
 
 
+@pytest.mark.slow
 def test_the_remedy_for_a_system_of_no_register_is_a_command(run: Any, tmp_path: Path) -> None:
     """It can be typed, and check says it once."""
     own = "+proj=laea +lat_0=37.7654 +lon_0=-122.4321 +datum=WGS84"
@@ -911,6 +927,7 @@ main(sys.argv[1:])
 """
 
 
+@pytest.mark.slow
 def test_a_command_that_crashed_can_be_run_again(run: Any) -> None:
     """The second run is charged again, and its certificate verifies; the third gets the same answer for free."""
     assert run("budget", "create", "b.db", "ann", "--rho", "1e-3").code == 0

@@ -88,6 +88,7 @@ def test_a_trajectory_may_begin_or_end_with_what_cannot_be() -> None:
     assert plausible(places[:1], np.array([0]), 3000.0, PAPER).tolist() == [0]
 
 
+@pytest.mark.slow
 def test_taxis_are_read_once(folder: Path, tmp_path: Path) -> None:
     """Cleaned taxis come back from the cache as they were; those too short to be asked about still say where."""
     found = load(folder, AUTHORS, tmp_path, "0" * 64)
@@ -186,6 +187,7 @@ def stop_after(count: int, plan: RunPlan, task: Task) -> None:
         raise Interruption
 
 
+@pytest.mark.slow
 def test_an_interrupted_run_ends_with_the_same_results(folder: Path, tmp_path: Path) -> None:
     """Whenever it was interrupted, and by whom it was finished, the results are the same bytes."""
     whole = finished(planned(folder, tmp_path / "whole"))
@@ -237,6 +239,7 @@ def test_the_paper_has_its_panels() -> None:
     assert panels == dict(zip([f"fig{i}" for i in range(2, 11)], [4, 4, 4, 2, 2, 4, 4, 4, 2], strict=True))
 
 
+@pytest.mark.slow
 def test_the_command_line_gives_tables_and_figures(folder: Path, tmp_path: Path) -> None:
     """One command writes everything; a second one adds figures to the folder, or is refused with a clear error."""
     out = tmp_path / "out"
@@ -293,6 +296,7 @@ def finish(line: list[str]) -> None:
     assert result.exit_code == 0, result.output
 
 
+@pytest.mark.slow
 def test_a_killed_run_goes_on(folder: Path, tmp_path: Path) -> None:
     """A run that is stopped with Ctrl-C, or killed, ends with the results of one that is not."""
     whole, stopped = tmp_path / "whole", tmp_path / "stopped"
@@ -344,6 +348,7 @@ def test_the_standard_error_is_that_of_clusters() -> None:
     assert np.mean(errors) > 3 * naive
 
 
+@pytest.mark.slow
 def test_every_question_is_timed(tmp_path: Path) -> None:
     """Each takes some time for each number of points, and is drawn."""
     sizes = (20, 1000)

@@ -26,7 +26,7 @@ from geoveil.experiments.taxis import load
 from geoveil.geo.formats.fingerprints import digest
 from tests.cabspotting import Floats, folder, requires_cabspotting
 
-pytestmark = pytest.mark.once
+pytestmark = [pytest.mark.once, pytest.mark.slow]
 
 #: The probability with which one comparison fails by chance.
 FALSE_ALARM = 1e-6

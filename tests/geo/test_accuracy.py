@@ -41,6 +41,7 @@ def apart(own: str, crs: Any, place: Any, axis: int, metre: float) -> tuple[floa
     return float(away.max()), plane.area.stretch * 1e-5 * 1.1 + 2 * plane.rounding
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("own", "crs", "place", "axis", "metre"), APART)
 def test_snaps_near_a_maps_origin_and_axes_count_as_rounding(
     own: str, crs: Any, place: Any, axis: int, metre: float

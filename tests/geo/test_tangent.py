@@ -160,6 +160,7 @@ def test_no_two_points_are_drawn_apart(lat: float, lon: float, radius: float) ->
     assert (plane / ground).min() <= 1 - 0.95 * (1 - shrink(radius)) + 1e-4
 
 
+@pytest.mark.slow
 @EVERYWHERE
 def test_no_search_finds_points_that_are_drawn_apart(lat: float, lon: float) -> None:
     """Climbing from random pairs, anywhere on the Earth, in the ratio of plane distance to ground distance."""

@@ -54,6 +54,7 @@ def check_additive(mechanism: Gaussian | Laplace) -> None:
         assert used >= 0.99, (mechanism, distance, used)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dimension", [1, 2, 3])
 @pytest.mark.parametrize("kind", [Gaussian, Laplace])
 def test_additive_noise_is_within_its_guarantee_and_meets_it(kind: Any, dimension: int) -> None:
@@ -85,6 +86,7 @@ def check_both(dimension: int) -> float:
     return used
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dimension", [1, 2, 3, 5, 10])
 def test_laplace_noise_keeps_both_guarantees(dimension: int) -> None:
     """ε = √(2Dρ) is ρ-CGP, tight at small distances, and ε-GP."""
@@ -154,6 +156,7 @@ def check_single_step(query: LipschitzQuery | Points) -> float:
     return used
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("metric", ["inf", "2", "1"])
 @pytest.mark.parametrize("notion", [0, 1], ids=["CGP", "GP"])
 @pytest.mark.parametrize("which", range(9), ids=["points", *SUMMARIES, "distance"])
@@ -194,6 +197,7 @@ def check_selection(kind: type[Exponential] | type[PermuteAndFlip], guarantee: G
     return worst
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("metric", ["inf", "2", "1"])
 @pytest.mark.parametrize("m", [2, 3, 4])
 def test_choices_keep_their_guarantee_and_use_it(m: int, metric: str) -> None:
@@ -239,6 +243,7 @@ def check_tuple_noise(mechanism: KNorm | Copies) -> float:
     return worst
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("metric", ["inf", "1"])
 def test_noise_on_whole_tuples_is_within_its_guarantee_and_meets_it(metric: str) -> None:
     """The K-norm mechanisms of dist_inf and dist_1 use all of ε and no more."""
@@ -246,6 +251,7 @@ def test_noise_on_whole_tuples_is_within_its_guarantee_and_meets_it(metric: str)
         assert check_tuple_noise(mechanism) >= 0.99
 
 
+@pytest.mark.slow
 def test_the_density_of_a_tuple_integrates_to_one() -> None:
     """On two points of a line the density of the K-norm mechanism is normalised."""
     mechanism = KNorm(EPSILON, 2, 1)
@@ -284,6 +290,7 @@ def check_sparse_vector(*, cyclic: bool) -> None:
         assert tightness(p, q, guarantee, distance) <= 1 + SLACK
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cyclic", [False, True], ids=["finite", "cyclic"])
 def test_sparse_vector_keeps_its_guarantee(cyclic: bool) -> None:
     """The probabilities of every halting position change within the guarantee."""
@@ -301,6 +308,7 @@ def test_sparse_vector_uses_all_of_epsilon(split: float) -> None:
     assert 0.99 <= math.log(p / q) / (0.02 * distance) <= 1 + SLACK
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("gamma0", [0.0, 2000.0, -2000.0, -40_000.0])
 @pytest.mark.parametrize("k", [1, 2])
 def test_neighbours_keep_their_guarantee_in_every_outcome(k: int, gamma0: float) -> None:
@@ -370,6 +378,7 @@ def check_composition(guarantee: Guarantee) -> None:
 SLACK_BUDGET = type(RHO.rho)("1e-27")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("metric", ["inf", "2", "1"])
 def test_the_recorded_noise_follows_from_each_step(metric: str) -> None:
     """Every step of a hull is within its own guarantee: its constants are those of what it adds noise to."""
@@ -400,6 +409,7 @@ def test_copies_add_up() -> None:
     assert additive_tightness(copies, np.zeros((3, 2)), np.ones((3, 2)), math.sqrt(2)) == pytest.approx(1, abs=0.01)
 
 
+@pytest.mark.slow
 def test_own_query_uses_the_constant_it_is_given() -> None:
     """A function of one's own is answered with noise for its constant."""
     from geoveil import Lipschitz

@@ -398,6 +398,7 @@ def test_what_is_released_has_the_law_of_the_grid(mechanism: Additive) -> None:
 # ------------------------------------------------------------------------------------------------------------ the grid
 
 
+@pytest.mark.slow
 @given(deviation=st.floats(2.0**-16, 1e40))
 def test_the_grid_is_a_power_of_two_below_the_noise(deviation: float) -> None:
     """Between a 4096th of the noise and a 2048th of it."""
@@ -561,6 +562,7 @@ def test_values_are_as_near_to_the_truth_as_they_say(name: str) -> None:
                 assert abs(ball - float(value.values.flat[i])) <= errors[i], (x, i)
 
 
+@pytest.mark.slow
 @settings(max_examples=30)
 @given(seed=st.integers(0, 2**32))
 def test_values_in_doubt_come_out_as_in_real_numbers(seed: int) -> None:
@@ -631,6 +633,7 @@ def test_points_on_a_sphere_have_a_radius(d: int) -> None:
             assert float(value.values) == pytest.approx(1e4, rel=1e-2)
 
 
+@pytest.mark.slow
 def test_a_person_who_stands_still_is_refined_fast() -> None:
     """Thousands of equal points are one point, whatever is asked of them, in any dimension."""
     x = np.full((5000, 3), 1234.5)

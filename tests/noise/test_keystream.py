@@ -116,6 +116,7 @@ def test_a_copied_key_is_harmless() -> None:
     assert one.read(5000) != other.read(5000)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("carried", [False, True], ids=["geoveil", "a generator made before the fork"])
 def test_a_server_that_forks_its_workers_repeats_no_noise(carried: bool) -> None:
     """No two releases of a pre-forking server have equal noise; with a generator from before the fork they would."""
@@ -193,6 +194,7 @@ def test_a_fork_does_not_wait_for_threads_it_does_not_have() -> None:
         thread.join()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", multiprocessing.get_all_start_methods())
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
 def test_pools_of_processes_share_no_stream(method: str) -> None:

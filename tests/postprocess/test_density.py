@@ -48,6 +48,7 @@ def off(found: NDArray[Any], truth: NDArray[Any]) -> float:
     return float(np.abs(found - truth).sum())
 
 
+@pytest.mark.slow
 @pytest.mark.statistical
 @pytest.mark.parametrize("how", [{"rho": 1 / (2 * 500**2)}, {"epsilon": 1 / 300}], ids=str)
 @pytest.mark.parametrize(("n", "part"), [(5_000, 0.8), (100_000, 0.6)])
@@ -73,6 +74,7 @@ def test_without_noise_the_map_is_the_histogram(seed: int, noise: Noise, n: int)
     np.testing.assert_allclose(found, grid.count(y), atol=1e-2)
 
 
+@pytest.mark.slow
 @settings(max_examples=25)
 @given(
     st.integers(0, 2**32),
@@ -116,6 +118,7 @@ def test_border_cells_are_not_biased() -> None:
     assert found.mean() == pytest.approx(each, rel=0.02)
 
 
+@pytest.mark.slow
 def test_the_map_turns_with_the_points() -> None:
     """Mirrored and transposed points give the mirrored and transposed map."""
     y = town(3000)
@@ -143,6 +146,7 @@ def test_the_map_is_made_of_the_release_alone() -> None:
     np.testing.assert_allclose(first, deconvolve([NoisyPoints(elsewhere, "gaussian", scale)], GRID), atol=0.1)
 
 
+@pytest.mark.slow
 @pytest.mark.statistical
 def test_more_points_give_a_sharper_map() -> None:
     """The stopping rule allows more steps where there are more points: the relative error falls."""
@@ -164,6 +168,7 @@ def test_one_point_is_spread_by_its_noise() -> None:
     assert 0.5 < blurred.sum() <= 1
 
 
+@pytest.mark.slow
 @pytest.mark.statistical
 def test_everyone_has_noise_of_their_own() -> None:
     """Persons of different noise count by theirs: a few with little noise sharpen the map of all."""
@@ -182,6 +187,7 @@ def test_everyone_has_noise_of_their_own() -> None:
     np.testing.assert_allclose(density(named, GRID).value, density(plain, GRID, by=labels).value, atol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.statistical
 def test_many_different_scales_are_taken_together() -> None:
     """Hundreds of scales over a hundredfold range give a map nearly as good as one in their middle."""
@@ -193,6 +199,7 @@ def test_many_different_scales_are_taken_together() -> None:
     assert off(found, GRID.count(x)) < 0.6 * off(GRID.count(y), GRID.count(x))
 
 
+@pytest.mark.slow
 def test_guarantees_of_several_releases_add_up() -> None:
     """The sum, or the largest of any person that a column names; two notions or metrics cannot be added."""
     x = town(100)
@@ -232,6 +239,7 @@ def test_guarantees_of_several_releases_add_up() -> None:
             density([morning, other], GRID)
 
 
+@pytest.mark.slow
 @pytest.mark.statistical
 def test_a_second_release_of_other_points_adds_their_counts() -> None:
     """Two releases make the map of all their points."""

@@ -60,6 +60,7 @@ def by_hand(y: Floats, noise: Noise, scale: float, places: Floats, weights: Floa
         return [float(m) for m in mean], float(square / total)
 
 
+@pytest.mark.slow
 @settings(max_examples=80)
 @given(
     st.integers(0, 2**32),
@@ -108,6 +109,7 @@ def test_laplace_noise_is_the_sum_of_its_gaussians() -> None:
         assert cell_kernel("laplace", 1.65, (9, 9))[9 + row, 9 + column] != pytest.approx(dense, rel=0.01)
 
 
+@pytest.mark.slow
 @pytest.mark.statistical
 @pytest.mark.parametrize("budget", [{"rho": 1e-6}, {"epsilon": 1e-3}], ids=str)
 def test_under_a_true_prior_the_error_is_the_expected_one(budget: dict[str, float]) -> None:

@@ -80,6 +80,7 @@ def test_a_fraction_that_no_decimal_meets_is_rounded_down() -> None:
     assert gv.CGP(rho=Fraction(2, 3)).rho == Decimal("0." + "6" * 30)
 
 
+@pytest.mark.slow
 @FEW
 @given(guarantees, st.integers(1, 200))
 def test_parts_add_up_exactly(g: Guarantee, k: int) -> None:
@@ -403,6 +404,7 @@ def pairs(draw: st.DrawFn) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     return x, np.where(stays[:, None], x, y)
 
 
+@pytest.mark.slow
 @FEW
 @given(pairs())
 def test_the_metrics_are_ordered(pair: tuple[NDArray[np.float64], NDArray[np.float64]]) -> None:
@@ -415,6 +417,7 @@ def test_the_metrics_are_ordered(pair: tuple[NDArray[np.float64], NDArray[np.flo
     assert gv.dist_2(x, y) <= math.sqrt(n) * gv.dist_inf(x, y) * slack
 
 
+@pytest.mark.slow
 @FEW
 @given(pairs())
 def test_the_metrics_are_what_they_say(pair: tuple[NDArray[np.float64], NDArray[np.float64]]) -> None:
@@ -427,6 +430,7 @@ def test_the_metrics_are_what_they_say(pair: tuple[NDArray[np.float64], NDArray[
     assert gv.dist_1(x, y) == gv.dist_1(y, x)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("source", "target"), list(itertools.product(METRICS, METRICS)))
 @settings(max_examples=50)
 @given(pair=pairs(), factor=st.floats(1e-6, 10))
@@ -507,6 +511,7 @@ def test_tuples_that_are_not_alike_have_no_distance(shapes: tuple[tuple[int, ...
 # ---------------------------------------------------------------------------------------- what budgets mean
 
 
+@pytest.mark.slow
 @FEW
 @given(budgets)
 @example(Decimal("0.100000000000000000000000000022"))
@@ -539,6 +544,7 @@ def test_hiding_and_attacker_are_inverse(chance: float, distance: float) -> None
         assert chance - 1e-5 <= reached <= chance + 1e-12
 
 
+@pytest.mark.slow
 @FEW
 @given(st.floats(1e-10, 1), st.floats(1e-10, 1), st.floats(1, 1e5), st.floats(1, 1e5))
 def test_attackers_gain_with_budget_and_distance(b1: float, b2: float, r1: float, r2: float) -> None:
@@ -646,6 +652,7 @@ def test_what_is_left_is_what_was_not_spent(make: Any) -> None:
             make("0.3") - make(spent)
 
 
+@pytest.mark.slow
 @FEW
 @given(guarantees, st.fractions(Fraction(1, 100), Fraction(100)))
 def test_fractions_divide_and_multiply_downwards(g: Guarantee, fraction: Fraction) -> None:

@@ -14,7 +14,7 @@ import pytest
 from tests.cabspotting import Floats, folder, names, requires_cabspotting, synthetic, trajectory
 from tests.measure import QUESTIONS, Measured, first_within_at_worst, measure, measure_at_once, nearest_at_worst
 
-pytestmark = [pytest.mark.once, pytest.mark.statistical]
+pytestmark = [pytest.mark.once, pytest.mark.slow, pytest.mark.statistical]
 
 ALL = pytest.mark.parametrize("name", QUESTIONS)
 EXACT = pytest.mark.parametrize("name", [q.name for q in QUESTIONS.values() if q.exact])

@@ -79,6 +79,7 @@ def pairs(draw: st.DrawFn, least: int = 1, planar: bool = False) -> tuple[Floats
     return x, y
 
 
+@pytest.mark.slow
 @EVERY_SUMMARY
 @settings(max_examples=100)
 @given(data=st.data())
@@ -310,6 +311,7 @@ def combined(metric: str) -> st.SearchStrategy[gv.Lipschitz]:
     return st.recursive(simple(metric), extend, max_leaves=6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("metric", METRICS)
 @settings(max_examples=50)
 @given(data=st.data())
@@ -409,6 +411,7 @@ def test_a_lipschitz_function_is_answered_with_its_own_constant_and_metric() -> 
 # ------------------------------------------------------------------------------------------------ moving along
 
 
+@pytest.mark.slow
 @EVERY_SUMMARY
 @MANY
 @given(data=st.data())

@@ -202,6 +202,7 @@ HULLS: dict[str, Callable[[int], Any]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", HULLS)
 def test_hulls_of_many_are_those_of_each(name: str) -> None:
     """Each has the body that fits their own values, restored or not, and the same bound on its error."""

@@ -139,6 +139,7 @@ def grids() -> Iterator[Floats]:
         yield SupportHull(2, dimension, gv.CGP(rho=1e-4), k=k).directions
 
 
+@pytest.mark.slow
 def test_directions_are_opposite_pairs_no_longer_than_one() -> None:
     """Exactly: every direction has its negative, none is longer than 1, and Σ uuᵀ is what constants take it for."""
     for u in grids():
@@ -207,6 +208,7 @@ def test_every_tuple_gets_a_convex_body(points: list[list[float]], budget: dict[
     assert 0 < release.error(0.05) < math.inf
 
 
+@pytest.mark.slow
 @pytest.mark.statistical
 @pytest.mark.parametrize("budget", [{"rho": 1e-4}, {"rho": 0.2}, {"epsilon": 0.05}], ids=str)
 @pytest.mark.parametrize("n", [1, 3, 500])
@@ -410,6 +412,7 @@ def test_where_directions_are_too_coarse_points_are_released() -> None:
     assert isinstance(best_hull(500, 2, gv.CGP(rho=1)), SupportHull)
 
 
+@pytest.mark.slow
 @pytest.mark.statistical
 @pytest.mark.parametrize("rho", [1e-7, 1e-5, 1e-3, 1e-1, 10])
 def test_three_dimensions_are_no_worse_than_the_papers(rho: float) -> None:

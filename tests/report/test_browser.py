@@ -27,6 +27,7 @@ ARGUMENTS += ["--disable-sync", "--no-first-run"]
 
 pytestmark = [
     pytest.mark.once,
+    pytest.mark.slow,
     pytest.mark.skipif(CHROMIUM is None, reason="no Chromium was found: apt-get install chromium"),
 ]
 

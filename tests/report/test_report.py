@@ -84,6 +84,7 @@ class Outline(HTMLParser):
         self.text.append(data)
 
 
+@pytest.mark.slow
 def test_the_page_is_whole_and_in_order() -> None:
     """Tags nest, and the parts follow one another: heading, map, legend, words, curve, budget, details."""
     release = ask(gv.points, by="user")
@@ -112,6 +113,7 @@ def test_the_page_is_whole_and_in_order() -> None:
         assert told in text
 
 
+@pytest.mark.slow
 def test_the_page_loads_nothing() -> None:
     """No tag or style of it names a file, an address or an image."""
     text = page(report_of(ask(gv.points, by="user")))
@@ -159,6 +161,7 @@ def dots(text: str) -> np.ndarray[Any, Any]:
     return np.concatenate([step.cumsum(axis=0) for step in steps]) * [1, -1]
 
 
+@pytest.mark.slow
 def test_without_truth_nothing_of_it_is_there() -> None:
     """True places are not on the page, neither on the map nor in degrees; with a layer of truth they are."""
     frame = trips(5)
@@ -187,6 +190,7 @@ def test_the_truth_has_no_say_in_the_view() -> None:
     assert (round(alone.lon), round(alone.lat)) == (10, 50)
 
 
+@pytest.mark.slow
 def test_tails_do_not_shrink_the_map() -> None:
     """Points far out are drawn, and the first view is that of most others."""
     places = np.random.default_rng(3).normal([-122.4, 37.8], 0.01, size=(1000, 2))
@@ -224,6 +228,7 @@ def on_land(lon: float, lat: float, reach: float = 20_000.0, middle: tuple[float
     return bool(shapely.intersects(land, shapely.Point(*Projection(*at).to_map(np.array([[lon, lat]]))[0])).any())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("lon", "lat", "land"),
     [
@@ -252,6 +257,7 @@ def test_land_is_where_it_is(lon: float, lat: float, land: bool) -> None:
     assert on_land(lon, lat, middle=(float(away), float(north))) == land
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", [(-122.42, 37.77), (180.0, -17.0), (16.0, 78.0), (-150.0, 0.0), (0.0, 90.0)])
 def test_land_is_little(place: tuple[float, float]) -> None:
     """All land that a map shows, near and far, is some ten thousand corners of valid polygons."""
@@ -260,6 +266,7 @@ def test_land_is_little(place: tuple[float, float]) -> None:
     assert shapely.get_num_coordinates(land).sum() < 25_000
 
 
+@pytest.mark.slow
 def test_the_middle_of_an_ocean_is_plain() -> None:
     """Where no land is near, the map has none near."""
     land = land_around(Projection(-150.0, 0.0).to_map, -150.0, 0.0, 20_000.0)
@@ -295,6 +302,7 @@ def test_a_loaded_file_can_be_shown(tmp_path: Path) -> None:
         layers_of(release)
 
 
+@pytest.mark.slow
 def test_a_projected_system_is_taken_back_to_degrees() -> None:
     """Of data in UTM the layer is in degrees; points that noise threw off the Earth have no place."""
     x = trips(50).to_crs(32610)
@@ -325,6 +333,7 @@ def test_a_place_is_a_mark(question: Any) -> None:
     assert people.texts == ("ann", "bob")
 
 
+@pytest.mark.slow
 def test_a_hull_is_an_area_with_a_band() -> None:
     """A hull is drawn where it is; between the dashed lines are the hulls that it may be wrong by."""
     release = ask(gv.hull, x=trips(400), rho=1e-2)
@@ -342,6 +351,7 @@ def test_a_hull_is_an_area_with_a_band() -> None:
     assert inner.exterior.distance(shown.exterior) == pytest.approx(off, rel=0.01)
 
 
+@pytest.mark.slow
 def test_hulls_of_persons_are_one_layer() -> None:
     """Each person's hull is a part; many have no bands."""
     frame = trips(300, by=np.repeat(np.arange(30), 10))
@@ -354,6 +364,7 @@ def test_hulls_of_persons_are_one_layer() -> None:
     assert not layout.shapes[0].edges
 
 
+@pytest.mark.slow
 def test_bounds_are_a_box_whose_band_has_corners() -> None:
     """The box of a release is drawn, and the band around it holds every box within the error."""
     release = ask(gv.bounds)
@@ -421,6 +432,7 @@ def test_smoothed_and_line_shaped_releases() -> None:
     assert [len(ring) for ring in layout.shapes[0].rings] == [25, 15]
 
 
+@pytest.mark.slow
 def test_a_heat_map_is_a_grid() -> None:
     """Cells are drawn where they are, shaded by their numbers; of very many, several are joined."""
     release = ask(gv.points, x=trips(5000), by="user", rho=1e-5)
@@ -445,6 +457,7 @@ def test_a_heat_map_is_a_grid() -> None:
     assert lay_out((Layer("a", lost, "grid", "released", parts=layer.parts, values=layer.values),)) is not None
 
 
+@pytest.mark.slow
 def test_many_points_are_thinned_evenly_and_it_is_said() -> None:
     """Of more points than can be told apart every k-th is drawn, in a few paths, and the page says so."""
     places = np.random.default_rng(5).normal([-122.4, 37.8], 0.05, size=(50_001, 2))
@@ -462,6 +475,7 @@ def test_many_points_are_thinned_evenly_and_it_is_said() -> None:
     assert len(text) < 600_000
 
 
+@pytest.mark.slow
 def test_circles_are_as_many_as_can_be_read() -> None:
     """Few places have all their circles; of more, one stands for all, and all can be asked for; of many, one."""
     places = np.random.default_rng(5).normal([-122.4, 37.8], 0.05, size=(3000, 2))
@@ -500,6 +514,7 @@ def test_gauges_show_those_with_least_left() -> None:
     assert widths[:3] == [("before", "90.000"), ("cost", "10.000"), ("left", "0.000")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", ["png", "pdf"])
 @pytest.mark.parametrize("truth", [False, True])
 def test_figures_are_drawn(ending: str, truth: bool, tmp_path: Path) -> None:
@@ -540,6 +555,7 @@ def test_other_endings_are_refused(name: str, tmp_path: Path) -> None:
         write(tmp_path / name, report_of(ask(gv.center)))
 
 
+@pytest.mark.slow
 def test_no_half_file_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """If drawing fails, an older report stays as it was; if the folder is missing, the error says so."""
     report = report_of(ask(gv.center))

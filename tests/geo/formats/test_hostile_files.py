@@ -122,6 +122,7 @@ def test_the_server_would_notice_a_request(requests: tuple[str, list[bytes]], tm
     assert found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("system", [4269, 4267])
 def test_proj_requests_no_grid(system: int, requests: tuple[str, list[bytes]], tmp_path: Path) -> None:
     """Also where the environment lets PROJ use the network: it would request the grids of the true places."""
@@ -333,6 +334,7 @@ def test_large_geometries_are_not_deep(shape: Any, how: dict[str, Any]) -> None:
     assert not wkb._is_deep(data[: len(data) // 2])
 
 
+@pytest.mark.slow
 def test_many_columns_are_refused_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also if two of them have the same name; the environment can raise the limit."""
     names = [f"c{i}" for i in range(20_000)]
@@ -351,6 +353,7 @@ def test_many_columns_are_refused_at_once(tmp_path: Path, monkeypatch: pytest.Mo
         gv.read(csv)
 
 
+@pytest.mark.slow
 def test_a_file_that_grows_when_unpacked_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Beyond some size, by more than a hundredfold."""
     path = tmp_path / "bomb.csv.gz"
@@ -370,6 +373,7 @@ def test_a_header_without_an_end_is_refused(tmp_path: Path) -> None:
         gv.read(tmp_path / "a.csv.gz")
 
 
+@pytest.mark.slow
 def test_a_parquet_file_that_grows_when_unpacked_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By what its metadata say."""
     table = pa.table({"lat": [37.7] * 500_000, "lon": [-122.4] * 500_000})
@@ -403,6 +407,7 @@ def test_documents_that_declare_entities_are_refused(encoding: str, tmp_path: Pa
             gv.read(tmp_path / "bomb.gpx")
 
 
+@pytest.mark.slow
 def test_tags_within_tags_are_refused_or_left_behind(tmp_path: Path) -> None:
     """Deep ones in what is read are an error and no crash."""
     deep = "<extensions>" + "<a>" * 100_000 + "</a>" * 100_000 + "</extensions>"
@@ -413,6 +418,7 @@ def test_tags_within_tags_are_refused_or_left_behind(tmp_path: Path) -> None:
     assert "extensions" not in (tmp_path / "out.gpx").read_text()
 
 
+@pytest.mark.slow
 def test_a_gpx_file_in_which_nothing_ends_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It would be held in memory."""
     monkeypatch.setattr(gpx_files, "_PENDING", 2**20)
@@ -422,6 +428,7 @@ def test_a_gpx_file_in_which_nothing_ends_is_refused(tmp_path: Path, monkeypatch
             gv.read(tmp_path / "long.gpx")
 
 
+@pytest.mark.slow
 def test_gpx_is_read_alike_wherever_blocks_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Points, tracks, segments and names are the same for blocks of any size."""
     path, _ = make("trips.gpx", tmp_path, people(n=12))
@@ -562,6 +569,7 @@ def crafted(folder: Path) -> dict[str, tuple[Path, str | None]]:
     return found
 
 
+@pytest.mark.slow
 def test_odd_and_damaged_files_are_refused_with_a_message(tmp_path: Path) -> None:
     """No command fails in an unexpected way, and `check` says "Ready." of no file that `points` refuses."""
     (tmp_path / "out").mkdir()
@@ -578,6 +586,7 @@ def test_odd_and_damaged_files_are_refused_with_a_message(tmp_path: Path) -> Non
     assert refused > 40
 
 
+@pytest.mark.slow
 def test_changed_certificates_are_refused(tmp_path: Path) -> None:
     """Whatever is put in the place of any part of one."""
     path, told = make("trips.csv", tmp_path, people(n=5))
