@@ -33,7 +33,7 @@ from tests.mechanisms.test_oracle import EPSILON, RHO
 from tests.oracle import Floats
 from tests.queries import test_support
 
-pytestmark = [pytest.mark.once, pytest.mark.statistical]
+pytestmark = [pytest.mark.once, pytest.mark.slow, pytest.mark.statistical]
 
 
 def wrong_center(patch: pytest.MonkeyPatch) -> None:

@@ -96,6 +96,7 @@ def families(locate: Locate, different: Locate) -> dict[str, Family]:
 DEGREES = families(projected, all_different)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", DEGREES)
 def test_releases_of_degrees_are_those_of_real_arithmetic(name: str) -> None:
     """With 60 digits of mpmath from geocentric vectors, with bounds as they are and wide ones: a third is refined."""
@@ -385,6 +386,7 @@ def released_numbers(name: str, release: gv.Release) -> Any:
     return [release.value] if release.coords is None else release.coords.ravel().tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("budget", [{"rho": 2e-3}, {"epsilon": 0.05}], ids=["CGP", "GP"])
 @pytest.mark.parametrize("name", ASKED)
 def test_questions_about_degrees_are_answered_as_in_real_arithmetic(

@@ -55,6 +55,7 @@ def law_holds(lon: Floats, lat: Floats, released: Floats, sigma: float) -> bool:
     return all(stats.kstest(part, stats.norm(scale=sigma).cdf).pvalue > 1e-6 for part in along)
 
 
+@pytest.mark.slow
 @pytest.mark.statistical
 @EVERYWHERE
 def test_noise_is_in_metres_on_the_ground(lat: float, lon: float) -> None:

@@ -159,6 +159,7 @@ def compare(family: Family, seed: int, digits: Digits, widened: float) -> None:
     assert differences(again, wanted) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FAMILIES)
 def test_releases_are_those_of_real_arithmetic(name: str) -> None:
     """With 60 digits of mpmath, on 10^5 draws in all."""
@@ -235,6 +236,7 @@ def test_doubles_that_are_off_are_noticed(name: str, monkeypatch: pytest.MonkeyP
     assert released(family, 12)[0] != wanted
 
 
+@pytest.mark.slow
 @pytest.mark.statistical
 @pytest.mark.parametrize("name", NOTICED)
 def test_balls_that_are_off_are_noticed(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -323,6 +325,7 @@ def tuned(family: Noise, digits: Digits, tail: str, steps: int) -> Floats:
     return rests.reshape(-1, family.dimension) * cell
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("steps", [-1, 0, 1])
 @pytest.mark.parametrize("tail", TAILS)
 @pytest.mark.parametrize(
@@ -350,6 +353,7 @@ def test_crafted_words_are_rounded_right(family: Noise, tail: str, steps: int) -
     assert refined(family, read) > 0.8
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tail", TAILS)
 @pytest.mark.parametrize("name", [name for name, family in FAMILIES.items() if not isinstance(family, Noise)])
 def test_crafted_words_choose_right(name: str, tail: str) -> None:

@@ -342,6 +342,7 @@ def divergence(p: list[Any], q: list[Any], alpha: Any) -> Any:
     return sum(b * (a / b) ** alpha for a, b in zip(p, q, strict=True)).log() / (alpha - 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("coarse", "place"), [(1, 1 / 3), *itertools.product([64, 1024, 8192], [0.0, 0.49999, 0.5, 1 / 3])]
 )

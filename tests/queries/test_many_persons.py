@@ -66,6 +66,7 @@ def chance(found: Any, probabilities: Any) -> float:
     return float(stats.chisquare(counts[there], wanted[there] * counts.sum() / wanted[there].sum()).pvalue)
 
 
+@pytest.mark.slow
 @pytest.mark.statistical
 @pytest.mark.parametrize("name", QUERIES)
 @pytest.mark.parametrize("exact", [True, False])

@@ -123,6 +123,7 @@ def check_constants_at_tiny_distances(dimension: int, k: int | Literal["optimal"
                 assert moved <= squared * distance * UNIT**2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("dimension", "k"), [(2, 4), (2, 6), (2, 16), (2, "optimal"), (3, 6), (3, 54), (3, "optimal"), (4, 64), (5, 160)]
 )
@@ -357,6 +358,7 @@ def test_half_spaces_make_a_body_whatever_the_noise() -> None:
         assert np.isfinite(tightened(u, y)).all()
 
 
+@pytest.mark.slow
 @pytest.mark.statistical
 @pytest.mark.parametrize("d", [3, 4, 5, 6, 7])
 @pytest.mark.parametrize("budget", [{"rho": 1e-8}, {"rho": 1e-4}, {"epsilon": 1e-3}, {"epsilon": 0.01}], ids=str)
