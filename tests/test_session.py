@@ -404,7 +404,7 @@ def test_totals_that_are_none_are_refused(tmp_path: Path) -> None:
     with pytest.raises(IncompatibleGuarantees):
         ledger.create("ann", epsilon=gv.GP(epsilon="0.1", delta=1e-6, within=100))
     ledger.create("ann", rho="1")
-    with pytest.raises(InvalidParameter, match="as the account has it"):
+    with pytest.raises(InvalidParameter, match="like the account"):
         ledger.lower("ann", rho=gv.CGP(rho="0.5", metric="2"))
     with pytest.raises(InvalidParameter, match=r"^metric = '2'"):
         gv.Session(WALK, ledger=ledger, subject="ann", metric="2")
@@ -520,6 +520,6 @@ def test_a_forgotten_answer_is_named_by_its_label(tmp_path: Path) -> None:
     ledger.create("ann", rho=1)
     session = gv.Session(np.zeros((3, 2)), ledger=ledger, subject="ann", label="may")
     ledger.forget(session.mean(rho="1e-6").id)
-    with pytest.raises(InvalidParameter, match=r"^label = 'may': .* was forgotten"):
+    with pytest.raises(InvalidParameter, match=r"^label = 'may': .* was deleted"):
         session.mean(rho="1e-6")
     assert session.spent == Decimal("1e-6")

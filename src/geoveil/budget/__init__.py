@@ -1,4 +1,4 @@
-"""Accounts that cannot be overspent: in memory, and in a ledger between processes and days."""
+"""Budgets that cannot be overspent: accounts in memory, and a ledger that outlives the process."""
 
 from geoveil.budget.account import Account
 from geoveil.budget.entries import SPENT, Charge, Entry

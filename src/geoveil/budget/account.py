@@ -14,12 +14,12 @@ __all__ = ["Account"]
 
 
 class Account:
-    """A total, and what has been spent of it; threads may share it.
+    """A total budget in memory and the amount spent; threads may share it.
 
     Parameters
     ----------
     total : CGP or GP
-        What everything that is charged promises together.
+        The guarantee of all charged queries together.
     """
 
     def __init__(self, total: Guarantee) -> None:
@@ -30,31 +30,34 @@ class Account:
 
     @property
     def spent(self) -> Decimal:
-        """What has been charged."""
+        """The amount charged so far."""
         return self._spent
 
     @property
     def remaining(self) -> Decimal:
-        """What is left, exactly."""
+        """The exact amount that is left."""
         return exact.subtract(self.total.budget, self._spent)
 
     def check(self, cost: Guarantee) -> Guarantee:
-        """The price of a query; refused if there is not as much, or if a fork has copied the account."""
+        """Return the price of a query, or raise an error if less is left or the account was copied by a fork."""
         if this_process() != self._process:
-            raise BudgetError("A budget in memory is of the process that opened it: open a session here, on a ledger.")
+            raise BudgetError(
+                "A budget in memory cannot be used in a forked process, which would spend it a second time. Open a "
+                "session with ledger= in this process."
+            )
         taken = price(cost, self.total)
         if taken.budget > self.remaining:
             raise BudgetExceeded(taken.budget, self.remaining)
         return taken
 
     def charge(self, cost: Guarantee) -> Guarantee:
-        """Take the price of a query off; refused, with nothing changed, if there is not as much."""
+        """Charge the price of a query and return it; if less is left, raise BudgetExceeded and change nothing."""
         with self._lock:
             taken = self.check(cost)
             self._spent = exact.add(self._spent, taken.budget)
         return taken
 
     def give_back(self, taken: Guarantee) -> None:
-        """Return what was reserved for a question that was not charged elsewhere, and so not asked."""
+        """Refund a charge whose question was not asked, because another account refused to pay for it."""
         with self._lock:
             self._spent = exact.subtract(self._spent, taken.budget)

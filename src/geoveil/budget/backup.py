@@ -1,4 +1,4 @@
-"""Backups of a ledger, and their restoration without forgetting charges."""
+"""Back up a ledger, and restore a backup without losing charges."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ import os
 import sqlite3
 import sys
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from geoveil.budget.sqlite_store import SQLite
 from geoveil.budget.stores import is_database
 from geoveil.budget.witness import Witness, head_questions
 from geoveil.errors import InvalidParameter, LedgerTampered, LedgerUnavailable
-from geoveil.privacy import Guarantee, exact
+from geoveil.privacy import Certificate, Guarantee, exact
 from geoveil.sqlite_files import open_to_read
 
 if TYPE_CHECKING:
@@ -50,17 +50,17 @@ def restore(
     place: str | os.PathLike[str],
     *,
     key: bytes | os.PathLike[str] | None,
-    certificates: Iterable[Mapping[str, Any]],
+    certificates: Iterable[Certificate],
     witness: str | os.PathLike[str] | None,
     write_off: str | None,
 ) -> Ledger:
-    """Make a ledger of a backup: see `Ledger.restore`."""
+    """Restore a ledger from a backup: see `Ledger.restore`."""
     from geoveil.budget.ledger import Ledger
 
     if is_database(backup) or is_database(place):
         raise LedgerUnavailable("A PostgreSQL database is restored with its own tools: pg_restore, or a base backup.")
     if not Path(backup).is_file():
-        raise InvalidParameter("backup", str(backup), "a file that `geoveil budget backup` wrote", "Name one.")
+        raise InvalidParameter("backup", str(backup), "a file that `geoveil budget backup` wrote", "Check the path.")
     if write_off is not None and not write_off.strip():
         raise InvalidParameter("write_off", write_off, "a text", "It is recorded: say who decided it, and why.")
     told = [certificate for certificate in certificates if certificate.get("entry") is not None]
@@ -92,36 +92,34 @@ def restore(
     return restored
 
 
-def _check(ledger: Ledger, certificates: list[Mapping[str, Any]], witness: Witness | None) -> None:
-    """Refuse a backup of which it is not known that nothing was charged since."""
+def _check(ledger: Ledger, certificates: list[Certificate], witness: Witness | None) -> None:
+    """Raise LedgerTampered unless certificates or the witness show that nothing was charged after the backup."""
     known = None if witness is None else witness.head(ledger.id)
-    remedy = (
-        'Nothing was restored. Give a newer backup, or write_off="REASON", which spends what is left of all budgets.'
-    )
+    remedy = 'Nothing was restored. Give a newer backup, or write_off="REASON", which spends the rest of all budgets.'
     if known is None and not certificates:
         raise LedgerTampered(
-            "What was charged after the backup is not known: give the certificates of the latest releases, or the "
+            "It is unknown what was charged after the backup. Give the certificates of the latest releases, or the "
             f"ledger's witness. {remedy}"
         )
     try:
         end = ledger.verify(certificates)
     except LedgerTampered as problem:
-        raise LedgerTampered(f"The backup is not what was recorded last. {problem} {remedy}") from None
+        raise LedgerTampered(f"The backup does not contain the latest charges. {problem} {remedy}") from None
     if known is None:
         return
     if known.number > end:
         raise LedgerTampered(
-            f"The backup ends at entry {end}, but the witness knows of entry {known.number}: something was recorded "
-            f"after it. {remedy}"
+            f"The backup ends at entry {end}, but the witness has entry {known.number}: something was recorded after "
+            f"the backup. {remedy}"
         )
     with ledger._store.reading() as transaction:
         (found,) = transaction.ask(*head_questions([known]))
     if known.number and found != [(known.hash,)]:
-        raise LedgerTampered(f"Entry {known.number} of the backup is not the one that the witness knows. {remedy}")
+        raise LedgerTampered(f"Entry {known.number} of the backup differs from the one that the witness has. {remedy}")
 
 
 def _write_off(ledger: Ledger, reason: str) -> None:
-    """Charge what is left of all accounts."""
+    """Charge the rest of every account."""
     alike: dict[Guarantee, list[str]] = defaultdict(list)
     for name, (total, spent) in ledger.accounts(ledger.subjects()).items():
         rest = exact.subtract(total.budget, spent)
@@ -132,8 +130,8 @@ def _write_off(ledger: Ledger, reason: str) -> None:
 
 
 def _new(argument: str, path: Path) -> Path:
-    """Return where to write a file that will be complete when it gets its name."""
-    # What is left of another file of this name would be taken for the new one's journal.
+    """Return the temporary path of a new file, which is renamed when it is complete."""
+    # SQLite would take the journal of an earlier file with this name for the new file's.
     for ending in ("", "-journal", "-wal"):
         if path.with_name(path.name + ending).exists():
             remedy = f"Move {path.name} and {path.name}-journal away."
@@ -147,7 +145,7 @@ def _discard(part: Path) -> None:
 
 
 def _copy(source: sqlite3.Connection, target: Path, statement: str) -> None:
-    """Copy a database as it is at one moment, change it by a statement, and have it on the disk."""
+    """Copy a snapshot of a database, run a statement on the copy, and flush it to the disk."""
     with closing(sqlite3.connect(target, isolation_level=None)) as copied:
         source.backup(copied)
         copied.execute("PRAGMA synchronous=FULL")
@@ -155,7 +153,7 @@ def _copy(source: sqlite3.Connection, target: Path, statement: str) -> None:
 
 
 def _sync(folder: Path) -> None:
-    """Have the names of files on the disk."""
+    """Flush a folder to the disk, so that renamed files survive a loss of power."""
     if sys.platform != "win32":
         opened = os.open(folder, os.O_RDONLY)
         try:

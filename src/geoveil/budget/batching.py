@@ -1,4 +1,4 @@
-"""Threads that charge at the same time share a commit, since commits are expensive."""
+"""Let threads that charge at the same time share one commit, since commits are expensive."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ R = TypeVar("R")
 A = TypeVar("A")
 Commit: TypeAlias = Callable[[list[R], float], list[A | Exception | None]]
 
-#: Seconds that a thread waits beyond its deadline for the one that is committing for it.
+#: Seconds that a thread waits beyond its deadline for the thread that commits its request.
 _GRACE = 2.0
 
 
 class Waiting(Generic[R, A]):
-    """A request that waits for its turn until a deadline, and what came of it.
+    """A queued request with its deadline and, when it is done, its outcome.
 
     Parameters
     ----------
     request : object
-        What is asked for.
+        The request.
     deadline : float
-        When to give up, by `time.monotonic`.
+        Time of `time.monotonic` at which to give up.
     """
 
     def __init__(self, request: R, deadline: float) -> None:
@@ -36,14 +36,14 @@ class Waiting(Generic[R, A]):
         self.outcome: A | Exception | None = None
 
     def finish(self, outcome: A | Exception | None) -> None:
-        """Note the outcome."""
+        """Set the outcome."""
         self.outcome, self.done = outcome, True
 
 
 class Batching(Generic[R, A]):
-    """A queue of requests: whichever thread has its turn commits all that wait, in one transaction.
+    """A queue of requests, in which one thread at a time commits all waiting requests in one transaction.
 
-    A batch that fails is tried one by one, so that a request which cannot be committed fails alone.
+    If a batch fails, its requests are committed one by one, so that a request which cannot be committed fails alone.
     """
 
     def __init__(self) -> None:
@@ -52,14 +52,14 @@ class Batching(Generic[R, A]):
         self._serving = False
 
     def served(self, request: R, deadline: float, commit: Commit[R, A]) -> A | None:
-        """Commit a request, or have another thread commit it; return its outcome or raise it.
+        """Commit a request, or let another thread commit it; return its outcome, or raise it if it is an error.
 
         Parameters
         ----------
         request : object
-            What is asked for.
+            The request.
         deadline : float
-            When to give up, by `time.monotonic`.
+            Time of `time.monotonic` at which to give up.
         commit : callable
             Commits requests by a deadline, and returns the outcome of each, in order. It raises an error only if
             nothing was committed.
@@ -81,17 +81,17 @@ class Batching(Generic[R, A]):
         return mine.outcome
 
     def _turn(self, mine: Waiting[R, A]) -> list[Waiting[R, A]]:
-        """Wait until a request is done, or it is this thread's turn to serve all that wait: return them."""
+        """Wait for a request; return all waiting requests if this thread must commit them, else an empty list."""
         with self._changed:
             while self._serving and not mine.done:
                 left = mine.deadline - time.monotonic()
                 queued = mine in self._queue
                 if left <= 0 and queued:
-                    raise LedgerTimeout("Other threads held the ledger until the time was up. Nothing was charged.")
+                    raise LedgerTimeout("Other threads held the ledger until the time limit. Nothing was charged.")
                 if left + _GRACE <= 0:
                     raise LedgerUnavailable(
-                        "The ledger did not answer before the time was up. Nothing was released; whether it was "
-                        "charged the statement will tell."
+                        "The ledger did not answer within the time limit. Nothing was released. The account's "
+                        "statement tells whether it was charged."
                     )
                 self._changed.wait(left if queued else left + _GRACE)
             if mine.done:
@@ -104,7 +104,7 @@ class Batching(Generic[R, A]):
             self._try(batch, commit)
         finally:
             with self._changed:
-                # After an interruption the others are served by another thread.
+                # After an interruption another thread commits the remaining requests.
                 self._queue = [each for each in batch if not each.done] + self._queue
                 self._serving = False
                 self._changed.notify_all()
@@ -115,7 +115,7 @@ class Batching(Generic[R, A]):
             outcomes = commit([each.request for each in batch], deadline)
         except LedgerTimeout as problem:
             for each in batch:
-                # The others have time left.
+                # Requests with a later deadline are tried again.
                 if each.deadline <= deadline:
                     each.finish(problem)
         except Exception as problem:

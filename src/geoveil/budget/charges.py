@@ -1,4 +1,4 @@
-"""The rules of charging: who pays, what a key stands for, and when nothing is charged."""
+"""Charge requests, or answer them from the ledger: a question with a key is charged and answered once."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any
 from uuid import uuid4
 
 from geoveil.budget import leases
 from geoveil.budget.entries import Charge, Entry
+from geoveil.budget.history import Line, Postings
 from geoveil.budget.journal import Journal
 from geoveil.budget.prices import price
 from geoveil.budget.reading import line_at, postings_of
 from geoveil.budget.storable import digest, unknown
-from geoveil.budget.stores import Transaction
+from geoveil.budget.stores import Row, Transaction
 from geoveil.errors import (
     BudgetError,
     BudgetExceeded,
@@ -35,22 +35,22 @@ _ATTEMPT = "INSERT INTO geoveil_answers (number, key, owner) VALUES (?, ?, ?)"
 
 @dataclass(eq=False)
 class ChargeRequest:
-    """A charge that is asked for.
+    """A request to charge the accounts of subjects for a release.
 
     Parameters
     ----------
     names : list of str
-        Whose budget it takes.
+        The subjects.
     cost : CGP or GP
-        What the release promises to each of them.
+        The release's guarantee for each subject.
     query, parameters, release : str
-        What was asked, and the id of the release, for the history.
+        The question, its parameters and the id of the release, for the history.
     key : str, optional
-        The digest of the question's key.
+        Digest of the question's key.
     shown : str
         The key itself, for messages.
     skips : bool
-        Whether subjects without enough budget are left out.
+        Whether subjects without enough budget are skipped.
     """
 
     names: list[str]
@@ -66,9 +66,9 @@ class ChargeRequest:
 def settle(
     transaction: Transaction, journal: Journal, requests: Sequence[ChargeRequest]
 ) -> list[Charge | Exception | None]:
-    """Return for each request its charge, new or stored; why it is refused; or None while another draws its answer."""
+    """Return one outcome per request: its charge, new or stored; an error; or None while its answer is being drawn."""
     keys = sorted({request.key for request in requests if request.key is not None})
-    found: dict[str, tuple[Any, ...]] = {}
+    found: dict[str, Row] = {}
     if keys:
         condition, parameters = transaction.among(keys)
         rows = transaction.rows(f"{_ANSWERS} {condition}", parameters)
@@ -90,37 +90,35 @@ def settle(
     return outcomes
 
 
-def _answer(
-    transaction: Transaction, journal: Journal, request: ChargeRequest, known: tuple[Any, ...] | None
-) -> Charge | None:
-    """Return the stored answer of a request, or a new charge; None while another draws."""
+def _answer(transaction: Transaction, journal: Journal, request: ChargeRequest, known: Row | None) -> Charge | None:
+    """Return a request's stored answer or a new charge, or None while its answer is being drawn."""
     if known is None:
         return _charge(transaction, journal, request)
     number, owner, stored, content, forgotten = known
     if stored is None and not leases.is_held(owner):
-        # An attempt that has ended without an answer is spent, whatever ended it: it may have looked at the data.
+        # The charge of an attempt without an answer is spent, however it ended: the data may have been read.
         transaction.write("DELETE FROM geoveil_answers WHERE number = ?", (number,))
         return _charge(transaction, journal, request)
     line, postings = line_at(transaction, number), postings_of(transaction, number)
     if not line or line["key"] != request.key:
-        raise LedgerTampered(f"Entry {number} is not what was charged under this key. Nothing was released.")
+        raise LedgerTampered(f"Entry {number} is not the charge that was made with this key. Nothing was released.")
     if not _is_same(request, line, postings):
-        remedy = f"It was used for {line['query']} about {postings[0][0]!r}: take another one."
-        raise InvalidParameter("key", request.shown, "a key of its own for each question", remedy)
+        remedy = f"It was used for {line['query']} about {postings[0][0]!r}. Use another one."
+        raise InvalidParameter("key", request.shown, "a different one for each question", remedy)
     if stored is None:
         return None
     if content is None and forgotten is not None:
-        remedy = "The answer under it was forgotten. Take another one, which is charged anew."
-        raise InvalidParameter("key", request.shown, "one whose answer is kept", remedy)
+        remedy = "Its answer was deleted with forget. Use another one, which is charged again."
+        raise InvalidParameter("key", request.shown, "one whose answer was not deleted", remedy)
     if content is None or not _is_stored(transaction, number, stored, content):
-        raise LedgerTampered(f"The answer stored under entry {number} is not what it was. Nothing was released.")
+        raise LedgerTampered(f"The stored answer of entry {number} was changed. Nothing was released.")
     amounts = {subject: Decimal(amount) for subject, amount in postings}
     skipped = tuple(name for name in request.names if name not in amounts)
     return Charge(Entry(journal.ledger, number, line["hash"]), amounts, skipped, request.key, content)
 
 
-def _is_same(request: ChargeRequest, line: dict[str, Any], postings: list[tuple[str, str]]) -> bool:
-    """Tell whether a request is the question that was charged in a line."""
+def _is_same(request: ChargeRequest, line: Line, postings: Postings) -> bool:
+    """Tell whether a request asks the question that an entry charged."""
     cost = request.cost
     asked = request.query, request.parameters, cost.notion, cost.metric.name, written(cost.budget)
     charged = tuple(line[name] for name in ("query", "parameters", "notion", "metric", "amount"))
@@ -128,14 +126,14 @@ def _is_same(request: ChargeRequest, line: dict[str, Any], postings: list[tuple[
 
 
 def _is_stored(transaction: Transaction, number: int, stored: int, content: str) -> bool:
-    """Tell whether an answer is the one that was stored."""
+    """Tell whether an answer has the digest that was recorded when it was stored."""
     line = line_at(transaction, stored)
     told = json.loads(line.get("parameters", "{}"))
     return line.get("event") == "store" and told == {"charge": number, "sha256": digest(content)}
 
 
 def _charge(transaction: Transaction, journal: Journal, request: ChargeRequest) -> Charge:
-    """Charge every subject, or, if some are to be skipped, those with enough budget."""
+    """Charge every subject or none; if the request skips, charge those with enough budget."""
     amounts, spent, skipped = {}, {}, []
     prices: dict[tuple[str, str], Decimal] = {}
     for name in request.names:
@@ -167,7 +165,7 @@ def _charge(transaction: Transaction, journal: Journal, request: ChargeRequest) 
     )
     journal.spend(spent)
     charge = Charge(entry, amounts, tuple(skipped), request.key, None, uuid4().hex)
-    # Before others can see it: whoever finds it in the store finds that it is being drawn.
+    # The lease begins before the charge is committed, so that others never see the charge without it.
     leases.begin(charge)
     transaction.write(_ATTEMPT, (entry.number, request.key, leases.owner_of(charge.token)))
     return charge

@@ -1,4 +1,4 @@
-"""Lines of a ledger's history, and what was charged for one release."""
+"""Entries of a ledger's history, and the charge for a release."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from geoveil.processes import this_process
 
 __all__ = ["SPENT", "Charge", "Entry"]
 
-#: What an error says that comes after a charge and before the release.
-SPENT = "The charge is spent: the data may have been looked at. Asking again costs again."
+#: Note on every error that is raised between a charge and its release.
+SPENT = "The charge is spent, since the data may have been read. Asking again costs again."
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A line of the history: what a certificate refers to.
+    """An entry of the history, to which a certificate refers.
 
     Parameters
     ----------
     ledger : str
         Id of the ledger.
     number : int
-        Number of the line, counted from 1.
+        Number of the entry, counted from 1.
     hash : str
-        Hash of the line and of all lines before it.
+        Hash of the entry and of all entries before it.
     """
 
     ledger: str
@@ -34,30 +34,30 @@ class Entry:
     hash: str
 
     def certificate(self) -> dict[str, Any]:
-        """Return the entry as a certificate states it."""
+        """Return the entry's fields of a certificate."""
         return {"ledger": self.ledger, "number": self.number, "hash": self.hash}
 
 
 @dataclass(frozen=True)
 class Charge:
-    """What was charged for one release. It pays for one attempt to draw it.
+    """The charge for a release. It pays for one attempt to draw it.
 
     Parameters
     ----------
     entry : Entry
-        The line of the history.
+        The entry of the history.
     amounts : dict
-        What was taken from the account of each subject.
+        The amount charged to the account of each subject.
     skipped : tuple of str
-        Subjects without enough budget, who are to be left out.
+        Subjects without enough budget, who must be removed from the release.
     key : str, optional
-        The digest of the question's key, if it has one.
+        Digest of the question's key, if it has one.
     content : str, optional
-        The release, if it was made and stored before: nothing was charged.
+        The release, if it was stored before; then nothing was charged.
     token : str
         Identifies the attempt.
     process : tuple
-        The process that was charged: a fork of it may not store an answer.
+        The process that was charged; a fork of it may not store an answer.
     """
 
     entry: Entry

@@ -1,4 +1,4 @@
-"""The ledger within one transaction: the end of its history, some accounts, and the lines that are being added."""
+"""The ledger within one transaction: its last entry, the accounts in question, and the entries that are added."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ _LINE = f"INSERT INTO geoveil_history ({', '.join(FIELDS)}) VALUES ({', '.join('
 
 @dataclass
 class Journal:
-    """The ledger as a transaction sees it and leaves it.
+    """The ledger as a transaction reads it and changes it.
 
     Parameters
     ----------
     ledger : str
         Id of the ledger.
     secret : bytes, optional
-        The key of the chain.
+        The key of the hash chain.
     number, hash :
-        Of the last line.
+        Number and hash of the last entry.
     time : str
-        What the store's clock says. Lines are ordered by their numbers: a clock may be wrong, or go back.
+        Time by the store's clock. Entries are ordered by number, since a clock may be wrong or be set back.
     accounts : dict
-        Total and spent amount of the subjects that the transaction is about.
+        Total and spent amount of the transaction's subjects.
     """
 
     ledger: str
@@ -61,7 +61,7 @@ class Journal:
         names: Sequence[str] = (),
         heads: Sequence[Head] = (),
     ) -> Journal:
-        """Read the last line, which locks the ledger, and some accounts; refuse a ledger that lacks earlier lines."""
+        """Lock the ledger, read its last entry and the named accounts, and check that it still has the `heads`."""
         head = f"SELECT number, hash, {transaction.clock} FROM geoveil_head WHERE one = 1 FOR UPDATE"
         questions = (head, ()), account_question(transaction, names), *head_questions(heads)
         held, found, *earlier = transaction.ask(*questions)
@@ -80,7 +80,7 @@ class Journal:
         release: str = "",
         key: str = "",
     ) -> Entry:
-        """Add a line, chained to the last one, and what it does to accounts."""
+        """Add an entry with its postings to the hash chain, and return it."""
         line: dict[str, Any] = {
             "number": self.number + 1,
             "time": self.time,
@@ -101,19 +101,19 @@ class Journal:
         return Entry(self.ledger, self.number, self.hash)
 
     def spend(self, spent: dict[str, Decimal]) -> None:
-        """Set what has been spent of some accounts."""
+        """Set the amounts spent of these accounts."""
         for name, amount in spent.items():
             self.accounts[name] = self.accounts[name][0], amount
         self._touched |= dict.fromkeys(spent)
 
     def open_accounts(self, transaction: Transaction, names: Sequence[str], total: Guarantee) -> None:
-        """Open accounts with a total of which nothing is spent."""
+        """Open accounts with this total, of which nothing is spent."""
         row = total.notion, total.metric.name, written(total.budget), "0"
         columns = ("subject", "notion", "metric", "total", "spent")
         transaction.insert("geoveil_accounts", columns, [(name, *row) for name in names])
 
     def write(self, transaction: Transaction) -> None:
-        """Write the new lines, and what they make of the accounts."""
+        """Write the new entries and the changed accounts."""
         if not self._lines:
             return
         transaction.write(_LINE, *(tuple(line[name] for name in FIELDS) for line in self._lines))
@@ -124,27 +124,29 @@ class Journal:
 
 
 def ledger_id(transaction: Transaction, secret: bytes | None) -> str | None:
-    """Return the id of the ledger, or None if it is a new one; refuse another version or another key."""
+    """Return the id of the ledger, or None if it is new; raise an error for another version or another key."""
     found = transaction.rows("SELECT version, id, seal FROM geoveil_ledger")
     if not found:
         return None
     version, name, seal = found[0]
     if version != VERSION:
-        raise LedgerUnavailable(f"The ledger is of version {version}; this geoveil knows {VERSION}: use a newer one.")
+        raise LedgerUnavailable(
+            f"The ledger has version {version}; this geoveil reads version {VERSION}. Use a newer geoveil."
+        )
     if seal != _seal(name, secret):
         if seal is None:
-            told = "This ledger was made without a key: leave out key= and GEOVEIL_LEDGER_KEY."
+            told = "This ledger was created without a key: leave out key= and GEOVEIL_LEDGER_KEY."
         elif secret is None:
-            told = "This ledger was made with a key: give it with key= or GEOVEIL_LEDGER_KEY."
+            told = "This ledger was created with a key: give it with key= or GEOVEIL_LEDGER_KEY."
         else:
-            told = "The key is not the one that this ledger was made with: give that one."
+            told = "This ledger was created with another key: give that key."
         raise LedgerUnavailable(f"{told} Nothing was charged or released.")
     return str(name)
 
 
 def begin_ledger(transaction: Transaction, secret: bytes | None) -> str:
-    """Give a new ledger its id, and return it; if another process was faster, return that one's."""
-    # Of those who open it at the same time, the second waits here for the first.
+    """Give a new ledger an id and return it; if another process did so first, return the id of that process."""
+    # If several processes open the ledger at the same time, all but the first wait here.
     (((now,),),) = transaction.ask((f"SELECT {transaction.clock} FROM geoveil_head WHERE one = 1 FOR UPDATE", ()))
     known = ledger_id(transaction, secret)
     if known is not None:

@@ -1,4 +1,4 @@
-"""Attempts to draw an answer: who is at it, so that others with the same key wait instead of paying too."""
+"""Leases on answers that are being drawn: others with the same key wait for the answer instead of paying again."""
 
 from __future__ import annotations
 
@@ -16,49 +16,49 @@ from geoveil.processes import is_running, this_process
 
 __all__ = ["begin", "end", "is_held", "owner_of", "wait"]
 
-#: Seconds after which an attempt on another machine, or in another container, counts as dead. Whoever is overtaken has
-#: paid and gets no answer; whoever overtakes pays as well.
+#: Seconds after which a lease of another machine or container expires. Its holder has paid and gets no answer if
+#: another process takes over, which pays as well.
 _LEASE = 600.0
-#: Attempts of this process, each as long as someone holds its charge.
-_ATTEMPTS: weakref.WeakValueDictionary[str, Charge] = weakref.WeakValueDictionary()
-#: One for each process: a fork may copy a lock that a thread of the parent holds.
+#: Charges whose answers this process is drawing, as long as the charge object exists.
+_HELD: weakref.WeakValueDictionary[str, Charge] = weakref.WeakValueDictionary()
+#: One condition for each process: a fork may copy a lock that a thread of the parent holds.
 _CONDITIONS: dict[tuple[int, bytes], threading.Condition] = {}
 
 
 def begin(charge: Charge) -> None:
-    """Note that this process is about to draw under a charge."""
-    _ATTEMPTS[charge.token] = charge
+    """Take a lease: this process is about to draw the answer of a charge."""
+    _HELD[charge.token] = charge
 
 
 def end(charge: Charge) -> None:
-    """Note that an attempt has ended, and wake the threads that wait for it."""
+    """Give up a lease, and wake the threads that wait for one."""
     with _ended() as ended:
-        _ATTEMPTS.pop(charge.token, None)
+        _HELD.pop(charge.token, None)
         ended.notify_all()
 
 
 def wait(seconds: float) -> None:
-    """Wait until an attempt of this process ends, or for some seconds: those of other processes give no signal."""
+    """Wait until a lease of this process ends, at most for some seconds; those of other processes send no signal."""
     with _ended() as ended:
         ended.wait(seconds)
 
 
 @contextmanager
 def _ended() -> Iterator[threading.Condition]:
-    """Hold the condition that is notified when an attempt of this process ends."""
+    """Hold the condition that is notified when a lease of this process ends."""
     with (condition := _CONDITIONS.setdefault(this_process(), threading.Condition())):
         yield condition
 
 
 def owner_of(token: str) -> str:
-    """Describe who draws, so that others can tell whether it is still there."""
+    """Return the description of a lease's holder, from which others can tell whether it still runs, as JSON."""
     number, start = this_process()
     told = {"home": _home(), "process": number, "start": start.decode(), "since": time.time()}
     return json.dumps({**told, "token": token})
 
 
 def _home() -> str:
-    """Return the machine, and within it the container, in which the number of a process means that process."""
+    """Return the name of the machine and container, within which a process id identifies a process."""
     try:
         return f"{socket.gethostname()} {os.readlink('/proc/self/ns/pid')}"
     except OSError:  # a system without namespaces
@@ -66,15 +66,15 @@ def _home() -> str:
 
 
 def is_held(owner: str) -> bool:
-    """Tell whether whoever was charged may still draw: a thread of this process, or another process that is there."""
+    """Tell whether a lease is held: by a thread of this process, or by another process that still runs."""
     told = json.loads(owner)
     process: tuple[int, bytes] = told["process"], told["start"].encode()
     if told["home"] == _home():
         if process == this_process():
-            return told["token"] in _ATTEMPTS
+            return told["token"] in _HELD
         if not is_running(process):
             return False
         if process[1]:
             return True
-    # Whether it is there cannot be told. A clock that was ahead must not make a lease last for years.
+    # Whether the holder still runs is unknown. A clock that was once ahead must not make a lease last for years.
     return bool(abs(time.time() - told["since"]) < _LEASE)

@@ -1,4 +1,4 @@
-"""The account that is kept between processes and days, for each subject, with a history that is chained."""
+"""A persistent ledger with an account for each subject and a history secured by a hash chain."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from decimal import Decimal
 from typing import Any, Literal, Self
 
 from geoveil import checks
-from geoveil.budget import leases, stored_answers
+from geoveil.budget import leases, stored_answers, totals
 from geoveil.budget.batching import Batching
 from geoveil.budget.chain import secret_of
 from geoveil.budget.charges import ChargeRequest, settle
@@ -23,32 +23,33 @@ from geoveil.budget.storable import key_digest, parameters_text, subject_name, t
 from geoveil.budget.stores import Transaction, open_store
 from geoveil.budget.witness import Memory, Witness, check_heads, head_questions
 from geoveil.errors import InvalidParameter, LedgerError, LedgerTimeout
-from geoveil.privacy import Guarantee, exact, promise
-from geoveil.privacy.exact import written
+from geoveil.privacy import CGP, GP, Certificate, Guarantee, exact, promise
+from geoveil.privacy.exact import Number
 from geoveil.processes import this_process
 
 __all__ = ["Ledger"]
 
-#: Seconds between two looks at whether another process has drawn an answer.
+#: Longest pause in seconds between two checks whether another process has stored an answer.
 _LONGEST_PAUSE = 0.5
 
 
 class Ledger:
-    """A persistent account of what has been released about whom.
+    """A persistent ledger: the budget of each subject, and the history of all charges.
 
     Parameters
     ----------
     place : str or Path
-        A file, made if it is not there; or a connection string of PostgreSQL.
+        Path of a file, which is created if it does not exist, or a PostgreSQL connection string.
     key : bytes or Path, optional
-        A secret as bytes, or the path of a file that holds it: nobody without it can compute the chain of the history.
-        Without `key`, the environment variable GEOVEIL_LEDGER_KEY, if it is set, is the secret itself, and
-        GEOVEIL_LEDGER_KEY_FILE the path of a file that holds it.
+        A secret as bytes, or the path of a file that contains it, without which nobody can compute the hash chain of
+        the history. By default the environment variable GEOVEIL_LEDGER_KEY is the secret itself, or
+        GEOVEIL_LEDGER_KEY_FILE is the path of a file that contains it, if one of them is set.
     witness : str or Path, optional
-        A second place, of either kind, that is told the last line of the history after each charge. It notices a
-        ledger that was set back. Without it, the place in the environment variable GEOVEIL_LEDGER_WITNESS, if any.
+        A second file or database, which records the last entry of the history after each charge and so detects a
+        ledger that was replaced by an old copy. By default the one in the environment variable
+        GEOVEIL_LEDGER_WITNESS, if it is set.
     timeout : float
-        Seconds that a call may take, whatever it waits for: other threads, other processes, the database.
+        Time limit of a call in seconds, including all waiting for threads, processes and the database.
 
     Examples
     --------
@@ -76,7 +77,7 @@ class Ledger:
         self._timeout = timeout
         self._secret = secret_of(key)
         self._memory = Memory(Witness.of(witness, timeout))
-        #: One for each process: a fork copies the queue of the parent's threads, but not the threads.
+        #: One queue for each process: a fork copies the queue of the parent's threads, but not the threads.
         self._batchings: dict[tuple[int, bytes], Batching[ChargeRequest, Charge]] = {}
         with self._store.reading() as transaction:
             known = ledger_id(transaction, self._secret)
@@ -90,8 +91,8 @@ class Ledger:
     def create(
         self,
         *subjects: str,
-        rho: Any = None,
-        epsilon: Any = None,
+        rho: Number | CGP | None = None,
+        epsilon: Number | GP | None = None,
         metric: str | None = None,
     ) -> Entry:
         """Open accounts with a total budget each, all or none.
@@ -99,20 +100,20 @@ class Ledger:
         Parameters
         ----------
         *subjects : str
-            Persons, devices or data sets.
+            Names of persons, devices or data sets.
         rho, epsilon : optional
-            The total of each, by exactly one of them.
+            The total of each account; give exactly one of the two.
         metric : {"inf", "2", "1"}, default "inf"
-            The metric of all that will be charged.
+            The metric of all queries that will be charged.
+
+        Returns
+        -------
+        Entry
+            The entry of the history.
         """
         total, names = promise(rho, epsilon, metric), _names(subjects)
         with self._writing(names) as (transaction, journal):
-            for name in journal.accounts:
-                raise InvalidParameter("subject", name, "someone without an account", "Use lower(), or another name.")
-            entry = journal.add("create", total, [(name, written(total.budget)) for name in names])
-            journal.write(transaction)
-            journal.open_accounts(transaction, names, total)
-        return entry
+            return totals.open_accounts(transaction, journal, names, total)
 
     def charge(
         self,
@@ -125,24 +126,29 @@ class Ledger:
         key: str | None = None,
         short: Literal["refuse", "skip"] = "refuse",
     ) -> Charge:
-        """Take the price of a release off the accounts of all its subjects, in one transaction: of all or of none.
+        """Charge the accounts of all subjects for a release, in one transaction: all of them or none.
 
-        A charge pays for one attempt to draw the release. If the attempt ends without `store`, whatever ended it, the
-        charge is spent.
+        A charge pays for one attempt to draw the release. If the attempt ends without `store`, for whatever reason,
+        the charge is spent.
 
         Parameters
         ----------
         subjects : sequence of str
-            Whose budget it takes.
+            Names of the subjects.
         cost : CGP or GP
-            What the release promises, for each of them.
+            The release's guarantee for each subject.
         query, parameters, release : optional
-            What was asked, and the release's id, for the history.
+            The question, its parameters and the id of the release, for the history.
         key : str, optional
-            Identifies the question. If its release is stored, that is returned and nothing is charged; while someone
-            else draws it, this waits.
+            Identifies the question. If its release is stored, it is returned and nothing is charged. While another
+            thread or process draws it, this call waits.
         short : {"refuse", "skip"}
-            Whether subjects without enough budget stop the charge, or are skipped.
+            Whether the charge is refused if a subject has too little budget left, or the subject is skipped.
+
+        Returns
+        -------
+        Charge
+            The charge, with the stored release if there is one.
         """
         deadline = time.monotonic() + self._timeout
         if short not in ("refuse", "skip"):
@@ -162,15 +168,15 @@ class Ledger:
             left = deadline - time.monotonic()
             if left <= 0:
                 raise LedgerTimeout(
-                    f"Someone else has drawn under the key {key!r} for {self._timeout:g} s, and is not done. "
-                    "Nothing was charged; try again."
+                    f"Another thread or process has been drawing the answer of the key {key!r} for more than "
+                    f"{self._timeout:g} s. Nothing was charged; try again."
                 )
             leases.wait(min(pause, left))
             pause = min(2 * pause, _LONGEST_PAUSE)
         return found
 
     def _commit(self, requests: list[ChargeRequest], deadline: float) -> list[Charge | Exception | None]:
-        """Charge requests in one transaction."""
+        """Charge a batch of requests in one transaction, and return the outcome of each."""
         transaction = None
         try:
             names = sorted({name for request in requests for name in request.names})
@@ -180,12 +186,12 @@ class Ledger:
         except LedgerError as problem:
             if transaction is None or not transaction.committing:
                 raise
-            # It may have been committed: whoever tried again would pay twice.
+            # The charges may have been committed: trying again could charge twice.
             return [problem] * len(requests)
         return outcomes
 
     def store(self, charge: Charge, content: str) -> None:
-        """Record the digest of a release before it is handed out, and keep the release itself if it has a key."""
+        """Record the digest of a release before it is returned, and store the release itself if it has a key."""
         try:
             with self._writing() as (transaction, journal):
                 stored_answers.store(transaction, journal, charge, content)
@@ -194,31 +200,31 @@ class Ledger:
             leases.end(charge)
 
     def abandon(self, charge: Charge) -> None:
-        """End an attempt without an answer: its charge is spent, and others need not wait for it."""
+        """End an attempt without an answer: its charge is spent, and others no longer wait for it."""
         leases.end(charge)
         if charge.key is None or charge.process != this_process():
             return
-        # If this fails, others find out by themselves that nobody draws.
+        # If this fails, others notice by the lease that nobody draws.
         with suppress(LedgerError), self._store.transaction() as transaction:
             transaction.write(
                 "DELETE FROM geoveil_answers WHERE number = ? AND stored IS NULL", (charge.entry.number,)
             )
 
     def is_stored(self, key: str) -> bool:
-        """Tell whether a release is stored under a key: asking for it again costs nothing."""
+        """Tell whether the release of a key is stored, so that asking again costs nothing."""
         with self._reading() as transaction:
             kept = "SELECT 1 FROM geoveil_answers WHERE key = ? AND content IS NOT NULL"
             return bool(transaction.rows(kept, (key_digest(key),)))
 
     def forget(self, *releases: str, before: datetime | None = None) -> int:
-        """Delete stored answers. Their charges and digests stay, and their keys are never drawn again.
+        """Delete stored answers. Their charges and digests are kept, and their keys cannot be used again.
 
         Parameters
         ----------
         *releases : str
             Ids of releases.
         before : datetime, optional
-            All that were charged before this moment, by the ledger's clock.
+            Delete also all answers that were charged before this time, by the ledger's clock.
 
         Returns
         -------
@@ -227,7 +233,7 @@ class Ledger:
         """
         wanted = {text("release", release) for release in releases}
         if before is not None and before.tzinfo is None:
-            raise InvalidParameter("before", before, "a moment with a time zone", "Use datetime.now(UTC), or tzinfo=.")
+            raise InvalidParameter("before", before, "a time with a time zone", "Use datetime.now(UTC), or tzinfo=.")
         with self._writing() as (transaction, journal):
             count = stored_answers.forget(transaction, journal, wanted, before)
             journal.write(transaction)
@@ -238,7 +244,7 @@ class Ledger:
         return self._account(subject)[0]
 
     def accounts(self, subjects: Sequence[str]) -> dict[str, tuple[Guarantee, Decimal]]:
-        """Return the totals of many accounts and what was spent of them."""
+        """Return the total and the spent amount of each of these accounts."""
         names = [subject_name(subject) for subject in subjects]
         with self._reading() as transaction:
             accounts = read_accounts(transaction, names)
@@ -248,66 +254,52 @@ class Ledger:
         return {name: accounts[name] for name in names}
 
     def balances(self, subjects: Sequence[str]) -> dict[str, Decimal]:
-        """Return what is left of many accounts."""
+        """Return the exact amount that is left of each of these accounts."""
         found = self.accounts(subjects)
         return {name: exact.subtract(total.budget, spent) for name, (total, spent) in found.items()}
 
     def spent(self, subject: str) -> Decimal:
-        """Return what has been charged to an account."""
+        """Return the amount charged to an account."""
         return self._account(subject)[1]
 
     def remaining(self, subject: str) -> Decimal:
-        """Return what is left of an account, exactly."""
+        """Return the exact amount that is left of an account."""
         total, spent = self._account(subject)
         return exact.subtract(total.budget, spent)
 
     def subjects(self) -> list[str]:
-        """Return everyone with an account, in the order of their names."""
+        """Return the names of all subjects with an account, sorted."""
         with self._reading() as transaction:
             return [name for (name,) in transaction.rows("SELECT subject FROM geoveil_accounts ORDER BY subject")]
 
     def statement(self, subject: str) -> list[dict[str, Any]]:
-        """Return the history of an account: when what was asked, with which parameters, and what it cost."""
+        """Return the history of an account: time, question, parameters and cost of each entry."""
         with self._reading() as transaction:
             return statement(transaction, subject_name(subject))
 
-    def lower(self, subject: str, *, rho: Any = None, epsilon: Any = None) -> Entry:
-        """Set a smaller total. What has been spent stays spent, even if it is more."""
-        return self._set(subject, rho, epsilon, "lower", "")
-
-    def override(self, subject: str, *, rho: Any = None, epsilon: Any = None, reason: str) -> Entry:
-        """Set a larger total, against what was promised: the history keeps the reason for ever."""
-        if not isinstance(reason, str) or not reason.strip():
-            raise InvalidParameter("reason", reason, "a text", "It is recorded: say who decided it, and why.")
-        return self._set(subject, rho, epsilon, "override", text("reason", reason))
-
-    def _set(self, subject: str, rho: Any, epsilon: Any, event: str, reason: str) -> Entry:
+    def lower(self, subject: str, *, rho: Number | CGP | None = None, epsilon: Number | GP | None = None) -> Entry:
+        """Set a smaller total. The amount spent does not change, even if it exceeds the new total."""
         name = subject_name(subject)
         with self._writing([name]) as (transaction, journal):
-            if name not in journal.accounts:
-                raise unknown(name)
-            before = journal.accounts[name][0]
-            stated = isinstance(rho, Guarantee) or isinstance(epsilon, Guarantee)
-            total = promise(rho, epsilon, None if stated else before.metric)
-            if type(total) is not type(before) or total.metric != before.metric:
-                allowed = f"{before.symbol}= under {before.metric}, as the account has it"
-                raise InvalidParameter("rho, epsilon", (rho, epsilon), allowed, "Give that.")
-            if event == "lower" and total.budget > before.budget:
-                remedy = "A total that was promised stands; override() breaks the promise, on record."
-                raise InvalidParameter(total.symbol, str(total.budget), f"at most {before.budget}", remedy)
-            amount = written(total.budget)
-            entry = journal.add(event, total, [(name, amount)], query=reason)
-            journal.write(transaction)
-            transaction.update("geoveil_accounts", "total", "subject", [(amount, name)])
-        return entry
+            return totals.change_total(transaction, journal, name, rho, epsilon, reason=None)
 
-    def verify(self, certificates: Iterable[Mapping[str, Any]] = ()) -> int:
-        """Replay the history: its chain, its rules, the accounts, the stored answers, and certificates.
+    def override(
+        self, subject: str, *, rho: Number | CGP | None = None, epsilon: Number | GP | None = None, reason: str
+    ) -> Entry:
+        """Set a larger total, which breaks the promise of the old one; the history keeps the reason forever."""
+        if not isinstance(reason, str) or not reason.strip():
+            raise InvalidParameter("reason", reason, "a text", "It is recorded: state who decided, and why.")
+        name, why = subject_name(subject), text("reason", reason)
+        with self._writing([name]) as (transaction, journal):
+            return totals.change_total(transaction, journal, name, rho, epsilon, reason=why)
+
+    def verify(self, certificates: Iterable[Certificate] = ()) -> int:
+        """Replay the history, and check its hash chain, its rules, the accounts, stored answers and certificates.
 
         Parameters
         ----------
         certificates : iterable of dict
-            Certificates of releases; each refers to its entry, which must still be there.
+            Certificates of releases. The entry that each refers to must exist.
 
         Returns
         -------
@@ -317,12 +309,12 @@ class Ledger:
         Raises
         ------
         LedgerTampered
-            If anything is not what it was, or if a charge exceeded an account.
+            If anything was changed, or if a charge exceeded an account.
         """
         replay = Replay(self.id, self._secret, certificates)
         page = True
         while page:
-            # In short transactions: others may charge meanwhile, and what is written is not changed.
+            # In short transactions, so that others can charge meanwhile: existing entries do not change.
             with self._store.reading() as transaction:
                 lines = lines_after(transaction, replay.number)
             page = replay.lines(lines)
@@ -335,17 +327,17 @@ class Ledger:
         return replay.number
 
     def backup(self, file: str | os.PathLike[str]) -> int:
-        """Copy the ledger, while it is in use, into a file that can be read and restored but not charged.
+        """Copy the ledger, also while it is in use, into a file that can be read and restored but not charged.
 
         Parameters
         ----------
         file : str or Path
-            The backup, which must not exist. `Ledger.restore` makes a ledger of it.
+            The new file, which must not exist. `Ledger.restore` makes a ledger from it.
 
         Returns
         -------
         int
-            The number of entries in the backup, which was verified.
+            The number of entries in the backup, which has been verified.
         """
         from geoveil.budget.backup import back_up
 
@@ -357,46 +349,46 @@ class Ledger:
         place: str | os.PathLike[str],
         *,
         key: bytes | os.PathLike[str] | None = None,
-        certificates: Iterable[Mapping[str, Any]] = (),
+        certificates: Iterable[Certificate] = (),
         witness: str | os.PathLike[str] | None = None,
         write_off: str | None = None,
     ) -> Ledger:
-        """Make a ledger of a backup, if nothing was charged since; otherwise write off what is left of all budgets.
+        """Restore a ledger from a backup if nothing was charged since; otherwise, charge the rest of all budgets.
 
         Parameters
         ----------
         backup : str or Path
             A file that `backup` wrote.
         place : str or Path
-            Where the ledger is to be: a file that does not exist.
+            The file of the new ledger, which must not exist.
         key : bytes or Path, optional
-            The key of the ledger's chain.
+            The key of the ledger's hash chain.
         certificates : iterable of dict
             Certificates of the latest releases. The backup must have the entries that they refer to.
         witness : str or Path, optional
-            The witness of the ledger. The backup must have the last entry that it knows of.
+            The witness of the ledger. The backup must have the last entry that the witness has recorded.
         write_off : str, optional
-            A reason. Anything may have been charged after the backup, so everything that is left is charged, on
-            record, and the witness begins anew. Totals can then be raised one by one with `override`.
+            A reason to restore a backup after which anything may have been charged. The rest of every budget is then
+            charged, on record, and the witness starts again. Raise totals one by one with `override` afterwards.
 
         Returns
         -------
         Ledger
-            The ledger, verified.
+            The ledger, which has been verified.
         """
         from geoveil.budget.backup import restore
 
         return restore(backup, place, key=key, certificates=certificates, witness=witness, write_off=write_off)
 
     def testify(self) -> int:
-        """Tell the witness where the ledger ends, and return the number of its last entry."""
+        """Record the last entry at the witness, and return its number."""
         if self._memory.witness is None:
-            raise InvalidParameter("witness", None, "the place of a witness", "Open the ledger with witness=.")
+            raise InvalidParameter("witness", None, "a file or a database", "Open the ledger with witness=.")
         with self._writing() as (_, journal):
             return journal.number
 
     def close(self) -> None:
-        """Close the connection; it is opened again when it is needed."""
+        """Close the connection, which is opened again when needed."""
         self._store.close()
         if self._memory.witness is not None:
             self._memory.witness.close()
@@ -411,7 +403,7 @@ class Ledger:
     def _writing(
         self, names: Sequence[str] = (), deadline: float | None = None
     ) -> Iterator[tuple[Transaction, Journal]]:
-        """Hold the ledger, refuse one that was set back, and remember its last line before anything is released."""
+        """Lock the ledger, check that it was not replaced by an old copy, and record its last entry at the end."""
         if deadline is None:
             deadline = time.monotonic() + self._timeout
         heads = self._memory.heads(self.id, deadline)
@@ -422,7 +414,7 @@ class Ledger:
 
     @contextmanager
     def _reading(self) -> Iterator[Transaction]:
-        """Read the ledger as it is at one moment; refuse one that was set back. A backup may be behind its ledger."""
+        """Read a snapshot of the ledger, and check that it was not replaced by an old copy, unless it is a backup."""
         heads = [] if self._store.is_backup else self._memory.heads(self.id)
         with self._store.reading() as transaction:
             if heads:
@@ -436,5 +428,5 @@ class Ledger:
 def _names(subjects: Sequence[str]) -> list[str]:
     names = [subject_name(subject) for subject in subjects]
     if not names or len(set(names)) < len(names):
-        raise InvalidParameter("subjects", subjects, "at least one name, none twice", "Name each once.")
+        raise InvalidParameter("subjects", subjects, "at least one name, and no name twice", "Name each subject once.")
     return names

@@ -13,29 +13,29 @@ import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
 from geoveil.budget.schema import TABLES
-from geoveil.budget.stores import FEW, Store, Transaction, left
+from geoveil.budget.stores import FEW, Row, Statement, Store, Transaction, left
 from geoveil.errors import LedgerTimeout, LedgerUnavailable
 
 __all__ = ["Postgres"]
 
-#: Seconds that the server gets beyond a deadline to say itself that it has passed.
+#: Seconds beyond a deadline in which the server may report the timeout itself.
 _GRACE = 0.25
 
 
 class _Late(psycopg.OperationalError):
-    """The server has not answered by the deadline."""
+    """The server did not answer before the deadline."""
 
 
 class _Connection(psycopg.Connection[Any]):
-    """A connection that waits no longer than until a deadline, even for a server that is silent."""
+    """A connection that waits at most until a deadline, even if the server does not answer at all."""
 
     deadline = math.inf
 
     def __del__(self, *_: Any) -> None:
-        """Say nothing: the garbage collector may take a connection before its store, and libpq closes it."""
+        """Do not warn: the garbage collector may collect a connection before its store; libpq closes it."""
 
     def wait(self, gen: Any, *args: Any, **more: Any) -> Any:
-        """Run a command of psycopg's."""
+        """Run a psycopg command until the deadline."""
         return super().wait(self._until_deadline(gen), *args, **more)
 
     def _until_deadline(self, command: Any) -> Generator[Any, Any, Any]:
@@ -52,10 +52,10 @@ class _Connection(psycopg.Connection[Any]):
 
 
 class _PostgresTransaction(Transaction):
-    """A transaction whose statements go in one message where they can, since each message is a round trip.
+    """A transaction that sends its statements in as few messages as possible, since each message is a round trip.
 
-    A transaction that writes runs under READ COMMITTED, whatever the database's default is: each statement sees what
-    was committed before its turn, so one after a statement that waited for a lock sees what the lock's holder wrote.
+    A writing transaction runs under READ COMMITTED, whatever the database's default is. Each statement then sees all
+    earlier commits, so that after waiting for a lock it sees what the previous holder of the lock wrote.
     """
 
     clock = "to_char(clock_timestamp() AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.US\"+00:00\"')"
@@ -66,13 +66,13 @@ class _PostgresTransaction(Transaction):
         self._cursor = connection.cursor()
         self._beginning = [(beginning, ())]
 
-    def _send(self, statements: Sequence[tuple[str, Sequence[Any]]]) -> None:
-        # Parameters are written into the text by psycopg: a message of several statements takes none.
+    def _send(self, statements: Sequence[Statement]) -> None:
+        # psycopg writes the parameters into the text, since a message of several statements cannot have any.
         self._cursor.execute(
             "; ".join(self._cursor.mogrify(sql.replace("?", "%s"), given) for sql, given in statements)
         )
 
-    def ask(self, *questions: tuple[str, Sequence[Any]]) -> list[list[tuple[Any, ...]]]:
+    def ask(self, *questions: Statement) -> list[list[Row]]:
         beginning, self._beginning = self._beginning, []
         self._send([*beginning, *questions])
         found = []
@@ -82,7 +82,7 @@ class _PostgresTransaction(Transaction):
             if not self._cursor.nextset():
                 return found
 
-    # Many rows go as one parameter, a JSON array: psycopg takes far longer to write each value into a statement.
+    # Many rows are sent as one parameter, a JSON array: psycopg takes far longer to write values into a statement.
 
     def insert(self, table: str, columns: Sequence[str], rows: Sequence[Sequence[str | int]]) -> None:
         if len(rows) <= FEW:
@@ -94,7 +94,7 @@ class _PostgresTransaction(Transaction):
             (json.dumps(rows),),
         )
 
-    def update(self, table: str, column: str, key: str, rows: Sequence[tuple[Any, Any]]) -> None:
+    def update(self, table: str, column: str, key: str, rows: Sequence[tuple[str, str]]) -> None:
         if len(rows) <= FEW:
             return super().update(table, column, key, rows)
         self.write(
@@ -104,30 +104,29 @@ class _PostgresTransaction(Transaction):
         )
 
     def commit(self) -> None:
-        statements: list[tuple[str, Sequence[Any]]] = []
+        statements: list[Statement] = []
         for sql, rows in self._writes:
             head, values, tail = sql.partition(" VALUES ")
             if values:
-                # New rows of a table in one statement.
+                # Insert all rows of a table with one statement.
                 flat = [value for row in rows for value in row]
                 statements.append((head + values + ", ".join([tail] * len(rows)), flat))
             else:
                 statements += [(sql, row) for row in rows]
         if self._beginning and not statements:
-            return  # it never began
+            return  # the transaction never began
         self.committing = bool(statements)
-        # Without a time limit of the server's: a commit that it cuts short, while it waits for a standby, is reported
-        # as done.
+        # Without the server's time limit: it reports a commit as done if the limit ends its wait for a standby.
         self._send([*self._beginning, *statements, ("SET LOCAL statement_timeout=0", ()), ("COMMIT", ())])
 
 
 class Postgres(Store):
-    """A database of a team.
+    """A ledger in a PostgreSQL database.
 
     Parameters
     ----------
     url : str
-        The connection string, as psycopg takes it.
+        The connection string for psycopg.
     """
 
     problems = (psycopg.Error,)
@@ -139,12 +138,12 @@ class Postgres(Store):
     def _connect(self, deadline: float) -> Any:
         more: dict[str, Any] = {}
         if "tcp_user_timeout" not in conninfo_to_dict(self._url):
-            # How long the network may leave bytes unacknowledged.
+            # Time limit for the network to acknowledge sent bytes.
             more["tcp_user_timeout"] = max(int(1000 * self.timeout), 1)
         connection = _Connection.connect(
             self._url,
             autocommit=True,
-            # psycopg takes whole seconds, at least two.
+            # psycopg accepts whole seconds, at least two.
             connect_timeout=max(math.ceil(left(deadline)), 2),
             cursor_factory=psycopg.ClientCursor,
             **more,
@@ -152,7 +151,7 @@ class Postgres(Store):
         connection.deadline = deadline + _GRACE
         try:
             if connection.execute("SELECT to_regclass('geoveil_head')").fetchone() == (None,):
-                # Only now: a role without the right to make tables can use those that are there.
+                # Only if they are missing: a role without the right to create tables can use existing ones.
                 connection.execute("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE")
                 connection.execute(f"SET LOCAL lock_timeout={_milliseconds(deadline)}")
                 connection.execute("SELECT pg_advisory_xact_lock(7103246582)")
@@ -168,7 +167,7 @@ class Postgres(Store):
         if connection.closed:
             return False
         with selectors.DefaultSelector() as selector:
-            # A server has nothing to say to an idle connection, but that it ends.
+            # The only thing that a server sends to an idle connection is that it closes.
             selector.register(connection.fileno(), selectors.EVENT_READ)
             return not selector.select(0)
 
@@ -178,8 +177,8 @@ class Postgres(Store):
         if reading:
             mode = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
         else:
-            # Whoever falls silent while holding the ledger loses it, but not before its own deadline: the server would
-            # end the session between two statements of a call that is still in time.
+            # A process that stops while it holds the ledger loses its lock, but not before its own deadline: the
+            # server must not end the session between two statements of a call that still has time.
             silent = _milliseconds(connection.deadline)
             mode = (
                 "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL synchronous_commit=on; "
@@ -193,19 +192,19 @@ class Postgres(Store):
     def _translated(self, problem: Exception, transaction: Transaction | None, deadline: float) -> Exception:
         errors = psycopg.errors
         told = str(problem).strip()
-        # An error that the server reports undoes the transaction, but for its own end.
+        # An error from the server rolls the transaction back, except when the server itself is shutting down.
         lost = problem.sqlstate is None or problem.sqlstate.startswith(("08", "57P"))  # type: ignore[attr-defined]
         if transaction is not None and not lost:
             transaction.committing = False
         if transaction is not None and transaction.committing:
-            outcome = "It is not known whether the charge was committed; nothing was released."
+            outcome = "It is unknown whether the charge was committed; nothing was released."
         else:
             outcome = "Nothing was charged or released."
         late = (errors.LockNotAvailable, errors.QueryCanceled, errors.IdleInTransactionSessionTimeout)
-        # A session that the server has ended for its silence may also look like a lost connection.
+        # A session that the server ended after its timeout may also look like a lost connection.
         ended = transaction is not None and lost and time.monotonic() >= deadline
         if ended or isinstance(problem, (_Late, errors.ConnectionTimeout, *late)):
-            return LedgerTimeout(f"The database did not answer before the time was up ({told}). {outcome} Try again.")
+            return LedgerTimeout(f"The database did not answer within the time limit ({told}). {outcome} Try again.")
         told = told.rstrip(".?! ")
         return LedgerUnavailable(f"The database cannot be used: {told}. {outcome} Is the server running?")
 

@@ -1,4 +1,4 @@
-"""What a query costs an account: the rules by which guarantees enter it."""
+"""The price of a query: which guarantees an account can pay for, and what they cost."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ __all__ = ["price"]
 
 
 def price(cost: Guarantee, total: Guarantee) -> Guarantee:
-    """What is taken off an account for a query with this guarantee.
+    """Return the amount that an account with this total is charged for a query with this guarantee.
 
     Notes
     -----
-    A CGP account takes CGP queries at their ρ, and pure ε-GP queries at ε²/2 (the paper's Lemma 3.6), rounded up. A GP
-    account takes pure GP queries alone: no ε bounds what a CGP query may tell. (ε, δ)-GP enters neither, as δ does not
-    add up with distance. All are under the account's metric. docs/budgets.md proves that queries may then be chosen
-    from earlier answers.
+    A CGP account pays ρ for a CGP query, and ε²/2 (the paper's Lemma 3.6), rounded up, for a pure ε-GP query. A GP
+    account pays for pure GP queries only, since CGP does not imply ε-GP for any ε. Neither pays for (ε, δ)-GP, since δ
+    does not add up with distance. All guarantees must be under the account's metric. docs/budgets.md proves that
+    queries may then be chosen depending on earlier answers.
     """
     if cost.metric != total.metric:
         raise IncompatibleGuarantees(
             f"The account is under {total.metric} and the query under {cost.metric}; "
-            f"ask it with metric={total.metric.name!r}."
+            f"ask with metric={total.metric.name!r}."
         )
     if isinstance(cost, GP) and not cost.pure:
-        raise IncompatibleGuarantees(f"{cost!r} enters no account; ask with rho=, or with a pure epsilon=.")
+        raise IncompatibleGuarantees(f"No account can pay for {cost!r}; ask with rho=, or with a pure epsilon=.")
     if isinstance(total, CGP) and isinstance(cost, CGP | GP):
         return cost.as_cgp()
     if not isinstance(cost, GP):
-        raise IncompatibleGuarantees(f"{cost!r} enters no account of epsilon; ask with epsilon=.")
+        raise IncompatibleGuarantees(f"A GP account cannot pay for {cost!r}; ask with epsilon=.")
     return cost

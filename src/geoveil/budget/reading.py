@@ -1,13 +1,13 @@
-"""Reading a ledger: accounts, lines of the history and what they did to accounts, stored answers."""
+"""Read a ledger's tables: accounts, entries with their postings, and stored answers."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
-from typing import Any
+from typing import Any, TypeAlias
 
-from geoveil.budget.history import COLUMNS, StoredAnswer, guarantee_of
-from geoveil.budget.stores import Transaction
+from geoveil.budget.history import COLUMNS, Line, Postings, StoredAnswer, guarantee_of
+from geoveil.budget.stores import Row, Statement, Transaction
 from geoveil.privacy import Guarantee
 
 __all__ = [
@@ -24,14 +24,14 @@ __all__ = [
     "statement",
 ]
 
-#: Total and spent amount of subjects.
-Accounts = dict[str, tuple[Guarantee, Decimal]]
+#: Total and spent amount of each subject.
+Accounts: TypeAlias = dict[str, tuple[Guarantee, Decimal]]
 
-#: Columns of the history.
+#: All columns of the history.
 FIELDS = (*COLUMNS, "hash")
 _LINES = f"SELECT {', '.join(FIELDS)} FROM geoveil_history WHERE number"
 _ACCOUNTS = "SELECT subject, notion, metric, total, spent FROM geoveil_accounts"
-#: Rows that are read at once.
+#: Number of rows that are read at once.
 _AT_ONCE = 5000
 _ANSWERS = f"""
 SELECT answer.number, answer.key, answer.stored, answer.content IS NOT NULL, charge.event, charge.key,
@@ -44,23 +44,23 @@ WHERE answer.number > ? ORDER BY answer.number LIMIT {_AT_ONCE}
 
 
 def read_accounts(transaction: Transaction, names: Sequence[str]) -> Accounts:
-    """Return the total and the spent amount of those subjects that have an account."""
+    """Return the total and the spent amount of every named subject that has an account."""
     return accounts_of(transaction.rows(*account_question(transaction, names)))
 
 
-def line_at(transaction: Transaction, number: int) -> dict[str, Any]:
-    """Return a line of the history by the names of its columns; empty if there is none."""
+def line_at(transaction: Transaction, number: int) -> Line:
+    """Return the entry with this number, or an empty mapping if it is missing."""
     return next((_named(row) for row in transaction.rows(f"{_LINES} = ?", (number,))), {})
 
 
 def postings_of(transaction: Transaction, number: int) -> list[tuple[str, str]]:
-    """Return what a line did to accounts: subjects and amounts."""
+    """Return the postings of an entry: pairs of a subject and an amount."""
     found = transaction.rows("SELECT subject, amount FROM geoveil_postings WHERE number = ?", (number,))
     return [(subject, amount) for subject, amount in found]
 
 
-def lines_after(transaction: Transaction, number: int) -> list[tuple[dict[str, Any], list[tuple[str, str]]]]:
-    """Return the next lines after a number, and what each did to accounts: as many as fit into memory easily."""
+def lines_after(transaction: Transaction, number: int) -> list[tuple[Line, Postings]]:
+    """Return the next entries after a number with their postings: a few thousand, to bound memory."""
     found = transaction.rows(f"{_LINES} > ? ORDER BY number LIMIT {_AT_ONCE}", (number,))
     if not found:
         return []
@@ -78,23 +78,23 @@ def lines_after(transaction: Transaction, number: int) -> list[tuple[dict[str, A
     return [(_named(row), posted.get(row[0], [])) for row in found if row[0] <= last]
 
 
-def _named(row: tuple[Any, ...]) -> dict[str, Any]:
+def _named(row: Row) -> Line:
     return dict(zip(FIELDS, row, strict=True))
 
 
-def account_question(transaction: Transaction, names: Sequence[str]) -> tuple[str, Sequence[Any]]:
-    """Return the statement that reads the accounts of some subjects, and its parameters."""
+def account_question(transaction: Transaction, names: Sequence[str]) -> Statement:
+    """Return the SQL statement that reads the accounts of these subjects, and its parameters."""
     condition, parameters = transaction.among(names)
     return f"{_ACCOUNTS} WHERE subject {condition}", parameters
 
 
-def accounts_of(rows: list[tuple[Any, ...]]) -> Accounts:
-    """Return accounts from the rows that `account_question` gives."""
+def accounts_of(rows: list[Row]) -> Accounts:
+    """Return accounts from the rows of `account_question`."""
     return {name: (guarantee_of(notion, metric, total), Decimal(spent)) for name, notion, metric, total, spent in rows}
 
 
-def all_accounts(transaction: Transaction) -> Iterator[tuple[Any, ...]]:
-    """Iterate over the accounts: subject, notion, metric, total and spent amount."""
+def all_accounts(transaction: Transaction) -> Iterator[Row]:
+    """Iterate over all accounts: subject, notion, metric, total and spent amount."""
     last = ""
     while found := transaction.rows(f"{_ACCOUNTS} WHERE subject > ? ORDER BY subject LIMIT {_AT_ONCE}", (last,)):
         yield from found
@@ -102,7 +102,7 @@ def all_accounts(transaction: Transaction) -> Iterator[tuple[Any, ...]]:
 
 
 def all_answers(transaction: Transaction) -> Iterator[StoredAnswer]:
-    """Iterate over the answers and the lines that they refer to, with one answer in memory at a time."""
+    """Iterate over all answers with the entries that they refer to, one answer in memory at a time."""
     last = 0
     while found := transaction.rows(_ANSWERS, (last,)):
         for number, key, stored, kept, *told in found:
@@ -114,7 +114,7 @@ def all_answers(transaction: Transaction) -> Iterator[StoredAnswer]:
 
 
 def statement(transaction: Transaction, subject: str) -> list[dict[str, Any]]:
-    """Return what the history says about one subject; amounts are in the unit of the account."""
+    """Return the entries about one subject, with amounts in the unit of the account."""
     told = ("number", "time", "event", "query", "parameters", "release", "key", "hash")
     rows = transaction.rows(
         f"SELECT {', '.join('line.' + name for name in told)}, account.notion, account.metric, posting.amount "

@@ -6,19 +6,19 @@ from geoveil.budget.chain import FIRST
 
 __all__ = ["TABLES", "VERSION"]
 
-#: Raised whenever the tables change.
+#: Version of the tables, raised whenever they change.
 VERSION = 2
 
-#: Amounts are decimals as text: exact, and the same in every hash. The head has one row, which is there from the
-#: beginning: whoever writes locks it first.
+#: Amounts are decimals as text: exact, and the same in every hash. The head has one row from the beginning; every
+#: writing transaction locks it first.
 #:
-#: - `history`: one line for each event, whomever it is about; `head` is its last line.
-#: - `postings`: what a line did to each account: the amount taken, or the total set.
-#: - `accounts`: what the lines make of each account.
-#: - `answers`: one row for each charge that is being drawn or has been answered. `key` is the digest of the question's
-#:   key, if it has one, `owner` whoever draws, `stored` the line that says it was stored, `content` the answer,
-#:   which is kept for questions with a key only, and `forgotten` the line that says it was deleted.
-#: - `witness`: the last line of other ledgers, whose witness this place is.
+#: - `history`: one entry for each event; `head` is the last entry.
+#: - `postings`: the effect of an entry on each account: the amount charged, or the total set.
+#: - `accounts`: the state of each account after the last entry.
+#: - `answers`: one row per charge whose answer is being drawn or was stored. `key` is the digest of the question's
+#:   key, if it has one; `owner` is the holder of the lease; `stored` is the entry that recorded the storage; `content`
+#:   is the answer, which is kept only for questions with a key; `forgotten` is the entry that recorded the deletion.
+#: - `witness`: the last entry of each ledger whose witness this database is.
 TABLES = f"""
 CREATE TABLE IF NOT EXISTS geoveil_ledger (version INTEGER NOT NULL, id TEXT NOT NULL, created TEXT NOT NULL,
   seal TEXT);

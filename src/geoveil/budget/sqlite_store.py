@@ -1,8 +1,8 @@
 """A ledger in a SQLite file.
 
-The file has a rollback journal, not a write-ahead log. A log lies beside the *path* by which the file was opened: two
-paths to one file (a hard link, a file mounted into a container) would have two logs, each blind to the other's
-charges, and a copy of the file alone would lack what is only in the log. With a rollback journal locks are on the file
+The file has a rollback journal, not a write-ahead log. A log lies beside the *path* by which the file was opened. Two
+paths to one file (a hard link, a file mounted into a container) would have two logs, neither with the other's
+charges; a copy of the file alone would lack the charges in the log. With a rollback journal, locks are on the file
 itself, and everything that is committed is in the file.
 """
 
@@ -12,19 +12,17 @@ import os
 import sqlite3
 import stat
 import time
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from geoveil.budget.schema import TABLES
-from geoveil.budget.stores import Store, Transaction, left
+from geoveil.budget.stores import Row, Statement, Store, Transaction, left
 from geoveil.errors import LedgerTimeout, LedgerUnavailable
 
 __all__ = ["SQLite"]
 
-#: Lists the places where something is mounted, on Linux; elsewhere a single file cannot be mounted.
+#: Linux's list of mount points; on other systems a single file cannot be mounted.
 _MOUNTS = Path("/proc/self/mountinfo")
-#: Seconds of one try to lock the file.
+#: Seconds of one attempt to lock the file.
 _TRY = 0.01
 
 
@@ -36,8 +34,8 @@ class _SQLiteTransaction(Transaction):
         super().__init__()
         self._store, self._connection = store, connection
 
-    def ask(self, *questions: tuple[str, Sequence[Any]]) -> list[list[tuple[Any, ...]]]:
-        # A transaction that writes has locked the whole file: SQLite knows no locks on rows.
+    def ask(self, *questions: Statement) -> list[list[Row]]:
+        # SQLite has no row locks: a writing transaction has locked the whole file.
         return [
             self._connection.execute(sql.removesuffix(" FOR UPDATE"), given).fetchall() for sql, given in questions
         ]
@@ -47,17 +45,17 @@ class _SQLiteTransaction(Transaction):
             self._connection.executemany(sql, rows)
         self.committing = True
         self._connection.execute("COMMIT")
-        # What was written into a file that is no longer there is not kept.
+        # A commit into a file that was deleted or replaced meanwhile is lost.
         self._store.check_file()
 
 
 class SQLite(Store):
-    """A file; it needs no setting up.
+    """A ledger in a SQLite file, which needs no setup.
 
     Parameters
     ----------
     place : str or Path
-        The file. Symbolic links are resolved once, now.
+        The file. Symbolic links are resolved once, when the store is created.
     """
 
     problems = (sqlite3.Error,)
@@ -70,12 +68,12 @@ class SQLite(Store):
 
     def _connect(self, deadline: float) -> sqlite3.Connection:
         if self._identity is not None or self.path.exists():
-            # Before anything is written; a file that was put in the ledger's place since is not opened.
+            # Before anything is written: a file that has replaced the ledger meanwhile is not opened.
             self.check_file()
         if _is_mounted(self.path):
             raise LedgerUnavailable(
-                f"{self.path} is mounted as a single file, so that its journal lies in another folder for others. "
-                "Nothing was released. Mount the folder that holds it."
+                f"{self.path} is mounted as a single file, so that other processes look for its journal in another "
+                "folder. Nothing was released. Mount the folder that contains it."
             )
         connection = sqlite3.connect(self.path, timeout=left(deadline), isolation_level=None, check_same_thread=False)
         try:
@@ -83,9 +81,9 @@ class SQLite(Store):
             if made and "geoveil_head" not in made:
                 raise LedgerUnavailable(
                     f"{self.path} is a database of another program, such as a GeoPackage. Nothing was written to it. "
-                    "Give a ledger a file of its own."
+                    "Give the path of a ledger or of a new file."
                 )
-            # What is committed survives a loss of power.
+            # Commits survive a loss of power.
             connection.execute("PRAGMA synchronous=FULL")
             connection.execute("PRAGMA journal_size_limit=1048576")
             if connection.execute("PRAGMA journal_mode=PERSIST").fetchone()[0] != "persist":
@@ -104,13 +102,13 @@ class SQLite(Store):
         return connection
 
     def check_file(self) -> None:
-        """Refuse to go on if the path no longer leads to the file that was opened, or another path does too."""
+        """Raise LedgerUnavailable if the path no longer leads to the opened file, or if the file has other names."""
         try:
             found = os.stat(self.path)
         except OSError as problem:
             raise LedgerUnavailable(
-                f"{self.path} was moved or deleted while it was in use, or cannot be looked at: {problem.strerror}. "
-                "Nothing was released. Put it back, or open the ledger where it is now."
+                f"{self.path} was moved or deleted while it was in use, or cannot be read: {problem.strerror}. "
+                "Nothing was released. Move it back, or open the ledger at its new path."
             ) from None
         if not stat.S_ISREG(found.st_mode):
             kind = "a folder" if stat.S_ISDIR(found.st_mode) else "not an ordinary file"
@@ -120,8 +118,8 @@ class SQLite(Store):
             self._identity = identity
         if identity != self._identity:
             raise LedgerUnavailable(
-                f"{self.path} was replaced by another file while it was in use. Nothing was released. Was an old "
-                "copy put there? `geoveil budget restore` does that without forgetting charges."
+                f"{self.path} was replaced by another file while it was in use. Nothing was released. To restore an "
+                "old copy without losing charges, use `geoveil budget restore`."
             )
         if found.st_nlink > 1:
             raise LedgerUnavailable(
@@ -133,16 +131,16 @@ class SQLite(Store):
         self.check_file()
         if self.is_backup and not reading:
             raise LedgerUnavailable(
-                f"{self.path} is a backup: it does not know what was charged since. Nothing was released. "
-                "Charge the ledger itself. If it is lost, `geoveil budget restore` makes a ledger of this backup."
+                f"{self.path} is a backup: later charges are missing from it. Nothing was released. Charge the ledger "
+                "itself. If the ledger is lost, `geoveil budget restore` makes a new one from this backup."
             )
         while True:
-            # SQLite waits longer and longer before it tries again. Where many wait, several short waits are fairer,
-            # and several times as fast.
+            # SQLite waits longer and longer between attempts. If many processes wait, short attempts are fairer and
+            # several times as fast.
             _wait_at_most(connection, min(left(deadline), _TRY))
             try:
                 connection.execute("BEGIN" if reading else "BEGIN IMMEDIATE")
-                # From here on a reader sees one state.
+                # The first read fixes the snapshot that a reader sees.
                 connection.execute("SELECT 1 FROM geoveil_head").fetchall()
                 break
             except sqlite3.OperationalError as problem:
@@ -159,10 +157,11 @@ class SQLite(Store):
     def _translated(self, problem: Exception, transaction: Transaction | None, deadline: float) -> Exception:
         if _is_busy(problem):
             return LedgerTimeout(
-                f"{self.path} was locked by others until the time was up. Nothing was charged; try again."
+                f"{self.path} was locked by other processes until the time limit. Nothing was charged; try again."
             )
         return LedgerUnavailable(
-            f"{self.path}: {problem}. Nothing was released. Is it a ledger, may it be written to, and is there room?"
+            f"{self.path}: {problem}. Nothing was released. Check that it is a ledger, that it can be written to, and "
+            "that the disk is not full."
         )
 
 
@@ -175,13 +174,13 @@ def _wait_at_most(connection: sqlite3.Connection, seconds: float) -> None:
 
 
 def _is_mounted(path: Path) -> bool:
-    """Tell whether a file is itself a mount point, as containers mount single files."""
+    """Tell whether a file is itself a mount point, as with a single file mounted into a container."""
     try:
         lines = _MOUNTS.read_bytes().split(b"\n")
     except OSError:
         return False
     places = {line.split()[4] for line in lines if line}
-    # The kernel writes spaces, tabs, newlines and backslashes of paths as octal numbers.
+    # The kernel escapes spaces, tabs, newlines and backslashes in paths as octal numbers.
     written = os.fsencode(path)
     for character in b"\\ \t\n":
         written = written.replace(bytes([character]), b"\\%03o" % character)

@@ -1,4 +1,4 @@
-"""Texts that every store can hold, checked before a request joins those of others."""
+"""Validate the texts that a ledger stores, before a request joins a batch with others."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from geoveil.errors import InvalidParameter
 
 __all__ = ["digest", "key_digest", "parameters_text", "subject_name", "text", "unknown"]
 
-#: Characters of a name: PostgreSQL's indexes hold 2 704 bytes, and a character takes up to 4.
+#: Largest number of characters in a name: PostgreSQL's indexes hold 2 704 bytes, and a character takes up to 4.
 _LONGEST = 500
 
 
 def subject_name(subject: Any) -> str:
-    """Return a subject's name, or refuse what is none."""
+    """Return a subject's name, or raise InvalidParameter if it is not a valid one."""
     if not _is_text(subject) or not subject.strip() or "\x00" in subject or len(subject) > _LONGEST:
         allowed = f"a name of at most {_LONGEST} characters"
-        raise InvalidParameter("subject", subject, allowed, "Give a text: of a person, a device or a data set.")
+        raise InvalidParameter("subject", subject, allowed, "Give the name of a person, a device or a data set.")
     return str.__str__(subject)
 
 
 def text(argument: str, value: Any) -> str:
-    """Return a text that a column can hold, or refuse it."""
+    """Return a text, or raise InvalidParameter if a database column cannot hold it."""
     if not _is_text(value) or "\x00" in value:
         remedy = "Leave out NUL characters and lone surrogates."
         raise InvalidParameter(argument, value, "a text that can be written in UTF-8", remedy)
@@ -32,19 +32,19 @@ def text(argument: str, value: Any) -> str:
 
 
 def parameters_text(parameters: Mapping[str, Any] | None) -> str:
-    """Return parameters as JSON, the same for equal parameters."""
+    """Return parameters as canonical JSON: the same text for equal parameters."""
     try:
         return json.dumps(dict(parameters or {}), sort_keys=True, default=str)
     except (TypeError, ValueError, RecursionError) as problem:
         remedy = f"Give numbers and texts: {problem}."
-        raise InvalidParameter("parameters", parameters, "what JSON can hold", remedy) from None
+        raise InvalidParameter("parameters", parameters, "valid JSON values", remedy) from None
 
 
 def key_digest(key: Any) -> str:
-    """Return the digest that stands for a key of any length in the ledger.
+    """Return the digest of a question's key, which the ledger stores instead of the key.
 
-    It is a digest of the question, which is public, and never of the data: whoever knows the digest of a location
-    could find the location by trying all of them.
+    It is a digest of the question, which is public, and never of the data: from the digest of a location, anyone could
+    find the location by trying all locations.
     """
     if not _is_text(key):
         raise InvalidParameter("key", key, "a text that can be written in UTF-8", "Leave out lone surrogates.")
@@ -57,8 +57,8 @@ def digest(content: str) -> str:
 
 
 def unknown(subject: str) -> InvalidParameter:
-    """Return the error about a subject without an account."""
-    return InvalidParameter("subject", subject, "someone with an account", "Open one with create().")
+    """Return the error for a subject without an account."""
+    return InvalidParameter("subject", subject, "a subject with an account", "Open an account with create().")
 
 
 def _is_text(value: Any) -> bool:

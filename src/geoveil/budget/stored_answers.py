@@ -1,4 +1,4 @@
-"""Answers in a ledger: stored before they are handed out, and deleted when their owner wants that."""
+"""Store answers in a ledger before they are returned, and delete them on request."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ __all__ = ["forget", "store"]
 
 
 def store(transaction: Transaction, journal: Journal, charge: Charge, content: str) -> None:
-    """Record the digest of an answer, and keep the answer itself if its question has a key."""
+    """Record the digest of an answer, and store the answer itself if its question has a key."""
     number = charge.entry.number
     if charge.process != this_process():
-        raise LedgerError(f"Entry {number} was charged to the process that this one was forked from. Ask again here.")
+        raise LedgerError(f"Entry {number} was charged by the parent of this forked process. Ask again in this one.")
     line = line_at(transaction, number)
     if line.get("hash") != charge.entry.hash:
-        raise LedgerTampered(f"The charge in entry {number} is gone from the ledger. Nothing was released.")
+        raise LedgerTampered(f"The charge of entry {number} is missing from the ledger. Nothing was released.")
     if not transaction.rows("SELECT 1 FROM geoveil_answers WHERE number = ? AND stored IS NULL", (number,)):
         raise LedgerError(
-            f"The answer that entry {number} paid for was stored already, or someone else has drawn one since. "
+            f"An answer was already stored for entry {number}, or its lease expired and another process draws. "
             "Nothing was released, and the charge is spent. Ask again."
         )
     told = json.dumps({"charge": number, "sha256": digest(content)})
@@ -39,7 +39,7 @@ def store(transaction: Transaction, journal: Journal, charge: Charge, content: s
 
 
 def forget(transaction: Transaction, journal: Journal, releases: set[str], before: datetime | None) -> int:
-    """Delete the stored answers of some releases, and of all that were charged before a moment; return how many."""
+    """Delete the stored answers of these releases, and of all charged before a time; return the number deleted."""
     kept = transaction.rows(
         "SELECT number, time, query, release, key FROM geoveil_history WHERE number IN "
         "(SELECT number FROM geoveil_answers WHERE content IS NOT NULL) ORDER BY number"
@@ -50,7 +50,7 @@ def forget(transaction: Transaction, journal: Journal, releases: set[str], befor
         if release in releases or (before is not None and datetime.fromisoformat(time) < before)
     ]
     for missing in releases - {release for _, _, release, _ in chosen}:
-        raise InvalidParameter("release", missing, "the id of a stored answer", "Its certificate has it.")
+        raise InvalidParameter("release", missing, "the id of a stored answer", "The certificate has the id.")
     deleted = []
     for number, query, release, key in chosen:
         told = json.dumps({"charge": number})

@@ -1,4 +1,4 @@
-"""Where a ledger is kept: a database with its tables, which processes and threads share."""
+"""The database that contains a ledger, shared by threads and processes."""
 
 from __future__ import annotations
 
@@ -10,113 +10,121 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 from geoveil.errors import LedgerTimeout, LedgerUnavailable
 from geoveil.processes import this_process
 
-__all__ = ["FEW", "Store", "Transaction", "is_database", "open_store"]
+__all__ = ["FEW", "Row", "SQLValue", "Statement", "Store", "Transaction", "is_database", "open_store"]
 
-#: Connections that forks have copied. They belong to the parent: they are kept, so that nothing closes them here.
+#: A value that a ledger writes into a column.
+SQLValue: TypeAlias = str | int | None
+#: An SQL statement and its parameters.
+Statement: TypeAlias = tuple[str, Sequence[SQLValue]]
+#: A row that the database returns, with a value of any type in each column.
+Row: TypeAlias = tuple[Any, ...]
+
+#: Connections that a fork has copied. They belong to the parent and are kept, so that they are not closed here.
 _PARENTS: list[Any] = []
 
 
-#: Rows that are sent one by one; more than these go as one parameter, which takes longer to plan and less to send.
+#: Largest number of rows that are sent one by one. More rows are sent as one parameter, which takes longer to plan
+#: and less time to send.
 FEW = 20
 
 
 class Transaction(ABC):
-    """A transaction: what it reads holds until its end, and it writes everything with its commit, or nothing."""
+    """A database transaction: reads stay valid until its end, and writes happen with its commit, all or none."""
 
-    #: An SQL expression for the present time by the store's clock: UTC, as ISO 8601 text with microseconds.
+    #: An SQL expression for the current time by the store's clock: UTC, as ISO 8601 text with microseconds.
     clock: ClassVar[str]
-    #: An SQL subquery for the texts in a parameter that is a JSON array: any number of them in one parameter.
+    #: An SQL subquery that returns the texts of a JSON array, which is one parameter.
     texts: ClassVar[str]
 
     def __init__(self) -> None:
-        self._writes: list[tuple[str, list[Sequence[Any]]]] = []
-        #: Whether the commit was sent and not refused: a lost connection leaves open whether it was carried out.
+        self._writes: list[tuple[str, list[Sequence[SQLValue]]]] = []
+        #: Whether the commit was sent and not refused. If the connection is lost then, its outcome is unknown.
         self.committing = False
 
     @abstractmethod
-    def ask(self, *questions: tuple[str, Sequence[Any]]) -> list[list[tuple[Any, ...]]]:
-        """Return the rows of each question; each is asked after the one before was answered."""
+    def ask(self, *questions: Statement) -> list[list[Row]]:
+        """Run statements one after another, and return the rows of each."""
 
-    def rows(self, sql: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        """Return the rows of one question."""
+    def rows(self, sql: str, parameters: Sequence[SQLValue] = ()) -> list[Row]:
+        """Run a statement and return its rows."""
         return self.ask((sql, parameters))[0]
 
-    def write(self, sql: str, *rows: Sequence[Any]) -> None:
-        """Run a statement at the end, once for each row of parameters."""
+    def write(self, sql: str, *rows: Sequence[SQLValue]) -> None:
+        """Run a statement with the commit, once for each row of parameters."""
         if rows:
             self._writes.append((sql, list(rows)))
 
     def among(self, values: Sequence[str]) -> tuple[str, list[str]]:
-        """Return the condition that a column, whose name precedes it, is one of some texts; and its parameters."""
+        """Return the SQL condition `IN ...` for a column to be one of these texts, and its parameters."""
         if 0 < len(values) <= FEW:
             return f"IN ({', '.join('?' * len(values))})", [*values]
         return f"IN {self.texts}", [json.dumps(values)]
 
     def insert(self, table: str, columns: Sequence[str], rows: Sequence[Sequence[str | int]]) -> None:
-        """Insert rows at the end: texts and integers."""
+        """Insert rows of texts and integers with the commit."""
         self.write(f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})", *rows)
 
-    def update(self, table: str, column: str, key: str, rows: Sequence[tuple[Any, Any]]) -> None:
-        """Set a text column of some rows at the end; `rows` are pairs of the value and the key of its row."""
+    def update(self, table: str, column: str, key: str, rows: Sequence[tuple[str, str]]) -> None:
+        """Update a text column with the commit; `rows` are pairs of a value and the key of its row."""
         self.write(f"UPDATE {table} SET {column} = ? WHERE {key} = ?", *rows)
 
     @abstractmethod
     def commit(self) -> None:
-        """Write what is to be written, durably."""
+        """Run the collected writes and commit durably."""
 
 
 class Store(ABC):
-    """A database with the tables of a ledger; threads may share it, and forked processes.
+    """A database with the tables of a ledger, which threads and forked processes may share.
 
     Parameters
     ----------
     timeout : float
-        Seconds that a call may take which is given no deadline.
+        Time limit in seconds of a call without a deadline.
     """
 
-    #: The exceptions of the database.
+    #: The database's exceptions.
     problems: tuple[type[Exception], ...] = ()
-    #: Whether it is a backup, which is behind its ledger and can only be read; known once it was opened.
+    #: Whether the database is a backup, which can only be read; set when it is opened.
     is_backup = False
 
     def __init__(self, timeout: float) -> None:
         self.timeout = timeout
-        #: One for each process: a fork may copy a lock that a thread of the parent holds.
+        #: One lock for each process: a fork may copy a lock that a thread of the parent holds.
         self._locks: dict[tuple[int, bytes], threading.Lock] = {}
         self._opened: Any = None
         self._process: tuple[int, bytes] | None = None
 
     @abstractmethod
     def _connect(self, deadline: float) -> Any:
-        """Return a connection of this process to a database that has the tables."""
+        """Return a new connection to the database, after creating its tables if they are missing."""
 
     def _is_usable(self, connection: Any) -> bool:
-        """Tell whether a connection that was idle can be used, as far as can be told without asking the server."""
+        """Tell whether an idle connection can be used, as far as is known without asking the server."""
         return True
 
     @abstractmethod
     def _begin(self, connection: Any, deadline: float, *, reading: bool) -> Transaction:
-        """Begin a transaction: one that no other can run beside, or one that only reads."""
+        """Begin a transaction: an exclusive one, or one that only reads."""
 
     @abstractmethod
     def _roll_back(self, connection: Any) -> None:
-        """End a transaction without writing."""
+        """Roll back the transaction."""
 
     @abstractmethod
     def _translated(self, problem: Exception, transaction: Transaction | None, deadline: float) -> Exception:
-        """Return the ledger's error for one of the database's, in a call that had time until a deadline."""
+        """Return the ledger's error for an error of the database, in a call with this deadline."""
 
     def transaction(self, deadline: float | None = None) -> AbstractContextManager[Transaction]:
-        """Hold the ledger alone; whoever has waited until the deadline (of `time.monotonic`) is refused."""
+        """Begin an exclusive transaction; raise LedgerTimeout after the deadline (a time of `time.monotonic`)."""
         return self._within(deadline, reading=False)
 
     def reading(self, deadline: float | None = None) -> AbstractContextManager[Transaction]:
-        """Read the ledger as it is at one moment, without the right to write and without holding it."""
+        """Begin a transaction that reads a snapshot of the ledger, and neither writes nor locks it."""
         return self._within(deadline, reading=True)
 
     @contextmanager
@@ -125,7 +133,7 @@ class Store(ABC):
             deadline = time.monotonic() + self.timeout
         lock = self._lock
         if not lock.acquire(timeout=left(deadline)):
-            raise LedgerTimeout("Other threads held the ledger until the time was up. Nothing was charged; try again.")
+            raise LedgerTimeout("Other threads held the ledger until the time limit. Nothing was charged; try again.")
         transaction = None
         try:
             connection = self._connection(deadline)
@@ -147,6 +155,7 @@ class Store(ABC):
         return self._locks.setdefault(this_process(), threading.Lock())
 
     def _connection(self, deadline: float) -> Any:
+        """Return this process's connection, and open one if there is none that can be used."""
         process = this_process()
         if self._process != process:
             if self._opened is not None:
@@ -159,7 +168,7 @@ class Store(ABC):
         return self._opened
 
     def _end(self, connection: Any) -> None:
-        """Roll back; a connection of which that is not known to have worked is given up."""
+        """Roll back, and close the connection if that fails."""
         try:
             self._roll_back(connection)
         except Exception:
@@ -181,17 +190,17 @@ class Store(ABC):
 
 
 def left(deadline: float) -> float:
-    """Return the seconds that are left until a deadline, at least a millisecond."""
+    """Return the seconds until a deadline, at least a millisecond."""
     return max(deadline - time.monotonic(), 0.001)
 
 
-def is_database(place: Any) -> bool:
-    """Tell whether a place is a connection string of PostgreSQL, rather than a file."""
+def is_database(place: str | os.PathLike[str]) -> bool:
+    """Tell whether a place is a PostgreSQL connection string, and not the path of a file."""
     return bool(re.match(r"postgres(ql)?://|.*\bdbname=", str(place)))
 
 
 def open_store(place: str | os.PathLike[str], timeout: float) -> Store:
-    """Return the store at a path or a connection string."""
+    """Return the store for a path or a PostgreSQL connection string."""
     if not is_database(place):
         from geoveil.budget.sqlite_store import SQLite
 

@@ -22,7 +22,7 @@ from geoveil.privacy import conversion, exact, meaning
 from geoveil.privacy.exact import Number
 from geoveil.privacy.metrics import Metric, as_metric, dist_inf
 
-__all__ = ["CGP", "GP", "UNITS", "Guarantee", "certified", "promise", "total"]
+__all__ = ["CGP", "GP", "UNITS", "Certificate", "Guarantee", "certified", "promise", "total"]
 
 #: A release's certificate, as read from JSON.
 Certificate: TypeAlias = Mapping[str, Any]
