@@ -11,7 +11,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from tests.cabspotting import Floats, folder, names, synthetic, trajectory
-from tests.measure import BETA, QUESTIONS, measure
+from tests.measure import BETA, CASES, measure
 
 N = 20_000
 
@@ -32,7 +32,7 @@ def main() -> None:
     data = tuples()
     print(f"| question | error({BETA:g}) | / measured quantile | releases with a larger error | releases |")
     print("|---|---|---|---|---|")
-    for name, question in QUESTIONS.items():
+    for name, question in CASES.items():
         print(name, file=sys.stderr, flush=True)
         runs = round(arguments.times * question.runs)
         measured = measure(question, data[:1] if question.exact else data, runs)

@@ -31,7 +31,7 @@ RADIUS = 50_000.0
 
 @dataclass(frozen=True)
 class Shifted(Located):
-    """Doubles that are off by so many times their bound, at most once."""
+    """Doubles that are off by the given multiple of their bound."""
 
     shifts: Floats = field(kw_only=True)
 

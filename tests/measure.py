@@ -17,9 +17,9 @@ from tests.cabspotting import Floats
 
 __all__ = [
     "BETA",
-    "QUESTIONS",
+    "CASES",
+    "Case",
     "Measured",
-    "Question",
     "first_within_at_worst",
     "measure",
     "measure_at_once",
@@ -41,8 +41,8 @@ _DIRECTIONS = np.array([np.cos(_ANGLES), np.sin(_ANGLES)])
 
 
 @dataclass(frozen=True)
-class Question:
-    """A public question with its true error.
+class Case:
+    """A public question in one setting, with its true error.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ class Question:
     error : callable
         The true error of a released value, given the truth, in metres.
     runs : int
-        So many releases tell the bound from one that is 10% smaller, where it is exact.
+        The number of releases that tells an exact bound from one that is 10% smaller.
     exact : bool
         Whether the bound is the exact quantile of the error, whatever the tuple is.
     few : bool
@@ -112,7 +112,7 @@ class Measured:
         return bool(bdtr(self.exceeded(factor), len(self.parts), BETA) < FALSE_ALARM)
 
 
-def measure(question: Question, tuples: Sequence[Floats], runs: int) -> Measured:
+def measure(question: Case, tuples: Sequence[Floats], runs: int) -> Measured:
     """Ask a question many times, of each tuple in turn, always with the same noise."""
     rng = _generator(question)
     truths = [question.truth(x) for x in tuples]
@@ -126,7 +126,7 @@ def measure(question: Question, tuples: Sequence[Floats], runs: int) -> Measured
     return Measured(errors / bounds, float(np.median(bounds)))
 
 
-def measure_at_once(question: Question, x: Floats, runs: int) -> Measured:
+def measure_at_once(question: Case, x: Floats, runs: int) -> Measured:
     """The same for a tuple of a few points, as one question about many persons who were all at the same places."""
     rng = _generator(question)
     truth = question.truth(x)
@@ -137,7 +137,7 @@ def measure_at_once(question: Question, x: Floats, runs: int) -> Measured:
     return Measured(np.array(errors) / bound, bound)
 
 
-def _generator(question: Question) -> np.random.Generator:
+def _generator(question: Case) -> np.random.Generator:
     return np.random.default_rng(list(question.name.encode()))
 
 
@@ -224,54 +224,52 @@ def _asked(function: Callable[..., gv.Release], *args: Any, **how: Any) -> Calla
     return lambda x, **more: function(x, *args, **how, **more)
 
 
-def _questions() -> Iterator[Question]:
+def _cases() -> Iterator[Case]:
     budget: dict[str, Any]
     # The heavier the tail of the noise, the more releases it takes.
     for label, budget, runs in (("ρ = 5e-5", {"rho": 5e-5}, 10_000), ("ε = 0.0722", {"epsilon": 0.0722}, 20_000)):
         for metric in ("inf", "2", "1"):
             name, ask = f"point, {label}, dist_{metric}", _asked(gv.points, metric=metric, **budget)
-            yield Question(f"every {name}", ask, np.asarray, _largest_shift, 1000)
-            yield Question(f"any one {name}", ask, np.asarray, _first_shift, runs, few=True, each=True)
+            yield Case(f"every {name}", ask, np.asarray, _largest_shift, 1000)
+            yield Case(f"any one {name}", ask, np.asarray, _first_shift, runs, few=True, each=True)
         for place, truth in ((gv.center, _middle), (gv.mean, _mean), (gv.median, _median)):
-            yield Question(f"{place.__name__}, {label}", _asked(place, **budget), truth, _shift, runs, few=True)
+            yield Case(f"{place.__name__}, {label}", _asked(place, **budget), truth, _shift, runs, few=True)
         name, ask = f"bounds, {label}", _asked(gv.bounds, **budget)
-        yield Question(name, ask, _ends, _largest_difference, runs, few=True)
-        yield Question(f"any one end of {name}", ask, _ends, _first_difference, runs, few=True, each=True)
+        yield Case(name, ask, _ends, _largest_difference, runs, few=True)
+        yield Case(f"any one end of {name}", ask, _ends, _first_difference, runs, few=True, each=True)
         lengths = ((gv.radius, _enclosing_radius), (gv.radius_of_gyration, _spread), (gv.diameter, _diameter))
         for length, true_length in lengths:
             name, ask = f"{length.__name__}, {label}", _asked(length, **budget)
-            yield Question(name, ask, true_length, _difference, runs, few=True)
+            yield Case(name, ask, true_length, _difference, runs, few=True)
         name, ask = f"distance, {label}", _asked(gv.distance, YOSEMITE, **budget)
-        yield Question(name, ask, lambda x: _distances(x, YOSEMITE).min(), _difference, runs, few=True)
+        yield Case(name, ask, lambda x: _distances(x, YOSEMITE).min(), _difference, runs, few=True)
 
     # Budgets at which the bounds say something about a city.
     for label, budget in (("ρ = 1e-2", {"rho": 1e-2}), ("ε = 1", {"epsilon": 1.0})):
         for gamma0 in (0.0, -300.0):
             name = f"paper's nearest, k = 10, γ0 = {gamma0:g} m, {label}"
             ask = _asked(gv.nearest, UNION_SQUARE, k=10, gamma0=gamma0, method="paper", **budget)
-            yield Question(name, ask, lambda x: _distances(x, UNION_SQUARE), _excess, 500, exact=False)
+            yield Case(name, ask, lambda x: _distances(x, UNION_SQUARE), _excess, 500, exact=False)
         for k in (10, 100):
             name, ask = f"nearest, k = {k}, {label}", _asked(gv.nearest, UNION_SQUARE, k=k, **budget)
-            yield Question(name, ask, lambda x: _distances(x, UNION_SQUARE), _excess, 500, exact=False)
+            yield Case(name, ask, lambda x: _distances(x, UNION_SQUARE), _excess, 500, exact=False)
     authors = {"k": "authors", "share": 0.92, "distinct": True}
     for label, budget in (("ρ = 1e-3", {"rho": 1e-3}), ("ε = 0.228", {"epsilon": 0.228})):
         for name, settings in ((f"paper's hull, {label}", {}), (f"hull as the authors ran it, {label}", authors)):
             ask = _asked(gv.hull, method="paper", **settings, **budget)
-            yield Question(name, ask, _support, _hausdorff, 120, exact=False, varies=True)
+            yield Case(name, ask, _support, _hausdorff, 120, exact=False, varies=True)
     for rho in (5e-8, 9e-7, 5e-5, 5e-4, 1e-2, 1.0):
-        yield Question(
-            f"hull, ρ = {rho:g}", _asked(gv.hull, rho=rho), _support, _hausdorff, 120, exact=False, varies=True
-        )
+        yield Case(f"hull, ρ = {rho:g}", _asked(gv.hull, rho=rho), _support, _hausdorff, 120, exact=False, varies=True)
     for epsilon in (0.00228, 0.0722, 0.228):
         name, ask = f"hull, ε = {epsilon:g}", _asked(gv.hull, epsilon=epsilon)
-        yield Question(name, ask, _support, _hausdorff, 120, exact=False, varies=True)
+        yield Case(name, ask, _support, _hausdorff, 120, exact=False, varies=True)
     for label, budget in (("ρ = 1e-4", {"rho": 1e-4}), ("ε = 0.0228", {"epsilon": 0.0228})):
         name, ask = f"first_within 500 m, {label}", _asked(gv.first_within, PANHANDLE, radius=500.0, **budget)
-        yield Question(name, ask, lambda x: _distances(x, PANHANDLE), _broken_promise, 500, exact=False)
+        yield Case(name, ask, lambda x: _distances(x, PANHANDLE), _broken_promise, 500, exact=False)
 
 
-#: Every public question, under both guarantees.
-QUESTIONS = {question.name: question for question in _questions()}
+#: Every public question, under both guarantees and in several settings.
+CASES = {question.name: question for question in _cases()}
 
 
 def nearest_at_worst(n: int, runs: int, *, factor: float = 1.0, **budget: Any) -> Measured:

@@ -69,7 +69,7 @@ class Tape(Entropy):
     Parameters
     ----------
     words : callable
-        Gives so many bytes.
+        Gives the number of bytes that is asked for.
     tail : bytes
         What follows after 64 bits.
     widened : float
@@ -156,7 +156,7 @@ class Script:
         return self._at == len(self._log)
 
     def coins(self, count: int) -> str:
-        """The coins of so many bytes, as zeros and ones."""
+        """The coins of a number of bytes, as zeros and ones."""
         return "".join(f"{byte:08b}" for byte in self.take("octets", count).chunks[0])
 
     def below(self, bound: int) -> int:
@@ -217,7 +217,7 @@ class Digits(ABC):
 
 
 class Mpmath(Digits):
-    """Numbers of mpmath: rounded to so many bits after each step."""
+    """Numbers of mpmath: rounded to a fixed number of bits after each step."""
 
     def __init__(self, tail: bytes, bits: int = 200) -> None:
         self._bits = bits
@@ -348,7 +348,7 @@ def laplaces(digits: Digits, script: Script, count: int) -> list[Real]:
 
 
 def gammas(digits: Digits, script: Script, shapes: Sequence[int]) -> list[Real]:
-    """Sums of so many exponentials: far apart if there are few and equally many for each, else adjacent."""
+    """Return sums of exponentials: their terms are far apart if all sums have the same few terms, else adjacent."""
     terms, count = exponentials(digits, script, sum(shapes)), len(shapes)
     if shapes[0] <= 16 and len(set(shapes)) == 1:
         return [sum(terms[i::count]) for i in range(count)]
@@ -449,7 +449,7 @@ def as_they_are(points: Floats, generator: np.random.Generator) -> Floats:
     return points
 
 
-# Families of releases: what geoveil says, and what it ought to say.
+# Families of releases: by geoveil, and by the reference.
 
 
 class Family(ABC):
@@ -684,7 +684,7 @@ def halted(
 
 @dataclass(frozen=True)
 class Walks(Choice):
-    """The sparse vector technique on distances; the threshold is so many scales from the smallest double of them."""
+    """The sparse vector technique on distances; the threshold is relative to the smallest double, in scales."""
 
     mechanism: SparseVector
     offset: float

@@ -38,7 +38,7 @@ from tests.cabspotting import requires_cabspotting
 from tests.formats import BAY, FORMATS, IN_PLANE, SECRET, degrees_of, make, people, raw_bytes
 
 EVERY_FORMAT = pytest.mark.parametrize("name", FORMATS)
-#: Noise of less than a centimetre, so that what comes out can be told to be what went in.
+#: Noise of less than a centimetre, so that released locations can be recognised.
 FINE = 1e6
 
 
@@ -60,7 +60,7 @@ def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
 @EVERY_FORMAT
 @pytest.mark.usefixtures("small_batches")
 def test_what_goes_in_comes_out(name: str, tmp_path: Path) -> None:
-    """Rows, their order, persons, times and the system stay; places move by the noise, other columns stay behind."""
+    """Rows, their order, persons, times and the system stay; locations get noise, and other columns are removed."""
     path, told = make(name, tmp_path)
     target = released(tmp_path, name)
     release = gv.points_file(path, target, rho=FINE, **told)
@@ -456,7 +456,7 @@ def test_rows_without_a_place_are_refused_or_dropped_and_counted(tmp_path: Path)
 
 @pytest.mark.slow
 def test_columns_are_kept_on_purpose(tmp_path: Path) -> None:
-    """By name or all; a covering of boxes and other geometries never go out; what stays behind is named."""
+    """Columns are kept by name or all together; boxes and other geometries never are; removed columns are named."""
     frame = people()
     frame["speed"] = 1.5
     frame["home"] = geopandas.GeoSeries(frame.geometry.array, crs=4326)
@@ -643,7 +643,7 @@ def test_values_of_dropped_rows_and_remarks_stay_behind(tmp_path: Path) -> None:
 
 
 def test_times_stay_the_texts_they_are(tmp_path: Path) -> None:
-    """With zones, with fractions, or in a manner of one's own."""
+    """Times with zones, with fractions, or in a format that the user names."""
     times = [
         "2024-01-01T00:00:00+02:00",
         "2024-01-01T00:00:00.123456Z",

@@ -1,4 +1,4 @@
-"""Releases written to files and read again: what a recipient gets is what was released."""
+"""Releases that are written to files and read again are the same releases."""
 
 from __future__ import annotations
 

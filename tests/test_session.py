@@ -34,7 +34,7 @@ def same(a: Any, b: Any) -> bool:
 
 @EVERY_QUESTION
 def test_every_question_is_a_method_that_is_charged(name: str) -> None:
-    """It costs what it promises, and what is left is exact."""
+    """Each question is charged its budget exactly, and is refused where less is left."""
     session = gv.Session(WALK, rho="1e-3")
     release = ask_in(session, name, rho="3e-4")
     assert release.guarantee == gv.CGP(rho="3e-4")
@@ -371,7 +371,7 @@ def test_columns_are_kept_in_sessions_too(tmp_path: Path) -> None:
 
 
 def test_what_is_done_to_an_array_later_is_not_asked_about() -> None:
-    """Data is let in once."""
+    """A session reads its data once: changes of the array later have no effect."""
     x = WALK.copy()
     session = gv.Session(x, rho=1)
     x += 1e6

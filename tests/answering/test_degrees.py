@@ -1,4 +1,4 @@
-"""Points that doubles do not hold, degrees above all: what is released is what real arithmetic gives."""
+"""Points that doubles do not hold, degrees above all, are released as real arithmetic releases them."""
 
 from __future__ import annotations
 

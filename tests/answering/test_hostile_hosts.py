@@ -220,7 +220,7 @@ def test_settings_change_no_answer(
 
 
 def persons(folder: Path) -> list[Any]:
-    """Ask about each person of a frame in degrees, in a plane of its own."""
+    """Ask about each person of a frame in degrees, in a local plane."""
     frame = people(30)
     more: dict[str, Any] = {"by": "user", "area": BAY, "rho": "1e-4"}
     answers = [gv.points(frame, **more), gv.hull(frame, **more), gv.radius(frame, **more), gv.mean(frame, **more)]

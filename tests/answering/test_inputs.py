@@ -1,4 +1,4 @@
-"""Inputs: what is bad is refused before anything random is drawn, what is only odd is answered."""
+"""Inputs: invalid ones are refused before anything random is drawn, unusual ones are answered."""
 
 from __future__ import annotations
 
@@ -300,7 +300,7 @@ def test_the_authors_probes_are_for_the_plane() -> None:
     ids=["too many", "too few", "nan", "inf", "text", "none", "no function"],
 )
 def test_functions_that_give_no_answer_are_refused(fn: Any, more: dict[str, Any]) -> None:
-    """A function of one's own gives as many finite numbers as were announced."""
+    """A user's function returns as many finite numbers as its size says."""
     refused(InvalidData, "fn", "", "answer", X, fn=fn, **more)
 
 
@@ -506,7 +506,7 @@ def test_without_a_generator_the_operating_system_draws(name: str) -> None:
 
 
 def test_a_function_cannot_change_the_data() -> None:
-    """A function of one's own that writes into its argument leaves the caller's array as it was."""
+    """A user's function that writes into its argument does not change the caller's array."""
     x = X.copy()
 
     def writes(values: NDArray[np.float64]) -> float:

@@ -134,7 +134,7 @@ PERSONS: dict[str, Any] = {
 @EVERY_QUESTION
 @pytest.mark.parametrize("index", INDICES)
 def test_labels_of_dropped_rows_are_nowhere(name: str, index: str) -> None:
-    """Whatever kind of index a frame has, what comes back holds the labels of its own rows alone."""
+    """Whatever index a frame has, its release holds the labels of released rows alone."""
     x = full(INDICES[index], kind=pd.Categorical(KEYS), number=NUMBERS)
     x.attrs["note"] = GONE
     more: dict[str, Any] = {"keep": "all"} if name == "points" else {}
@@ -395,7 +395,7 @@ class Owned(geopandas.GeoDataFrame):  # type: ignore[misc]
 
 
 def test_nothing_that_is_attached_to_a_frame_comes_along() -> None:
-    """Neither attributes nor flags nor a class of one's own, nor what their columns' index is called."""
+    """A release keeps neither attributes nor flags nor a subclass, nor the name of the columns' index."""
     x = Owned(frame(TRUE, who=PEOPLE))
     x.secret = GONE
     x.attrs = {"note": GONE}

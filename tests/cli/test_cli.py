@@ -273,7 +273,7 @@ def test_a_dry_run_knows_the_files_own_system(run: Any, tmp_path: Path) -> None:
 
 
 def test_columns_stay_behind_unless_kept(run: Any, tmp_path: Path) -> None:
-    """What may give places away is named, and goes out only if one says so."""
+    """Columns that may give locations away are named, and released only on request."""
     done = run("points", "trips.csv", "-o", "out.csv", "--by", "user", *LOCAL, "--rho", "1e-3")
     assert "address (--keep releases columns unchanged)" in done.out
     assert run("points", "trips.csv", "-o", "kept.csv", *LOCAL, "--rho", "1e-3", "--keep", "address").code == 0

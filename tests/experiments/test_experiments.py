@@ -182,7 +182,7 @@ class Interruption(Exception):
 
 
 def stop_after(count: int, plan: RunPlan, task: Task) -> None:
-    """Interrupt a run when so many tasks are done."""
+    """Interrupt a run when the given number of tasks is done."""
     if sum(plan.part(each).exists() for each in plan.tasks()) >= count:
         raise Interruption
 

@@ -1,4 +1,4 @@
-"""The paper's experiments on real taxis give what was measured before, and what the paper reports.
+"""The paper's experiments on real taxis give the means that were measured before and that the paper reports.
 
 What was measured before: the authors' conventions on all 536 taxis, 200 runs a cell; here a sample of the taxis is at
 hand. Means agree if they differ by no more than the joint error of both samples allows, trajectories being clusters.
@@ -34,7 +34,7 @@ FALSE_ALARM = 1e-6
 RUNS = 200
 N = 20_000
 
-#: Values and whose they are, by line and measure.
+#: Values and their taxis, by line and measure.
 Measured: TypeAlias = dict[tuple[str, str], tuple[Floats, list[str]]]
 
 
@@ -92,7 +92,7 @@ def study(trajectories: int) -> Study:
 def measured(
     cell: Cell, repetitions: int = 1, trajectories: int = 80
 ) -> dict[tuple[str, str], tuple[Floats, list[str]]]:
-    """The values of a cell and whose they are, by line and measure."""
+    """Return the values of a cell and their taxis, by line and measure."""
     found: dict[tuple[str, str], tuple[list[float], list[str]]] = {}
     everything = study(trajectories) if cell.real else Study(2023, trajectories, AUTHORS)
     for repetition in range(repetitions):

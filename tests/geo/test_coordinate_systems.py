@@ -1,4 +1,4 @@
-"""Only registered coordinate systems go out: a system of one's own may tell where the data is."""
+"""Only registered coordinate systems are released: one that a user made up may tell where the data is."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""For given strings of random bits, what is released is what real arithmetic gives: no difference, ever."""
+"""For given strings of random bits, every release is the one that real arithmetic gives."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def gaussian(n: int, scale: float = 50.0, reach: float = 1e5, dimension: int = 2
 
 
 def laplace(n: int, dimension: int, scale: float = 50.0) -> Noise:
-    """Laplace noise of its own for each of n rows."""
+    """Independent Laplace noise for each of n rows."""
     return Noise([Copies(Laplace(EPSILON, dimension, scale), n)], [n], dimension)
 
 
@@ -63,7 +63,7 @@ def knorm(n: int, dimension: int) -> Noise:
 
 
 def people(kind: Callable[[int, float], Additive], times: int) -> Noise:
-    """People with 1 to 600 rows of the plane, each with a scale of their own."""
+    """People with 1 to 600 rows of the plane, each with another scale."""
     sizes = [1, 3, 1, 20, 2, 600, 7, 8, 9] * times
     scales = np.random.default_rng(5).uniform(1, 1000, len(sizes)).tolist()
     return Noise([kind(size, scale) for size, scale in zip(sizes, scales, strict=True)], sizes, 2)
@@ -75,7 +75,7 @@ def top(repeats: int, n: int = 500, k: int = 20) -> TopK:
 
 
 def walks(repeats: int, offset: float, *, cyclic: bool) -> Walks:
-    """Walks past 40 values, with a threshold that is so many scales above the smallest of them."""
+    """Walks past 40 values, with a threshold that is the given number of scales above the smallest of them."""
     return Walks(repeats, 40, SparseVector(GP(epsilon=0.1), cyclic=cyclic), offset)
 
 
@@ -274,7 +274,7 @@ TAILS = {
     "zeros": bytes(17) + tail_of(13)[17:],
     "ones": b"\xff" * 17 + tail_of(13)[17:],
 }
-#: Numbers of so many bits know what is left to 1 after 200 ones.
+#: Enough bits to hold the distance to 1 of 200 ones.
 FINE = 2048
 
 
@@ -311,7 +311,7 @@ def test_crafted_words_give_the_right_variables(tail: str) -> None:
 
 
 def tuned(family: Noise, digits: Digits, tail: str, steps: int) -> Floats:
-    """True values that put noisy ones in the middle between two multiples of the grid, or so many doubles off."""
+    """True values that put noisy ones in the middle between two multiples of the grid, or some doubles off."""
     read = crafted(tail)
     family.outcome(np.zeros((sum(family.sizes), family.dimension)), read)
     cell, stretch = family.mechanisms[0].grid, digits.real(family.mechanisms[0].scale / family.mechanisms[0].grid)

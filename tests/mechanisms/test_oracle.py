@@ -411,7 +411,7 @@ def test_copies_add_up() -> None:
 
 @pytest.mark.slow
 def test_own_query_uses_the_constant_it_is_given() -> None:
-    """A function of one's own is answered with noise for its constant."""
+    """A user's function is answered with noise for its Lipschitz constant."""
     from geoveil import Lipschitz
 
     own = UserFunction(2, 2, RHO, fn=Lipschitz(lambda x: 3 * x[0], 3.0), numbers=2)

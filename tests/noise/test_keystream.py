@@ -206,7 +206,7 @@ def test_pools_of_processes_share_no_stream(method: str) -> None:
 
 
 def test_keys_are_replaced_on_schedule(monkeypatch: pytest.MonkeyPatch) -> None:
-    """After so many bytes a new key comes from the operating system, and every request has a start of its own."""
+    """After a fixed number of bytes a new key comes from the operating system, and every request starts anew."""
     asked: list[int] = []
 
     def entropy(count: int) -> bytes:

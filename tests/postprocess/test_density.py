@@ -38,7 +38,7 @@ def town(n: int, seed: int = 1) -> Floats:
 
 
 def alone(x: Floats, seed: int = 2, **how: Any) -> gv.Release:
-    """Each point released as a person of its own; by default the noise has two cells' scale."""
+    """Release each point as another person's; by default the noise has a scale of two cells."""
     how = how or {"rho": 1 / (2 * 500**2)}
     return gv.points(x, by=np.arange(len(x)), rng=np.random.default_rng(seed), **how)
 

@@ -35,7 +35,7 @@ def rng(seed: int = 1) -> np.random.Generator:
 
 
 def released(x: Any = PLACES, **how: Any) -> gv.Release:
-    """Points, each of a person of its own."""
+    """Release points, each as another person's."""
     given: dict[str, Any] = {"rho": 1e-5, "by": np.arange(len(x)), "rng": rng()} | how
     return gv.points(x, **given)
 

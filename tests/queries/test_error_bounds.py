@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 
 from tests.cabspotting import Floats, folder, names, requires_cabspotting, synthetic, trajectory
-from tests.measure import QUESTIONS, Measured, first_within_at_worst, measure, measure_at_once, nearest_at_worst
+from tests.measure import CASES, Measured, first_within_at_worst, measure, measure_at_once, nearest_at_worst
 
 pytestmark = [pytest.mark.once, pytest.mark.slow, pytest.mark.statistical]
 
-ALL = pytest.mark.parametrize("name", QUESTIONS)
-EXACT = pytest.mark.parametrize("name", [q.name for q in QUESTIONS.values() if q.exact])
-WORST_CASE = pytest.mark.parametrize("name", [q.name for q in QUESTIONS.values() if not q.exact])
+ALL = pytest.mark.parametrize("name", CASES)
+EXACT = pytest.mark.parametrize("name", [q.name for q in CASES.values() if q.exact])
+WORST_CASE = pytest.mark.parametrize("name", [q.name for q in CASES.values() if not q.exact])
 AT_WORST = pytest.mark.parametrize("budget", [{"rho": 1e-4}, {"epsilon": 0.0722}], ids=["rho", "epsilon"])
 
 Ask = Callable[[str], Measured]
@@ -39,7 +39,7 @@ def measured() -> Iterator[Ask]:
 
     @cache
     def ask(name: str) -> Measured:
-        question = QUESTIONS[name]
+        question = CASES[name]
         if question.few:
             result = measure_at_once(question, data[0][:: len(data[0]) // 5], question.runs)
         else:

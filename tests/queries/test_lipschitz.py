@@ -203,7 +203,7 @@ def movements(name: str, n: int, d: int) -> Iterator[tuple[Floats, Floats]]:
 
 
 def is_tight(name: str, n: int, d: int, metric: str) -> bool:
-    """Whether the constant is claimed to be met for so many points."""
+    """Whether the constant is claimed to be met for n points."""
     if name in ("radius", "diameter", "radius_of_gyration") and n == 1:
         return False  # the value is always 0
     if name == "radius_of_gyration" and metric == "inf":

@@ -1,4 +1,4 @@
-"""Many persons at once: what each gets is what each would get alone, without a call for each."""
+"""Many persons are answered at once as each would be alone, without a call for each."""
 
 from __future__ import annotations
 

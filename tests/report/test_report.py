@@ -1,4 +1,4 @@
-"""Reports: what is on the map and where, what the page says, and what is never in it."""
+"""Reports: the map and the text of a page, and data that is never in it."""
 
 from __future__ import annotations
 
