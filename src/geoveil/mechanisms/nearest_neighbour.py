@@ -66,6 +66,16 @@ class NearestNeighbour(Mechanism):
         assert found is not None
         return found
 
+    def sample_several(self, distances: Floats | Reals, k: int, source: Source) -> NDArray[np.int64]:
+        """Return the positions of the neighbours that k searches without replacement find, in their order."""
+        walk = Walk(distances, 2 * self.scale)
+        found = np.empty(k, dtype=np.int64)
+        for j in range(k):
+            found[j] = self.visit(walk, source)
+            if j + 1 < k:
+                walk.remove(found[j])
+        return found
+
     def sample_each(self, distances: Reals, sizes: Sizes, k: int, source: Source) -> NDArray[np.int64]:
         """Return k neighbours without replacement for each of many persons.
 

@@ -64,6 +64,11 @@ class PermuteAndFlip(Mechanism):
         """Return the chosen position."""
         return Draws(scores, self.scale).choose(source)
 
+    def sample_several(self, scores: Floats | Reals, k: int, source: Source) -> NDArray[np.int64]:
+        """Return the positions of k successive choices without replacement, in their order."""
+        draws = Draws(scores, self.scale)
+        return np.array([draws.choose(source, remove=True) for _ in range(k)], dtype=np.int64)
+
     def sample_each(self, scores: Reals, sizes: Sizes, k: int, source: Source) -> NDArray[np.int64]:
         """Return k successive choices without replacement for each of many persons.
 

@@ -7,22 +7,19 @@ from functools import cached_property
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from geoveil import checks
 from geoveil.errors import InvalidParameter
 from geoveil.mechanisms import (
     Additive,
-    Draws,
     Exponential,
     Mechanism,
     NearestNeighbour,
     PermuteAndFlip,
-    Walk,
     sample_people,
 )
 from geoveil.mechanisms.mechanism import Floats
-from geoveil.noise import Reals, Source
+from geoveil.noise import Source
 from geoveil.privacy import CGP, GP, Guarantee, exact
 from geoveil.queries.answer import Answer, Answers, PartsOfMany, PositionAnswers
 from geoveil.queries.evaluation import away
@@ -118,7 +115,7 @@ class Nearest(Query):
         return searches if self.placing is None else (*searches, self.placing)
 
     def ask(self, x: Tuple, source: Source) -> Answer:
-        found = self._found(away(x, self.p), source)
+        found = self.single.sample_several(away(x, self.p), self.k, source)
         places = None if self.placing is None else self.placing.sample(x[found], source)
         return Answer(self, found, self.mechanisms, coords=places)
 
@@ -130,7 +127,7 @@ class Nearest(Query):
         for people, rows in persons.blocks():
             distances, sizes = away(x[rows], query.p), persons.sizes[people]
             if len(sizes) == 1:
-                found[people] = query._found(distances, source)
+                found[people] = query.single.sample_several(distances, query.k, source)
             else:
                 found[people] = query.single.sample_each(distances, sizes, query.k, source)
             progress(people.stop / len(persons))
@@ -145,24 +142,6 @@ class Nearest(Query):
     def restored_each(cls, persons: Persons[Self], parts: PartsOfMany) -> Answers:
         assert isinstance(parts, dict)
         return PositionAnswers(persons, parts["value"], parts["coords"])
-
-    def _found(self, distances: Reals, source: Source) -> NDArray[np.int64]:
-        """Return the positions of the k neighbours found, given the true distances of one person's points."""
-        single = self.single
-        if isinstance(single, Exponential):
-            return single.sample_several(distances, self.k, source)
-        found = np.empty(self.k, dtype=np.int64)
-        if isinstance(single, PermuteAndFlip):
-            draws = Draws(distances, single.scale)
-            for j in range(self.k):
-                found[j] = draws.choose(source, remove=True)
-            return found
-        walk = Walk(distances, 2 * single.scale)
-        for j in range(self.k):
-            found[j] = single.visit(walk, source)
-            if j + 1 < self.k:
-                walk.remove(found[j])
-        return found
 
     def error(self, beta: float, *, each: bool = False) -> float:
         """Return the bound on how much farther than the true j-th neighbour the j-th one found is, for every j.
