@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -76,7 +76,7 @@ class Cell(ABC):
         return wanted if self.most is None else min(self.most, wanted)
 
     @abstractmethod
-    def settings(self) -> dict[str, Any]:
+    def settings(self) -> dict[str, float]:
         """Return its parameters by name: some of n, rho, k, d and s."""
 
     @abstractmethod

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -42,7 +41,7 @@ class DimensionCell(Cell):
     real = False
     n, rho = 1000, 1e-2
 
-    def settings(self) -> dict[str, Any]:
+    def settings(self) -> dict[str, float]:
         return {"n": self.n, "rho": self.rho, "d": self.d}
 
     def cloud(self, rng: np.random.Generator) -> Floats:
@@ -84,7 +83,7 @@ class NearestDimensionCell(DimensionCell):
     experiment = "nearest by dimension"
     k = 10
 
-    def settings(self) -> dict[str, Any]:
+    def settings(self) -> dict[str, float]:
         return {**super().settings(), "k": self.k}
 
     @property
@@ -128,7 +127,7 @@ class CompositionCell(Cell):
     real = False
     n, rho = 200, 1e-4
 
-    def settings(self) -> dict[str, Any]:
+    def settings(self) -> dict[str, float]:
         return {"n": self.n, "rho": self.rho, "k": self.k}
 
     @property
@@ -170,7 +169,7 @@ class SmoothingCell(Cell):
     experiment = "smoothing"
     most = 1
 
-    def settings(self) -> dict[str, Any]:
+    def settings(self) -> dict[str, float]:
         return {"n": self.n, "rho": self.rho}
 
     @property
@@ -214,7 +213,7 @@ class RelationCell(Cell):
     most = 1
     rho = 5e-5
 
-    def settings(self) -> dict[str, Any]:
+    def settings(self) -> dict[str, float]:
         return {"rho": self.rho, "s": self.s}
 
     @property

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from geoveil.errors import InvalidParameter
 from geoveil.experiments.cells import Cell
@@ -143,10 +142,10 @@ def _paper(regime: str, rhos: Sequence[float], rho: float, ns: Sequence[int], fi
         lettered = zip("abcd", panels, strict=False)
         made.append(Figure(name, title + regime, tuple(Panel(name + letter, *rest) for letter, rest in lettered)))
 
-    def by_rho(cell: Callable[..., Cell], **more: Any) -> tuple[Cell, ...]:
+    def by_rho(cell: Callable[..., Cell], **more: float) -> tuple[Cell, ...]:
         return tuple(cell(n=N, rho=each, **more) for each in rhos)
 
-    def by_n(cell: Callable[..., Cell], **more: Any) -> tuple[Cell, ...]:
+    def by_n(cell: Callable[..., Cell], **more: float) -> tuple[Cell, ...]:
         return tuple(cell(n=each, rho=rho, **more) for each in ns)
 
     fixed_n, fixed_rho = f"n = {N}", f"ρ = {rho:g}"

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from geoveil.errors import InvalidParameter
 from geoveil.experiments.figure_definitions import Figure, Panel
 from geoveil.experiments.tables import Summaries, bounded, looseness, shown
 from geoveil.geo.formats.atomic import write_atomically
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as Canvas
 
 __all__ = ["draw", "draw_times", "require_matplotlib"]
 
@@ -62,13 +66,13 @@ def draw_times(times: dict[str, dict[int, float]], folder: Path) -> None:
     _save(canvas, folder / "time")
 
 
-def _panel(ax: Any, panel: Panel, found: Summaries) -> None:
+def _panel(ax: Axes, panel: Panel, found: Summaries) -> None:
     x = [cell.settings()[panel.axis] for cell in panel.cells]
     for line in shown(panel, found):
         there = [found[cell.name, line, panel.measure] for cell in panel.cells]
         notion, _, method = line.partition(" ")
-        style = {"color": _COLOURS.get(notion), "linestyle": _STYLES.get(method, "-")}
-        (drawn,) = ax.plot(x, [each.mean for each in there], marker=".", label=line, **style)
+        means, style = [each.mean for each in there], _STYLES.get(method, "-")
+        (drawn,) = ax.plot(x, means, marker=".", label=line, color=_COLOURS.get(notion), linestyle=style)
         low, high = [each.low for each in there], [each.high for each in there]
         ax.fill_between(x, low, high, color=drawn.get_color(), alpha=0.12, linewidth=0)
     ax.set(title=f"({panel.name}) {panel.title}", xlabel=_AXES[panel.axis])
@@ -78,7 +82,7 @@ def _panel(ax: Any, panel: Panel, found: Summaries) -> None:
     ax.legend(fontsize=6)
 
 
-def _bounds(ax: Any, panel: Panel, found: Summaries) -> None:
+def _bounds(ax: Axes, panel: Panel, found: Summaries) -> None:
     """Plot each bound as a multiple of the measured quantile."""
     rows = [(cell, line) for cell in panel.cells for line in bounded(cell, found)]
     for measure, marker in (("our bound", "o"), ("theorem", "s")):
@@ -91,19 +95,19 @@ def _bounds(ax: Any, panel: Panel, found: Summaries) -> None:
     ax.legend(fontsize=7)
 
 
-def _canvas(rows: int, columns: int, title: str) -> tuple[Any, Any]:
+def _canvas(rows: int, columns: int, title: str) -> tuple[Canvas, list[Axes]]:
     from matplotlib.figure import Figure as Canvas
 
     canvas = Canvas(figsize=(4.2 * columns, 3.1 * rows + 0.3), layout="constrained")
     canvas.suptitle(title, fontsize=10)
-    axes = canvas.subplots(rows, columns, squeeze=False).ravel()
+    axes = canvas.subplots(rows, columns, squeeze=False).ravel().tolist()
     for ax in axes:
         ax.title.set_fontsize(9)
         ax.grid(alpha=0.3)
     return canvas, axes
 
 
-def _save(canvas: Any, path: Path) -> None:
+def _save(canvas: Canvas, path: Path) -> None:
     import matplotlib
 
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -10,7 +10,7 @@ import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,13 @@ from geoveil.mechanisms.mechanism import Floats
 from geoveil.privacy import CGP, GP
 from geoveil.queries import Hull
 
+if TYPE_CHECKING:
+    import pyproj
+
 __all__ = ["AUTHORS", "PAPER", "Procedure", "epsilon_at", "procedure_of"]
+
+#: One difference of times, or many.
+Seconds = TypeVar("Seconds", int, NDArray[np.int64])
 
 _DAY = 86_400
 #: δ and εΔ of the approximate geo-privacy that ρ-CGP implies; GP is given its ε.
@@ -43,7 +49,7 @@ class Procedure(ABC):
         """Project locations to a plane, in what the procedure takes as metres."""
 
     @abstractmethod
-    def elapsed(self, seconds: Any) -> Any:
+    def elapsed(self, seconds: Seconds) -> Seconds:
         """Return the time by which a distance is divided to get a speed, from differences of times."""
 
     @abstractmethod
@@ -90,7 +96,7 @@ class _Authors(Procedure):
         north = np.log(np.tan(np.pi / 4 + np.radians(latitude) / 2))
         return self._radius * np.column_stack([np.radians(longitude), north])
 
-    def elapsed(self, seconds: Any) -> Any:
+    def elapsed(self, seconds: Seconds) -> Seconds:
         return seconds % _DAY
 
     def stretch(self, seconds: NDArray[np.int64]) -> slice:
@@ -113,7 +119,7 @@ class _Authors(Procedure):
 
 
 @cache
-def _projection() -> Any:
+def _projection() -> pyproj.Transformer:
     from pyproj import Transformer
 
     return Transformer.from_crs("EPSG:4326", "+proj=tmerc +lat_0=37.77 +lon_0=-122.42", always_xy=True)
@@ -136,7 +142,7 @@ class _Text(Procedure):
     def plane(self, latitude: Floats, longitude: Floats) -> Floats:
         return np.column_stack(_projection().transform(longitude, latitude))
 
-    def elapsed(self, seconds: Any) -> Any:
+    def elapsed(self, seconds: Seconds) -> Seconds:
         return seconds
 
     def stretch(self, seconds: NDArray[np.int64]) -> slice:

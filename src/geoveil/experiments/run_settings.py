@@ -6,7 +6,6 @@ import json
 import platform
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 from geoveil._version import __version__
 from geoveil.errors import InvalidParameter
@@ -55,7 +54,7 @@ class RunSettings:
         write_atomically(path, lambda temporary: temporary.write_text(text, encoding="utf-8", newline="\n"))
 
 
-def versions() -> dict[str, Any]:
+def versions() -> dict[str, str]:
     """Return the versions of everything that a result may depend on."""
     import numpy
     import pyproj

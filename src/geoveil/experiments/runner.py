@@ -7,11 +7,11 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from geoveil.experiments.cells import Cell, Measurement, Study
 from geoveil.experiments.procedures import procedure_of
@@ -74,7 +74,7 @@ class RunPlan:
         return Study(self.settings.seed, self.settings.trajectories, procedure, taxis)
 
 
-def run(plan: RunPlan, workers: int, done: Callable[[Task], Any] = lambda task: None) -> None:
+def run(plan: RunPlan, workers: int, done: Callable[[Task], object] = lambda task: None) -> None:
     """Measure every task that has no results yet.
 
     Each task has its own generator, so neither the number of workers nor an interruption changes a result.
@@ -121,7 +121,7 @@ def _in_processes(plan: RunPlan, tasks: Iterable[Task], workers: int) -> Iterato
     context = multiprocessing.get_context("spawn")
     pool = ProcessPoolExecutor(workers, context, initializer=_begin, initargs=(plan,))
     try:
-        ahead: set[Future[Any]] = {pool.submit(_work, task) for task in islice(left, 2 * workers)}
+        ahead = {pool.submit(_work, task) for task in islice(left, 2 * workers)}
         while ahead:
             finished, ahead = wait(ahead, return_when=FIRST_COMPLETED)
             ahead |= {pool.submit(_work, task) for task in islice(left, len(finished))}

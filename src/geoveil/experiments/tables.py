@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,6 +16,9 @@ from geoveil.experiments.figure_definitions import Figure, Panel
 from geoveil.experiments.runner import COLUMNS, RunPlan
 from geoveil.geo.formats.atomic import write_atomically
 from geoveil.mechanisms.mechanism import Floats
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 __all__ = ["Summary", "clustered_error", "collect", "markdown", "summaries", "write"]
 
@@ -77,7 +80,7 @@ def clustered_error(values: Floats, clusters: NDArray[np.intp]) -> float:
     return float(np.sqrt(np.square(off).sum() * count / (count - 1)) / len(values))
 
 
-def collect(plan: RunPlan) -> Any:
+def collect(plan: RunPlan) -> pa.Table:
     """Return all measurements of a run as a pyarrow table, in the order of its tasks."""
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -125,7 +128,7 @@ def write(plan: RunPlan, figures: Iterable[Figure], found: Summaries) -> None:
     )
 
 
-def _both(path: Path, table: Any) -> None:
+def _both(path: Path, table: pa.Table) -> None:
     import pyarrow.csv as pc
     import pyarrow.parquet as pq
 

@@ -6,7 +6,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,6 +16,9 @@ from geoveil.mechanisms.mechanism import Floats
 from geoveil.noise import Source, source_of
 from geoveil.privacy import CGP, GP
 from geoveil.queries import HullAnswer, Nearest, Points, best_hull
+
+if TYPE_CHECKING:
+    import shapely
 
 __all__ = ["HullCell", "NearestCell", "PointsCell", "body", "guarantees", "jaccard"]
 
@@ -40,7 +43,7 @@ class TaxiCell(Cell):
     n: int
     rho: float
 
-    def settings(self) -> dict[str, Any]:
+    def settings(self) -> dict[str, float]:
         return {"n": self.n, "rho": self.rho}
 
     def batch(self, study: Study, repetition: int) -> list[Measurement]:
@@ -97,7 +100,7 @@ class NearestCell(TaxiCell):
 
     experiment = "nearest"
 
-    def settings(self) -> dict[str, Any]:
+    def settings(self) -> dict[str, float]:
         return {**super().settings(), "k": self.k}
 
     @property
@@ -149,12 +152,12 @@ class HullCell(TaxiCell):
             yield f"{notion} best", "Jaccard index", jaccard(best_body(x, guarantee, source), true)
 
 
-def best_body(x: Floats, guarantee: CGP | GP, source: Source) -> Any:
+def best_body(x: Floats, guarantee: CGP | GP, source: Source) -> shapely.Geometry:
     """Return the hull of points of the plane by geoveil's best method."""
     return body(best_hull(len(x), 2, guarantee).ask(x, source).value)
 
 
-def body(points: Floats) -> Any:
+def body(points: Floats) -> shapely.Geometry:
     """Return the convex hull; of many points by Qhull, which is faster and cannot handle degenerate ones."""
     import shapely
     from scipy.spatial import ConvexHull
@@ -164,7 +167,7 @@ def body(points: Floats) -> Any:
     return shapely.MultiPoint(points).convex_hull
 
 
-def jaccard(a: Any, b: Any) -> float:
+def jaccard(a: shapely.Geometry, b: shapely.Geometry) -> float:
     """Return the area of the intersection over that of the union."""
     common = float(a.intersection(b).area)
     return common / float(a.area + b.area - common)

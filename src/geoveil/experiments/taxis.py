@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,9 @@ from geoveil.errors import InvalidFile
 from geoveil.experiments.procedures import Procedure
 from geoveil.geo.formats.atomic import write_atomically
 from geoveil.mechanisms.mechanism import Floats
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 __all__ = ["Taxis", "load", "plausible"]
 
@@ -176,12 +179,12 @@ def _read(file: Path) -> tuple[Floats, Floats, Positions]:
     return latitude, longitude, seconds
 
 
-def _array(column: Any) -> Any:
+def _array(column: pa.ChunkedArray) -> NDArray[Any]:
     """Return a column without gaps as an array; other ways import pandas, which takes as long as the reading."""
     return np.from_dlpack(column.combine_chunks())
 
 
-def _column(values: NDArray[Any]) -> Any:
+def _column(values: NDArray[Any]) -> pa.Array:
     """Return an array as a column."""
     import pyarrow as pa
 
@@ -189,7 +192,7 @@ def _column(values: NDArray[Any]) -> Any:
     return pa.Array.from_buffers(pa.from_numpy_dtype(values.dtype), len(values), [None, memory])
 
 
-def _write(path: Path, table: Any) -> None:
+def _write(path: Path, table: pa.Table) -> None:
     import pyarrow.parquet as pq
 
     write_atomically(

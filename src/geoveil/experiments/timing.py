@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -44,7 +43,7 @@ def questions(n: int) -> dict[str, Callable[[], Query]]:
 
 
 def seconds(
-    seed: int, sizes: tuple[int, ...] = SIZES, done: Callable[[], Any] = lambda: None
+    seed: int, sizes: tuple[int, ...] = SIZES, done: Callable[[], object] = lambda: None
 ) -> dict[str, dict[int, float]]:
     """Return the processor time of one answer to each question, by size.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,6 +15,14 @@ from geoveil.report.document import Report
 from geoveil.report.formatting import WARNING, number, round_below
 from geoveil.report.map_layout import MapLayout, Shapes, lay_out, rings_of
 from geoveil.words import metres
+
+if TYPE_CHECKING:
+    import shapely
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
+    from matplotlib.patches import PathPatch
+
+    from geoveil.report.land import Polygons
 
 __all__ = ["draw"]
 
@@ -59,7 +67,7 @@ def draw(path: Path, report: Report) -> None:
     figure.savefig(path, dpi=150, metadata=metadata)
 
 
-def _map(axes: Any, layout: MapLayout, ratio: float) -> None:
+def _map(axes: Axes, layout: MapLayout, ratio: float) -> None:
     """Draw the map; `ratio` is the width of the axes over their height."""
     from matplotlib.collections import PolyCollection
 
@@ -95,25 +103,25 @@ def _map(axes: Any, layout: MapLayout, ratio: float) -> None:
     _scale_bar(axes, layout)
 
 
-def _patch(polygons: Any, **look_of: Any) -> Any:
+def _patch(polygons: shapely.Geometry | Polygons, **style: Any) -> PathPatch:
     """Return polygons with holes as one patch of matplotlib."""
     from matplotlib.patches import PathPatch
     from matplotlib.path import Path as Outline
 
     rings = rings_of(polygons)
     if not rings:
-        return PathPatch(Outline(np.empty((0, 2))), **look_of)
-    return PathPatch(Outline.make_compound_path(*(Outline(ring, closed=True) for ring in rings)), **look_of)
+        return PathPatch(Outline(np.empty((0, 2))), **style)
+    return PathPatch(Outline.make_compound_path(*(Outline(ring, closed=True) for ring in rings)), **style)
 
 
-def _circles(axes: Any, shapes: Shapes, hue: str) -> None:
+def _circles(axes: Axes, shapes: Shapes, hue: str) -> None:
     from matplotlib.patches import Circle
 
     for x, y, radius in shapes.circles:
         axes.add_patch(Circle((x, y), radius, facecolor=(hue, 0.07), edgecolor=hue, linewidth=1.1))
 
 
-def _scale_bar(axes: Any, layout: MapLayout) -> None:
+def _scale_bar(axes: Axes, layout: MapLayout) -> None:
     (west, east), (south, north) = axes.get_xlim(), axes.get_ylim()
     long = round_below((east - west) / 5)
     x, y, tick = west + 0.02 * (east - west), south + 0.03 * (north - south), 0.008 * (north - south)
@@ -121,7 +129,7 @@ def _scale_bar(axes: Any, layout: MapLayout) -> None:
     axes.text(x, y + 1.6 * tick, metres(long), color=_TEXT, size=8.5, weight="bold")
 
 
-def _handles(shapes: Shapes) -> list[Any]:
+def _handles(shapes: Shapes) -> list[Artist]:
     """Return the entries of a layer in the legend."""
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch

@@ -6,14 +6,18 @@ import functools
 import io
 from collections.abc import Callable
 from importlib import resources
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from geoveil.geo.distortion import earth
 from geoveil.report.layers import Floats
 
-__all__ = ["FARTHEST", "land_around"]
+__all__ = ["FARTHEST", "Polygons", "land_around"]
+
+#: An array of shapely polygons.
+Polygons: TypeAlias = NDArray[np.object_]
 
 #: Metres from the middle of an azimuthal map beyond which nothing is drawn: shapes are unrecognisable there.
 FARTHEST = 1.5e7
@@ -26,7 +30,7 @@ _COARSER, _DETAILS = 8.0, 600.0
 
 
 @functools.cache
-def _pieces() -> tuple[Any, Floats]:
+def _pieces() -> tuple[Polygons, Floats]:
     """Return all land as polygons in degrees, and the middle of the cell of each."""
     import pyarrow.parquet as pq
     import shapely
@@ -43,7 +47,7 @@ def _pieces() -> tuple[Any, Floats]:
     return polygons, (np.floor(middles / _SIDE) + 0.5) * _SIDE
 
 
-def land_around(to_map: Callable[[Floats], Floats], lon: float, lat: float, reach: float) -> Any:
+def land_around(to_map: Callable[[Floats], Floats], lon: float, lat: float, reach: float) -> Polygons:
     """Return the land around a location as polygons of a map, in full detail nearby and coarser farther away.
 
     Parameters

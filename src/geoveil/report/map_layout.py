@@ -4,17 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from geoveil.report.colours import SHADES
 from geoveil.report.formatting import lengths, location
-from geoveil.report.land import land_around
+from geoveil.report.land import Polygons, land_around
 from geoveil.report.layers import Floats, Layer
 from geoveil.report.map_projection import Box, Projection, view_of
 from geoveil.words import counted
+
+if TYPE_CHECKING:
+    import shapely
+
+    #: The number of a shade, its smallest and largest value, and the union of its cells.
+    Shade: TypeAlias = tuple[int, float, float, shapely.Geometry]
 
 __all__ = ["FEW", "SOME", "MapLayout", "Shapes", "lay_out", "rings_of"]
 
@@ -62,7 +68,7 @@ class Shapes:
     edges: tuple[Floats, ...] = ()
     circles: Floats = field(default_factory=lambda: np.empty((0, 3)))
     more: Floats = field(default_factory=lambda: np.empty((0, 3)))
-    shades: tuple[tuple[int, float, float, Any], ...] = ()
+    shades: tuple[Shade, ...] = ()
     radius: str = ""
 
     @property
@@ -98,7 +104,7 @@ class MapLayout:
 
     projection: Projection
     view: Box
-    land: Any
+    land: Polygons
     shapes: tuple[Shapes, ...]
     remarks: tuple[str, ...]
 
@@ -158,7 +164,7 @@ def _shapes(layer: Layer, colour: int, projection: Projection, view: Box, remark
     return Shapes(layer, colour, dots=flat[rows], texts=texts, circles=circles, more=more, radius=said)
 
 
-def rings_of(polygons: Any) -> list[Floats]:
+def rings_of(polygons: shapely.Geometry | Polygons) -> list[Floats]:
     """Return the coordinates of the outlines and holes of polygons."""
     import shapely
 
@@ -188,7 +194,7 @@ def _bands(rings: Sequence[Floats], radius: Floats, parts: NDArray[np.int64], vi
     return tuple(rings_of(np.array(bands)))
 
 
-def _shades(layer: Layer, flat: Floats, parts: NDArray[np.int64]) -> Iterator[tuple[int, float, float, Any]]:
+def _shades(layer: Layer, flat: Floats, parts: NDArray[np.int64]) -> Iterator[Shade]:
     """Return each shade of a grid: its number, its smallest and largest value, and the union of its cells.
 
     Shades are equally wide in the square root of the value; the lowest is not drawn.

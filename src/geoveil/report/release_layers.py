@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,6 +14,9 @@ from geoveil.improve import persons, released
 from geoveil.release import Release
 from geoveil.report.layers import Floats, Layer
 from geoveil.words import metres
+
+if TYPE_CHECKING:
+    import shapely
 
 __all__ = ["layers_of"]
 
@@ -67,7 +70,7 @@ def layers_of(release: Release, *, name: str | None = None) -> tuple[Layer, ...]
         "positions": _neighbours,
     }.get(query.kind)
     layers = () if found is None else found(release, plane, name or f"released {query.name}")
-    return (*layers, *_asked_about(query, plane))
+    return (*layers, *_asked_about(release, plane))
 
 
 def degrees(plane: Plane, metres: Floats) -> Floats:
@@ -126,11 +129,10 @@ def _boxes(release: Release, plane: Plane, name: str) -> tuple[Layer, ...]:
     return (_outlines(release, plane, name, shapely.box(*release.coords.reshape(-1, 4).T)),)
 
 
-def _outlines(release: Release, plane: Plane, name: str, bodies: Any) -> Layer:
+def _outlines(release: Release, plane: Plane, name: str, bodies: Sequence[shapely.Geometry]) -> Layer:
     """Return a layer of areas, with vertices between their corners, since other projections bend their edges."""
     import shapely
 
-    bodies = np.asarray(bodies)
     west, south, east, north = shapely.bounds(bodies).T
     fine = shapely.segmentize(bodies, np.maximum(np.maximum(east - west, north - south) / 16, 1.0))
     corners, whose = shapely.get_coordinates(fine, return_index=True)
@@ -157,9 +159,9 @@ def _labelled(name: str, places: Floats, labels: Sequence[str], radius: float | 
     return Layer(name, places, "marks", "released", radius=radius, texts=tuple(labels))
 
 
-def _asked_about(query: Any, plane: Plane) -> tuple[Layer, ...]:
+def _asked_about(release: Release, plane: Plane) -> tuple[Layer, ...]:
     """Return the public location of a question, if it has one."""
-    p = query.parameters().get("p")
+    p = release.answers[0].query.parameters().get("p")
     if not isinstance(p, list):
         return ()
     location = degrees(plane, np.array([p]))
