@@ -1,4 +1,4 @@
-"""Conversions from CGP to approximate GP, and what geo-privacy cannot do."""
+"""Conversions from CGP to approximate GP."""
 
 from __future__ import annotations
 
@@ -15,19 +15,15 @@ from scipy.special import log_ndtr
 
 import geoveil as gv
 from geoveil.errors import InvalidParameter
-from geoveil.privacy.impossibility import gaussian_is_not_gp, laplace_composes_linearly
+from tests.budgets import MANY, between
 
-MANY = settings(max_examples=100)
 FORMS = ["gaussian", "tight", "paper-s", "paper"]
+
+
 EVERY_FORM = pytest.mark.parametrize("form", FORMS)
 
 
-def _between(low: float, high: float) -> st.SearchStrategy[float]:
-    """Numbers spread evenly over the orders of magnitude."""
-    return st.floats(math.log(low), math.log(high)).map(math.exp)
-
-
-rhos, deltas, reaches = _between(1e-10, 1), _between(1e-12, 0.1), _between(1, 1e5)
+rhos, deltas, reaches = between(1e-10, 1), between(1e-12, 0.1), between(1, 1e5)
 
 
 def _epsilon(rho: float, delta: float, within: float, form: str) -> float:
@@ -44,9 +40,6 @@ def _gaussian_delta(rho: float, loss: float, distance: float) -> float:
 def _response_delta(a: float, loss: float) -> float:
     """The hockey-stick divergence of randomised response that tells the truth with probability a."""
     return max(a - math.exp(loss) * (1 - a), 0.0)
-
-
-# -------------------------------------------------------------------------------------------------- the four forms
 
 
 @MANY
@@ -88,7 +81,7 @@ def test_the_papers_settings_are_reproduced(rho: float, epsilon: float) -> None:
 
 
 @MANY
-@given(rhos, deltas, reaches, _between(1e-4, 1e4))
+@given(rhos, deltas, reaches, between(1e-4, 1e4))
 def test_no_order_beats_the_tight_form(rho: float, delta: float, within: float, step: float) -> None:
     """The form "tight" is the least of the bounds over the order α."""
     log_factor = step * math.log(step / (1 + step)) - math.log1p(step)
@@ -139,7 +132,7 @@ def test_epsilon_grows_with_the_budget_and_falls_with_delta(
 
 @EVERY_FORM
 @settings(max_examples=50)
-@given(epsilon=_between(1e-8, 10), delta=deltas, within=reaches)
+@given(epsilon=between(1e-8, 10), delta=deltas, within=reaches)
 @example(epsilon=1e-12, delta=1e-10, within=1.0)
 @example(epsilon=1e-15, delta=1e-10, within=1.0)
 def test_implying_is_the_inverse(form: str, epsilon: float, delta: float, within: float) -> None:
@@ -156,9 +149,6 @@ def test_a_converted_guarantee_says_all_it_is() -> None:
     assert (float(g.delta), float(g.within or 0), g.metric, g.pure) == (1e-10, 1000.0, gv.dist_2, False)
     assert g == gv.CGP(rho=5e-5, metric="2").as_gp(delta=1e-10, within=1000, form="tight")
     assert gv.CGP.implying(epsilon=0.1, delta=1e-10, within=1000, metric="1").metric == gv.dist_1
-
-
-# ----------------------------------------------------------------------------- which forms hold for which mechanisms
 
 
 @pytest.mark.parametrize("a", [0.6, 0.75, 0.917, 0.99, 0.9999])
@@ -182,9 +172,6 @@ def test_the_gaussian_form_fails_other_mechanisms(a: float) -> None:
     assert gaussian < delta < 2 * a - 1
     assert _response_delta(a, _epsilon(rho, delta, r, "gaussian") * r) > delta
     assert _response_delta(a, _epsilon(rho, delta, r, "tight") * r) <= delta
-
-
-# ------------------------------------------------------------------------------------------------------- refusals
 
 
 @pytest.mark.parametrize(
@@ -218,105 +205,6 @@ def test_implying_refuses_epsilons_that_are_none(epsilon: Any) -> None:
     """The epsilon to be implied is a budget."""
     with pytest.raises(InvalidParameter, match=r"^epsilon = "):
         gv.CGP.implying(epsilon=epsilon, delta=1e-10, within=1000)
-
-
-# --------------------------------------------------------------------------------------------- what cannot be done
-
-
-@MANY
-@given(_between(1e-6, 10), st.integers(2, 10_000), st.floats(0.001, 0.999), st.floats(0, 0.25))
-def test_laplace_releases_compose_no_better_than_linearly(epsilon: float, k: int, slack: float, delta: float) -> None:
-    """Whatever part of kε is to be saved, an event contradicts it."""
-    violation = laplace_composes_linearly(epsilon=epsilon, k=k, slack=slack, delta=delta)
-    assert violation.violated
-    assert violation.divergence > violation.allowed
-    assert violation.epsilon == pytest.approx((1 - slack) * k * epsilon)
-    # Nothing contradicts kε itself, which composition does give.
-    gap = abs(violation.x - violation.x_other)
-    assert violation.log_probability - violation.log_probability_other <= k * epsilon * gap * (1 + 1e-9)
-
-
-@MANY
-@given(_between(1e-6, 10), _between(1e-2, 1e5), st.floats(0, 0.2499))
-def test_gaussian_noise_is_not_gp(epsilon: float, sigma: float, delta: float) -> None:
-    """Whatever epsilon Gaussian noise is claimed to have, an event contradicts it."""
-    violation = gaussian_is_not_gp(epsilon=epsilon, sigma=sigma, delta=delta)
-    assert violation.violated
-    assert violation.epsilon == epsilon
-    assert violation.allowed == pytest.approx(epsilon * abs(violation.x - violation.x_other))
-
-
-@pytest.mark.statistical
-def test_the_laplace_violation_is_what_simulation_gives() -> None:
-    """The two probabilities of the Laplace event are those of drawn noise."""
-    runs, k = 200_000, 2
-    v = laplace_composes_linearly(epsilon=0.1, k=k, slack=0.9)
-    noise = np.random.default_rng(5).laplace(scale=10, size=(runs, k))
-    for x, log_probability in ((v.x, v.log_probability), (v.x_other, v.log_probability_other)):
-        probability = math.exp(log_probability)
-        drawn = float((x + noise >= v.threshold).all(axis=1).mean())
-        assert abs(drawn - probability) < 5 * math.sqrt(probability * (1 - probability) / runs)
-        assert abs(drawn - 0.9 * probability) > 5 * math.sqrt(probability * (1 - probability) / runs)
-
-
-@pytest.mark.statistical
-def test_the_gaussian_violation_is_what_simulation_gives() -> None:
-    """The two probabilities of the Gaussian event are those of drawn noise."""
-    runs, sigma = 400_000, 3.0
-    v = gaussian_is_not_gp(epsilon=0.3, sigma=sigma)
-    noise = np.random.default_rng(6).normal(scale=sigma, size=runs)
-    for x, log_probability in ((v.x, v.log_probability), (v.x_other, v.log_probability_other)):
-        probability = math.exp(log_probability)
-        drawn = float((x + noise >= v.threshold).mean())
-        assert abs(drawn - probability) < 5 * math.sqrt(probability * (1 - probability) / runs)
-    assert probability > 1e-4
-
-
-@pytest.mark.parametrize(
-    ("argument", "value"),
-    [
-        ("epsilon", 0),
-        ("epsilon", -1),
-        ("epsilon", math.nan),
-        ("epsilon", math.inf),
-        ("k", 1),
-        ("k", 0),
-        ("k", 2.5),
-        ("slack", 0),
-        ("slack", 1),
-        ("slack", math.nan),
-        ("delta", 0.26),
-        ("delta", -1e-9),
-        ("delta", math.nan),
-    ],
-)
-def test_the_laplace_violation_refuses_bad_parameters(argument: str, value: Any) -> None:
-    """What the theorem does not cover is refused by name."""
-    parameters: dict[str, Any] = {"epsilon": 0.1, "k": 10, "slack": 0.1, argument: value}
-    with pytest.raises(InvalidParameter, match=rf"^{argument} = "):
-        laplace_composes_linearly(**parameters)
-
-
-@pytest.mark.parametrize(
-    ("argument", "value"),
-    [
-        ("epsilon", 0),
-        ("epsilon", math.nan),
-        ("epsilon", math.inf),
-        ("sigma", 0),
-        ("sigma", -1),
-        ("sigma", math.nan),
-        ("sigma", math.inf),
-        ("delta", 0.25),
-        ("delta", -1e-9),
-        ("delta", math.nan),
-    ],
-)
-def test_the_gaussian_violation_refuses_bad_parameters(argument: str, value: Any) -> None:
-    """What the lemma does not cover is refused by name."""
-    parameters: dict[str, Any] = {"epsilon": 0.1, "sigma": 100, argument: value}
-    with pytest.raises(InvalidParameter, match=rf"^{argument} = "):
-        gaussian_is_not_gp(**parameters)
 
 
 @pytest.mark.parametrize(
