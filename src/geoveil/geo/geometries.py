@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from geoveil.errors import InvalidData, InvalidParameter
 
@@ -23,6 +23,8 @@ __all__ = [
 ]
 
 Index: TypeAlias = NDArray[np.int64]
+#: An array of shapely geometries, or None where one is missing.
+Geometries: TypeAlias = NDArray[np.object_]
 #: A function that returns the name of a row in errors, given its position.
 RowName: TypeAlias = Callable[[int], str]
 
@@ -32,7 +34,7 @@ def position(row: int) -> str:
     return f"x[{row}]"
 
 
-def present(geometries: Any) -> NDArray[np.bool_]:
+def present(geometries: Geometries) -> NDArray[np.bool_]:
     """Return which rows have a location: those that are not missing, empty or NaN."""
     import shapely
 
@@ -54,7 +56,7 @@ def count_missing(there: NDArray[np.bool_], missing: str, name: RowName = positi
     return count
 
 
-def vertices(geometries: Any, name: RowName = position) -> tuple[NDArray[np.float64], Index]:
+def vertices(geometries: Geometries, name: RowName = position) -> tuple[NDArray[np.float64], Index]:
     """Return the vertices of Points, LineStrings and MultiPoints, without altitudes, and the row of each."""
     import shapely
 
@@ -73,7 +75,7 @@ def vertices(geometries: Any, name: RowName = position) -> tuple[NDArray[np.floa
     return coords, rows
 
 
-def extra_dimensions(geometries: Any) -> list[str]:
+def extra_dimensions(geometries: Geometries) -> list[str]:
     """Return the names of the dimensions that geometries have in addition to x and y."""
     import shapely
 
@@ -83,7 +85,7 @@ def extra_dimensions(geometries: Any) -> list[str]:
     return more
 
 
-def unwrap_longitudes(shapes: Any) -> Any:
+def unwrap_longitudes(shapes: ArrayLike) -> Geometries:
     """Return geometries in degrees with longitudes that continue beyond 180 across the antimeridian.
 
     Projections give 179.9 and -179.9 for neighbouring vertices; read literally, the geometry would be its complement.
@@ -101,11 +103,11 @@ def unwrap_longitudes(shapes: Any) -> Any:
     coords, rows = shapely.get_coordinates(shapes, return_index=True)
     broken = (east - west > 180) & ~((west == -180) & (east == 180))
     coords[broken[rows] & (coords[:, 0] < 0), 0] += 360
-    return wrap_longitudes(shapely.set_coordinates(shapes, coords))
+    return np.asarray(wrap_longitudes(shapely.set_coordinates(shapes, coords)))
 
 
 def wrap_longitudes(shapes: Any) -> Any:
-    """Return geometries in degrees, shifted by 360 if they lie entirely beyond 180 or below -180."""
+    """Return a geometry or an array of them, in degrees, shifted by 360 if entirely beyond 180 or below -180."""
     import shapely
 
     west, _, east, _ = shapely.bounds(shapes).T

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+if TYPE_CHECKING:
+    from shapely import Geometry
+
 __all__ = ["clamp", "is_convex"]
 
 
-def clamp(y: NDArray[np.float64], region: Any) -> NDArray[np.float64]:
+def clamp(y: NDArray[np.float64], region: Geometry) -> NDArray[np.float64]:
     """Return each point, or the nearest point of the region if the region does not contain it."""
     import shapely
 
@@ -23,7 +26,7 @@ def clamp(y: NDArray[np.float64], region: Any) -> NDArray[np.float64]:
     return moved
 
 
-def is_convex(region: Any) -> bool:
+def is_convex(region: Geometry) -> bool:
     """Return whether the region equals its convex hull, up to rounding."""
     hull = region.convex_hull
     return bool(hull.difference(region).area <= 1e-12 * hull.area)

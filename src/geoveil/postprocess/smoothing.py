@@ -77,7 +77,7 @@ def posterior(
     timescale : float
         Positions at times t apart have correlation (1 + t/timescale)·exp(-t/timescale).
     sizes : array of int, optional
-        The number of points of each person, whose points are consecutive. By default all points are one person's.
+        The number of points of each person; a person's points are consecutive. By default there is one person.
     """
     y, times, noise, persons = _checked(y, times, sigma, sizes)
     noise = np.maximum(noise, _LEAST_NOISE * spread)
@@ -105,7 +105,7 @@ def expected_error(
     dimension : int
         The dimension of the points.
     sizes : array of int, optional
-        The number of points of each person, whose points are consecutive. By default all points are one person's.
+        The number of points of each person; a person's points are consecutive. By default there is one person.
 
     Examples
     --------
@@ -137,7 +137,7 @@ def smooth(y: Floats, times: Floats, sigma: ArrayLike, motion: Motion, *, sizes:
     motion : Motion
         The public prior.
     sizes : array of int, optional
-        The number of points of each person, whose points are consecutive. By default all points are one person's.
+        The number of points of each person; a person's points are consecutive. By default there is one person.
 
     Returns
     -------
@@ -177,23 +177,23 @@ def _batches(sizes: Index) -> Iterator[tuple[slice, Index]]:
 def _smooth(y: Floats, times: Floats, noise: Floats, motion: Motion, sizes: Index) -> Floats:
     spread, timescale = motion.axis_spread(y.shape[1]), motion.timescale
     tracks = Tracks.of(times, sizes, timescale)
-    whose = np.repeat(np.arange(len(sizes)), sizes)
+    person = np.repeat(np.arange(len(sizes)), sizes)
     # Coordinates are centred first: they are millions of metres, and their squares would lose digits.
-    middle = _medians(y, sizes)[whose]
+    middle = _medians(y, sizes)[person]
     y = y - middle
 
     field = RandomField.of(tracks, timescale)
     odd = _odd_points(y, noise, sizes, field, spread)
     weight = np.where(odd, 0.0, noise**-2)
     axes, stretch = _axes(y, weight, sizes, spread)
-    means, weights = tracks.gather(_turned(y, axes[whose]), weight)
+    means, weights = tracks.gather(_turned(y, axes[person]), weight)
     spreads = tracks.spread(spread * stretch.T)
     _, scale = _follow(means, weights, field, spreads, motion.tail)
     # Fitted only now: with a constant spread, rare long trips would be mistaken for a wide spread and slow motion.
     spreads, field = _fit(means, weights, field, spreads, scale, timescale)
     for _ in range(_ROUNDS):
         found, scale = _follow(means, weights, field, spreads, motion.tail, scale)
-    smoothed = _turned(found.T[tracks.node], axes[whose].transpose(0, 2, 1))
+    smoothed = _turned(found.T[tracks.node], axes[person].transpose(0, 2, 1))
     # An outlier is its own best estimate, and so is the only point of a person.
     own = odd | np.repeat(sizes == 1, sizes)
     return np.asarray(np.where(own[:, None], y, smoothed) + middle)
@@ -206,7 +206,7 @@ def _odd_points(y: Floats, noise: Floats, sizes: Index, field: RandomField, spre
     """
     from scipy.special import gammainccinv
 
-    tracks, first, whose = field.tracks, np.cumsum(sizes) - sizes, np.repeat(np.arange(len(sizes)), sizes)
+    tracks, first, person = field.tracks, np.cumsum(sizes) - sizes, np.repeat(np.arange(len(sizes)), sizes)
     odd = np.zeros(len(y), dtype=bool)
     looking = sizes > 1
     limit = 2 * gammainccinv(y.shape[1] / 2, _FALSE_ALARM / np.arange(1, sizes.max() + 1))[sizes - 1]
@@ -216,7 +216,7 @@ def _odd_points(y: Floats, noise: Floats, sizes: Index, field: RandomField, spre
         found = field.chosen(some, theirs).solve(
             means[:, theirs], weights[theirs], np.full(theirs.sum(), spread), with_variance=True
         )
-        points = looking[whose]
+        points = looking[person]
         at = (np.cumsum(theirs) - 1)[tracks.node[points]]
         # The variance of a residual is that of the noise minus that of the posterior, which used the point itself.
         squares, own = np.square(y[points] - found.mean.T[at]).sum(axis=1), noise[points] ** 2
@@ -226,13 +226,13 @@ def _odd_points(y: Floats, noise: Floats, sizes: Index, field: RandomField, spre
         # Only local maxima are outliers: the track around an outlier is distorted by it.
         before, after = np.roll(surprise, 1), np.roll(surprise, -1)
         before[first] = after[first - 1] = 0
-        new = (surprise > limit[whose]) & (surprise >= before) & (surprise >= after)
+        new = (surprise > limit[person]) & (surprise >= before) & (surprise >= after)
         # At least half of a person's points must remain to describe a track.
         found_new, known = np.add.reduceat(new, first), np.add.reduceat(odd, first)
         looking = (found_new > 0) & (2 * (known + found_new) <= sizes)
         if not looking.any():
             break
-        odd |= new & looking[whose]
+        odd |= new & looking[person]
     return odd
 
 
@@ -290,10 +290,10 @@ def _climb(count: int, score: Callable[[Index, Index], Floats]) -> Index:
 
 def _axes(y: Floats, weight: Floats, sizes: Index, spread: float) -> tuple[Floats, Floats]:
     """Estimate the principal axes of each person's true points, and their relative extents along these axes."""
-    first, whose = np.cumsum(sizes) - sizes, np.repeat(np.arange(len(sizes)), sizes)
+    first, person = np.cumsum(sizes) - sizes, np.repeat(np.arange(len(sizes)), sizes)
     total = np.add.reduceat(weight, first)
-    share = (weight / total[whose])[:, None]
-    centred = y - np.add.reduceat(share * y, first)[whose]
+    share = (weight / total[person])[:, None]
+    centred = y - np.add.reduceat(share * y, first)[person]
     noise = np.add.reduceat(weight > 0, first) / total
     products = np.add.reduceat((share * centred)[:, :, None] * centred[:, None, :], first)
     lengths, axes = np.linalg.eigh(products - noise[:, None, None] * np.eye(y.shape[1]))
@@ -331,8 +331,8 @@ def _turned(points: Floats, axes: Floats) -> Floats:
 
 
 def _medians(y: Floats, sizes: Index) -> Floats:
-    whose, first = np.repeat(np.arange(len(sizes)), sizes), np.cumsum(sizes) - sizes
-    columns = [column[np.lexsort((column, whose))] for column in y.T]
+    person, first = np.repeat(np.arange(len(sizes)), sizes), np.cumsum(sizes) - sizes
+    columns = [column[np.lexsort((column, person))] for column in y.T]
     return np.column_stack([(c[first + (sizes - 1) // 2] + c[first + sizes // 2]) / 2 for c in columns])
 
 
