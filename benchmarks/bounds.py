@@ -1,4 +1,4 @@
-"""How far above the measured errors the bounds are, for every question, on 20 000 real taxi points.
+"""Compare error bounds with measured errors, for every question, on 20 000 real taxi points.
 
 Run from the project's root: ``python benchmarks/bounds.py``. The table goes to standard output.
 """
@@ -17,7 +17,7 @@ N = 20_000
 
 
 def tuples() -> list[Floats]:
-    """The first 20 000 points of five taxis that have as many, or one made-up trajectory."""
+    """Return the first 20 000 points of five taxis that have enough, or a synthetic trajectory."""
     if folder() is None:
         return [synthetic(N)]
     tracks = [trajectory(name) for name in names()]

@@ -1,7 +1,7 @@
-"""What exact noise costs: against numpy's plain noise and OpenDP's exact noise, in one run on one core.
+"""Measure the cost of exact noise, compared with numpy's plain noise and OpenDP's exact noise, on one core.
 
-Run from the project's root: ``python benchmarks/exactness.py``. OpenDP comes with the extra ``benchmark`` and is left
-out if it is not there. Each pair takes turns; a ratio is that of the medians.
+Run from the project's root: ``python benchmarks/exactness.py``. OpenDP is part of the extra ``benchmark``; without it
+its comparison is left out. The two tasks of a pair alternate; a ratio is that of their medians.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Task = Callable[[], object]
 
 
 def times(*tasks: Task, repeat: int) -> list[float]:
-    """The median processor time of each, taking turns."""
+    """Return the median processor time of each task; the tasks run in turn."""
     found: list[list[float]] = [[] for _ in tasks]
     for task in tasks:
         task()
@@ -98,7 +98,7 @@ def table(n: int, repeat: int) -> None:
 def library(
     x: np.ndarray[tuple[int, int], np.dtype[np.float64]], ours: Gaussian, source: Entropy, repeat: int
 ) -> None:
-    """Print how much faster than OpenDP's vector Gaussian, on as many points as it manages in a second or so."""
+    """Print the speed compared with OpenDP's vector Gaussian, on as many points as it processes in about a second."""
     try:
         import opendp.prelude as dp
     except ImportError:
@@ -116,7 +116,7 @@ def library(
 
 
 def say(what: str) -> None:
-    """Show progress."""
+    """Print progress to standard error."""
     print(what, file=sys.stderr, flush=True)
 
 

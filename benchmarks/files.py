@@ -1,7 +1,7 @@
-"""From file to file: how fast, against a plain copy by pyarrow in the same run, and in how much memory.
+"""Measure speed and memory of releasing a file, compared with a plain copy by pyarrow in the same run.
 
 Run from the project's root: ``python benchmarks/files.py``, with ``--rows`` and ``--persons`` for other sizes. Files
-are made up, in a folder that is removed at the end; each task runs in a process of its own, taking turns.
+are synthetic, in a folder that is removed at the end. Each task runs in a separate process; the tasks run in turn.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ CRS84 = {
 
 
 def made_up(path: Path, rows: int, persons: int) -> None:
-    """Points around a city, of persons in no order, with a time and a speed."""
+    """Write synthetic points around a city, with persons in random order, a time and a speed."""
     from geoveil.geo.formats.wkb import encode
 
     rng = np.random.default_rng(1)
@@ -54,7 +54,7 @@ def made_up(path: Path, rows: int, persons: int) -> None:
 
 
 def copied(source: Path, target: Path) -> None:
-    """A plain copy by pyarrow: all rows read, all rows written."""
+    """Copy a file with pyarrow: read all rows and write all rows."""
     if source.suffix == ".csv":
         pyarrow.csv.write_csv(pyarrow.csv.read_csv(source), target)
     else:
@@ -62,12 +62,12 @@ def copied(source: Path, target: Path) -> None:
 
 
 def released(source: Path, target: Path) -> None:
-    """By person, under CGP, every column but the speed."""
+    """Release a file by person under CGP, with every column except the speed."""
     gv.points_file(source, target, by="user", rho=5e-5, area=AREA)
 
 
 def released_pure(source: Path, target: Path) -> None:
-    """The same under GP, where each person's noise is drawn together."""
+    """Release a file by person under GP, where the noise of a person's points is drawn together."""
     gv.points_file(source, target, by="user", epsilon=0.01, area=AREA)
 
 
@@ -75,7 +75,7 @@ TASKS: dict[str, Callable[[Path, Path], None]] = {"copy": copied, "CGP": release
 
 
 def run(task: str, source: Path) -> tuple[float, float]:
-    """Seconds and peak memory in GiB of a task in a process of its own."""
+    """Run a task in a separate process; return its seconds and its peak memory in GiB."""
     target = source.with_name(f"out{source.suffix}")
     command = [sys.executable, __file__, "--task", task, str(source), str(target)]
     found = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)

@@ -1,8 +1,8 @@
-"""How fast a ledger is when many charge at once, against plain updates of one row in the same run.
+"""Measure a ledger that many processes charge at once, compared with plain updates of one row in the same run.
 
-Run from the project's root: ``python -m benchmarks.ledger``, with ``--postgres URL`` for a server of one's own instead
-of the one that the tests start. 32 processes of 8 threads charge one subject; the yardstick is 32 processes that
-commit as many updates of one row.
+Run from the project's root: ``python -m benchmarks.ledger``, with ``--postgres URL`` for another server than
+the one that the tests start. 32 processes of 8 threads charge one subject; for comparison, 32 processes commit the
+same number of updates of one row.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ PROCESSES, THREADS, EACH, TURNS = 32, 8, 20, 3
 
 
 def measured(place: str, yardstick: str) -> tuple[float, float, float]:
-    """Charges a second, updates a second, and the longest wait, each the median of some turns."""
+    """Return charges per second, updates per second and the longest wait, each the median of several rounds."""
     with Ledger(place) as ledger:
         ledger.create("ann", rho=1)
     edit(yardstick, "CREATE TABLE yardstick (n BIGINT)", "INSERT INTO yardstick VALUES (0)")

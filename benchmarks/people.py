@@ -1,8 +1,8 @@
-"""How much faster many persons are answered together than one by one, and how long a hundred thousand of them take.
+"""Measure questions about many persons together, compared with one person at a time.
 
 Run from the project's root: ``python benchmarks/people.py [--persons 100000] [--points 20]``. The table goes to
-standard output. One by one is a sample of the same persons, each evaluated or smoothed in a call of its own in the
-same run; times are the processor's, so that other programs on the machine count for little.
+standard output. For the comparison, a sample of the same persons is evaluated or smoothed in a separate call each, in
+the same run. Times are processor times, on which other programs on the machine have little influence.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ SIGMA = 2_000.0
 
 
 def seconds(task: Callable[[], object]) -> float:
-    """Processor time of a task."""
+    """Return the processor time of a task."""
     start = time.process_time()
     task()
     return time.process_time() - start
 
 
 def line(name: str, together: float, alone: float, persons: int) -> None:
-    """Print one row: what a person takes alone and together."""
+    """Print one row: the time per person alone and together."""
     each = together / persons
     print(f"| {name} | {1e6 * alone:.0f} | {1e6 * each:.1f} | {alone / each:.0f} | {together:.1f} s |", flush=True)
 

@@ -1,8 +1,8 @@
-"""How much closer to the truth releases come by what is free: smoothing, heat maps, remapping, on real taxi data.
+"""Measure the gain from free processing: smoothing, heat maps and remapping, on real taxi data.
 
 Run from the project's root: ``python benchmarks/postprocessing.py [--taxis 12]``. Tables go to standard output. Errors
-are root mean squares over points, and the sum of absolute differences over the cells of a map; each table gives them
-as parts of what they are without processing, with the target beside.
+are root mean squares over points, and the sum of absolute differences over the cells of a map; each table divides
+them by the error without processing, and shows the target.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ CITY = (540_000.0, 4_160_000.0, 565_000.0, 4_190_000.0)
 
 
 def met(got: float, target: float | None) -> str:
-    """A number beside its target."""
+    """Return a number with its target as text."""
     return f"{got:.3f}" if target is None else f"{got:.3f} ({'≤' if got <= target else 'MISSES'} {target:g})"
 
 
 def trajectories(taxis: list[str], rng: np.random.Generator) -> None:
-    """Whole trajectories, smoothed in the order of their times."""
+    """Print the gain from smoothing whole trajectories in the order of their times."""
     print("\n| trajectory, rmse | smoothed / raw | smoothed / mean of released | expected / true |\n|---|---|---|---|")
     targets = {5e-7: (0.06, 1.0), 5e-5: (0.25, 0.6), 5e-3: (0.5, None)}
     for rho, (of_raw, of_mean) in targets.items():
@@ -45,7 +45,7 @@ def trajectories(taxis: list[str], rng: np.random.Generator) -> None:
 
 
 def maps(fixes: Floats, rng: np.random.Generator) -> None:
-    """Heat maps of single fixes, each a person of its own; the noise has two cells' scale."""
+    """Print the gain in heat maps of single fixes, each of a different person; the noise is as wide as two cells."""
     print("\n| heat map, L1 error | deconvolved / histogram | seconds |\n|---|---|---|")
     for cell in (250.0, 500.0, 1000.0):
         grid = gv.Grid(CITY, cell=cell)
@@ -66,9 +66,10 @@ def maps(fixes: Floats, rng: np.random.Generator) -> None:
 
 
 def places(fixes: Floats, others: Floats, rng: np.random.Generator) -> None:
-    """Single fixes remapped under the map of half of the taxis: drawn from it, and the other half's.
+    """Print the gain from remapping single fixes; the prior is the map of half of the taxis.
 
-    For points drawn from the prior the posterior mean is the best estimate there is: less noise leaves less to gain.
+    The fixes are drawn from the prior, or are those of the other half. For points drawn from the prior the posterior
+    mean is the best possible estimate: with less noise there is less to gain.
     """
     print("\n| 20 000 points, rmse remapped / raw | drawn from the prior | expected / true | fixes of other taxis |")
     print("|---|---|---|---|")
@@ -100,7 +101,7 @@ def main() -> None:
     rng = np.random.default_rng(2026)
     everyone = names()
     long = [name for name in everyone if 15_000 <= len(trajectory(name)) <= 30_000]
-    # Evenly over the alphabet: not chosen for how well they come out.
+    # Evenly spaced in alphabetical order, and so not chosen by their results.
     chosen = long[:: max(len(long) // arguments.taxis, 1)][: arguments.taxis]
     print(f"{len(chosen)} taxis of {len(everyone)}; got (≤ target).")
     trajectories(chosen, rng)

@@ -1,6 +1,6 @@
-"""The tangent plane against PROJ's projections, there and back, in one run on one core.
+"""Compare the tangent plane with PROJ's projections, forward and inverse, in one run on one core.
 
-Run from the project's root: ``python benchmarks/projection.py``. Tasks take turns; a ratio is that of the medians.
+Run from the project's root: ``python benchmarks/projection.py``. Tasks run in turn; a ratio is that of the medians.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The processor time of questions, in times of drawing 40 000 normal numbers, and how it grows with the points.
+"""Measure the processor time of questions, in units of drawing 40 000 normal numbers, and its growth with n.
 
 Run from the project's root: ``python benchmarks/speed.py [speed] [scaling]``. Tables go to standard output.
 """
@@ -41,11 +41,11 @@ class Case:
     Parameters
     ----------
     name : str
-        How the table calls it.
+        Its name in the table.
     ask : callable
         Asks it about a tuple, with noise from a generator or, if that is None, exact noise.
     target : float, optional
-        It should take at most so many times the yardstick.
+        Largest acceptable time, in units of the yardstick.
     """
 
     name: str
@@ -54,7 +54,7 @@ class Case:
 
 
 def tuples() -> list[Floats]:
-    """The first 20 000 points of every taxi that has as many, or one made-up trajectory."""
+    """Return the first 20 000 points of every taxi that has enough, or a synthetic trajectory."""
     if folder() is None:
         return [synthetic(N)]
     tracks = [trajectory(name) for name in names()]
@@ -62,7 +62,7 @@ def tuples() -> list[Floats]:
 
 
 def cases() -> Iterator[Case]:
-    """The questions, with their targets."""
+    """Return the questions with their targets."""
 
     def case(name: str, target: float | None, question: Callable[..., gv.Release], *args: Any, **how: Any) -> Case:
         return Case(name, lambda x, rng: question(x, *args, rng=rng, **how), target)
@@ -77,7 +77,7 @@ def cases() -> Iterator[Case]:
     k = 100
     for label, budget in BUDGETS:
         per_search = EPSILON / k if "epsilon" in budget else (2 * RHO / k) ** 0.5
-        # Far away all distances are alike, and walks are long.
+        # From far away all distances are similar, and walks are long.
         for place, said, factors in (
             (UNION_SQUARE, "", (0, -2, -5, -10, -20)),
             (YOSEMITE, ", 250 km away", (-5, -10)),
@@ -103,14 +103,14 @@ def cases() -> Iterator[Case]:
 
 
 def seconds(task: Callable[[], object], clock: Clock = time.process_time) -> float:
-    """How long a task takes."""
+    """Return the time that a task takes."""
     start = clock()
     task()
     return clock() - start
 
 
 def speed(repeat: int, clock: Clock) -> None:
-    """Print the table of times, each question taking turns with the yardstick."""
+    """Print the table of times; each question alternates with the yardstick."""
     rng = np.random.default_rng(1)
     data = tuples()
     print("| question | plain noise | nine of ten below | target | exact noise |\n|---|---|---|---|---|")
@@ -135,7 +135,7 @@ def speed(repeat: int, clock: Clock) -> None:
 
 
 def scaling(largest: int, clock: Clock) -> None:
-    """Print time per point and peak memory as n grows; points are drawn from a taxi's with replacement."""
+    """Print time per point and peak memory as n grows; points are drawn with replacement from those of a taxi."""
     rng = np.random.default_rng(2)
     asked: dict[str, Callable[[Floats], gv.Release]] = {
         "points": lambda x: gv.points(x, rho=RHO, rng=rng),
@@ -164,12 +164,12 @@ def scaling(largest: int, clock: Clock) -> None:
 
 
 def say(what: str) -> None:
-    """Show progress."""
+    """Print progress to standard error."""
     print(what, file=sys.stderr, flush=True)
 
 
 def main() -> None:
-    """Print the tables asked for, or both."""
+    """Print the requested tables, by default both."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("tables", nargs="*", metavar="TABLE", help="speed, scaling; both by default")
     parser.add_argument("--repeat", type=int, default=101, help="how often each question is timed")
@@ -179,7 +179,7 @@ def main() -> None:
     unknown = set(arguments.tables) - {"speed", "scaling"}
     if unknown:
         parser.error(f"no table {min(unknown)}; there are speed and scaling")
-    # Beside other programs, waiting for a processor would lengthen long tasks more than the short yardstick.
+    # On a busy machine, waiting for a processor would lengthen long tasks more than the short yardstick.
     clock = time.perf_counter if arguments.wall else time.process_time
     if not arguments.tables or "speed" in arguments.tables:
         speed(arguments.repeat, clock)

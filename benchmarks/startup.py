@@ -1,4 +1,4 @@
-"""How long one waits for a help page, against what numpy alone takes to be imported."""
+"""Measure the startup time of commands, compared with the import of numpy."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LINES = {
 
 
 def main() -> None:
-    """Print a table: medians of turns, each of which runs every line once."""
+    """Print a table of medians over rounds, each of which runs every command once."""
     times: dict[str, list[float]] = {name: [] for name in LINES}
     for turn in range(TURNS + 1):
         for name, line in LINES.items():

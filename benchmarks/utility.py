@@ -1,8 +1,8 @@
-"""How much closer to the truth the best methods are than the paper's, at the same guarantee, on real taxi data.
+"""Compare the errors of the best methods with those of the paper's, at the same guarantee, on real taxi data.
 
 Run from the project's root: ``python benchmarks/utility.py [--repetitions 2]``. Tables go to standard output. The
-design is the paper's: Mercator metres, points that a taxi cannot have reached dropped, 20 000 points drawn with
-replacement, query points drawn from the places that taxis visited, GP given the epsilon that the paper gives it.
+design is the paper's: Mercator metres, without points that a taxi cannot have reached, 20 000 points drawn with
+replacement, query points drawn from locations that taxis visited, and for GP the epsilon of the paper.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ AUTHORS_HULL = {"k": "authors", "share": 0.92, "distinct": True}
 
 
 def cleaned(path: Path, fastest: float) -> Floats:
-    """A trajectory in Mercator metres, without points farther than so many metres a minute from the last kept."""
+    """Return a trajectory in Mercator metres, without points that need more than `fastest` metres per minute."""
     table = np.array(path.read_text().split(), dtype=float).reshape(-1, 4)
     table = table[np.argsort(table[:, 3], kind="stable")]
     east = RADIUS * np.radians(table[:, 1])
@@ -42,30 +42,30 @@ def cleaned(path: Path, fastest: float) -> Floats:
 
 
 def given_to_gp(rho: float) -> float:
-    """The epsilon that the paper gives GP beside rho: s = 10.4, delta = 1e-10."""
+    """Return the epsilon that the paper compares with rho: s = 10.4, delta = 1e-10."""
     s, delta = 10.4, 1e-10
     return s / (s - 1) * 2 * math.sqrt(rho * math.log(2 / ((s + 1) * delta)))
 
 
 def drawn(track: Floats, rng: np.random.Generator) -> Floats:
-    """20 000 points with replacement, or all."""
+    """Return 20 000 points drawn with replacement, or all points if there are fewer."""
     return track[rng.integers(len(track), size=N)] if len(track) > N else track
 
 
 def cell(values: list[float]) -> str:
-    """Mean and quartiles."""
+    """Return mean and quartiles as text."""
     low, high = np.quantile(values, [0.25, 0.75])
     return f"{np.mean(values):.3g} [{low:.3g}, {high:.3g}]"
 
 
 def jaccard(a: shapely.Geometry, b: shapely.Geometry) -> float:
-    """Area of the intersection over that of the union."""
+    """Return the area of the intersection divided by that of the union."""
     common = float(a.intersection(b).area)
     return common / float(a.area + b.area - common)
 
 
 def hulls(tracks: list[Floats], repetitions: int, rng: np.random.Generator) -> None:
-    """Jaccard index with the true hull."""
+    """Print the Jaccard index with the true hull."""
     print("\n| hull, Jaccard index | paper, CGP | best, CGP | paper, GP | best, GP |\n|---|---|---|---|---|")
     for rho in (5e-8, 9e-7, 5e-5, 2.5e-4, 5e-4, 1e-2, 0.1, 1.0):
         found = defaultdict(list)
@@ -82,7 +82,7 @@ def hulls(tracks: list[Floats], repetitions: int, rng: np.random.Generator) -> N
 
 
 def neighbours(tracks: list[Floats], places: list[Floats], repetitions: int, rng: np.random.Generator) -> None:
-    """Sum of distances of the neighbours found, beyond the true sum, best over paper."""
+    """Print the excess of the sum of distances of the found neighbours over the true sum, best over paper."""
     print("\n| nearest, excess distance, best / paper | k = 50 | k = 100 | k = 125 |\n|---|---|---|---|")
     for notion in ("CGP", "GP"):
         for rho in (5e-5, 2.5e-4, 5e-4):
@@ -107,7 +107,7 @@ def neighbours(tracks: list[Floats], places: list[Floats], repetitions: int, rng
 
 
 def whole_tuples(tracks: list[Floats], rng: np.random.Generator) -> None:
-    """Largest error over the tuple under pure GP, best over paper."""
+    """Print the largest error over the tuple under pure GP, best over paper."""
     print("\n| points under GP, largest error | paper, m | best, m | best / paper |\n|---|---|---|---|")
     for rho in (5e-8, 5e-5, 5e-4):
         worst: dict[str, list[float]] = {"paper": [], "best": []}
