@@ -104,8 +104,8 @@ def test_a_session_settles_what_all_questions_share() -> None:
     assert released.guarantee == gv.CGP(rho="1e-4", metric="2")
     assert session.mean(rho="1e-4").value.index.tolist() == released.by.tolist()
     for name, given_value in (("by", "user"), ("area", BAY), ("metric", "1"), ("rng", None)):
-        with pytest.raises(InvalidParameter, match=f"^{name} = .*settled"):
-            session.mean(rho="1e-4", **{name: given_value})
+        with pytest.raises(TypeError, match=f"unexpected keyword argument '{name}'"):
+            session.mean(rho="1e-4", **{name: given_value})  # type: ignore[arg-type]
     pure = gv.Session(WALK, epsilon="0.1")
     with pytest.raises(IncompatibleGuarantees):
         pure.mean(rho="1e-4")
@@ -284,8 +284,6 @@ def test_a_key_is_for_one_question(tmp_path: Path) -> None:
         with pytest.raises(InvalidParameter, match=r"^key = 'k'"):
             refused()
     assert ledger.spent("bob") == 0
-    with pytest.raises(InvalidParameter, match=r"^key = "):
-        gv.mean(WALK, rho="1e-4", key="k")
     with pytest.raises(InvalidParameter, match=r"^key = "):
         gv.Session(WALK, rho=1).mean(rho="1e-4", key="k")
 
@@ -505,7 +503,7 @@ def test_a_file_that_fails_after_its_charge_says_so(tmp_path: Path, monkeypatch:
     ledger.create("ann", rho=1)
     (tmp_path / "t.csv").write_text("lat,lon\n37.78,-122.41\n")
     how: dict[str, Any] = {"rho": "1e-6", "area": BAY, "ledger": ledger, "subject": "ann"}
-    monkeypatch.setattr(streaming.Work, "write", full)
+    monkeypatch.setattr(streaming.FilePoints, "draw", full)
     with pytest.raises(InvalidData, match="No space") as raised:
         gv.points_file(tmp_path / "t.csv", tmp_path / "out.csv", **how)
     assert raised.value.__notes__ == [SPENT]

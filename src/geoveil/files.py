@@ -1,54 +1,71 @@
-"""From file to file: locations are read, released and written in batches, in two passes."""
+"""From file to file, and files as frames."""
 
 from __future__ import annotations
 
-import json
 import os
 import warnings
-from collections.abc import Callable, Set
+from collections.abc import Set
 from itertools import chain, count
 from pathlib import Path
-from typing import Any, Literal, Unpack
-from uuid import uuid4
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from geoveil.answering.how import FileHow, Reading, file_question, known, reader
-from geoveil.answering.person_counts import Crowd
-from geoveil.answering.streaming import FileRelease, Work, nothing
+from geoveil._types import AreaLike, Columns, CrsLike, Epsilon, MetricLike, Missing, Outside, Progress, Rho, Short
+from geoveil._types import Path as PathLike
+from geoveil.answering.charging import Charger, LedgerCharger, NoCharger, account_names
+from geoveil.answering.person_counts import PersonCounts
+from geoveil.answering.pipeline import answer
+from geoveil.answering.streaming import FilePoints, FileRelease, no_locations
 from geoveil.arithmetic import steady
-from geoveil.budget import SPENT, Charge, Ledger
+from geoveil.budget import Ledger
 from geoveil.errors import GeoveilWarning, InvalidFile, InvalidParameter
 from geoveil.geo import Plane
 from geoveil.geo.columns import choose
 from geoveil.geo.formats import LocationFile, ending, open_locations
-from geoveil.geo.formats.atomic import certificate_path, replaced_files, staging_folder, write_certificate
-from geoveil.geo.formats.fingerprints import digest, files_of
+from geoveil.geo.formats.atomic import certificate_path, replaced_files, staging_folder
+from geoveil.geo.formats.fingerprints import files_of
 from geoveil.geo.formats.location_file import readable
 from geoveil.geo.geometries import count_missing
-from geoveil.geo.plain_values import is_text
 from geoveil.geo.planes import plane_of
 from geoveil.noise import source_of
 from geoveil.privacy import CGP, Guarantee, promise
 
-__all__ = ["FileRelease", "frame_of", "points_file", "read", "rehearsed"]
+if TYPE_CHECKING:
+    import geopandas
+
+__all__ = ["FileRelease", "frame_of", "points_file", "read", "rehearse"]
 
 Floats = NDArray[np.float64]
 
 
-@file_question
 @steady()
 def points_file(
-    source: Any,
-    target: Any,
+    source: PathLike,
+    target: PathLike,
     *,
-    keep: Any = None,
-    progress: Callable[[float], None] | None = None,
+    keep: Columns = None,
+    rho: Rho = None,
+    epsilon: Epsilon = None,
+    metric: MetricLike = None,
+    method: str = "best",
+    by: str | None = None,
+    area: AreaLike = None,
+    crs: CrsLike = None,
+    outside: Outside = "refuse",
+    missing: Missing = "refuse",
+    rng: np.random.Generator | None = None,
     ledger: Ledger | None = None,
     subject: str | None = None,
-    short: Literal["refuse", "skip"] = "refuse",
-    **how: Unpack[FileHow],
+    short: Short = "refuse",
+    x: str | None = None,
+    y: str | None = None,
+    delimiter: str | None = None,
+    decimal: str | None = None,
+    encoding: str | None = None,
+    layer: str | None = None,
+    progress: Progress | None = None,
 ) -> FileRelease:
     r"""Release every point of a file, into a file of the same format and coordinate system.
 
@@ -58,26 +75,40 @@ def points_file(
         CSV (also .tsv and .gz), GPX, GeoJSON, GeoParquet, Parquet with columns of coordinates, GeoPackage, Shapefile,
         or a folder of the cabspotting data.
     target : str or Path
-        Where the released file goes, and its certificate beside it. Both appear at the end, whole, or not at all.
+        The released file, beside which its certificate is written. Both appear at the end, whole, or not at all.
     keep : list of columns or "all", optional
-        Which columns are released unchanged, beside times and the one named by `by`. The others are removed, as they
-        may give places away; the release's `removed.columns` names them. "all" is without columns whose names tell
-        places ("lat", "city"); those that hold geometries, bytes or nested values are never released.
-    progress : callable, optional
-        Is told now and then how much has been done, from 0 to 1.
+        Columns that are released unchanged, besides times and the column named by `by`. The others are removed, since
+        they may reveal places; the release's `removed.columns` names them. "all" excludes columns whose names suggest
+        places ("lat", "city"). Columns of geometries, bytes or nested values are never released.
+    rho, epsilon, metric, method, area, outside, missing, rng : optional
+        As for `points`.
+    by : str, optional
+        The column that names the person of each row. Without it all points are taken as one person's.
+    crs : coordinate system, as pyproj accepts it, optional
+        The coordinate system of the file, where the file does not state it: WGS 84 if columns are called longitude
+        and latitude.
     ledger : Ledger, optional
-        Where each person's budget is charged, all in one transaction, before anything is drawn. It keeps the digest of
-        the output; a second run is charged again.
+        The ledger in which each person's budget is charged, all in one transaction, before anything is drawn. It keeps
+        the digest of the output; a second run is charged again.
     subject : str, optional
-        With a ledger: whose account it is; with `by` the labels are the subjects, after this and a slash if given.
+        With a ledger: the name of the account; with `by` the labels are the names, after this and a slash if given.
     short : {"refuse", "skip"}
-        With a ledger: whether people without enough budget stop the release, or are removed; the release's
-        `removed.persons` names them.
+        With a ledger: whether persons without enough budget stop the release, or are left out and listed as
+        `removed.persons`.
+    x, y : str, optional
+        The columns of a CSV or Parquet file that hold coordinates, longitude as x, where they are not found by name.
+    delimiter, decimal, encoding : str, optional
+        The format of a CSV file: the separator of fields (found in the header), the decimal mark ("."), and the
+        encoding ("utf-8").
+    layer : str, optional
+        The layer of a GeoPackage with several.
+    progress : callable, optional
+        Is told now and then the share of the work that is done, from 0 to 1.
 
     Returns
     -------
     FileRelease
-        Its value is the path of the released file. `gv.load` gives a release with the points themselves.
+        Its value is the path of the released file. `geoveil.load` returns a release with the points themselves.
 
     Examples
     --------
@@ -97,111 +128,106 @@ def points_file(
     >>> (folder / "released.csv").read_text().splitlines()[0]
     'user,lat,lon,radius_95,rho'
     """
-    guarantee = promise(how.get("rho"), how.get("epsilon"), how.get("metric"))
-    known(how, FileHow)
+    guarantee, noise = promise(rho, epsilon, metric), source_of(rng)
     for name, given, default in (("subject", subject, None), ("short", short, "refuse")):
         if ledger is None and given != default:
             raise InvalidParameter(name, given, "left out without a ledger", "Give ledger=.")
-    work, kept, left = _work(source, guarantee, keep, progress, how)
-    target = _checked_target(Path(target), work.file)
-    # What cannot be read is refused before anything is charged.
-    work.count(also=kept if ledger is not None else ())
-    if work.placed:
-        kept, left = _columns(work.file, work.crowd.by, keep, guarantee.symbol, places=work.placed)
-    if work.formulas & {*kept}:
-        named = ", ".join(name for name in kept if name in work.formulas)
-        told = f"{target}: texts in {named} begin as formulas do, and a spreadsheet would run them."
-        warnings.warn(told, GeoveilWarning, stacklevel=2)
-    charge: Charge | None = None
+    told: Progress = progress or (lambda share: None)
+    reading = {"x": x, "y": y, "delimiter": delimiter, "decimal": decimal, "encoding": encoding, "layer": layer}
+    file = open_locations(source, crs=crs, **reading)
+    inquiry = _inquiry(file, guarantee, method, by, area, outside, missing, keep)
+    target = _checked_target(Path(target), file)
+    # A column that cannot be read is refused before anything is charged.
+    inquiry.count(told, every_column=ledger is not None)
+    if inquiry.placed:
+        inquiry.kept, inquiry.removed = _columns(file, by, keep, guarantee.symbol, places=inquiry.placed)
+    if formulas := [name for name in inquiry.kept if name in inquiry.formulas]:
+        message = f"{target}: texts in {', '.join(formulas)} begin as formulas do, and a spreadsheet would run them."
+        warnings.warn(message, GeoveilWarning, stacklevel=2)
+    charger = _charger(inquiry, ledger, subject, short)
     try:
         with staging_folder(target) as folder:
-            charge, stated = (None, {}) if ledger is None else _charged(work, ledger, subject, short)
-            work.write(folder / target.name, kept)
-            release = work.release(target, kept, left, digest(folder / target.name), **stated)
-            write_certificate(folder / target.name, release.certificate())
-            if ledger is not None and charge is not None:
-                ledger.store(charge, json.dumps({"id": release.id, "sha256": release.digest}))
+            release = answer(inquiry.into(folder / target.name, target), noise, charger, progress=told)
     except OSError as problem:
         remedy = "Is there room, and may one write there? Nothing was released."
         refused = InvalidFile(str(target), str(problem), "a file that can be written", remedy)
-        _note(refused, charge)
+        for note in getattr(problem, "__notes__", ()):
+            refused.add_note(note)
         raise refused from None
-    except BaseException as problem:
-        _note(problem, charge)
-        raise
-    work.progress(1.0)
+    told(1.0)
     return release
 
 
-def _work(
-    source: Any, guarantee: Guarantee, keep: Any, progress: Callable[[float], None] | None, how: FileHow
-) -> tuple[Work, list[str], tuple[str, ...]]:
-    """Open a file and check what is asked about it; the work, and the columns that are released and removed."""
-    noise, by = source_of(how.get("rng")), how.get("by")
-    file = open_locations(source, **{name: how.get(name) for name in Reading.__annotations__})
-    plane = plane_of(file.crs, how.get("area"))
-    kept, left = _columns(file, by, keep, guarantee.symbol)
-    work = Work(
+def _inquiry(
+    file: LocationFile,
+    guarantee: Guarantee,
+    method: str,
+    by: str | None,
+    area: AreaLike,
+    outside: Outside,
+    missing: Missing,
+    keep: Columns,
+) -> FilePoints:
+    """Check what is asked about a file, as far as its header tells."""
+    plane = plane_of(file.crs, area)
+    kept, removed = _columns(file, by, keep, guarantee.symbol)
+    return FilePoints(
         file=file,
         plane=plane,
         guarantee=guarantee,
-        method=how.get("method", "best"),
-        crowd=Crowd(by),
-        outside=how.get("outside", "refuse"),
-        missing=how.get("missing", "refuse"),
-        noise=noise,
-        progress=progress or (lambda _: None),
-        texts=[name for name in kept if is_text(file.columns[name])],
+        method=method,
+        people=PersonCounts(by),
+        outside=outside,
+        missing=missing,
+        kept=kept,
+        removed=removed,
     )
-    return work, kept, left
 
 
-def rehearsed(source: Any, **how: Unpack[FileHow]) -> Work:
-    """Do all that `points_file` does before it charges: whatever it refuses of a file is refused here.
+def rehearse(
+    source: PathLike,
+    *,
+    by: str | None = None,
+    area: AreaLike = None,
+    crs: CrsLike = None,
+    method: str = "best",
+    outside: Outside = "refuse",
+    missing: Missing = "refuse",
+    **reading: str | None,
+) -> FilePoints:
+    """Do all that `points_file` does before it charges, so that what it would refuse is refused now.
 
     Parameters
     ----------
     source : str or Path
         The file.
-    **how
-        As for `points_file`; the budget may be left out.
+    by, area, crs, method, outside, missing : optional
+        As for `points_file`.
+    **reading : str, optional
+        As for `points_file`: x, y, delimiter, decimal, encoding, layer.
 
     Returns
     -------
-    Work
+    FilePoints
         It knows the number of points of each person.
     """
-    work, kept, _ = _work(source, CGP(rho=1), None, None, how)
-    work.count(also=kept)
-    if work.placed:
-        _columns(work.file, work.crowd.by, None, work.guarantee.symbol, places=work.placed)
-    return work
+    file = open_locations(source, crs=crs, **reading)
+    inquiry = _inquiry(file, CGP(rho=1), method, by, area, outside, missing, None)
+    inquiry.count(lambda share: None, every_column=True)
+    if inquiry.placed:
+        _columns(file, by, None, inquiry.guarantee.symbol, places=inquiry.placed)
+    return inquiry
 
 
-def _charged(
-    work: Work, ledger: Ledger, subject: str | None, short: Literal["refuse", "skip"]
-) -> tuple[Charge, dict[str, Any]]:
-    """Charge every person of a file, or leave out those who have too little; what the release says of it."""
-    if work.crowd.by is None:
-        if subject is None:
-            raise InvalidParameter("subject", None, "given with a ledger", "It is whose budget is charged.")
-        names = [subject]
-    else:
-        before = "" if subject is None else f"{subject}/"
-        names = [f"{before}{label}" for label in work.crowd.persons.to_pylist()]
-    identity = uuid4().hex
-    parameters = {"by": work.crowd.by, "file": work.file.path.name, work.guarantee.symbol: str(work.guarantee.budget)}
-    charge = ledger.charge(names, work.guarantee, query="points", parameters=parameters, release=identity, short=short)
-    if charge.skipped:
-        work.skipped = np.isin(np.array(names, dtype=object), charge.skipped)
-        work.skipped_names = charge.skipped
-    return charge, {"id": identity, "entry": charge.entry}
-
-
-def _note(problem: BaseException, charge: Charge | None) -> None:
-    """Say of an error that what was charged before it is spent."""
-    if charge is not None:
-        problem.add_note(SPENT)
+def _charger(inquiry: FilePoints, ledger: Ledger | None, subject: str | None, short: Short) -> Charger:
+    """Return who is charged for the points of a file."""
+    if ledger is None:
+        return NoCharger()
+    people = inquiry.people
+    if people.by is None and subject is None:
+        raise InvalidParameter("subject", None, "given with a ledger", "It is the account that is charged.")
+    labels = None if people.by is None else people.persons.to_pylist()
+    return LedgerCharger(ledger, account_names(subject, labels), short=short)
 
 
 def _checked_target(target: Path, file: LocationFile) -> Path:
@@ -254,16 +280,21 @@ def _columns(
     return kept, left
 
 
-@reader
 @steady()
 def read(
-    path: Any,
+    path: PathLike,
     *,
-    area: Any = None,
-    outside: str = "refuse",
-    missing: str = "refuse",
-    **reading: Unpack[Reading],
-) -> Any:
+    area: AreaLike = None,
+    crs: CrsLike = None,
+    outside: Outside = "refuse",
+    missing: Missing = "refuse",
+    x: str | None = None,
+    y: str | None = None,
+    delimiter: str | None = None,
+    decimal: str | None = None,
+    encoding: str | None = None,
+    layer: str | None = None,
+) -> geopandas.GeoDataFrame:
     r"""Read a file of locations.
 
     Parameters
@@ -277,6 +308,8 @@ def read(
         With `area`: what becomes of places outside of its area.
     missing : {"refuse", "drop"}
         What becomes of rows without a place.
+    crs, x, y, delimiter, decimal, encoding, layer : optional
+        As for `points_file`.
 
     Returns
     -------
@@ -294,8 +327,8 @@ def read(
     >>> gv.points(trips, by="user", rho=5e-5).value.columns.tolist()
     ['user', 'geometry']
     """
-    known(reading, Reading)
-    file = open_locations(path, **reading)
+    reading = {"x": x, "y": y, "delimiter": delimiter, "decimal": decimal, "encoding": encoding, "layer": layer}
+    file = open_locations(path, crs=crs, **reading)
     plane = None if area is None else plane_of(file.crs, area, released=False)
     return frame_of(file, plane, outside, missing)
 
@@ -319,7 +352,7 @@ def frame_of(file: LocationFile, plane: Plane | None = None, outside: str = "ref
         rows.append(batch.first + (np.arange(len(batch)) if batch.numbers is None else batch.numbers))
         geometries.append(batch.places if batch.shaped else shapely.points(batch.places))
     if not sum(map(len, rows)):
-        raise nothing(file)
+        raise no_locations(file)
     index = np.concatenate(rows) if missing == "drop" else pd.RangeIndex(sum(map(len, rows)))
     with readable(file.path, type(file).__name__, "A column cannot be read: remove it."):
         columns = pa.concat_tables(tables).to_pandas(ignore_metadata=True)

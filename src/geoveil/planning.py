@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from geoveil import checks
-from geoveil.answering.pipeline import in_the_plane
+from geoveil.answering.intake import in_the_plane
 from geoveil.arithmetic import steady
 from geoveil.errors import GeoveilError, InvalidParameter, NoErrorBound
 from geoveil.geo.areas import Area, area_of

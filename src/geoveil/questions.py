@@ -2,33 +2,33 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
-from typing import Any, Literal, Unpack
+from typing import Literal
 
-from numpy.typing import ArrayLike
+import numpy as np
 
-from geoveil import checks
-from geoveil.answering.how import How, known, question
-from geoveil.answering.pipeline import ask
-from geoveil.errors import InvalidParameter
-from geoveil.geo import Form
-from geoveil.mechanisms import Lipschitz
-from geoveil.noise import Reals, as_reals
-from geoveil.privacy import Guarantee, as_metric
-from geoveil.queries import (
-    EXTENT,
-    SUMMARIES,
-    Distance,
-    FirstWithin,
-    Hull,
-    Nearest,
-    Points,
-    Query,
-    UserFunction,
-    best_hull,
+from geoveil._types import (
+    AreaLike,
+    Columns,
+    CrsLike,
+    Epsilon,
+    Function,
+    Labels,
+    Locations,
+    MetricLike,
+    Missing,
+    Outside,
+    Place,
+    Rho,
+    Shape,
 )
-from geoveil.queries.evaluation import away, displacement
+from geoveil.answering import requests
+from geoveil.answering.intake import take_in
+from geoveil.answering.pipeline import ask
+from geoveil.arithmetic import steady
+from geoveil.mechanisms import Lipschitz
+from geoveil.noise import source_of
+from geoveil.privacy import promise
+from geoveil.queries import EXTENT
 from geoveil.release import Release
 
 __all__ = [
@@ -48,57 +48,69 @@ __all__ = [
 ]
 
 
-def _ask(
-    query: Callable[..., Query],
-    x: Any,
-    how: How,
-    options: Callable[[Form], dict[str, Any]] = lambda _: {},
-    **more: Any,
+@steady()
+def points(
+    x: Locations,
+    *,
+    keep: Columns = None,
+    rho: Rho = None,
+    epsilon: Epsilon = None,
+    metric: MetricLike = None,
+    method: str = "best",
+    by: Labels = None,
+    area: AreaLike = None,
+    crs: CrsLike = None,
+    outside: Outside = "refuse",
+    missing: Missing = "refuse",
+    rng: np.random.Generator | None = None,
 ) -> Release:
-    """Ask a query whose own options may need the form of x."""
-
-    def make(form: Form, n: int, d: int, guarantee: Guarantee) -> Query:
-        return query(n, d, guarantee, how.get("method", "best"), **{"rounding": form.rounding, **options(form)})
-
-    known(how, How)
-    return ask(
-        make,
-        x,
-        rho=how.get("rho"),
-        epsilon=how.get("epsilon"),
-        metric=how.get("metric"),
-        by=how.get("by"),
-        rng=how.get("rng"),
-        area=how.get("area"),
-        crs=how.get("crs"),
-        outside=how.get("outside", "refuse"),
-        missing=how.get("missing", "refuse"),
-        key=how.get("key"),
-        **more,
-    )
-
-
-@question
-def points(x: Any, *, keep: Any = None, **how: Unpack[How]) -> Release:
     """Release every point of a tuple: a place, a set of places or a trajectory.
 
     Parameters
     ----------
+    x : array, GeoSeries, GeoDataFrame or shapely MultiPoint
+        The points; in metres, unless x or `crs` states another coordinate system.
     keep : list of columns or "all", optional
-        Which columns of a GeoDataFrame are released unchanged, beside times and the one named by `by`. The others are
-        removed, as they may give places away; the release's `removed.columns` names them. "all" is without columns
-        whose names tell places ("lat", "city", "zip_code"); those that hold geometries, bytes or nested values are
-        never released.
+        Columns of a GeoDataFrame that are released unchanged, besides times and the column named by `by`. The others
+        are removed, since they may reveal places; the release's `removed.columns` names them. "all" excludes columns
+        whose names suggest places ("lat", "city", "zip_code"). Columns of geometries, bytes or nested values are never
+        released.
+    rho : float, str, Decimal, Fraction or CGP
+        The budget for concentrated geo-privacy, per square metre. Give this or `epsilon`.
+    epsilon : float, str, Decimal, Fraction or GP
+        The budget for pure geo-privacy, per metre.
+    metric : {"inf", "2", "1"}, default "inf"
+        The distance between two versions of a person's points for which the budget holds.
+    method : {"best", "paper", "both"}
+        The algorithm: the one with the least noise known for the guarantee, or the paper's. "both", for points,
+        summaries and the user's own functions, gives CGP and GP at once.
+    by : str or array of labels, optional
+        The person of each point: a column of a frame, or one label for each point. Each person's points are then
+        released as a tuple with the whole budget. Without it all points are taken as one person's.
+    area : Area from `local`, code or name of a projected system, or name of a region, optional
+        Where the points are, from public knowledge: noise is added in the plane of this area. It may be left out if
+        the data's own system is such a plane. The budget is per metre on the ground, so noise grows by the factor
+        that the plane stretches.
+    crs : coordinate system, as pyproj accepts it, optional
+        The coordinate system of x, as in GeoPandas, where x does not state it: 4326 for an array of longitudes and
+        latitudes. An array without one is in metres.
+    outside : {"refuse", "clamp"}
+        What is done about points outside the area: "clamp" moves them to its edge first.
+    missing : {"refuse", "drop"}
+        What is done about a frame's rows without a location: "drop" removes and counts them.
+    rng : numpy.random.Generator, optional
+        For tests and experiments only; by default a cryptographic generator keyed by the operating system.
 
     Returns
     -------
     Release
-        Its value is like x. `error(beta)` is the largest error over the tuple, `error(beta, each=True)` any point's.
+        Its value has the form of x. `error(beta)` bounds the largest error over the tuple, `error(beta, each=True)`
+        that of any one point.
 
     Notes
     -----
-    n points of one person share the budget under "inf": noise grows with √n under CGP and with n under GP. So say
-    with `by` whose points they are.
+    n points of one person share the budget under "inf": noise grows with √n under CGP and with n under GP. So name
+    with `by` the person of each point.
 
     Examples
     --------
@@ -114,36 +126,63 @@ def points(x: Any, *, keep: Any = None, **how: Unpack[How]) -> Release:
       mechanism  Gaussian of scale 223.7 m
       error      at most 678 m with probability 95%; any one point 548 m
       exact      yes
+
+    Longitudes and latitudes need their coordinate system and a public area:
+
+    >>> bay = gv.local(lat=37.77, lon=-122.42, radius=50_000)
+    >>> gv.points([[-122.41, 37.78]], rho=1e-4, crs=4326, area=bay).value.shape
+    (1, 2)
     """
-    return _ask(Points, x, how, keep=keep)
+    guarantee, source = promise(rho, epsilon, metric), source_of(rng)
+    data = take_in(x, by=by, area=area, crs=crs, outside=outside, missing=missing)
+    return ask(data, requests.points(method), guarantee, source, keep=keep)
 
 
-@question
+@steady()
 def nearest(
-    x: Any, p: Any, *, k: int, locations: float | None = None, gamma0: float = 0.0, **how: Unpack[How]
+    x: Locations,
+    p: Place,
+    *,
+    k: int,
+    locations: float | None = None,
+    gamma0: float = 0.0,
+    rho: Rho = None,
+    epsilon: Epsilon = None,
+    metric: MetricLike = None,
+    method: str = "best",
+    by: Labels = None,
+    area: AreaLike = None,
+    crs: CrsLike = None,
+    outside: Outside = "refuse",
+    missing: Missing = "refuse",
+    rng: np.random.Generator | None = None,
 ) -> Release:
     """Find the k points nearest to a public place.
 
-    The answer names points, not places. Looking the places up in one's own data and publishing them would be a leak:
-    `locations` releases them too.
+    The answer names points, not places. Looking up the places of the named points in the data and publishing them
+    would be a leak: `locations` releases them too, with noise.
 
     Parameters
     ----------
+    x : array, GeoSeries, GeoDataFrame or shapely MultiPoint
+        The points.
     p : array or shapely Point
-        The place, in the coordinate system of x; or a GeoSeries of one Point in any.
+        The place, in the coordinate system of x; or a GeoSeries of one Point in any system.
     k : int
-        How many neighbours.
+        The number of neighbours.
     locations : float, optional
         The share of the budget that releases the places of the neighbours, as the release's `coords`.
     gamma0 : float
-        The paper's γ0 in metres: below 0 more accurate.
+        The paper's γ0 in metres: more accurate below 0.
+    rho, epsilon, metric, method, by, area, crs, outside, missing, rng : optional
+        As for `points`.
 
     Returns
     -------
     Release
         Its value is the positions of the neighbours, or the index labels of a frame, in the order found;
-        `release.positions` are positions in any case. `error(beta)` is how much farther than the true neighbours they
-        are. Places released by `locations` have an error of their own: `release.mechanism[-1].error(beta, blocks=k)`.
+        `release.positions` holds positions in either case. `error(beta)` bounds how much farther they are than the
+        true neighbours. `place_error(beta)` bounds the error of the places that `locations` releases.
 
     Examples
     --------
@@ -153,16 +192,14 @@ def nearest(
     >>> len(gv.nearest(x, (0, 0), k=3, rho=1e-3).value)
     3
     """
-
-    def options(form: Form) -> dict[str, Any]:
-        return {"p": form.public_place("p", p), "k": k, "locations": locations, "gamma0": gamma0}
-
-    return _ask(Nearest, x, how, options)
+    guarantee, source = promise(rho, epsilon, metric), source_of(rng)
+    data = take_in(x, by=by, area=area, crs=crs, outside=outside, missing=missing)
+    return ask(data, requests.nearest(data, p, k, locations, gamma0, method), guarantee, source)
 
 
-@question
+@steady()
 def hull(
-    x: Any,
+    x: Locations,
     *,
     k: int | Literal["optimal", "authors"] = "optimal",
     share: float = 0.5,
@@ -170,37 +207,49 @@ def hull(
     gamma0: float = 0.0,
     beta: float = 0.1,
     extent: float = EXTENT,
-    **how: Unpack[How],
+    rho: Rho = None,
+    epsilon: Epsilon = None,
+    metric: MetricLike = None,
+    method: str = "best",
+    by: Labels = None,
+    area: AreaLike = None,
+    crs: CrsLike = None,
+    outside: Outside = "refuse",
+    missing: Missing = "refuse",
+    rng: np.random.Generator | None = None,
 ) -> Release:
     """Release the convex hull of the points, in two or more dimensions.
 
-    What gets noise is the support function: how far the points reach in k directions. The paper releases points near
-    the boundary instead, with far more noise; `share`, `distinct`, `gamma0` and `beta` are for method="paper" alone.
+    Noise is added to the support function: how far the points reach in k directions. The paper releases points near
+    the boundary instead, with far more noise; `share`, `distinct`, `gamma0` and `beta` apply to method="paper" only.
 
     Parameters
     ----------
+    x : array, GeoSeries, GeoDataFrame or shapely MultiPoint
+        The points.
     k : int, "optimal" or "authors"
-        How many directions, an even number; with method="paper", how many probes stand around the points: those that
-        minimise the error bound, or as in the experiments of the paper's authors.
+        The number of directions, which is even; with method="paper", the number of probes around the points. "optimal"
+        minimises the error bound, "authors" is as in the experiments of the paper's authors.
     share : float
         The share of the budget that finds vertices; the rest releases their places.
     distinct : bool
-        Whether a point that was found is taken out, as the authors' code does.
+        Whether a point that was found is not found again, as in the authors' code.
     gamma0 : float
         The paper's γ0 in metres.
     beta : float
         The probability of failure for which the circle of probes is widened and k is chosen.
     extent : float
-        A public guess of how far the points extend, in metres, for the number of directions under `epsilon`, and above
-        the plane. A wrong one costs accuracy, never privacy.
+        A public guess of the extent of the points in metres, from which the number of directions is chosen under
+        `epsilon` and above the plane. A wrong guess costs accuracy, never privacy.
+    rho, epsilon, metric, method, by, area, crs, outside, missing, rng : optional
+        As for `points`.
 
     Returns
     -------
     Release
         In the plane a shapely Polygon (a Point or LineString if the noise left no more); above it an (m, d) array
         whose convex hull is the answer, or, above five dimensions and unless noise is small, half-spaces:
-        `directions` and `offsets`.
-        `error(beta)` is the Hausdorff distance to the true hull.
+        `directions` and `offsets`. `error(beta)` bounds the Hausdorff distance to the true hull.
 
     Examples
     --------
@@ -210,34 +259,47 @@ def hull(
     >>> gv.hull(x, rho=1e-3).value.geom_type
     'Polygon'
     """
-    paper = {"k": k, "share": share, "distinct": distinct, "gamma0": gamma0, "beta": beta}
-    method = how.get("method", "best")
-    if method == "paper":
-        return _ask(Hull, x, how, lambda _: paper)
-    if method != "best":
-        raise InvalidParameter("method", method, "'best' or 'paper'", "Leave it out.")
-    for name, default in {"share": 0.5, "distinct": False, "gamma0": 0.0, "beta": 0.1}.items():
-        if paper[name] != default:
-            raise InvalidParameter(name, paper[name], 'left out, unless method="paper"', "The best method has none.")
-    return _ask(best_hull, x, how, lambda _: {"k": k, "extent": extent})
+    guarantee, source = promise(rho, epsilon, metric), source_of(rng)
+    question = requests.hull(k, share, distinct, gamma0, beta, extent, method)
+    data = take_in(x, by=by, area=area, crs=crs, outside=outside, missing=missing)
+    return ask(data, question, guarantee, source)
 
 
-@question
-def first_within(x: Any, p: Any, *, radius: float, **how: Unpack[How]) -> Release:
+@steady()
+def first_within(
+    x: Locations,
+    p: Place,
+    *,
+    radius: float,
+    rho: Rho = None,
+    epsilon: Epsilon = None,
+    metric: MetricLike = None,
+    method: str = "best",
+    by: Labels = None,
+    area: AreaLike = None,
+    crs: CrsLike = None,
+    outside: Outside = "refuse",
+    missing: Missing = "refuse",
+    rng: np.random.Generator | None = None,
+) -> Release:
     """Find the first point, in their order, within a radius of a public place.
 
     Parameters
     ----------
+    x : array, GeoSeries, GeoDataFrame or shapely MultiPoint
+        The points.
     p : array or shapely Point
-        The place, in the coordinate system of x.
+        The place, in the coordinate system of x; or a GeoSeries of one Point in any system.
     radius : float
-        In metres.
+        The radius in metres.
+    rho, epsilon, metric, method, by, area, crs, outside, missing, rng : optional
+        As for `points`.
 
     Returns
     -------
     Release
-        Its value is the position (or index label) of the first visit, or None. Within `error(beta)`: the point found
-        lies within radius + error, and no earlier one within radius - error.
+        Its value is the position (or index label) of the first visit, or None. The point found lies within
+        radius + `error(beta)`, and no earlier one within radius - `error(beta)`.
 
     Examples
     --------
@@ -248,25 +310,47 @@ def first_within(x: Any, p: Any, *, radius: float, **how: Unpack[How]) -> Releas
     >>> round(release.error(0.05))
     2016
     """
-    return _ask(FirstWithin, x, how, lambda form: {"p": form.public_place("p", p), "radius": radius})
+    guarantee, source = promise(rho, epsilon, metric), source_of(rng)
+    data = take_in(x, by=by, area=area, crs=crs, outside=outside, missing=missing)
+    return ask(data, requests.first_within(data, p, radius, method), guarantee, source)
 
 
-@question
-def distance(x: Any, p: Any, *, fn_error: float | None = None, **how: Unpack[How]) -> Release:
-    """Release the distance from a public place to the nearest of the points.
+@steady()
+def distance(
+    x: Locations,
+    p: Shape,
+    *,
+    fn_error: float | None = None,
+    rho: Rho = None,
+    epsilon: Epsilon = None,
+    metric: MetricLike = None,
+    method: str = "best",
+    by: Labels = None,
+    area: AreaLike = None,
+    crs: CrsLike = None,
+    outside: Outside = "refuse",
+    missing: Missing = "refuse",
+    rng: np.random.Generator | None = None,
+) -> Release:
+    """Release the distance from a public place, line or area to the nearest of the points.
 
     Parameters
     ----------
+    x : array, GeoSeries, GeoDataFrame or shapely MultiPoint
+        The points.
     p : array or shapely geometry
-        A place, line or area, in the coordinate system of x.
+        The place, line or area, in the coordinate system of x; or a GeoSeries of one geometry in any system.
     fn_error : float, optional
-        How wrong the distance to a line or an area, as GEOS computes it, can be, in metres; see `answer`. Nobody has
-        proved a bound; 1e-6 is thousands of roundings of coordinates below 10^7 m. The distance to a place is exact.
+        The largest error in metres of the distance to a line or an area, as GEOS computes it; see `answer`. Nobody
+        has proved a bound; 1e-6 is thousands of roundings of coordinates below 10^7 m. The distance to a place is
+        exact.
+    rho, epsilon, metric, method, by, area, crs, outside, missing, rng : optional
+        As for `points`.
 
     Returns
     -------
     Release
-        Its value is in metres of the plane, at least 0; `error(beta)` is from the length on the ground.
+        Its value is in metres of the plane, at least 0; `error(beta)` bounds the error from the length on the ground.
 
     Examples
     --------
@@ -276,59 +360,50 @@ def distance(x: Any, p: Any, *, fn_error: float | None = None, **how: Unpack[How
     >>> gv.distance([[500.0, 300.0]], road, rho=1e-4).value >= 0
     True
     """
-
-    def options(form: Form) -> dict[str, Any]:
-        dimension = form.coords.shape[1]
-        geometry = form.public_geometry(p)
-        if geometry is None:
-            place = checks.place("p", form.public_place("p", p), dimension)
-            return {"measure": functools.partial(away, p=place, public=True), "fn_error": fn_error or 0.0}
-        if dimension != 2:
-            raise InvalidParameter("p", p, "coordinates, unless x is in the plane", "Give d numbers.")
-        measure = functools.partial(_to_geometry, geometry=geometry)
-        return {"measure": measure, "fn_error": fn_error, "rounding": _rounding_of_doubles(form)}
-
-    return _ask(Distance, x, how, options)
+    guarantee, source = promise(rho, epsilon, metric), source_of(rng)
+    data = take_in(x, by=by, area=area, crs=crs, outside=outside, missing=missing)
+    return ask(data, requests.distance(data, p, fn_error, method), guarantee, source)
 
 
-def _rounding_of_doubles(form: Form) -> float:
-    """Return how far the doubles that a function gets can be from the points, in metres."""
-    return form.rounding + displacement(form.coords)
-
-
-def _to_geometry(x: Reals, geometry: Any) -> Reals:
-    import shapely
-
-    shapely.prepare(geometry)
-    return as_reals(shapely.distance(shapely.points(x.values), geometry))
-
-
-@question
+@steady()
 def answer(
-    x: Any,
-    fn: Callable[[Any], ArrayLike] | Lipschitz,
+    x: Locations,
+    fn: Function | Lipschitz,
     *,
     lipschitz: float | None = None,
     size: int = 1,
     fn_error: float | None = None,
-    **how: Unpack[How],
+    rho: Rho = None,
+    epsilon: Epsilon = None,
+    metric: MetricLike = None,
+    method: str = "best",
+    by: Labels = None,
+    area: AreaLike = None,
+    crs: CrsLike = None,
+    outside: Outside = "refuse",
+    missing: Missing = "refuse",
+    rng: np.random.Generator | None = None,
 ) -> Release:
-    """Answer a Lipschitz question of one's own.
+    """Answer the user's own Lipschitz question.
 
     Parameters
     ----------
+    x : array, GeoSeries, GeoDataFrame or shapely MultiPoint
+        The points.
     fn : callable or Lipschitz
-        Takes an (n, d) array in metres, gives a number or a vector. The guarantee is only as good as the claim that
-        ‖fn(x) - fn(x')‖ ≤ lipschitz · dist(x, x').
+        A function of an (n, d) array in metres that returns a number or a vector. The guarantee is only as good as
+        the claim that ‖fn(x) - fn(x')‖ ≤ lipschitz · dist(x, x').
     lipschitz : float, optional
         The constant; a `Lipschitz` carries its own.
     size : int
-        How many numbers `fn` gives.
+        The number of values that `fn` returns.
     fn_error : float, optional
-        How far what `fn` computes, as doubles, can be from the function it stands for, in metres: 0 if it does not
-        round, as a largest coordinate does not. The guarantee then holds as if all inputs were 2·fn_error/lipschitz
-        farther from each other, and the release is exact. Without it the release says that it is not. Points in
-        degrees reach `fn` as doubles in metres; by how much these are rounded is stated in the release.
+        The largest distance in metres between what `fn` computes in doubles and the function it stands for: 0 if it
+        does not round, as a largest coordinate does not. The guarantee then holds as if all inputs were
+        2·fn_error/lipschitz farther from each other, and the release is exact. Without it the release states that it
+        is not. Points in degrees reach `fn` as doubles in metres; the release states how much these are rounded.
+    rho, epsilon, metric, method, by, area, crs, outside, missing, rng : optional
+        As for `points`.
 
     Returns
     -------
@@ -344,56 +419,117 @@ def answer(
     >>> round(release.error(0.05))
     277
     """
-    metric = how.get("metric")
-    for given in (how.get("rho"), how.get("epsilon")):
-        metric = given.metric if isinstance(given, Guarantee) else metric
-    if isinstance(fn, Lipschitz):
-        if lipschitz is not None and lipschitz != fn.constant:
-            raise InvalidParameter("lipschitz", lipschitz, f"{fn.constant}, as fn has it", "Leave it out.")
-        if metric is not None and as_metric(metric) != fn.metric:
-            raise InvalidParameter("metric", metric, f"{fn.metric.name!r}, as fn has it", "Leave it out.")
-        own = fn
-        if how.get("metric") is None and metric is None:
-            how["metric"] = fn.metric
-    elif lipschitz is None:
-        raise InvalidParameter("lipschitz", None, "given", "It is how fast fn can change: 1 for a distance.")
-    else:
-        own = Lipschitz(fn, lipschitz, "inf" if metric is None else metric)
-    checks.count("size", size, low=1, remedy="It is how many numbers fn gives.")
-
-    def options(form: Form) -> dict[str, Any]:
-        return {"fn": own, "numbers": size, "fn_error": fn_error, "rounding": _rounding_of_doubles(form)}
-
-    return _ask(UserFunction, x, how, options)
+    own = requests.lipschitz_function(fn, lipschitz, metric, rho, epsilon)
+    guarantee, source = promise(rho, epsilon, own.metric), source_of(rng)
+    data = take_in(x, by=by, area=area, crs=crs, outside=outside, missing=missing)
+    return ask(data, requests.own_function(data, own, size, fn_error, method), guarantee, source)
 
 
-@question
-def center(x: Any, **how: Unpack[How]) -> Release:
+@steady()
+def center(
+    x: Locations,
+    *,
+    rho: Rho = None,
+    epsilon: Epsilon = None,
+    metric: MetricLike = None,
+    method: str = "best",
+    by: Labels = None,
+    area: AreaLike = None,
+    crs: CrsLike = None,
+    outside: Outside = "refuse",
+    missing: Missing = "refuse",
+    rng: np.random.Generator | None = None,
+) -> Release:
     """Release the middle of the bounding box: √d-Lipschitz.
 
+    Parameters
+    ----------
+    x : array, GeoSeries, GeoDataFrame or shapely MultiPoint
+        The points.
+    rho, epsilon, metric, method, by, area, crs, outside, missing, rng : optional
+        As for `points`.
+
     Returns
     -------
     Release
         Its value is a place: d coordinates, or a shapely Point.
+
+    Examples
+    --------
+    >>> import geoveil as gv
+    >>> x = [[0.0, 0.0], [300.0, 0.0], [300.0, 400.0]]
+    >>> gv.center(x, rho=1e-4).value.shape
+    (2,)
     """
-    return _ask(SUMMARIES["center"], x, how)
+    guarantee, source = promise(rho, epsilon, metric), source_of(rng)
+    data = take_in(x, by=by, area=area, crs=crs, outside=outside, missing=missing)
+    return ask(data, requests.summary("center", method), guarantee, source)
 
 
-@question
-def mean(x: Any, **how: Unpack[How]) -> Release:
+@steady()
+def mean(
+    x: Locations,
+    *,
+    rho: Rho = None,
+    epsilon: Epsilon = None,
+    metric: MetricLike = None,
+    method: str = "best",
+    by: Labels = None,
+    area: AreaLike = None,
+    crs: CrsLike = None,
+    outside: Outside = "refuse",
+    missing: Missing = "refuse",
+    rng: np.random.Generator | None = None,
+) -> Release:
     """Release the mean of the points: 1-Lipschitz.
 
+    Parameters
+    ----------
+    x : array, GeoSeries, GeoDataFrame or shapely MultiPoint
+        The points.
+    rho, epsilon, metric, method, by, area, crs, outside, missing, rng : optional
+        As for `points`.
+
     Returns
     -------
     Release
         Its value is a place: d coordinates, or a shapely Point.
+
+    Examples
+    --------
+    >>> import geoveil as gv
+    >>> x = [[0.0, 0.0], [300.0, 0.0], [300.0, 400.0]]
+    >>> gv.mean(x, rho=1e-4).value.shape
+    (2,)
     """
-    return _ask(SUMMARIES["mean"], x, how)
+    guarantee, source = promise(rho, epsilon, metric), source_of(rng)
+    data = take_in(x, by=by, area=area, crs=crs, outside=outside, missing=missing)
+    return ask(data, requests.summary("mean", method), guarantee, source)
 
 
-@question
-def median(x: Any, **how: Unpack[How]) -> Release:
+@steady()
+def median(
+    x: Locations,
+    *,
+    rho: Rho = None,
+    epsilon: Epsilon = None,
+    metric: MetricLike = None,
+    method: str = "best",
+    by: Labels = None,
+    area: AreaLike = None,
+    crs: CrsLike = None,
+    outside: Outside = "refuse",
+    missing: Missing = "refuse",
+    rng: np.random.Generator | None = None,
+) -> Release:
     """Release the median of each coordinate: √d-Lipschitz.
+
+    Parameters
+    ----------
+    x : array, GeoSeries, GeoDataFrame or shapely MultiPoint
+        The points.
+    rho, epsilon, metric, method, by, area, crs, outside, missing, rng : optional
+        As for `points`.
 
     Returns
     -------
@@ -403,54 +539,179 @@ def median(x: Any, **how: Unpack[How]) -> Release:
     Notes
     -----
     The geometric median is not offered: moving points by a metre can move it by any distance.
+
+    Examples
+    --------
+    >>> import geoveil as gv
+    >>> x = [[0.0, 0.0], [300.0, 0.0], [300.0, 400.0]]
+    >>> gv.median(x, rho=1e-4).value.shape
+    (2,)
     """
-    return _ask(SUMMARIES["median"], x, how)
+    guarantee, source = promise(rho, epsilon, metric), source_of(rng)
+    data = take_in(x, by=by, area=area, crs=crs, outside=outside, missing=missing)
+    return ask(data, requests.summary("median", method), guarantee, source)
 
 
-@question
-def bounds(x: Any, **how: Unpack[How]) -> Release:
+@steady()
+def bounds(
+    x: Locations,
+    *,
+    rho: Rho = None,
+    epsilon: Epsilon = None,
+    metric: MetricLike = None,
+    method: str = "best",
+    by: Labels = None,
+    area: AreaLike = None,
+    crs: CrsLike = None,
+    outside: Outside = "refuse",
+    missing: Missing = "refuse",
+    rng: np.random.Generator | None = None,
+) -> Release:
     """Release the bounding box: √(2d)-Lipschitz.
 
+    Parameters
+    ----------
+    x : array, GeoSeries, GeoDataFrame or shapely MultiPoint
+        The points.
+    rho, epsilon, metric, method, by, area, crs, outside, missing, rng : optional
+        As for `points`.
+
     Returns
     -------
     Release
-        Its value is 2d numbers, the smallest coordinates first. In degrees, longitudes go on beyond 180 across the
-        antimeridian (179.9 to 180.1). `error(beta)` is the largest error of any of them.
+        Its value is 2d numbers, the smallest coordinates first. In degrees, longitudes continue beyond 180 across the
+        antimeridian (179.9 to 180.1). `error(beta)` bounds the largest error of any of them.
+
+    Examples
+    --------
+    >>> import geoveil as gv
+    >>> x = [[0.0, 0.0], [300.0, 0.0], [300.0, 400.0]]
+    >>> gv.bounds(x, rho=1e-4).value.shape
+    (4,)
     """
-    return _ask(SUMMARIES["bounds"], x, how)
+    guarantee, source = promise(rho, epsilon, metric), source_of(rng)
+    data = take_in(x, by=by, area=area, crs=crs, outside=outside, missing=missing)
+    return ask(data, requests.summary("bounds", method), guarantee, source)
 
 
-@question
-def radius(x: Any, **how: Unpack[How]) -> Release:
+@steady()
+def radius(
+    x: Locations,
+    *,
+    rho: Rho = None,
+    epsilon: Epsilon = None,
+    metric: MetricLike = None,
+    method: str = "best",
+    by: Labels = None,
+    area: AreaLike = None,
+    crs: CrsLike = None,
+    outside: Outside = "refuse",
+    missing: Missing = "refuse",
+    rng: np.random.Generator | None = None,
+) -> Release:
     """Release the radius of the smallest ball that contains the points: 1-Lipschitz.
 
+    Parameters
+    ----------
+    x : array, GeoSeries, GeoDataFrame or shapely MultiPoint
+        The points.
+    rho, epsilon, metric, method, by, area, crs, outside, missing, rng : optional
+        As for `points`.
+
     Returns
     -------
     Release
-        Its value is in metres of the plane, at least 0; `error(beta)` is from the length on the ground.
+        Its value is in metres of the plane, at least 0; `error(beta)` bounds the error from the length on the ground.
+
+    Examples
+    --------
+    >>> import geoveil as gv
+    >>> x = [[0.0, 0.0], [300.0, 0.0], [300.0, 400.0]]
+    >>> gv.radius(x, rho=1e-4).value >= 0
+    True
     """
-    return _ask(SUMMARIES["radius"], x, how)
+    guarantee, source = promise(rho, epsilon, metric), source_of(rng)
+    data = take_in(x, by=by, area=area, crs=crs, outside=outside, missing=missing)
+    return ask(data, requests.summary("radius", method), guarantee, source)
 
 
-@question
-def radius_of_gyration(x: Any, **how: Unpack[How]) -> Release:
+@steady()
+def radius_of_gyration(
+    x: Locations,
+    *,
+    rho: Rho = None,
+    epsilon: Epsilon = None,
+    metric: MetricLike = None,
+    method: str = "best",
+    by: Labels = None,
+    area: AreaLike = None,
+    crs: CrsLike = None,
+    outside: Outside = "refuse",
+    missing: Missing = "refuse",
+    rng: np.random.Generator | None = None,
+) -> Release:
     """Release the root mean square distance of the points from their mean: 1-Lipschitz.
 
+    Parameters
+    ----------
+    x : array, GeoSeries, GeoDataFrame or shapely MultiPoint
+        The points.
+    rho, epsilon, metric, method, by, area, crs, outside, missing, rng : optional
+        As for `points`.
+
     Returns
     -------
     Release
-        Its value is in metres of the plane, at least 0; `error(beta)` is from the length on the ground.
+        Its value is in metres of the plane, at least 0; `error(beta)` bounds the error from the length on the ground.
+
+    Examples
+    --------
+    >>> import geoveil as gv
+    >>> x = [[0.0, 0.0], [300.0, 0.0], [300.0, 400.0]]
+    >>> gv.radius_of_gyration(x, rho=1e-4).value >= 0
+    True
     """
-    return _ask(SUMMARIES["radius_of_gyration"], x, how)
+    guarantee, source = promise(rho, epsilon, metric), source_of(rng)
+    data = take_in(x, by=by, area=area, crs=crs, outside=outside, missing=missing)
+    return ask(data, requests.summary("radius_of_gyration", method), guarantee, source)
 
 
-@question
-def diameter(x: Any, **how: Unpack[How]) -> Release:
+@steady()
+def diameter(
+    x: Locations,
+    *,
+    rho: Rho = None,
+    epsilon: Epsilon = None,
+    metric: MetricLike = None,
+    method: str = "best",
+    by: Labels = None,
+    area: AreaLike = None,
+    crs: CrsLike = None,
+    outside: Outside = "refuse",
+    missing: Missing = "refuse",
+    rng: np.random.Generator | None = None,
+) -> Release:
     """Release the largest distance between two of the points: 2-Lipschitz.
 
+    Parameters
+    ----------
+    x : array, GeoSeries, GeoDataFrame or shapely MultiPoint
+        The points.
+    rho, epsilon, metric, method, by, area, crs, outside, missing, rng : optional
+        As for `points`.
+
     Returns
     -------
     Release
-        Its value is in metres of the plane, at least 0; `error(beta)` is from the length on the ground.
+        Its value is in metres of the plane, at least 0; `error(beta)` bounds the error from the length on the ground.
+
+    Examples
+    --------
+    >>> import geoveil as gv
+    >>> x = [[0.0, 0.0], [300.0, 0.0], [300.0, 400.0]]
+    >>> gv.diameter(x, rho=1e-4).value >= 0
+    True
     """
-    return _ask(SUMMARIES["diameter"], x, how)
+    guarantee, source = promise(rho, epsilon, metric), source_of(rng)
+    data = take_in(x, by=by, area=area, crs=crs, outside=outside, missing=missing)
+    return ask(data, requests.summary("diameter", method), guarantee, source)

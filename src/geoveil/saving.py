@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from geoveil.answering.how import Reading
-from geoveil.answering.pipeline import answers_of, by_size, in_the_plane
+from geoveil.answering.intake import in_the_plane
 from geoveil.arithmetic import steady
 from geoveil.budget import Entry
 from geoveil.errors import InvalidData, InvalidFile, InvalidParameter
@@ -29,10 +28,13 @@ from geoveil.geo.geometries import unwrap_longitudes, vertices
 from geoveil.heatmaps import HeatMap
 from geoveil.improve import persons
 from geoveil.privacy import certified
-from geoveil.queries import Points
+from geoveil.queries import Persons, Points, answers_without_values
 from geoveil.release import Release
 
 __all__ = ["endings", "load", "save", "table"]
+
+#: The options with which a file is read, as certificates state them.
+READING = {"crs", "x", "y", "delimiter", "decimal", "encoding", "layer"}
 
 _TABLES = (".csv", ".tsv", ".parquet")
 
@@ -98,7 +100,7 @@ def load(path: Any) -> Release:
         more["processing"] = Processing(
             tuple(account["processed"]), bounded=account["radius_95"] is not None, expected=expected
         )
-        if not {*reading} <= {*Reading.__annotations__} or not isinstance(by, str | None):
+        if not {*reading} <= READING or not isinstance(by, str | None):
             raise ValueError(reading, by)
     except (KeyError, TypeError, AttributeError, ValueError) as problem:
         raise InvalidFile(str(beside), repr(problem), "the certificate of a released file", changed) from None
@@ -120,7 +122,9 @@ def load(path: Any) -> Release:
     working = in_the_plane(guarantee, area)
     return Loaded(
         frame,
-        answers=answers_of(*by_size(np.bincount(codes), lambda n: Points(n, 2, working, method, rounding=rounding))),
+        answers=answers_without_values(
+            Persons.by_size(np.bincount(codes), lambda n: Points(n, 2, working, method, rounding=rounding))
+        ),
         n=len(rows),
         coords=plane.into(coords),
         plane=plane,

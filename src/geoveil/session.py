@@ -2,50 +2,43 @@
 
 from __future__ import annotations
 
-import functools
-import inspect
-import json
-from collections.abc import Callable
 from decimal import Decimal
 from types import TracebackType
 from typing import Any, Literal, Self
-from uuid import uuid4
 
 import numpy as np
 
-from geoveil import questions
-from geoveil.answering.how import How
-from geoveil.answering.packing import packed, unpacked
-from geoveil.answering.pipeline import Opened, Receipt
+from geoveil._types import (
+    AreaLike,
+    Columns,
+    CrsLike,
+    Epsilon,
+    Function,
+    Labels,
+    Locations,
+    MetricLike,
+    Missing,
+    Outside,
+    Place,
+    Progress,
+    Rho,
+    Shape,
+    Short,
+)
+from geoveil.answering import requests
+from geoveil.answering.charging import AccountCharger, LedgerCharger, account_names
+from geoveil.answering.intake import take_in
+from geoveil.answering.pipeline import ask
 from geoveil.arithmetic import steady
-from geoveil.budget import SPENT, Account, Charge, Ledger, price
-from geoveil.errors import BudgetExceeded, IncompatibleGuarantees, InvalidInput, InvalidParameter
-from geoveil.geo import enter
-from geoveil.privacy import Guarantee, exact, promise
+from geoveil.budget import Account, Ledger, price
+from geoveil.errors import BudgetExceeded, InvalidParameter
+from geoveil.mechanisms import Lipschitz
+from geoveil.noise import source_of
+from geoveil.privacy import Guarantee, as_metric, exact, promise
+from geoveil.queries import EXTENT
 from geoveil.release import Release
 
 __all__ = ["Session"]
-
-#: What a session settles once, for all of its questions.
-_SETTLED = ("metric", "by", "rng", "area", "crs", "outside", "missing")
-
-
-def _asked(question: Callable[..., Release]) -> Any:
-    """A question as a method of a session: without x, and without what the session has settled."""
-
-    @functools.wraps(question)
-    def method(self: Session, *args: Any, **how: Any) -> Release:
-        for name in _SETTLED:
-            if name in how:
-                remedy = "Leave it out."
-                raise InvalidParameter(name, how[name], "settled when the session was opened", remedy)
-        return question(self._opened, *args, **how, **self._settled)
-
-    signature = inspect.signature(question)
-    left = [p for name, p in signature.parameters.items() if name not in ("x", *_SETTLED)]
-    me = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    method.__signature__ = signature.replace(parameters=[me, *left])  # type: ignore[attr-defined]
-    return method
 
 
 class Session:
@@ -56,29 +49,30 @@ class Session:
     x : array, GeoSeries, GeoDataFrame or shapely MultiPoint
         The points. They are checked once, now.
     rho, epsilon : optional
-        The total, by one of them. With a ledger it may be left out: what the subject's account has left is the limit.
+        The total budget, as one of them. With a ledger it may be left out: the limit is then what the subject's
+        account has left.
     metric : {"inf", "2", "1"}, default "inf"
         The metric of the total, and of all questions.
     by : str or array of labels, optional
-        Whose point each is. The total is then for each person.
+        The person of each point. The total is then for each person.
     ledger : Ledger, optional
-        Where the account is kept between processes and days.
+        The ledger that keeps the account between processes and days.
     subject : str, optional
-        Whose account it is; with `by` the labels are the subjects, after this and a slash if it is given.
+        The name of the account; with `by` the labels are the names, after this and a slash if it is given.
     label : str, optional
-        A name of the data, such as "march 2026". The same question about the same data is then answered the same, for
-        free, as long as the ledger is there.
+        A name of the data, such as "march 2026". The same question about the same data then gets the same answer, at
+        no cost, as long as the ledger exists.
     short : {"refuse", "skip"}
-        With `by` and a ledger: whether people without enough budget stop a question, or are left out of its answer and
-        listed as `skipped`.
+        With `by` and a ledger: whether persons without enough budget stop a question, or are left out of its answer
+        and listed as `removed.persons`.
     rng, area, crs, outside, missing : optional
-        As for a question itself.
+        As for `points`.
     progress : callable, optional
-        Is told now and then how much of a question about many persons has been answered, from 0 to 1.
+        Is told now and then the share of persons for which a question has been answered, from 0 to 1.
 
     Notes
     -----
-    Budgets may be chosen from earlier answers: all answers together promise the total (docs/budgets.md). A question is
+    Budgets may be chosen from earlier answers: all answers together keep the total (docs/budgets.md). A question is
     checked, then charged, and then looks at the data; what is charged is never given back.
 
     Examples
@@ -98,155 +92,461 @@ class Session:
 or not at all; nothing was charged.
     """
 
+    @steady()
     def __init__(
         self,
-        x: Any,
+        x: Locations,
         *,
-        rho: Any = None,
-        epsilon: Any = None,
-        metric: str | None = None,
-        by: Any = None,
+        rho: Rho = None,
+        epsilon: Epsilon = None,
+        metric: MetricLike = None,
+        by: Labels = None,
         ledger: Ledger | None = None,
         subject: str | None = None,
         label: str | None = None,
-        short: Literal["refuse", "skip"] = "refuse",
+        short: Short = "refuse",
         rng: np.random.Generator | None = None,
-        area: Any = None,
-        crs: Any = None,
-        outside: Literal["refuse", "clamp"] = "refuse",
-        missing: Literal["refuse", "drop"] = "refuse",
-        progress: Callable[[float], None] | None = None,
+        area: AreaLike = None,
+        crs: CrsLike = None,
+        outside: Outside = "refuse",
+        missing: Missing = "refuse",
+        progress: Progress | None = None,
     ) -> None:
         if ledger is None:
             for name, given in (("subject", subject), ("label", label)):
                 if given is not None:
                     raise InvalidParameter(name, given, "left out without a ledger", "Give ledger=.")
         elif subject is None and by is None:
-            raise InvalidParameter("subject", None, "given with a ledger", "It is whose budget is charged.")
+            raise InvalidParameter("subject", None, "given with a ledger", "It is the account that is charged.")
         if short not in ("refuse", "skip"):
             raise InvalidParameter("short", short, "'refuse' or 'skip'", "Leave it out to ask about all or none.")
-        with steady():
-            form = enter(x, area, crs=crs, outside=outside, missing=missing)
-        self._ledger, self._subject, self._label = ledger, subject, label
-        self._subjects = self._names(form, by)
-        if rho is None and epsilon is None and ledger is not None:
-            total = ledger.total(self._subjects[0])
-            self._account = None
-            if metric is not None and metric != total.metric.name:
-                raise InvalidParameter(
-                    "metric", metric, f"{total.metric.name!r}, as the account has it", "Leave it out."
-                )
-        else:
-            total = promise(rho, epsilon, metric)
-            self._account = Account(total)
-        self.total: Guarantee = total
-        self._settled: How = {"metric": total.metric, "rng": rng}
-        self._opened = Opened(form, by, self._charge, progress or (lambda share: None))
-        self._by, self._short = by, short
-        self._history: list[dict[str, Any]] = []
+        self._data = take_in(x, by=by, area=area, crs=crs, outside=outside, missing=missing)
+        self._source = source_of(rng)
+        self._progress: Progress = progress or (lambda share: None)
+        if ledger is None:
+            self.total: Guarantee = promise(rho, epsilon, metric)
+            self._charger: AccountCharger | LedgerCharger = AccountCharger(Account(self.total))
+            return
+        people = self._data.people
+        accounts = account_names(subject, None if people is None else people.labels)
+        limit = None if rho is None and epsilon is None else Account(promise(rho, epsilon, metric))
+        self.total = ledger.total(accounts[0]) if limit is None else limit.total
+        if metric is not None and as_metric(metric) != self.total.metric:
+            allowed = f"{self.total.metric.name!r}, as the account has it"
+            raise InvalidParameter("metric", metric, allowed, "Leave it out.")
+        self._charger = LedgerCharger(
+            ledger,
+            accounts,
+            short=short,
+            label=label,
+            subject=subject,
+            persons=people is not None,
+            account=limit,
+        )
 
-    def _names(self, form: Any, by: Any) -> list[str]:
-        if self._ledger is None:
-            return []
-        if by is None:
-            return [str(self._subject)]
-        import pandas as pd
+    def _ask(
+        self,
+        question: requests.Question,
+        rho: Rho,
+        epsilon: Epsilon,
+        key: str | None,
+        keep: Columns = None,
+    ) -> Release:
+        """Ask a question about the session's data, charged to its budget."""
+        return ask(
+            self._data,
+            question,
+            promise(rho, epsilon, self.total.metric),
+            self._source,
+            charger=self._charger,
+            key=key,
+            keep=keep,
+            progress=self._progress,
+        )
 
-        before = "" if self._subject is None else f"{self._subject}/"
-        return [f"{before}{label}" for label in pd.unique(pd.Series(form.people(by)))]
+    @steady()
+    def points(
+        self,
+        *,
+        keep: Columns = None,
+        rho: Rho = None,
+        epsilon: Epsilon = None,
+        method: str = "best",
+        key: str | None = None,
+    ) -> Release:
+        """Release every point.
 
-    def _charge(self, guarantee: Guarantee, asked: Any, key: str | None) -> Receipt:
-        """Before a question looks at the data."""
-        query = asked.first
-        form = self._opened.form
-        parameters = {
-            **query.parameters(),
-            guarantee.symbol: exact.written(guarantee.budget),
-            "metric": guarantee.metric.name,
-            "points": len(form.coords),
-            "area": None if form.plane is None else form.plane.area.certificate(),
-            "experiment": self._settled["rng"] is not None,
-            "rows": asked.assignment,
-        }
-        if self._ledger is None:
-            if key is not None:
-                raise InvalidParameter("key", key, "left out without a ledger", "Nothing is stored.")
-            assert self._account is not None
-            taken = self._account.charge(guarantee)
-            line = {"query": query.name, "parameters": parameters, "amount": exact.written(taken.budget)}
-            self._history.append({"number": len(self._history) + 1, "event": "charge", **line})
-            receipt = Receipt()
-            receipt.spent = SPENT
-            return receipt
-        labelled = key is None and self._label is not None
-        if labelled:
-            if not query.comparable:
-                remedy = "Give key=: functions cannot be compared."
-                raise InvalidParameter("key", None, "given, for a function of one's own", remedy)
-            people = None if self._by is None else self._subjects
-            told = [self._subject, people, query.name, parameters, self._label, self._short]
-            key = json.dumps(told, sort_keys=True, default=str)
-        identity = uuid4().hex
-        reserved = self._reserve(guarantee, key)
-        try:
-            charge = self._ledger.charge(
-                self._subjects,
-                guarantee,
-                query=query.name,
-                parameters=parameters,
-                release=identity,
-                key=key,
-                short=self._short,
-            )
-        except (BudgetExceeded, InvalidInput, IncompatibleGuarantees) as problem:
-            # Nothing was charged. After a failure of the ledger that is not certain.
-            if self._account is not None and reserved is not None:
-                self._account.give_back(reserved)
-            if labelled and isinstance(problem, InvalidInput) and problem.argument == "key":
-                # The caller knows the label, and not the key that was made of it.
-                raise InvalidParameter("label", self._label, problem.allowed, problem.remedy) from None
-            raise
-        if self._account is not None and reserved is not None and charge.content is not None:
-            self._account.give_back(reserved)
-        return _LedgerReceipt(self._ledger, charge, identity, self._subjects)
+        Parameters
+        ----------
+        keep : list of columns or "all", optional
+            Columns of a frame that are released unchanged, as for `geoveil.points`.
+        rho, epsilon : optional
+            The budget of this question, as one of them.
+        method : {"best", "paper", "both"}
+            The algorithm, as for `geoveil.points`.
+        key : str, optional
+            With a ledger: a name for the question, under which its answer is stored and found again.
 
-    def _reserve(self, guarantee: Guarantee, key: str | None) -> Guarantee | None:
-        """Take a question off the session's own total, if it has one, before the ledger is charged."""
-        if self._account is None:
-            return None
-        try:
-            return self._account.charge(guarantee)
-        except BudgetExceeded:
-            # A stored answer costs nothing.
-            if key is None or self._ledger is None or not self._ledger.is_stored(key):
-                raise
-            return None
+        Returns
+        -------
+        Release
+            As that of `geoveil.points`.
+        """
+        return self._ask(requests.points(method), rho, epsilon, key, keep)
+
+    @steady()
+    def nearest(
+        self,
+        p: Place,
+        *,
+        k: int,
+        locations: float | None = None,
+        gamma0: float = 0.0,
+        rho: Rho = None,
+        epsilon: Epsilon = None,
+        method: str = "best",
+        key: str | None = None,
+    ) -> Release:
+        """Find the k points nearest to a public place.
+
+        Parameters
+        ----------
+        p : array or shapely Point
+            The place, in the coordinate system of the data; or a GeoSeries of one Point in any system.
+        k : int
+            The number of neighbours.
+        locations : float, optional
+            The share of the budget that releases the places of the neighbours.
+        gamma0 : float
+            The paper's γ0 in metres.
+        rho, epsilon, method, key : optional
+            As for `Session.points`.
+
+        Returns
+        -------
+        Release
+            As that of `geoveil.nearest`.
+        """
+        question = requests.nearest(self._data, p, k, locations, gamma0, method)
+        return self._ask(question, rho, epsilon, key)
+
+    @steady()
+    def hull(
+        self,
+        *,
+        k: int | Literal["optimal", "authors"] = "optimal",
+        share: float = 0.5,
+        distinct: bool = False,
+        gamma0: float = 0.0,
+        beta: float = 0.1,
+        extent: float = EXTENT,
+        rho: Rho = None,
+        epsilon: Epsilon = None,
+        method: str = "best",
+        key: str | None = None,
+    ) -> Release:
+        """Release the convex hull of the points.
+
+        Parameters
+        ----------
+        k, share, distinct, gamma0, beta, extent : optional
+            As for `geoveil.hull`.
+        rho, epsilon, method, key : optional
+            As for `Session.points`.
+
+        Returns
+        -------
+        Release
+            As that of `geoveil.hull`.
+        """
+        question = requests.hull(k, share, distinct, gamma0, beta, extent, method)
+        return self._ask(question, rho, epsilon, key)
+
+    @steady()
+    def first_within(
+        self,
+        p: Place,
+        *,
+        radius: float,
+        rho: Rho = None,
+        epsilon: Epsilon = None,
+        method: str = "best",
+        key: str | None = None,
+    ) -> Release:
+        """Find the first point, in their order, within a radius of a public place.
+
+        Parameters
+        ----------
+        p : array or shapely Point
+            The place, in the coordinate system of the data; or a GeoSeries of one Point in any system.
+        radius : float
+            The radius in metres.
+        rho, epsilon, method, key : optional
+            As for `Session.points`.
+
+        Returns
+        -------
+        Release
+            As that of `geoveil.first_within`.
+        """
+        return self._ask(requests.first_within(self._data, p, radius, method), rho, epsilon, key)
+
+    @steady()
+    def distance(
+        self,
+        p: Shape,
+        *,
+        fn_error: float | None = None,
+        rho: Rho = None,
+        epsilon: Epsilon = None,
+        method: str = "best",
+        key: str | None = None,
+    ) -> Release:
+        """Release the distance from a public place, line or area to the nearest of the points.
+
+        Parameters
+        ----------
+        p : array or shapely geometry
+            The place, line or area, in the coordinate system of the data; or a GeoSeries of one in any system.
+        fn_error : float, optional
+            The largest error in metres of GEOS, for lines and areas.
+        rho, epsilon, method, key : optional
+            As for `Session.points`.
+
+        Returns
+        -------
+        Release
+            As that of `geoveil.distance`.
+        """
+        return self._ask(requests.distance(self._data, p, fn_error, method), rho, epsilon, key)
+
+    @steady()
+    def answer(
+        self,
+        fn: Function | Lipschitz,
+        *,
+        lipschitz: float | None = None,
+        size: int = 1,
+        fn_error: float | None = None,
+        rho: Rho = None,
+        epsilon: Epsilon = None,
+        method: str = "best",
+        key: str | None = None,
+    ) -> Release:
+        """Answer the user's own Lipschitz question.
+
+        Parameters
+        ----------
+        fn : callable or Lipschitz
+            A function of an (n, d) array in metres that returns a number or a vector.
+        lipschitz : float, optional
+            Its Lipschitz constant; a `Lipschitz` carries its own.
+        size : int
+            The number of values that `fn` returns.
+        fn_error : float, optional
+            The largest distance in metres between what `fn` computes in doubles and the function it stands for.
+        rho, epsilon, method, key : optional
+            As for `Session.points`.
+
+        Returns
+        -------
+        Release
+            As that of `geoveil.answer`.
+        """
+        own = requests.lipschitz_function(fn, lipschitz, self.total.metric, rho, epsilon)
+        return self._ask(requests.own_function(self._data, own, size, fn_error, method), rho, epsilon, key)
+
+    @steady()
+    def center(
+        self,
+        *,
+        rho: Rho = None,
+        epsilon: Epsilon = None,
+        method: str = "best",
+        key: str | None = None,
+    ) -> Release:
+        """Release the middle of the bounding box.
+
+        Parameters
+        ----------
+        rho, epsilon, method, key : optional
+            As for `Session.points`.
+
+        Returns
+        -------
+        Release
+            As that of `geoveil.center`.
+        """
+        return self._ask(requests.summary("center", method), rho, epsilon, key)
+
+    @steady()
+    def mean(
+        self,
+        *,
+        rho: Rho = None,
+        epsilon: Epsilon = None,
+        method: str = "best",
+        key: str | None = None,
+    ) -> Release:
+        """Release the mean of the points.
+
+        Parameters
+        ----------
+        rho, epsilon, method, key : optional
+            As for `Session.points`.
+
+        Returns
+        -------
+        Release
+            As that of `geoveil.mean`.
+        """
+        return self._ask(requests.summary("mean", method), rho, epsilon, key)
+
+    @steady()
+    def median(
+        self,
+        *,
+        rho: Rho = None,
+        epsilon: Epsilon = None,
+        method: str = "best",
+        key: str | None = None,
+    ) -> Release:
+        """Release the median of each coordinate.
+
+        Parameters
+        ----------
+        rho, epsilon, method, key : optional
+            As for `Session.points`.
+
+        Returns
+        -------
+        Release
+            As that of `geoveil.median`.
+        """
+        return self._ask(requests.summary("median", method), rho, epsilon, key)
+
+    @steady()
+    def bounds(
+        self,
+        *,
+        rho: Rho = None,
+        epsilon: Epsilon = None,
+        method: str = "best",
+        key: str | None = None,
+    ) -> Release:
+        """Release the bounding box.
+
+        Parameters
+        ----------
+        rho, epsilon, method, key : optional
+            As for `Session.points`.
+
+        Returns
+        -------
+        Release
+            As that of `geoveil.bounds`.
+        """
+        return self._ask(requests.summary("bounds", method), rho, epsilon, key)
+
+    @steady()
+    def radius(
+        self,
+        *,
+        rho: Rho = None,
+        epsilon: Epsilon = None,
+        method: str = "best",
+        key: str | None = None,
+    ) -> Release:
+        """Release the radius of the smallest ball that contains the points.
+
+        Parameters
+        ----------
+        rho, epsilon, method, key : optional
+            As for `Session.points`.
+
+        Returns
+        -------
+        Release
+            As that of `geoveil.radius`.
+        """
+        return self._ask(requests.summary("radius", method), rho, epsilon, key)
+
+    @steady()
+    def radius_of_gyration(
+        self,
+        *,
+        rho: Rho = None,
+        epsilon: Epsilon = None,
+        method: str = "best",
+        key: str | None = None,
+    ) -> Release:
+        """Release the root mean square distance of the points from their mean.
+
+        Parameters
+        ----------
+        rho, epsilon, method, key : optional
+            As for `Session.points`.
+
+        Returns
+        -------
+        Release
+            As that of `geoveil.radius_of_gyration`.
+        """
+        return self._ask(requests.summary("radius_of_gyration", method), rho, epsilon, key)
+
+    @steady()
+    def diameter(
+        self,
+        *,
+        rho: Rho = None,
+        epsilon: Epsilon = None,
+        method: str = "best",
+        key: str | None = None,
+    ) -> Release:
+        """Release the largest distance between two of the points.
+
+        Parameters
+        ----------
+        rho, epsilon, method, key : optional
+            As for `Session.points`.
+
+        Returns
+        -------
+        Release
+            As that of `geoveil.diameter`.
+        """
+        return self._ask(requests.summary("diameter", method), rho, epsilon, key)
 
     @property
     def spent(self) -> Decimal:
-        """What this session, or the ledger about its subject, has charged."""
-        if self._account is not None:
-            return self._account.spent
-        assert self._ledger is not None
-        return exact.subtract(self.total.budget, min(self._ledger.balances(self._subjects).values()))
+        """The budget that this session, or the ledger for its subject, has charged."""
+        charger = self._charger
+        if charger.account is not None:
+            return charger.account.spent
+        return exact.subtract(self.total.budget, min(self._balances()))
 
     @property
     def remaining(self) -> Decimal:
-        """What is left, exactly: of the session's total, and of the ledger's if that is less."""
-        left = [] if self._account is None else [self._account.remaining]
-        if self._ledger is not None:
-            left += self._ledger.balances(self._subjects).values()
-        return min(left)
+        """The budget that is left, exactly: of the session's total, and of the ledger's if that is less."""
+        account = self._charger.account
+        return min([*([] if account is None else [account.remaining]), *self._balances()])
+
+    def _balances(self) -> list[Decimal]:
+        """Return the budgets that are left in the ledger, if there is one."""
+        charger = self._charger
+        if not isinstance(charger, LedgerCharger):
+            return []
+        return list(charger.ledger.balances(charger.subjects).values())
 
     def split(self, k: int) -> list[Guarantee]:
-        """What is left in k parts that add up to it exactly."""
+        """Split the remaining budget into k parts that add up to it exactly."""
         left = self.remaining
         if left <= 0:
             raise BudgetExceeded(Decimal(0), left)
         return [*self.total.with_budget(left).split(k)]
 
-    def cost(self, *, rho: Any = None, epsilon: Any = None) -> tuple[Decimal, Decimal]:
-        """What a question with this budget would cost, and what would then be left; nothing is charged."""
+    def cost(self, *, rho: Rho = None, epsilon: Epsilon = None) -> tuple[Decimal, Decimal]:
+        """Return the cost of a question with this budget, and what would then be left; nothing is charged."""
         taken = price(promise(rho, epsilon, self.total.metric), self.total).budget
         left = self.remaining
         if taken > left:
@@ -254,10 +554,11 @@ or not at all; nothing was charged.
         return taken, exact.subtract(left, taken)
 
     def statement(self) -> list[dict[str, Any]]:
-        """What was charged: in this session, or to its subjects in the ledger."""
-        if self._ledger is None:
-            return [*self._history]
-        return [line for name in self._subjects for line in self._ledger.statement(name)]
+        """Return the charges of this session, or those of its subjects in the ledger."""
+        charger = self._charger
+        if isinstance(charger, AccountCharger):
+            return [*charger.history]
+        return [line for name in charger.subjects for line in charger.ledger.statement(name)]
 
     def __enter__(self) -> Self:
         return self
@@ -265,44 +566,4 @@ or not at all; nothing was charged.
     def __exit__(
         self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Nothing is given back."""
-
-    answer = _asked(questions.answer)
-    bounds = _asked(questions.bounds)
-    center = _asked(questions.center)
-    diameter = _asked(questions.diameter)
-    distance = _asked(questions.distance)
-    first_within = _asked(questions.first_within)
-    hull = _asked(questions.hull)
-    mean = _asked(questions.mean)
-    median = _asked(questions.median)
-    nearest = _asked(questions.nearest)
-    points = _asked(questions.points)
-    radius = _asked(questions.radius)
-    radius_of_gyration = _asked(questions.radius_of_gyration)
-
-
-class _LedgerReceipt(Receipt):
-    """A charge to a ledger, where the answer is stored before it is handed out."""
-
-    spent = SPENT
-
-    def __init__(self, ledger: Ledger, charge: Charge, identity: str, subjects: list[str]) -> None:
-        self._ledger, self._charge, self._identity = ledger, charge, identity
-        self._open = charge.content is None
-        if charge.skipped:
-            self.skipped = np.isin(np.array(subjects, dtype=object), charge.skipped)
-        if charge.content is not None:
-            self.spent = ""
-            told = json.loads(charge.content)
-            self._identity, self.stored = told["id"], unpacked(told["answer"])
-        self.skipped_names = charge.skipped
-        self.stated = {"id": self._identity, "entry": charge.entry}
-
-    def store(self, content: Callable[[], Any]) -> None:
-        self._ledger.store(self._charge, json.dumps({"id": self._identity, "answer": packed(content())}))
-        self._open = False
-
-    def close(self) -> None:
-        if self._open:
-            self._ledger.abandon(self._charge)
+        """End the session; nothing is given back."""

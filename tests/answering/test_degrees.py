@@ -21,7 +21,7 @@ from flint import arb, ctx
 
 import geoveil as gv
 from geoveil import files
-from geoveil.answering import pipeline as asking
+from geoveil import questions as asking
 from geoveil.geo import enter, tangent
 from geoveil.mechanisms import Copies, Exponential, Gaussian, KNorm, Laplace, NearestNeighbour, SparseVector
 from geoveil.noise import Entropy, Reals, as_reals

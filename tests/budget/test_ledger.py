@@ -23,7 +23,7 @@ import numpy as np
 import pytest
 
 import geoveil as gv
-from geoveil.budget import Charge, Ledger, leases
+from geoveil.budget import Account, Charge, Ledger, leases
 from geoveil.budget import journal as journals
 from geoveil.budget.batching import Batching
 from geoveil.budget.chain import link, secret_of
@@ -117,12 +117,12 @@ def test_ten_thousand_parts_are_the_whole(tmp_path: Path) -> None:
     assert 0 <= left < part.budget
     with pytest.raises(BudgetExceeded):
         ledger.charge(["ann"], part, query="points")
-    account = gv.Session(WALK, rho=total)
+    account = Account(total)
     small = total / 10_000
     for _ in range(10_000):
-        account._account.charge(small)  # type: ignore[union-attr]
+        account.charge(small)
     with pytest.raises(BudgetExceeded):
-        account._account.charge(small)  # type: ignore[union-attr]
+        account.charge(small)
 
 
 def test_all_or_none_are_charged_unless_some_are_skipped(place: str) -> None:
@@ -798,7 +798,7 @@ def test_questions_that_are_interrupted_are_spent(
     opened: dict[str, Any] = {"by": np.repeat(["a", "b"], 10), "ledger": ledger, "label": "walk"}
     with monkeypatch.context() as patched:
         if where == "draw":
-            patched.setattr("geoveil.answering.pipeline._Crowd.draw", interrupt)
+            patched.setattr("geoveil.answering.pipeline.ManyPersons.draw", interrupt)
         with pytest.raises(problem):
             gv.Session(WALK, progress=interrupt if where == "progress" else None, **opened).hull(rho="1e-6")
     release = gv.Session(WALK, **opened).hull(rho="1e-6")

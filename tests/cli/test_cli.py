@@ -461,7 +461,7 @@ def test_the_unexpected_is_one_message_too(run: Any, monkeypatch: pytest.MonkeyP
     def broken(*_: Any, **__: Any) -> None:
         raise ZeroDivisionError("oh")
 
-    monkeypatch.setattr(streaming.Work, "count", broken)
+    monkeypatch.setattr(streaming.FilePoints, "count", broken)
     done = run("points", "trips.csv", "-o", "o.csv", *LOCAL, "--rho", "1")
     assert (done.code, done.err.count("\n")) == (1, 1)
     assert "ZeroDivisionError: oh" in done.err
@@ -560,7 +560,7 @@ def test_ctrl_c_leaves_no_half_file_and_says_what_was_charged(
     def stopped(*_: Any, **__: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(streaming.Work, "write" if charged else "count", stopped)
+    monkeypatch.setattr(streaming.FilePoints, "draw" if charged else "count", stopped)
     asked = ["points", "trips.csv", "-o", "out.csv", *LOCAL, "--ledger", "b.db", "--subject", "ann", "--rho", "4e-4"]
     done = run(*asked)
     assert done.code == 130
@@ -648,7 +648,7 @@ def test_what_was_charged_is_said_when_something_fails_afterwards(
 
     asked = ["points", "trips.csv", "-o", "out.csv", *LOCAL, "--ledger", "b.db", "--subject", "ann", "--rho", "4e-4"]
     with monkeypatch.context() as patched:
-        patched.setattr(streaming.Work, "write", full)
+        patched.setattr(streaming.FilePoints, "draw", full)
         done = run(*asked)
     assert (done.code, done.err.count("\n")) == (3, 1)
     assert "0.0004 of ann" in done.err

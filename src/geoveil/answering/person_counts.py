@@ -1,4 +1,4 @@
-"""Whose points a file holds, and how many: what noise depends on."""
+"""The persons in a file and the number of points of each, which determine the noise."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from geoveil.errors import InvalidFile
 from geoveil.geo.formats import Batch
 from geoveil.geo.geometries import Index
 
-__all__ = ["Crowd"]
+__all__ = ["PersonCounts"]
 
 #: Labels that are held before they are merged.
 _LABELS = 2**22
 
 
-class Crowd:
+class PersonCounts:
     """The persons in a file and the number of points of each.
 
     Parameters
     ----------
     by : str, optional
-        The column that tells; without it all are one person's.
+        The column that names the person of each row; without it all points are taken as one person's.
     """
 
     def __init__(self, by: str | None) -> None:
@@ -33,7 +33,7 @@ class Crowd:
         self._held = 0
 
     def add(self, labels: Any, counts: Index) -> None:
-        """Points of some persons, who may be known already: a pyarrow array of labels, and how many each has."""
+        """Add points of some persons: their labels as a pyarrow array, and the number of points of each."""
         self._parts.append(labels)
         self._counts.append(counts)
         self._held += len(labels)
@@ -41,7 +41,7 @@ class Crowd:
             self._merge()
 
     def count(self, batch: Batch) -> None:
-        """The points of some rows."""
+        """Add the points of a batch."""
         coded = self.labels(batch).dictionary_encode()
         self.add(coded.dictionary, np.bincount(np.asarray(coded.indices)[batch.rows], minlength=len(coded.dictionary)))
 
@@ -62,23 +62,23 @@ class Crowd:
 
     @property
     def persons(self) -> Any:
-        """A pyarrow array of labels, in the order in which they first appear."""
+        """Their labels as a pyarrow array, in the order in which they first appear."""
         return self._merged[0]
 
     @property
     def sizes(self) -> Index:
-        """How many points each person has."""
+        """The number of points of each person."""
         return self._merged[1]
 
     @property
     def index(self) -> Any:
-        """The persons as pandas has them."""
+        """The persons as a pandas Index; None without a column of persons."""
         import pandas as pd
 
         return None if self.by is None else pd.Index(self.persons.to_pandas(), name=self.by)
 
     def labels(self, batch: Batch) -> Any:
-        """Whose each row is, as a pyarrow array; nobody's rows are refused."""
+        """Return the label of each row as a pyarrow array; refuse rows without one."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
@@ -100,7 +100,7 @@ class Crowd:
         return pc.add(column, pa.scalar(0, column.type)) if pa.types.is_floating(column.type) else column
 
     def whose(self, batch: Batch) -> Index:
-        """For each row the position of its person; -1 for one who was not there before."""
+        """Return the position of the person of each row; -1 for persons who were not counted."""
         import pyarrow.compute as pc
 
         found = pc.index_in(self.labels(batch), value_set=self.persons)

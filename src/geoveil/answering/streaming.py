@@ -1,9 +1,9 @@
-"""Locations that pass through memory in batches: counted in a first pass, released in a second."""
+"""Files of any size: locations pass through memory in batches, counted in a first pass and released in a second."""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import dataclass, field, replace
@@ -14,31 +14,35 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from geoveil.answering.person_counts import Crowd
-from geoveil.answering.pipeline import answers_of, by_size, in_the_plane
+from geoveil._types import Missing, Outside, Progress
+from geoveil.answering.charging import Bill, Receipt
+from geoveil.answering.intake import in_the_plane
+from geoveil.answering.person_counts import PersonCounts
+from geoveil.answering.pipeline import Inquiry
 from geoveil.errors import InvalidFile
 from geoveil.facts import Removed
 from geoveil.geo import Plane
 from geoveil.geo.columns import distinct
 from geoveil.geo.formats import Batch, LocationFile
-from geoveil.geo.formats.fingerprints import Fingerprint, file_state, label_hashes
+from geoveil.geo.formats.atomic import write_certificate
+from geoveil.geo.formats.fingerprints import Fingerprint, digest, file_state, label_hashes
 from geoveil.geo.formats.formulas import has_formulas
 from geoveil.geo.formats.location_file import ROWS
 from geoveil.geo.geometries import Index, count_missing
-from geoveil.geo.plain_values import copied_index, shows_places
+from geoveil.geo.plain_values import copied_index, is_text, shows_places
 from geoveil.mechanisms import Additive, sample_people, sample_rows
 from geoveil.noise import Reals, Source
 from geoveil.privacy import Guarantee
-from geoveil.queries import Points
+from geoveil.queries import Persons, Points, answers_without_values
 from geoveil.release import Release
 
-__all__ = ["FileRelease", "Work", "nothing"]
+__all__ = ["FilePoints", "FileRelease", "no_locations"]
 
 Floats = NDArray[np.float64]
 T = TypeVar("T")
 R = TypeVar("R")
 
-#: Reading and counting take about so much of the time, writing the rest.
+#: The share of the time that reading and counting take; writing takes the rest.
 _FIRST_PASS = 0.3
 _WORKERS = 2
 
@@ -50,13 +54,13 @@ class FileRelease(Release):
     Parameters
     ----------
     by_column : str, optional
-        The column that says whose places they are.
+        The column that names the person of each row.
     reading : dict
-        With what the file is read.
+        The options with which the file is read.
     digest : str
         SHA-256 of the file.
     moved : int
-        Points that the map of their system does not reach and that stand where it ends.
+        The number of released points outside the domain of their coordinate system, moved to its edge.
     formulas : tuple of str
         Columns of a CSV file with texts that a spreadsheet would run as formulas.
     """
@@ -98,49 +102,87 @@ class _Read:
     rows: Index
 
 
+@dataclass(frozen=True)
+class Written:
+    """A file of released points that was written.
+
+    Parameters
+    ----------
+    sha256 : str
+        Its digest.
+    moved : int
+        The number of released points outside the domain of their coordinate system, moved to its edge.
+    """
+
+    sha256: str
+    moved: int
+
+
 @dataclass(kw_only=True)
-class Work:
-    """One file's way: `count` in the first pass, `write` in the second."""
+class FilePoints(Inquiry[Written, FileRelease]):
+    """A release of all points of a file: `count` is the first pass, `draw` the second.
+
+    Parameters
+    ----------
+    file : LocationFile
+        The file.
+    plane : Plane
+        The plane in which noise is added.
+    guarantee : CGP or GP
+        The guarantee for each person.
+    method : str
+        The algorithm.
+    people : PersonCounts
+        The persons of the file, who are counted in the first pass.
+    outside, missing : str
+        What is done about points outside the area, and about rows without a location.
+    kept, removed : sequence of str
+        The columns that are released unchanged, and those that are removed.
+    """
 
     file: LocationFile
     plane: Plane
     guarantee: Guarantee
     method: str
-    crowd: Crowd
-    outside: str
-    missing: str
-    noise: Source
-    progress: Callable[[float], None]
-    #: Columns of texts that are to be released unchanged, and those of them in which a geometry was found.
-    texts: list[str] = field(default_factory=list)
+    people: PersonCounts
+    outside: Outside
+    missing: Missing
+    kept: list[str]
+    removed: tuple[str, ...]
+    #: The path that is written, and the name that the file will have.
+    target: Path | None = None
+    final: Path | None = None
+    #: Columns in whose texts a geometry was found, and those that a spreadsheet would run as formulas.
     placed: set[str] = field(default_factory=set)
-    left_out: int = 0
-    beyond: int = 0
-    skipped: NDArray[np.bool_] | None = None
-    #: The accounts of these persons.
-    skipped_names: tuple[str, ...] = ()
-    #: Columns that a spreadsheet would run as formulas.
     formulas: set[str] = field(default_factory=set)
+    #: The number of rows without a location.
+    dropped: int = 0
+    #: Marks the persons who are left out.
+    skipped: NDArray[np.bool_] | None = None
     _held: list[tuple[Any, Index, Floats]] = field(default_factory=list)
     _state: Any = None
     _first: Fingerprint = field(default_factory=Fingerprint)
 
-    def count(self, also: Sequence[str] = ()) -> None:
-        """Check all places and texts, and count each person's points: noise depends on that. Nothing is drawn yet.
+    def count(self, progress: Progress, *, every_column: bool = False) -> None:
+        """Check all locations and texts, and count each person's points, which determine the noise.
 
         Parameters
         ----------
-        also : sequence of str
-            Further columns to read, so that a damaged one is found now.
+        progress : callable
+            Is told the share of the whole work that is done.
+        every_column : bool
+            Whether all released columns are read, so that a damaged one is found now.
         """
         import pyarrow as pa
 
+        texts = [name for name in self.kept if is_text(self.file.columns[name])]
+
         def look(batch: Batch) -> tuple[Batch, int, Any, Index, Index]:
             batch, missing = self._present(batch)
-            coded = self.crowd.labels(batch).dictionary_encode()
-            self.placed.update(name for name in self.texts if shows_places(batch.columns[name]))
+            coded = self.people.labels(batch).dictionary_encode()
+            self.placed.update(name for name in texts if shows_places(batch.columns[name]))
             if self.file.spreadsheet:
-                self.formulas.update(name for name in self.texts if has_formulas(batch.columns[name]))
+                self.formulas.update(name for name in texts if has_formulas(batch.columns[name]))
             if len(batch):
                 self.plane.enter(batch.coords, self.outside, batch.name_of_point)
             return (
@@ -152,20 +194,20 @@ class Work:
             )
 
         self._state = file_state(self.file.path)
-        columns = [*dict.fromkeys([*self._by, *self.texts, *also])]
+        columns = [*dict.fromkeys([*self._by, *texts, *(self.kept if every_column else ())])]
         for batch, missing, labels, codes, known in _ordered(look, self.file.batches(columns)):
-            self.left_out += missing
-            self.crowd.add(labels, np.bincount(codes, minlength=len(labels)))
+            self.dropped += missing
+            self.people.add(labels, np.bincount(codes, minlength=len(labels)))
             self._first.add(batch.coords, known[codes])
             if self.together:
                 self._held.append((labels, codes, batch.coords))
-            self.progress(_FIRST_PASS * batch.share)
-        if self.crowd.by is not None:
-            distinct(self.crowd.persons, self.crowd.by, self.file.path.name)
-        if not self.crowd.sizes.sum():
-            raise nothing(self.file)
+            progress(_FIRST_PASS * batch.share)
+        if self.people.by is not None:
+            distinct(self.people.persons, self.people.by, self.file.path.name)
+        if not self.people.sizes.sum():
+            raise no_locations(self.file)
         if self.file.spreadsheet:
-            self.formulas.update(name for name in self.texts if has_formulas(pa.array([name])))
+            self.formulas.update(name for name in texts if has_formulas(pa.array([name])))
 
     @cached_property
     def together(self) -> bool:
@@ -181,12 +223,12 @@ class Work:
 
     @property
     def _by(self) -> list[str]:
-        return [] if self.crowd.by is None else [self.crowd.by]
+        return [] if self.people.by is None else [self.people.by]
 
     @property
     def sizes(self) -> Index:
-        """How many points of each person are written."""
-        return self.crowd.sizes if self.skipped is None else np.where(self.skipped, 0, self.crowd.sizes)
+        """The number of points of each person that are written."""
+        return self.people.sizes if self.skipped is None else np.where(self.skipped, 0, self.people.sizes)
 
     def _present(self, batch: Batch) -> tuple[Batch, int]:
         there = batch.present
@@ -194,49 +236,88 @@ class Work:
         return (batch.chosen(there) if missing else batch), missing
 
     @cached_property
-    def _queries(self) -> tuple[list[Points], Index]:
-        return by_size(self.crowd.sizes, self._query)
-
-    @property
-    def queries(self) -> list[Points]:
-        """The query of everyone with so many points, for each number of points there is."""
-        return self._queries[0]
-
-    @property
-    def which(self) -> Index:
+    def persons(self) -> Persons[Points]:
         """The query of each person."""
-        return self._queries[1]
+        return Persons.by_size(self.people.sizes, self._query)
 
     @cached_property
     def mechanisms(self) -> list[Additive]:
         """The noise of each query."""
-        return [query.mechanism for query in self.queries]
+        return [query.mechanism for query in self.persons.queries]
 
     @cached_property
     def radii(self) -> Floats:
         """The 95% error radius of a single point, in ground metres, one per query."""
-        radii = [query.error(0.05, each=True) + query.rounding_error for query in self.queries]
+        radii = [query.error(0.05, each=True) + query.rounding_error for query in self.persons.queries]
         return np.array([self.plane.area.ground(radius) for radius in radii])
 
-    def write(self, path: Path, columns: list[str]) -> None:
-        """Read all again, add noise, and write."""
+    def into(self, target: Path, final: Path) -> FilePoints:
+        """Return the inquiry that writes to a path, which will be renamed."""
+        return replace(self, target=target, final=final)
+
+    def bill(self, source: Source) -> Bill:
+        more = {"by": self.people.by, "file": self.file.path.name}
+        n = int(self.people.sizes.sum())
+        return Bill(self.guarantee, self.persons.first, n, self.plane.area, not source.exact, more)
+
+    def without(self, skipped: NDArray[np.bool_] | None) -> FilePoints:
+        return replace(self, skipped=skipped)
+
+    def draw(self, source: Source, progress: Progress) -> Written:
+        """Read the file again, add noise, and write it."""
         import pyarrow as pa
 
+        assert self.target is not None
+        moved = 0
         added = ("radius_95", self.guarantee.symbol) if self.file.extensible else ()
-        types = [*((name, self.file.columns[name]) for name in columns), *((name, pa.float64()) for name in added)]
+        types = [*((name, self.file.columns[name]) for name in self.kept), *((name, pa.float64()) for name in added)]
         released = self._released_together if self.together else self._released_apart
-        second, known = Fingerprint(), label_hashes(self.crowd.persons)
+        second, known = Fingerprint(), label_hashes(self.people.persons)
 
         def parts() -> Iterator[Batch]:
-            for found, batch, beyond in released(columns):
+            nonlocal moved
+            for found, batch, beyond in released(source):
                 second.add(found.coords, known[found.person])
-                self.beyond += beyond
+                moved += beyond
                 yield batch
-                self.progress(_FIRST_PASS + (1 - _FIRST_PASS) * batch.share)
+                progress(_FIRST_PASS + (1 - _FIRST_PASS) * batch.share)
 
-        self.file.write(path, parts(), pa.schema(types))
+        self.file.write(self.target, parts(), pa.schema(types))
         if second.digest != self._first.digest or file_state(self.file.path) != self._state:
             raise self._changed()
+        return Written(digest(self.target), moved)
+
+    def packed(self, drawn: Written) -> dict[str, Any]:
+        return {"sha256": drawn.sha256}
+
+    def unpacked(self, stored: dict[str, Any]) -> Written:
+        raise NotImplementedError("A ledger keeps the digest of a file, not the file.")
+
+    def shape(self, drawn: Written, source: Source, receipt: Receipt) -> FileRelease:
+        """Return the account of the file, which is written beside it as its certificate."""
+        assert self.target is not None
+        there = slice(None) if self.skipped is None else ~self.skipped
+        index = self.people.index
+        release = FileRelease(
+            self.final,
+            answers=answers_without_values(Persons(self.persons.queries, self.persons.which[there])),
+            guarantee=self.guarantee,
+            n=int(self.sizes.sum()),
+            plane=self.plane,
+            by=None if index is None else copied_index(index[there]),
+            clamped=self.outside == "clamp",
+            removed=Removed(self.dropped, self.removed, receipt.skipped_names),
+            inexact=source.inexact,
+            entry=receipt.entry,
+            id=receipt.id,
+            by_column=self.people.by,
+            reading=self.file.reading,
+            digest=drawn.sha256,
+            moved=drawn.moved,
+            formulas=tuple(name for name in self.kept if name in self.formulas),
+        )
+        write_certificate(self.target, release.certificate())
+        return release
 
     def _changed(self) -> InvalidFile:
         remedy = "Try again when nobody writes to it. Nothing was released."
@@ -245,7 +326,7 @@ class Work:
     def _read(self, batch: Batch) -> _Read:
         """Take a batch of the second reading, without the rows that are not to be released."""
         batch, _ = self._present(batch)
-        person = self.crowd.whose(batch)
+        person = self.people.whose(batch)
         if (person < 0).any():
             raise self._changed()
         coords, whose = batch.coords, person[batch.rows]
@@ -260,30 +341,25 @@ class Work:
 
         stated = {}
         if self.file.extensible:
-            stated["radius_95"] = pa.array(self.radii[self.which[read.rows]])
+            stated["radius_95"] = pa.array(self.radii[self.persons.which[read.rows]])
             stated[self.guarantee.symbol] = pa.repeat(float(self.guarantee.budget), len(read.batch))
         return read, _pruned(read.batch.moved(self.plane.out(coords), **stated)), self.plane.beyond(coords)
 
-    def _released_apart(self, columns: list[str]) -> Iterator[tuple[_Read, Batch, int]]:
+    def _released_apart(self, source: Source) -> Iterator[tuple[_Read, Batch, int]]:
         """Batch by batch, where noise is independent on all points."""
 
         def release(batch: Batch) -> tuple[_Read, Batch, int]:
             read = self._read(batch)
-            which = self.which[read.rows][read.batch.rows]
-            return self._written(read, sample_rows(self.mechanisms, which, self._enter(read.batch), self.noise))
+            which = self.persons.which[read.rows][read.batch.rows]
+            return self._written(read, sample_rows(self.mechanisms, which, self._enter(read.batch), source))
 
-        yield from _ordered(release, self.file.batches(columns), self._workers)
+        yield from _ordered(release, self.file.batches(self.kept), _workers(source))
 
-    @property
-    def _workers(self) -> int:
-        """A generator of numbers for experiments must be asked in order."""
-        return _WORKERS if self.noise.exact else 1
-
-    def _released_together(self, columns: list[str]) -> Iterator[tuple[_Read, Batch, int]]:
+    def _released_together(self, source: Source) -> Iterator[tuple[_Read, Batch, int]]:
         """All points at once, as the first pass held them."""
         import pyarrow.compute as pc
 
-        of = [np.asarray(pc.index_in(labels, value_set=self.crowd.persons))[codes] for labels, codes, _ in self._held]
+        of = [np.asarray(pc.index_in(labels, value_set=self.people.persons))[codes] for labels, codes, _ in self._held]
         person, points = np.concatenate(of), np.concatenate([coords for _, _, coords in self._held])
         self._held.clear()
         if self.skipped is not None:
@@ -291,7 +367,7 @@ class Work:
             person, points = person[kept], points[kept]
         # Persons who are skipped have no points and no noise.
         there = np.flatnonzero(self.sizes)
-        sizes, which = self.sizes[there], self.which[there]
+        sizes, which = self.sizes[there], self.persons.which[there]
         order = np.argsort(person, kind="stable")
         ends = np.cumsum(sizes)
 
@@ -299,46 +375,27 @@ class Work:
             rows = order[ends[people.start] - sizes[people.start] : ends[people.stop - 1]]
             each = [self.mechanisms[i] for i in which[people]]
             # Coordinates of the file's system, of which noisy ones of the plane take the place.
-            points[rows] = sample_people(each, sizes[people], self.plane.enter(points[rows], self.outside), self.noise)
+            points[rows] = sample_people(each, sizes[people], self.plane.enter(points[rows], self.outside), source)
 
-        for _ in _ordered(draw, _shares(ends), self._workers):
+        for _ in _ordered(draw, _shares(ends), _workers(source)):
             pass
         first = 0
-        for read in _ordered(self._read, self.file.batches(columns)):
+        for read in _ordered(self._read, self.file.batches(self.kept)):
             end = first + len(read.batch.rows)
             if not np.array_equal(read.rows[read.batch.rows], person[first:end]):
                 raise self._changed()
             yield self._written(read, points[first:end])
             first = end
 
-    def release(
-        self, target: Path, kept: Sequence[str], left_out: tuple[str, ...], sha256: str, **charged: Any
-    ) -> FileRelease:
-        """Return the account of what was written."""
-        there = slice(None) if self.skipped is None else ~self.skipped
-        index = self.crowd.index
-        return FileRelease(
-            target,
-            answers=answers_of(self.queries, self.which[there]),
-            n=int(self.sizes.sum()),
-            plane=self.plane,
-            by=None if index is None else copied_index(index[there]),
-            inexact=self.noise.inexact,
-            guarantee=self.guarantee,
-            clamped=self.outside == "clamp",
-            removed=Removed(self.left_out, left_out, self.skipped_names),
-            by_column=self.crowd.by,
-            reading=self.file.reading,
-            digest=sha256,
-            moved=self.beyond,
-            formulas=tuple(name for name in kept if name in self.formulas),
-            **charged,
-        )
 
-
-def nothing(file: LocationFile) -> InvalidFile:
-    """Return the error of a file without places."""
+def no_locations(file: LocationFile) -> InvalidFile:
+    """Return the error of a file without locations."""
     return InvalidFile(str(file.path), 0, "a file with at least one place", "There is nothing to release.")
+
+
+def _workers(source: Source) -> int:
+    """Return the number of threads; a generator for experiments must be asked in order."""
+    return _WORKERS if source.exact else 1
 
 
 def _ordered(work: Callable[[T], R], items: Iterable[T], workers: int = _WORKERS) -> Iterator[R]:

@@ -67,7 +67,7 @@ def _found(path: Path, by: str | None, area: dict[str, Any], reading: dict[str, 
     from geoveil import read
     from geoveil.cli.problems import message_of
     from geoveil.errors import GeoveilError
-    from geoveil.files import rehearsed
+    from geoveil.files import rehearse
     from geoveil.geo.formats import open_locations
 
     missing = reading["missing"]
@@ -75,8 +75,8 @@ def _found(path: Path, by: str | None, area: dict[str, Any], reading: dict[str, 
     file = open_locations(path, **how)
     refused = None
     try:
-        work = rehearsed(path, by=by, **area, **reading)
-        formulas = sorted(work.formulas)
+        inquiry = rehearse(path, by=by, **area, **reading)
+        formulas = sorted(inquiry.formulas)
     except GeoveilError as problem:
         refused, formulas = problem, []
     stopped = False

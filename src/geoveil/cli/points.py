@@ -136,12 +136,12 @@ def release_file(path: Path, target: Path, motion: str | None, time: str | None,
 
 
 def _foresee(asking: Asking, path: Path, ledger: Any, method: str) -> None:
-    from geoveil.files import rehearsed
+    from geoveil.files import rehearse
 
     with terminal.waiting("Counting"):
-        work = rehearsed(path, by=asking.by, **asking.area, **asking.how)
-    sizes, area = work.crowd.sizes.tolist(), work.plane.area
-    persons = None if asking.by is None else work.crowd.persons.to_pylist()
+        inquiry = rehearse(path, by=asking.by, **asking.area, **asking.how)
+    sizes, area = inquiry.people.sizes.tolist(), inquiry.plane.area
+    persons = None if asking.by is None else inquiry.people.persons.to_pylist()
     known = asking.budget.guarantee, area, ledger, asking.account, persons
     told, lines = foreseen("points", sizes, *known, method=method)
     if asking.output.json:

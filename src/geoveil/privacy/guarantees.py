@@ -568,7 +568,9 @@ def total(guarantees: Iterable[Guarantee | Guaranteed]) -> Guarantee:
     return functools.reduce(operator.add, parts)
 
 
-def promise(rho: Number | CGP | None, epsilon: Number | GP | None, metric: str | Metric | None) -> Guarantee:
+def promise(
+    rho: Number | Guarantee | None, epsilon: Number | Guarantee | None, metric: str | Metric | None
+) -> Guarantee:
     """Return the guarantee that a caller asks for with either rho or epsilon."""
     if (rho is None) == (epsilon is None):
         raise InvalidParameter(

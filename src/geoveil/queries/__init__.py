@@ -1,6 +1,6 @@
 """Queries about a tuple of points: frozen values that take arrays in metres and return private answers."""
 
-from geoveil.queries.answer import Answer, Answers, HalfSpaces
+from geoveil.queries.answer import Answer, Answers, HalfSpaces, answers_without_values
 from geoveil.queries.functions import Distance, UserFunction
 from geoveil.queries.hull import Hull, HullAnswer
 from geoveil.queries.identity import Points
@@ -28,6 +28,7 @@ __all__ = [
     "SupportHull",
     "SupportHullAnswer",
     "UserFunction",
+    "answers_without_values",
     "ask_each",
     "best_hull",
     "restored_each",

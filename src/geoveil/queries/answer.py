@@ -26,6 +26,7 @@ __all__ = [
     "SeparateAnswers",
     "SharedAnswers",
     "Value",
+    "answers_without_values",
 ]
 
 
@@ -124,6 +125,12 @@ class Answers(ABC):
         return self
 
 
+def answers_without_values(persons: Persons[Query]) -> tuple[Answer, ...]:
+    """Return the answer of each person without its value, which is held elsewhere; equal ones are shared."""
+    shared = [Answer(query.kept, None, query.mechanisms) for query in persons.queries]
+    return tuple([shared[i] for i in persons.which.tolist()])
+
+
 @dataclass(frozen=True)
 class SharedAnswers(Answers):
     """Answers whose values are one array. Persons with the same query share an `Answer` without a value.
@@ -144,8 +151,7 @@ class SharedAnswers(Answers):
 
     @cached_property
     def each(self) -> tuple[Answer, ...]:
-        shared = [Answer(query.kept, None, query.mechanisms) for query in self.persons.queries]
-        return tuple([shared[i] for i in self.persons.which.tolist()])
+        return answers_without_values(self.persons)
 
     def parts(self) -> Floats:
         return self.values

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
@@ -38,6 +38,12 @@ class Persons(Generic[Q]):
 
     queries: Sequence[Q]
     which: Index
+
+    @classmethod
+    def by_size(cls, sizes: Index, make: Callable[[int], Q]) -> Persons[Q]:
+        """Return the queries of persons with these numbers of points; `make` builds the query about n points."""
+        numbers, which = np.unique(sizes, return_inverse=True)
+        return cls([make(int(n)) for n in numbers], np.asarray(which, dtype=np.int64))
 
     def __len__(self) -> int:
         return len(self.which)

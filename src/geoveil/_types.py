@@ -1,0 +1,70 @@
+"""The types of arguments that users give, named once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from os import PathLike
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Union
+
+from numpy.typing import ArrayLike, NDArray
+
+from geoveil.privacy import Guarantee, Metric
+from geoveil.privacy.exact import Number
+
+if TYPE_CHECKING:
+    import geopandas
+    import pandas as pd
+    import pyproj
+    import shapely
+
+    from geoveil.geo import Area
+
+__all__ = [
+    "AreaLike",
+    "Columns",
+    "CrsLike",
+    "Epsilon",
+    "Function",
+    "Labels",
+    "Locations",
+    "MetricLike",
+    "Missing",
+    "Outside",
+    "Path",
+    "Place",
+    "Progress",
+    "Rho",
+    "Shape",
+    "Short",
+]
+
+#: A budget for concentrated geo-privacy, per square metre; as a guarantee, a CGP.
+Rho: TypeAlias = Number | Guarantee | None
+#: A budget for pure geo-privacy, per metre; as a guarantee, a GP.
+Epsilon: TypeAlias = Number | Guarantee | None
+MetricLike: TypeAlias = str | Metric | None
+
+#: Points: an (n, d) array, a shapely geometry, or a frame.
+Locations: TypeAlias = Union["ArrayLike", "shapely.Geometry", "geopandas.GeoSeries", "geopandas.GeoDataFrame"]
+#: A public place: coordinates, a shapely Point, or a frame of one.
+Place: TypeAlias = Union["ArrayLike", "shapely.Point", "geopandas.GeoSeries", "geopandas.GeoDataFrame"]
+#: A public place, line or area.
+Shape: TypeAlias = Union["Place", "shapely.Geometry"]
+#: The person of each point: the name of a column, or one label for each point.
+Labels: TypeAlias = Union["str", "Sequence[Any]", "NDArray[Any]", "pd.Series", "pd.Index", None]
+#: Columns that are released unchanged.
+Columns: TypeAlias = Sequence[str] | Literal["all"] | None
+#: A public area: from `local`, the code or name of a projected system, or the name of a region.
+AreaLike: TypeAlias = Union["Area", "pyproj.CRS", "str", "int", None]
+#: A coordinate system, as pyproj accepts it.
+CrsLike: TypeAlias = Union["pyproj.CRS", "str", "int", "dict[str, Any]", None]
+
+Outside: TypeAlias = Literal["refuse", "clamp"]
+Missing: TypeAlias = Literal["refuse", "drop"]
+Short: TypeAlias = Literal["refuse", "skip"]
+
+#: A user's function of an (n, d) array in metres, with a number or a vector as its value.
+Function: TypeAlias = Callable[[Any], "ArrayLike"]
+#: Is told the share of the work that is done, from 0 to 1.
+Progress: TypeAlias = Callable[[float], None]
+Path: TypeAlias = str | PathLike[str]

@@ -1,0 +1,262 @@
+"""Charge: a question is paid for before it looks at the data.
+
+A plain function charges nobody, a session charges an account in memory, a ledger or both. What a charge records is
+described once, for sessions and files alike.
+"""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Self
+from uuid import uuid4
+
+import numpy as np
+from numpy.typing import NDArray
+
+from geoveil._types import Short
+from geoveil.budget import SPENT, Account, Charge, Entry, Ledger
+from geoveil.errors import BudgetExceeded, IncompatibleGuarantees, InvalidInput, InvalidParameter
+from geoveil.geo import Area
+from geoveil.privacy import Guarantee, exact
+from geoveil.queries import Query
+
+__all__ = ["AccountCharger", "Bill", "Charger", "LedgerCharger", "NoCharger", "Receipt", "account_names"]
+
+
+@dataclass(frozen=True)
+class Bill:
+    """What a charge pays for.
+
+    Parameters
+    ----------
+    guarantee : CGP or GP
+        The guarantee of the release, which is its price.
+    query : Query
+        The question about the first person; those about others differ only in the number of points.
+    n : int
+        The number of points of all persons.
+    area : Area, optional
+        The public area of the data.
+    experiment : bool
+        Whether the noise is seeded, so that the release is an experiment.
+    more : dict
+        Further public facts that tell two questions apart.
+    """
+
+    guarantee: Guarantee
+    query: Query
+    n: int
+    area: Area | None
+    experiment: bool
+    more: Mapping[str, object]
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The question as the ledger records it."""
+        return {
+            **self.query.parameters(),
+            self.guarantee.symbol: exact.written(self.guarantee.budget),
+            "metric": self.guarantee.metric.name,
+            "points": self.n,
+            "area": None if self.area is None else self.area.certificate(),
+            "experiment": self.experiment,
+            **self.more,
+        }
+
+
+class Receipt:
+    """A charge that was made, for one attempt at drawing the answer; this one charged nobody.
+
+    As a context manager it ends the attempt: without a stored answer the charge is spent, whatever happened.
+    """
+
+    #: The stored answer, if the question was answered before.
+    stored: Any = None
+    #: Marks the persons without enough budget, if there are any.
+    skipped: NDArray[np.bool_] | None = None
+    #: The accounts of these persons.
+    skipped_names: tuple[str, ...] = ()
+    #: The entry in a ledger's history.
+    entry: Entry | None = None
+    #: Tells whether an error now means that budget was spent on nothing.
+    spent: bool = False
+
+    def __init__(self) -> None:
+        self.id = uuid4().hex
+
+    def store(self, content: Mapping[str, Any]) -> None:
+        """Store the answer before it is released."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if problem is not None and self.spent:
+            problem.add_note(SPENT)
+
+
+class Charger(ABC):
+    """Charges for questions."""
+
+    @abstractmethod
+    def charge(self, bill: Bill, key: str | None) -> Receipt:
+        """Charge for a question, or find its stored answer; refuse it if the budget does not suffice."""
+
+
+def account_names(subject: str | None, labels: Iterable[object] | None) -> list[str]:
+    """Return the name of each person's account: the label after the subject, or the subject without labels."""
+    if labels is None:
+        return [str(subject)]
+    before = "" if subject is None else f"{subject}/"
+    return [f"{before}{label}" for label in labels]
+
+
+class NoCharger(Charger):
+    """Charges nobody: the caller adds up what is released."""
+
+    def charge(self, bill: Bill, key: str | None) -> Receipt:
+        return Receipt()
+
+
+class AccountCharger(Charger):
+    """Charges an account in memory.
+
+    Parameters
+    ----------
+    account : Account
+        The account.
+    """
+
+    def __init__(self, account: Account) -> None:
+        self.account = account
+        self.history: list[dict[str, Any]] = []
+
+    def charge(self, bill: Bill, key: str | None) -> Receipt:
+        if key is not None:
+            raise InvalidParameter("key", key, "left out without a ledger", "Nothing is stored.")
+        taken = self.account.charge(bill.guarantee)
+        line = {"query": bill.query.name, "parameters": bill.parameters, "amount": exact.written(taken.budget)}
+        self.history.append({"number": len(self.history) + 1, "event": "charge", **line})
+        receipt = Receipt()
+        receipt.spent = True
+        return receipt
+
+
+class LedgerCharger(Charger):
+    """Charges accounts of a ledger, which stores answers.
+
+    Parameters
+    ----------
+    ledger : Ledger
+        The ledger.
+    subjects : list of str
+        The account of each person.
+    short : {"refuse", "skip"}
+        What is done about persons without enough budget.
+    label : str, optional
+        The name of the data. Questions without a key then have one made of the label and their parameters.
+    subject : str, optional
+        The name of the account, or of all accounts before a slash.
+    persons : bool
+        Whether each subject is a person of the data; otherwise there is one for all points.
+    account : Account, optional
+        A limit of the session's own, in memory.
+    """
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        subjects: list[str],
+        *,
+        short: Short = "refuse",
+        label: str | None = None,
+        subject: str | None = None,
+        persons: bool = False,
+        account: Account | None = None,
+    ) -> None:
+        self.ledger, self.subjects, self.short, self.account = ledger, subjects, short, account
+        self._label, self._subject, self._persons = label, subject, persons
+
+    def charge(self, bill: Bill, key: str | None) -> Receipt:
+        labelled = key is None and self._label is not None
+        if labelled:
+            key = self._key(bill)
+        identity = uuid4().hex
+        reserved = self._reserve(bill.guarantee, key)
+        try:
+            charge = self.ledger.charge(
+                self.subjects,
+                bill.guarantee,
+                query=bill.query.name,
+                parameters=bill.parameters,
+                release=identity,
+                key=key,
+                short=self.short,
+            )
+        except (BudgetExceeded, InvalidInput, IncompatibleGuarantees) as problem:
+            # Nothing was charged. After a failure of the ledger that is not certain.
+            self._give_back(reserved)
+            if labelled and isinstance(problem, InvalidInput) and problem.argument == "key":
+                # The caller knows the label, and not the key that was made of it.
+                raise InvalidParameter("label", self._label, problem.allowed, problem.remedy) from None
+            raise
+        if charge.content is not None:
+            self._give_back(reserved)
+        return _LedgerReceipt(self.ledger, charge, identity, self.subjects)
+
+    def _key(self, bill: Bill) -> str:
+        """Return the key of a question about labelled data."""
+        if not bill.query.comparable:
+            remedy = "Give key=: functions cannot be compared."
+            raise InvalidParameter("key", None, "given, for a user's own function", remedy)
+        people = self.subjects if self._persons else None
+        told = [self._subject, people, bill.query.name, bill.parameters, self._label, self.short]
+        return json.dumps(told, sort_keys=True, default=str)
+
+    def _reserve(self, guarantee: Guarantee, key: str | None) -> Guarantee | None:
+        """Take a question off the session's own limit, if it has one, before the ledger is charged."""
+        if self.account is None:
+            return None
+        try:
+            return self.account.charge(guarantee)
+        except BudgetExceeded:
+            # A stored answer costs nothing.
+            if key is None or not self.ledger.is_stored(key):
+                raise
+            return None
+
+    def _give_back(self, reserved: Guarantee | None) -> None:
+        if self.account is not None and reserved is not None:
+            self.account.give_back(reserved)
+
+
+class _LedgerReceipt(Receipt):
+    """A charge to a ledger, where the answer is stored before it is released."""
+
+    def __init__(self, ledger: Ledger, charge: Charge, identity: str, subjects: list[str]) -> None:
+        self._ledger, self._charge = ledger, charge
+        self._open = charge.content is None
+        self.spent = self._open
+        self.id, self.entry, self.skipped_names = identity, charge.entry, charge.skipped
+        if charge.skipped:
+            self.skipped = np.isin(np.array(subjects, dtype=object), charge.skipped)
+        if charge.content is not None:
+            told = json.loads(charge.content)
+            self.id, self.stored = told.pop("id"), told
+
+    def store(self, content: Mapping[str, Any]) -> None:
+        self._ledger.store(self._charge, json.dumps({"id": self.id, **content}))
+        self._open = False
+
+    def __exit__(
+        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        super().__exit__(kind, problem, trace)
+        if self._open:
+            self._ledger.abandon(self._charge)

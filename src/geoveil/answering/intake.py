@@ -1,0 +1,129 @@
+"""Take in: data of any form becomes points in metres, persons, and the form in which answers return."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from geoveil._types import AreaLike, CrsLike, Labels, Locations, Missing, Outside
+from geoveil.geo import Area, Form, enter
+from geoveil.geo.columns import distinct
+from geoveil.geo.forms import Index
+from geoveil.geo.plain_values import copied, copied_index
+from geoveil.privacy import Guarantee
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Intake", "People", "in_the_plane", "take_in"]
+
+
+@dataclass(frozen=True)
+class People:
+    """The persons in the data.
+
+    Parameters
+    ----------
+    labels : pandas.Index
+        Their labels, in the order in which they first appear.
+    sizes : array of int
+        The number of points of each.
+    rows : array of int
+        The positions of all points, one person after another.
+    """
+
+    labels: pd.Index
+    sizes: Index
+    rows: Index
+
+    def without(self, skipped: NDArray[np.bool_]) -> People:
+        """Return the persons that are not skipped, with the positions of their points."""
+        kept = ~skipped
+        return People(copied_index(self.labels[kept]), self.sizes[kept], self.rows[np.repeat(kept, self.sizes)])
+
+    @property
+    def digest(self) -> str:
+        """A digest of the assignment of points to persons, which is public."""
+        return hashlib.sha256(self.rows.tobytes() + self.sizes.tobytes()).hexdigest()
+
+
+@dataclass(frozen=True)
+class Intake:
+    """Data that has been checked and converted to metres.
+
+    Parameters
+    ----------
+    form : Form
+        The points, their plane, and the form in which answers about them return.
+    by : str or array of labels, optional
+        The person of each point, as the caller gave it.
+    people : People, optional
+        The persons; None where all points are taken as one person's.
+    """
+
+    form: Form
+    by: Labels
+    people: People | None
+
+    @property
+    def area(self) -> Area | None:
+        """The public area of the data, if one was stated."""
+        return None if self.form.plane is None else self.form.plane.area
+
+    @property
+    def dimension(self) -> int:
+        """The number of coordinates of a point."""
+        return self.form.coords.shape[1]
+
+    def without(self, skipped: NDArray[np.bool_] | None) -> Intake:
+        """Return the data without the persons that are skipped."""
+        if skipped is None or self.people is None:
+            return self
+        return replace(self, people=self.people.without(skipped))
+
+
+def take_in(
+    x: Locations,
+    *,
+    by: Labels = None,
+    area: AreaLike = None,
+    crs: CrsLike = None,
+    outside: Outside = "refuse",
+    missing: Missing = "refuse",
+) -> Intake:
+    """Check data once and convert it to points in metres.
+
+    Parameters
+    ----------
+    x : array, shapely geometry, GeoSeries or GeoDataFrame
+        The points.
+    by, area, crs, outside, missing : optional
+        As for `geoveil.points`.
+    """
+    form = enter(x, area, crs=crs, outside=outside, missing=missing)
+    return Intake(form, by, None if by is None else _people(form, by))
+
+
+def _people(form: Form, by: Labels) -> People:
+    """Return the persons of the points."""
+    import pandas as pd
+    import pyarrow as pa
+
+    codes, labels = pd.factorize(form.people(by))
+    name = by if isinstance(by, str) else "person"
+    if pd.api.types.is_string_dtype(labels):
+        distinct(pa.array(labels, pa.string()), by if isinstance(by, str) else "by", "x")
+    index = pd.Index(copied(labels), name=name, copy=False, tupleize_cols=False)
+    return People(index, np.bincount(codes), np.argsort(codes, kind="stable"))
+
+
+def in_the_plane(guarantee: Guarantee, area: Area | None) -> Guarantee:
+    """Return the guarantee per metre of the plane that gives this guarantee per metre on the ground."""
+    if area is None or area.stretch == 1:
+        return guarantee
+    whole = guarantee / area.stretch
+    return whole / area.stretch if guarantee.power == 2 else whole

@@ -1,0 +1,154 @@
+"""Requests: what is asked, checked as far as that is possible without looking at points.
+
+Functions, sessions and plans build their questions here.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+from geoveil import checks
+from geoveil._types import Epsilon, Function, MetricLike, Place, Rho, Shape
+from geoveil.answering.intake import Intake
+from geoveil.errors import InvalidParameter
+from geoveil.mechanisms import Lipschitz
+from geoveil.noise import Reals, as_reals
+from geoveil.privacy import Guarantee, as_metric
+from geoveil.queries import SUMMARIES, Distance, FirstWithin, Hull, Nearest, UserFunction, Points, Query, best_hull
+from geoveil.queries.evaluation import away, displacement
+
+if TYPE_CHECKING:
+    import shapely
+
+__all__ = [
+    "Question",
+    "distance",
+    "first_within",
+    "hull",
+    "lipschitz_function",
+    "nearest",
+    "own_function",
+    "points",
+    "summary",
+]
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question, before it is known how many points each person has.
+
+    Parameters
+    ----------
+    query : callable
+        The class of its query, or a function that builds one.
+    method : str
+        The algorithm: "best", "paper" or "both".
+    options : dict
+        The question's own parameters.
+    """
+
+    query: Callable[..., Query]
+    method: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def about(self, n: int, dimension: int, guarantee: Guarantee, *, rounding: float = 0.0) -> Query:
+        """Return the query about n points of one person, which checks its parameters."""
+        return self.query(n, dimension, guarantee, self.method, **{"rounding": rounding, **self.options})
+
+
+def points(method: str) -> Question:
+    """Ask for every point."""
+    return Question(Points, method)
+
+
+def summary(name: str, method: str) -> Question:
+    """Ask for a summary, such as the mean or the diameter."""
+    return Question(SUMMARIES[name], method)
+
+
+def nearest(data: Intake, p: Place, k: int, locations: float | None, gamma0: float, method: str) -> Question:
+    """Ask for the nearest neighbours of a public place."""
+    place = data.form.public_place("p", p)
+    return Question(Nearest, method, {"p": place, "k": k, "locations": locations, "gamma0": gamma0})
+
+
+def first_within(data: Intake, p: Place, radius: float, method: str) -> Question:
+    """Ask for the first point within a radius of a public place."""
+    return Question(FirstWithin, method, {"p": data.form.public_place("p", p), "radius": radius})
+
+
+def hull(
+    k: int | Literal["optimal", "authors"],
+    share: float,
+    distinct: bool,
+    gamma0: float,
+    beta: float,
+    extent: float,
+    method: str,
+) -> Question:
+    """Ask for the convex hull: by its support function, or as the paper does."""
+    paper: dict[str, Any] = {"share": share, "distinct": distinct, "gamma0": gamma0, "beta": beta}
+    if method == "paper":
+        return Question(Hull, method, {"k": k, **paper})
+    if method != "best":
+        raise InvalidParameter("method", method, "'best' or 'paper'", "Leave it out.")
+    for name, default in {"share": 0.5, "distinct": False, "gamma0": 0.0, "beta": 0.1}.items():
+        if paper[name] != default:
+            raise InvalidParameter(name, paper[name], 'left out, unless method="paper"', "The best method has none.")
+    return Question(best_hull, method, {"k": k, "extent": extent})
+
+
+def distance(data: Intake, p: Shape, fn_error: float | None, method: str) -> Question:
+    """Ask for the distance to a public place, line or area."""
+    geometry = data.form.public_geometry(p)
+    if geometry is None:
+        place = checks.place("p", data.form.public_place("p", p), data.dimension)
+        measure = functools.partial(away, p=place, public=True)
+        return Question(Distance, method, {"measure": measure, "fn_error": fn_error or 0.0})
+    if data.dimension != 2:
+        raise InvalidParameter("p", p, "coordinates, unless x is in the plane", "Give d numbers.")
+    measure = functools.partial(_to_geometry, geometry=geometry)
+    rounding = _rounding_of_doubles(data)
+    return Question(Distance, method, {"measure": measure, "fn_error": fn_error, "rounding": rounding})
+
+
+def _to_geometry(x: Reals, geometry: shapely.Geometry) -> Reals:
+    import shapely
+
+    shapely.prepare(geometry)
+    return as_reals(shapely.distance(shapely.points(x.values), geometry))
+
+
+def lipschitz_function(
+    fn: Function | Lipschitz, lipschitz: float | None, metric: MetricLike, rho: Rho, epsilon: Epsilon
+) -> Lipschitz:
+    """Return a user's function with its Lipschitz constant and the metric for which it is stated.
+
+    Without a metric of its own it is stated for that of the budget.
+    """
+    for given in (rho, epsilon):
+        metric = given.metric if isinstance(given, Guarantee) else metric
+    if isinstance(fn, Lipschitz):
+        if lipschitz is not None and lipschitz != fn.constant:
+            raise InvalidParameter("lipschitz", lipschitz, f"{fn.constant}, as fn has it", "Leave it out.")
+        if metric is not None and as_metric(metric) != fn.metric:
+            raise InvalidParameter("metric", metric, f"{fn.metric.name!r}, as fn has it", "Leave it out.")
+        return fn
+    if lipschitz is None:
+        raise InvalidParameter("lipschitz", None, "given", "It is how fast fn can change: 1 for a distance.")
+    return Lipschitz(fn, lipschitz, "inf" if metric is None else metric)
+
+
+def own_function(data: Intake, fn: Lipschitz, size: int, fn_error: float | None, method: str) -> Question:
+    """Ask for the value of a user's function."""
+    checks.count("size", size, low=1, remedy="It is the number of values that fn returns.")
+    rounding = _rounding_of_doubles(data)
+    return Question(UserFunction, method, {"fn": fn, "numbers": size, "fn_error": fn_error, "rounding": rounding})
+
+
+def _rounding_of_doubles(data: Intake) -> float:
+    """Return the largest distance in metres between a point and the doubles that a function gets for it."""
+    return data.form.rounding + displacement(data.form.coords)

@@ -1,0 +1,104 @@
+"""Shape: an answer in metres becomes a value in the form of the input. Nobody else asks for the kind of an answer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from geoveil.answering.intake import People
+from geoveil.geo import Form
+from geoveil.geo.forms import ArrayForm, Floats
+from geoveil.queries import Answer, Answers, Query
+
+__all__ = ["in_input_order", "shape_answer", "shape_answers"]
+
+
+def shape_answer(form: Form, answer: Answer) -> Any:
+    """Return the answer about one person in the form of the input."""
+    value: Any = answer.value
+    if value is None:
+        return None
+    match answer.query.kind:
+        case "points":
+            return form.points(value)
+        case "place":
+            return form.place(value)
+        case "box":
+            return form.box(value)
+        case "body":
+            return form.body(value)
+        case "positions":
+            return form.labels(value)
+        case "position":
+            return _plain(form.labels(np.array([value]))[0])
+        case _:
+            return value
+
+
+def shape_answers(form: Form, answers: Answers, people: People) -> Any:
+    """Return the answers about many persons.
+
+    Points return in the order of the input; anything else is a frame with a row for each person, and for neighbours a
+    row for each person and rank.
+    """
+    import geopandas
+    import pandas as pd
+
+    query, values, index = answers.persons.first, answers.values, people.labels
+    match query.kind:
+        case "points":
+            return form.points(in_input_order(values, people))
+        case "positions":
+            k = len(values[0])
+            ranks = np.tile(np.arange(1, k + 1), len(values))
+            ranked = pd.MultiIndex.from_arrays([index.repeat(k), ranks], names=[index.name, "rank"])
+            return pd.DataFrame({query.name: np.asarray(form.labels(np.ravel(values)))}, index=ranked)
+        case "position":
+            return pd.DataFrame({query.name: pd.Series(_names(form, values), index=index, dtype=object)})
+        case "place" if not isinstance(form, ArrayForm):
+            import shapely
+
+            return geopandas.GeoDataFrame(geometry=shapely.points(form.out(values)), index=index, crs=form.crs)
+        case "place":
+            return pd.DataFrame(form.out(values), index=index, columns=_axes(query))
+        case "box":
+            columns = [f"min{axis}" for axis in _axes(query)] + [f"max{axis}" for axis in _axes(query)]
+            return pd.DataFrame(form.boxes(values), index=index, columns=columns)
+        case "length" | "value" if values.shape[1] == 1:
+            return pd.DataFrame({query.name: values[:, 0]}, index=index)
+        case "length" | "value":
+            return pd.DataFrame(values, index=index, columns=[f"value{i}" for i in range(values.shape[1])])
+        case _:
+            bodies = form.bodies(values)
+            if hasattr(bodies[0], "geom_type"):
+                return geopandas.GeoDataFrame(geometry=bodies, index=index, crs=form.crs)
+            return pd.DataFrame({query.name: pd.Series(bodies, index=index, dtype=object)})
+
+
+def in_input_order(values: Floats, people: People) -> Floats:
+    """Return rows that stand one person after another in the order of the points that were taken in."""
+    coords = np.empty_like(values)
+    whole = people.rows.max() == len(values) - 1
+    coords[people.rows if whole else np.argsort(np.argsort(people.rows))] = values
+    return coords
+
+
+def _names(form: Form, positions: Any) -> Any:
+    """Return the label of each position, as an object beside None."""
+    named = np.full(len(positions), None, dtype=object)
+    there = np.flatnonzero(positions >= 0)
+    labels = form.labels(positions[there])
+    for i, label in zip(there.tolist(), map(labels.__getitem__, range(len(there))), strict=True):
+        named[i] = _plain(label)
+    return named
+
+
+def _plain(label: Any) -> Any:
+    """Return a label as a Python object, if it is a whole number."""
+    return label.item() if isinstance(label, np.integer) else label
+
+
+def _axes(query: Query) -> list[str]:
+    d = query.dimension
+    return ["x", "y", "z"][:d] if d <= 3 else [f"x{i}" for i in range(d)]
