@@ -134,7 +134,7 @@ def points_file(
             raise InvalidParameter(name, given, "left out without a ledger", "Give ledger=.")
     told: Progress = progress or (lambda share: None)
     reading = {"x": x, "y": y, "delimiter": delimiter, "decimal": decimal, "encoding": encoding, "layer": layer}
-    file = open_locations(source, crs=crs, **reading)
+    file = open_locations(Path(source), crs=crs, **reading)
     inquiry = _inquiry(file, guarantee, method, by, area, outside, missing, keep)
     target = _checked_target(Path(target), file)
     # A column that cannot be read is refused before anything is charged.
@@ -211,7 +211,7 @@ def rehearse(
     FilePoints
         It knows the number of points of each person.
     """
-    file = open_locations(source, crs=crs, **reading)
+    file = open_locations(Path(source), crs=crs, **reading)
     inquiry = _inquiry(file, CGP(rho=1), method, by, area, outside, missing, None)
     inquiry.count(lambda share: None, every_column=True)
     if inquiry.placed:
@@ -328,7 +328,7 @@ def read(
     ['user', 'geometry']
     """
     reading = {"x": x, "y": y, "delimiter": delimiter, "decimal": decimal, "encoding": encoding, "layer": layer}
-    file = open_locations(path, crs=crs, **reading)
+    file = open_locations(Path(path), crs=crs, **reading)
     plane = None if area is None else plane_of(file.crs, area, released=False)
     return frame_of(file, plane, outside, missing)
 

@@ -420,7 +420,7 @@ def answer(
     277
     """
     own = requests.lipschitz_function(fn, lipschitz, metric, rho, epsilon)
-    guarantee, source = promise(rho, epsilon, own.metric), source_of(rng)
+    guarantee, source = promise(rho, epsilon, own.metric if metric is None else metric), source_of(rng)
     data = take_in(x, by=by, area=area, crs=crs, outside=outside, missing=missing)
     return ask(data, requests.own_function(data, own, size, fn_error, method), guarantee, source)
 

@@ -17,7 +17,7 @@ from geoveil.errors import InvalidParameter
 from geoveil.mechanisms import Lipschitz
 from geoveil.noise import Reals, as_reals
 from geoveil.privacy import Guarantee, as_metric
-from geoveil.queries import SUMMARIES, Distance, FirstWithin, Hull, Nearest, UserFunction, Points, Query, best_hull
+from geoveil.queries import SUMMARIES, Distance, FirstWithin, Hull, Nearest, Points, Query, UserFunction, best_hull
 from geoveil.queries.evaluation import away, displacement
 
 if TYPE_CHECKING:
