@@ -48,7 +48,7 @@ def plane_of(own: pyproj.CRS | None, area: Any, *, released: bool = True) -> Pla
         Whether results are released in the data's system, which must then be a registered one.
     """
     if own is None:
-        remedy = "Say which one it is with x.set_crs(...)."
+        remedy = "State it with x.set_crs(...)."
         raise InvalidCoordinateSystem("x.crs", None, "a known coordinate system", remedy)
     flat = horizontal(own)
     stated = None if area is None else area_of(area)
@@ -197,7 +197,7 @@ class Plane:
             raise InvalidParameter(
                 "outside", outside, "'refuse' or 'clamp'", "Leave it out to refuse points outside of the area."
             )
-        if self._degrees and (problem := _no_degrees(coords, "Mend it, or drop the row.")) is not None:
+        if self._degrees and (problem := _no_degrees(coords, "Correct it, or drop the row.")) is not None:
             first, allowed, remedy = problem
             raise InvalidData(name(first), coords[first].tolist(), allowed, remedy)
         clamped = outside == "clamp"
@@ -269,7 +269,7 @@ class Plane:
         if self.area.outside(flat, times=NEAR).any():
             remedy = f"State a larger area with area=, {PUBLIC}."
             if self._degrees and not self.area.outside(self.into(coords[None, ::-1])).any():
-                remedy = "Longitude and latitude are swapped, it seems."
+                remedy = "Longitude and latitude seem to be swapped."
             allowed = f"inside the area, {self.area.name}, or near it"
             raise InvalidParameter(argument, coords.tolist(), allowed, remedy)
         return np.asarray(flat[0])
@@ -415,7 +415,7 @@ def _no_degrees(coords: Floats, remedy: str) -> tuple[int, str, str] | None:
         return None
     first = int(sound.argmin())
     swapped = abs(lon[first]) <= 90 < abs(lat[first]) <= 180
-    remedy = "Longitude and latitude are swapped, it seems." if swapped else remedy
+    remedy = "Longitude and latitude seem to be swapped." if swapped else remedy
     return first, "a longitude of -180 to 360 degrees and a latitude of at most 90", remedy
 
 

@@ -96,7 +96,7 @@ def _header(path: Path, encoding: str, delimiter: str | None) -> tuple[list[str]
         raise InvalidFile(str(path), str(problem), f"text in {encoding}", remedy) from None
     except (OSError, EOFError, csv.Error, zlib.error) as problem:
         raise InvalidFile(
-            str(path), str(problem), "a sound CSV file", "It may be truncated: create it again."
+            str(path), str(problem), "a valid CSV file", "It may be truncated: create it again."
         ) from None
 
 

@@ -53,7 +53,7 @@ def open_gdal(path: Path, *, crs: Any = None, layer: str | None = None) -> GDALF
             schema = reader.schema
     except (pyogrio.errors.DataSourceError, pyogrio.errors.DataLayerError) as problem:
         remedy = "It may be truncated, or of another format: create it again."
-        raise InvalidFile(str(path), str(problem), f"a sound {expected} file", remedy) from None
+        raise InvalidFile(str(path), str(problem), f"a valid {expected} file", remedy) from None
     if info["driver"] not in DRIVERS[path.suffix.lower()]:
         raise InvalidFile(str(path), info["driver"], f"a file of the format {expected}", "Convert it.")
     if info["geometry_type"] is None:
@@ -65,7 +65,7 @@ def open_gdal(path: Path, *, crs: Any = None, layer: str | None = None) -> GDALF
         )
     if expected == "ESRI Shapefile" and not len(info["fields"]) and path.with_suffix(".dbf").exists():
         raise InvalidFile(
-            str(path.with_suffix(".dbf")), "no columns", "a sound .dbf file", "It is damaged: create it again."
+            str(path.with_suffix(".dbf")), "no columns", "a valid .dbf file", "It is damaged: create it again."
         )
     check_names(path, schema.names, str.casefold)
     geometry = info["geometry_name"] or "wkb_geometry"

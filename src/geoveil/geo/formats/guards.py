@@ -161,7 +161,7 @@ def _check_tables(path: Path) -> None:
             store.close()
     except (sqlite3.Error, UnicodeError) as problem:
         remedy = "It may be truncated: create it again."
-        raise InvalidFile(str(path), str(problem), "a sound GPKG file", remedy) from None
+        raise InvalidFile(str(path), str(problem), "a valid GPKG file", remedy) from None
     if not names:
         raise InvalidFile(str(path), "no gpkg_contents", "a GPKG file", "It is another SQLite database: convert it.")
     for name, made in virtual:

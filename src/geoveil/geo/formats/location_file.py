@@ -182,7 +182,7 @@ def readable(path: Path, format_name: str, remedy: str = "It may be damaged: cre
         ) from problem
     except Exception as problem:
         found = " ".join(str(problem).split()) or type(problem).__name__
-        raise InvalidFile(str(path), found, f"a sound {format_name} file", remedy) from problem
+        raise InvalidFile(str(path), found, f"a valid {format_name} file", remedy) from problem
 
 
 def own_system(path: Path, known: Any, given: Any) -> pyproj.CRS:
