@@ -9,7 +9,6 @@ import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from geoveil.errors import InvalidParameter
 
@@ -24,7 +23,7 @@ _KEY_FILE = "GEOVEIL_LEDGER_KEY_FILE"
 _HIDDEN = "..."
 
 
-def link(previous: str, entry: Mapping[str, Any], key: bytes | None = None) -> str:
+def link(previous: str, entry: Mapping[str, str | int | None], key: bytes | None = None) -> str:
     """Return the hash of an entry, given the hash of the previous one: SHA-256, or HMAC-SHA-256 with a key."""
     content = json.dumps([previous, dict(entry)], sort_keys=True, separators=(",", ":"), ensure_ascii=True).encode()
     if key is None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import Any
 
 from geoveil.processes import this_process
 
@@ -33,7 +32,7 @@ class Entry:
     number: int
     hash: str
 
-    def certificate(self) -> dict[str, Any]:
+    def certificate(self) -> dict[str, str | int]:
         """Return the entry's fields of a certificate."""
         return {"ledger": self.ledger, "number": self.number, "hash": self.hash}
 

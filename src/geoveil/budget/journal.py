@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import Any
 from uuid import uuid4
 
 from geoveil.budget.chain import FIRST, link
@@ -13,7 +12,7 @@ from geoveil.budget.entries import Entry
 from geoveil.budget.history import Postings, postings_digest
 from geoveil.budget.reading import FIELDS, Accounts, account_question, accounts_of
 from geoveil.budget.schema import VERSION
-from geoveil.budget.stores import Transaction
+from geoveil.budget.stores import SQLValue, Transaction
 from geoveil.budget.witness import Head, check_heads, head_questions
 from geoveil.errors import LedgerUnavailable
 from geoveil.privacy import Guarantee
@@ -48,7 +47,7 @@ class Journal:
     hash: str
     time: str
     accounts: Accounts
-    _lines: list[dict[str, Any]] = field(default_factory=list)
+    _lines: list[dict[str, SQLValue]] = field(default_factory=list)
     _postings: list[tuple[int, str, str]] = field(default_factory=list)
     _touched: dict[str, None] = field(default_factory=dict)
 
@@ -81,8 +80,9 @@ class Journal:
         key: str = "",
     ) -> Entry:
         """Add an entry with its postings to the hash chain, and return it."""
-        line: dict[str, Any] = {
-            "number": self.number + 1,
+        number = self.number + 1
+        line: dict[str, SQLValue] = {
+            "number": number,
             "time": self.time,
             "event": event,
             "query": query,
@@ -94,9 +94,8 @@ class Journal:
             "key": key,
             "postings": postings_digest(postings),
         }
-        line["hash"] = link(self.hash, {**line, "ledger": self.ledger}, self.secret)
-        self.number, self.hash = line["number"], line["hash"]
-        self._lines.append(line)
+        self.number, self.hash = number, link(self.hash, {**line, "ledger": self.ledger}, self.secret)
+        self._lines.append({**line, "hash": self.hash})
         self._postings += [(self.number, name, amount) for name, amount in postings]
         return Entry(self.ledger, self.number, self.hash)
 

@@ -120,7 +120,7 @@ class _PostgresTransaction(Transaction):
         self._send([*self._beginning, *statements, ("SET LOCAL statement_timeout=0", ()), ("COMMIT", ())])
 
 
-class Postgres(Store):
+class Postgres(Store[Any]):
     """A ledger in a PostgreSQL database.
 
     Parameters

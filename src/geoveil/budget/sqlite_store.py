@@ -49,7 +49,7 @@ class _SQLiteTransaction(Transaction):
         self._store.check_file()
 
 
-class SQLite(Store):
+class SQLite(Store[sqlite3.Connection]):
     """A ledger in a SQLite file, which needs no setup.
 
     Parameters

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeGuard
 
 from geoveil.errors import InvalidParameter
 
@@ -15,7 +15,7 @@ __all__ = ["digest", "key_digest", "parameters_text", "subject_name", "text", "u
 _LONGEST = 500
 
 
-def subject_name(subject: Any) -> str:
+def subject_name(subject: object) -> str:
     """Return a subject's name, or raise InvalidParameter if it is not a valid one."""
     if not _is_text(subject) or not subject.strip() or "\x00" in subject or len(subject) > _LONGEST:
         allowed = f"a name of at most {_LONGEST} characters"
@@ -23,7 +23,7 @@ def subject_name(subject: Any) -> str:
     return str.__str__(subject)
 
 
-def text(argument: str, value: Any) -> str:
+def text(argument: str, value: object) -> str:
     """Return a text, or raise InvalidParameter if a database column cannot hold it."""
     if not _is_text(value) or "\x00" in value:
         remedy = "Leave out NUL characters and lone surrogates."
@@ -40,7 +40,7 @@ def parameters_text(parameters: Mapping[str, Any] | None) -> str:
         raise InvalidParameter("parameters", parameters, "valid JSON values", remedy) from None
 
 
-def key_digest(key: Any) -> str:
+def key_digest(key: object) -> str:
     """Return the digest of a question's key, which the ledger stores instead of the key.
 
     It is a digest of the question, which is public, and never of the data: from the digest of a location, anyone could
@@ -61,7 +61,7 @@ def unknown(subject: str) -> InvalidParameter:
     return InvalidParameter("subject", subject, "a subject with an account", "Open an account with create().")
 
 
-def _is_text(value: Any) -> bool:
+def _is_text(value: object) -> TypeGuard[str]:
     if not isinstance(value, str):
         return False
     try:

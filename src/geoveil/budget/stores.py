@@ -10,7 +10,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, Generic, Protocol, TypeAlias, TypeVar
 
 from geoveil.errors import LedgerTimeout, LedgerUnavailable
 from geoveil.processes import this_process
@@ -24,8 +24,19 @@ Statement: TypeAlias = tuple[str, Sequence[SQLValue]]
 #: A row that the database returns, with a value of any type in each column.
 Row: TypeAlias = tuple[Any, ...]
 
+
+class Closable(Protocol):
+    """A connection to a database."""
+
+    def close(self) -> None:
+        """Close the connection."""
+
+
+#: The type of a database's connections.
+Connection = TypeVar("Connection", bound=Closable)
+
 #: Connections that a fork has copied. They belong to the parent and are kept, so that they are not closed here.
-_PARENTS: list[Any] = []
+_PARENTS: list[Closable] = []
 
 
 #: Largest number of rows that are sent one by one. More rows are sent as one parameter, which takes longer to plan
@@ -78,7 +89,7 @@ class Transaction(ABC):
         """Run the collected writes and commit durably."""
 
 
-class Store(ABC):
+class Store(ABC, Generic[Connection]):
     """A database with the tables of a ledger, which threads and forked processes may share.
 
     Parameters
@@ -96,23 +107,24 @@ class Store(ABC):
         self.timeout = timeout
         #: One lock for each process: a fork may copy a lock that a thread of the parent holds.
         self._locks: dict[tuple[int, bytes], threading.Lock] = {}
+        #: The connection, or None.
         self._opened: Any = None
         self._process: tuple[int, bytes] | None = None
 
     @abstractmethod
-    def _connect(self, deadline: float) -> Any:
+    def _connect(self, deadline: float) -> Connection:
         """Return a new connection to the database, after creating its tables if they are missing."""
 
-    def _is_usable(self, connection: Any) -> bool:
+    def _is_usable(self, connection: Connection) -> bool:
         """Tell whether an idle connection can be used, as far as is known without asking the server."""
         return True
 
     @abstractmethod
-    def _begin(self, connection: Any, deadline: float, *, reading: bool) -> Transaction:
+    def _begin(self, connection: Connection, deadline: float, *, reading: bool) -> Transaction:
         """Begin a transaction: an exclusive one, or one that only reads."""
 
     @abstractmethod
-    def _roll_back(self, connection: Any) -> None:
+    def _roll_back(self, connection: Connection) -> None:
         """Roll back the transaction."""
 
     @abstractmethod
@@ -154,7 +166,7 @@ class Store(ABC):
     def _lock(self) -> threading.Lock:
         return self._locks.setdefault(this_process(), threading.Lock())
 
-    def _connection(self, deadline: float) -> Any:
+    def _connection(self, deadline: float) -> Connection:
         """Return this process's connection, and open one if there is none that can be used."""
         process = this_process()
         if self._process != process:
@@ -165,9 +177,10 @@ class Store(ABC):
             self._drop()
         if self._opened is None:
             self._opened = self._connect(deadline)
-        return self._opened
+        connection: Connection = self._opened
+        return connection
 
-    def _end(self, connection: Any) -> None:
+    def _end(self, connection: Connection) -> None:
         """Roll back, and close the connection if that fails."""
         try:
             self._roll_back(connection)
@@ -199,7 +212,7 @@ def is_database(place: str | os.PathLike[str]) -> bool:
     return bool(re.match(r"postgres(ql)?://|.*\bdbname=", str(place)))
 
 
-def open_store(place: str | os.PathLike[str], timeout: float) -> Store:
+def open_store(place: str | os.PathLike[str], timeout: float) -> Store[Any]:
     """Return the store for a path or a PostgreSQL connection string."""
     if not is_database(place):
         from geoveil.budget.sqlite_store import SQLite
