@@ -237,7 +237,7 @@ def test_times_of_every_kind_are_seconds() -> None:
         np.testing.assert_allclose(gv.smooth(release, times=times, motion="walking").value, wanted)
     for wrong in (["now"] * 40, [[1.0]] * 40, None, seconds[:-1]):
         with pytest.raises(gv.errors.InvalidParameter, match="times"):
-            gv.smooth(release, times=wrong, motion="walking")
+            gv.smooth(release, times=wrong, motion="walking")  # type: ignore[arg-type]
 
 
 def test_times_of_another_order_are_refused() -> None:

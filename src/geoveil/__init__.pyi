@@ -1,13 +1,15 @@
 from . import errors
 from ._version import __version__
-from .budget import Ledger
-from .files import points_file, read
-from .geo import local
-from .heatmaps import Grid, density, remap
-from .improve import clamp, smooth
-from .mechanisms import Lipschitz
+from .budget import Charge, Entry, Ledger
+from .facts import ErrorBound, Exactness, Facts, MechanismUse, Processing, Removed
+from .files import FileRelease, points_file, read
+from .geo import Area, local
+from .heatmaps import Grid, HeatMap, density, remap
+from .improve import Motion, clamp, smooth
+from .mechanisms import Lipschitz, Mechanism
 from .planning import Plan, plan
-from .privacy import CGP, GP, dist_1, dist_2, dist_inf, total
+from .privacy import CGP, GP, Guarantee, Metric, dist_1, dist_2, dist_inf, total
+from .queries import HalfSpaces
 from .questions import (
     answer,
     bounds,
@@ -30,11 +32,27 @@ from .session import Session
 __all__ = [
     "CGP",
     "GP",
+    "Area",
+    "Charge",
+    "Entry",
+    "ErrorBound",
+    "Exactness",
+    "Facts",
+    "FileRelease",
     "Grid",
+    "Guarantee",
+    "HalfSpaces",
+    "HeatMap",
     "Ledger",
     "Lipschitz",
+    "Mechanism",
+    "MechanismUse",
+    "Metric",
+    "Motion",
     "Plan",
+    "Processing",
     "Release",
+    "Removed",
     "Session",
     "__version__",
     "answer",

@@ -17,10 +17,7 @@ if TYPE_CHECKING:
     import pyproj
     import shapely
 
-    from geoveil.geo import Area
-
 __all__ = [
-    "AreaLike",
     "Columns",
     "CrsLike",
     "Epsilon",
@@ -33,6 +30,7 @@ __all__ = [
     "Path",
     "Place",
     "Progress",
+    "Region",
     "Rho",
     "Shape",
     "Short",
@@ -50,12 +48,12 @@ Locations: TypeAlias = Union["ArrayLike", "shapely.Geometry", "geopandas.GeoSeri
 Place: TypeAlias = Union["ArrayLike", "shapely.Point", "geopandas.GeoSeries", "geopandas.GeoDataFrame"]
 #: A public place, line or area.
 Shape: TypeAlias = Union["Place", "shapely.Geometry"]
+#: A public region.
+Region: TypeAlias = Union["shapely.Polygon", "shapely.MultiPolygon"]
 #: The person of each point: the name of a column, or one label for each point.
 Labels: TypeAlias = Union["str", "Sequence[Any]", "NDArray[Any]", "pd.Series", "pd.Index", None]
 #: Columns that are released unchanged.
 Columns: TypeAlias = Sequence[str] | Literal["all"] | None
-#: A public area: from `local`, the code or name of a projected system, or the name of a region.
-AreaLike: TypeAlias = Union["Area", "pyproj.CRS", "str", "int", None]
 #: A coordinate system, as pyproj accepts it.
 CrsLike: TypeAlias = Union["pyproj.CRS", "str", "int", "dict[str, Any]", None]
 

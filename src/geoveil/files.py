@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from geoveil._types import AreaLike, Columns, CrsLike, Epsilon, MetricLike, Missing, Outside, Progress, Rho, Short
+from geoveil._types import Columns, CrsLike, Epsilon, MetricLike, Missing, Outside, Progress, Rho, Short
 from geoveil._types import Path as PathLike
 from geoveil.answering.charging import Charger, LedgerCharger, NoCharger, account_names
 from geoveil.answering.person_counts import PersonCounts
@@ -21,7 +21,7 @@ from geoveil.answering.streaming import FilePoints, FileRelease, no_locations
 from geoveil.arithmetic import steady
 from geoveil.budget import Ledger
 from geoveil.errors import GeoveilWarning, InvalidFile, InvalidParameter
-from geoveil.geo import Plane
+from geoveil.geo import AreaLike, Plane
 from geoveil.geo.columns import choose
 from geoveil.geo.formats import LocationFile, ending, open_locations
 from geoveil.geo.formats.atomic import certificate_path, replaced_files, staging_folder

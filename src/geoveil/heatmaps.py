@@ -1,14 +1,15 @@
-"""Released points on a public map: where they are to be expected, and how many of them where."""
+"""Released points on a public map: their expected places, and heat maps."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Union
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from geoveil._types import Labels
 from geoveil.arithmetic import steady
 from geoveil.errors import InvalidData, InvalidParameter
 from geoveil.facts import Processing
@@ -22,9 +23,14 @@ from geoveil.privacy import Guarantee, total
 from geoveil.queries import Answer
 from geoveil.release import Release
 
+if TYPE_CHECKING:
+    import geopandas
+
 __all__ = ["Grid", "HeatMap", "density", "remap"]
 
 Floats = NDArray[np.float64]
+#: Where true points can be: cells of a grid, single places, or a heat map.
+Prior: TypeAlias = Union["Grid", "ArrayLike", "geopandas.GeoSeries", "geopandas.GeoDataFrame", "HeatMap"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -47,19 +53,24 @@ class HeatMap(Release):
 
 @steady()
 def remap(
-    release: Release, prior: Any, *, weights: Any = None, to: Literal["mean", "place"] = "mean", by: Any = None
+    release: Release,
+    prior: Prior,
+    *,
+    weights: ArrayLike | None = None,
+    to: Literal["mean", "place"] = "mean",
+    by: Labels = None,
 ) -> Release:
-    """Move released points to where, under a public prior, their true places are to be expected, for free.
+    """Move released points to the expected places of the true points under a public prior, at no cost.
 
     Parameters
     ----------
     release : Release
         Of `points`, with noise that is independent on each point.
     prior : Grid, (m, d) array, GeoSeries or GeoDataFrame of Points, or what `density` gave
-        Where true points can be: anywhere in the cells of a grid, or at single places. In the coordinate system of
-        the release, and known without looking at the data.
+        Where true points can be: anywhere in the cells of a grid, or at single places. It is in the coordinate system
+        of the release, and known without looking at the data.
     weights : array, optional
-        How likely each cell or place is, in any unit: of the grid's shape, or m numbers. Equally likely by default.
+        The weight of each cell or place, in any unit: an array of the grid's shape, or m numbers. Equal by default.
     to : {"mean", "place"}
         The posterior mean; or that of the prior's places (of a grid, the cells' centres) with the least expected
         square distance.
@@ -98,10 +109,10 @@ def remap(
             raise InvalidData(
                 "prior", prior.crs, f"in the system of the release's plane, {system}", "Make it from such points."
             )
-        # A map made of this very release says nothing new about anyone.
+        # A heat map made of this same release reveals nothing more about anyone.
         if prior.answers is not release.answers:
             guarantee, combined = _together([release, prior]), True
-        prior, weights, known = prior.grid, prior.value, "a released heat map"
+        weights, prior, known = prior.value, prior.grid, "a released heat map"
     if isinstance(prior, Grid):
         if dimension != 2:
             raise InvalidData("prior", prior, f"{dimension}-dimensional places", "A grid is in the plane.")
@@ -123,8 +134,8 @@ def remap(
 
 
 @steady()
-def density(releases: Release | Sequence[Release], grid: Grid, *, by: Any = None) -> HeatMap:
-    """A heat map of the true points, from released ones, for free: the known noise is taken off again.
+def density(releases: Release | Sequence[Release], grid: Grid, *, by: Labels = None) -> HeatMap:
+    """Estimate a heat map of the true points from released ones, at no cost: the effect of the noise is removed.
 
     Parameters
     ----------
@@ -204,10 +215,10 @@ def _noisy(release: Any, by: Any, remedy: str) -> NoisyPoints:
         raise InvalidData("release", release, "of points", "Use gv.points.")
     if release.processing.steps:
         raise InvalidData("release", repr(release), "as it was released", remedy)
-    # Answers of persons with equally many points are one.
+    # Persons with the same number of points share an answer.
     noises = {id(a): _noise(a.mechanisms[0], a.query.n) for a in {id(a): a for a in release.answers}.values()}
     scales = np.array([noises[id(answer)][1] for answer in release.answers])
-    # Labels that nobody needs are not asked for, but looked at if they are given.
+    # Labels are needed only where scales differ; labels that are given are always checked.
     alike = by is None and (scales == scales[0]).all()
     scale = np.full(release.n, scales[0]) if alike else scales[persons(release, by)]
     return NoisyPoints(release.coords, noises[id(release.answers[0])][0], scale)
@@ -227,7 +238,7 @@ def _noise(mechanism: Mechanism, n: int) -> tuple[Noise, float]:
     )
 
 
-def _weights(weights: Any, shape: tuple[int, ...]) -> Floats:
+def _weights(weights: ArrayLike | None, shape: tuple[int, ...]) -> Floats:
     """How likely each cell or place is."""
     if weights is None:
         return np.ones(shape)
@@ -263,7 +274,7 @@ def _places(prior: Any, release: Release, dimension: int) -> Floats:
             raise InvalidData("prior", prior.geom_type.unique().tolist(), "of Points", "Use representative_point().")
         prior = shapely.get_coordinates(geometry) * unit
     elif release.plane is not None:
-        # Coordinates, in the system in which the release is.
+        # Coordinates in the system of the release.
         prior = _into(release.plane, prior)
     try:
         places = np.asarray(prior, dtype=float)
@@ -329,7 +340,7 @@ def _merged(releases: Sequence[Release]) -> tuple[Any, tuple[Answer, ...]]:
     import pandas as pd
 
     if not _same_labels(releases):
-        # Of persons with equal noise one stands for all.
+        # Persons with equal noise share an answer.
         return None, (
             _joint([answer for release in releases for answer in {id(a): a for a in release.answers}.values()]),
         )

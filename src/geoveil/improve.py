@@ -8,24 +8,26 @@ from typing import Any
 from uuid import uuid4
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from geoveil._types import Labels, Region
 from geoveil.arithmetic import steady
 from geoveil.errors import InvalidData, InvalidParameter
 from geoveil.geo import form_of
-from geoveil.geo.forms import Index
+from geoveil.geo.forms import Floats, Index
 from geoveil.mechanisms import Gaussian
 from geoveil.postprocess import clamping, smoothing
 from geoveil.postprocess.motion import CAR, CYCLING, TAXI, WALKING, Motion
 from geoveil.release import Release
 
-__all__ = ["clamp", "drawn_in", "moved", "persons", "released", "smooth"]
+__all__ = ["Motion", "clamp", "drawn_in", "moved", "persons", "released", "smooth"]
 
 _MOTIONS = {"car": CAR, "cycling": CYCLING, "taxi": TAXI, "walking": WALKING}
 
 
 @steady()
-def smooth(release: Release, *, times: Any, motion: str | Motion, by: Any = None) -> Release:
-    """Denoise released trajectories, for free: the noise is known and people move continuously.
+def smooth(release: Release, *, times: ArrayLike, motion: str | Motion, by: Labels = None) -> Release:
+    """Smooth released trajectories at no cost: the noise is known, and people move continuously.
 
     Parameters
     ----------
@@ -33,7 +35,7 @@ def smooth(release: Release, *, times: Any, motion: str | Motion, by: Any = None
         Of `points`, with Gaussian noise (a `rho` budget). Each person's points are a trajectory of their own.
     times : array
         The public time of each point, in seconds or as datetimes; equal times may occur.
-    motion : {"walking", "cycling", "car", "taxi"} or geoveil.postprocess.motion.Motion
+    motion : {"walking", "cycling", "car", "taxi"} or Motion
         What is publicly known of how people move. It must not be measured on the trajectories themselves.
     by : array of labels, optional
         Whose point each is, as it was given to `points`. A frame released by one of its columns knows.
@@ -69,7 +71,7 @@ def smooth(release: Release, *, times: Any, motion: str | Motion, by: Any = None
     assert coords is not None
     seconds = _seconds(times, release)
     whose = persons(release, by)
-    # By person and then by time.
+    # Sorted by person, then by time.
     order = np.lexsort((seconds, whose))
     sizes = np.bincount(whose)
     noise = np.repeat([answer.mechanisms[0].scale for answer in release.answers], sizes)
@@ -81,8 +83,8 @@ def smooth(release: Release, *, times: Any, motion: str | Motion, by: Any = None
 
 
 @steady()
-def clamp(release: Release, region: Any) -> Release:
-    """Move released points that lie outside a public region to its nearest point, for free.
+def clamp(release: Release, region: Region) -> Release:
+    """Move released points outside a public region to the nearest point of the region, at no cost.
 
     Parameters
     ----------
@@ -123,7 +125,7 @@ def clamp(release: Release, region: Any) -> Release:
     flat = region if plane is None else plane.shape("region", region)
     inside = clamping.clamp(coords, flat)
     convex = clamping.is_convex(flat)
-    # Nearer to every true point, and so in the mean as well.
+    # Every point moves closer to its true point, so the mean error falls as well.
     expected = release.processing.expected if convex else None
     return moved(
         release,
@@ -134,7 +136,7 @@ def clamp(release: Release, region: Any) -> Release:
     )
 
 
-def moved(release: Release, coords: Any, step: str, *, bounded: bool, expected: float | None) -> Release:
+def moved(release: Release, coords: Floats, step: str, *, bounded: bool, expected: float | None) -> Release:
     """The release with other coordinates, in the form it had."""
     kind = release.answers[0].query.kind
     if kind == "points":
@@ -159,7 +161,7 @@ def moved(release: Release, coords: Any, step: str, *, bounded: bool, expected: 
     )
 
 
-def persons(release: Release, by: Any) -> Index:
+def persons(release: Release, by: Labels) -> Index:
     """For each released point the position of its person among the release's."""
     import pandas as pd
 
@@ -182,7 +184,7 @@ def persons(release: Release, by: Any) -> Index:
     return np.asarray(codes, dtype=np.int64)
 
 
-def released(release: Any) -> None:
+def released(release: object) -> None:
     """Refuse what is not a release: a point that was never released must not be processed as if it were."""
     if not isinstance(release, Release):
         raise InvalidData("release", type(release).__name__, "a Release", "Use gv.points.")

@@ -1,19 +1,20 @@
-"""What a budget buys, before any data is touched."""
+"""The error that a budget gives, and the budget that an error takes, before any data is touched."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
+from numpy.typing import NDArray
 
 from geoveil import checks
 from geoveil.answering.intake import in_the_plane
 from geoveil.arithmetic import steady
 from geoveil.errors import GeoveilError, InvalidParameter, NoErrorBound
-from geoveil.geo.areas import Area, area_of
+from geoveil.geo.areas import Area, AreaLike, area_of
 from geoveil.ground_error import ground_error
 from geoveil.mechanisms import Lipschitz
 from geoveil.noise import rehearsal
@@ -34,26 +35,28 @@ from geoveil.queries import (
 
 __all__ = ["Plan", "plan"]
 
-#: The logarithm of the largest ε that plans look at: noise of millimetres.
+Floats = NDArray[np.float64]
+
+#: The logarithm of the largest ε that plans consider: noise of millimetres.
 _FARTHEST = 9.0
 
 
 @dataclass(frozen=True)
 class Plan:
-    """A question that has not been asked yet: what it would cost, and how wrong it would be.
+    """The cost and the error of a question that has not been asked yet.
 
     Parameters
     ----------
     question : str
         Its name.
     guarantee : CGP or GP
-        What it would promise, and cost.
+        The guarantee of its answer, which is its cost.
     error : float
-        With probability 1-β the error is at most this, in metres.
+        The bound on the error in metres that holds with probability 1-β.
     beta : float
         β.
     assumes : str
-        What the error depends on besides; empty if it is the release's own bound.
+        Further assumptions of the error bound; empty if it is the bound of the release.
     """
 
     question: str
@@ -83,17 +86,17 @@ def plan(
     method: str = "best",
     dimension: int = 2,
     each: bool = False,
-    area: Any = None,
+    area: AreaLike = None,
     **options: Any,
 ) -> Plan:
-    """Say what error a budget gives, or what budget an error takes, before any data is touched.
+    """Return the error that a budget gives, or the budget that an error takes, before any data is touched.
 
     Parameters
     ----------
     question : str
         The name of a question: "points", "nearest", "hull", "mean", ...
     n : int
-        How many points one person has.
+        The number of points of one person.
     error : float, optional
         The error wanted, in metres. Give this, `rho` or `epsilon`.
     rho, epsilon : optional
@@ -101,11 +104,11 @@ def plan(
     beta : float
         The probability that the error is larger.
     notion : {"CGP", "GP"}
-        What to plan for where `error` is given.
+        The notion of privacy to plan for, where `error` is given.
     metric, method : optional
         As for the question itself.
     dimension : int
-        Of the points.
+        The number of coordinates of a point.
     each : bool
         The error of any one point instead of the largest, as in `Release.error`.
     area : Area from `local`, what pyproj takes as a projected system, or a region's name, optional
@@ -131,7 +134,7 @@ def plan(
     >>> print(gv.plan("hull", n=20_000, rho=5e-5, extent=50_000))       # doctest: +ELLIPSIS
     hull under 5e-05-CGP per m² under dist_inf: at most 3... m with probability 0.95, for points that extend over 50 km
     """
-    n = checks.count("n", n, low=1, remedy="It is how many points one person has.")
+    n = checks.count("n", n, low=1, remedy="It is the number of points of one person.")
     dimension = checks.count("dimension", dimension, low=1, remedy="It is 2 for places on a map.")
     checks.beta(beta)
     extent = options.get("extent", EXTENT)
@@ -179,7 +182,7 @@ def _assumed(question: str, extent: float, area: Area | None, options: dict[str,
 def _maker(
     question: str, n: int, dimension: int, method: str, options: dict[str, Any]
 ) -> Callable[[Guarantee], Query]:
-    """Builds the question for a guarantee."""
+    """Return a function that builds the query for a guarantee."""
     origin = np.zeros(dimension)
     kinds: dict[str, Callable[..., Query]] = {
         **SUMMARIES,
@@ -206,7 +209,7 @@ def _maker(
 
 
 def _paper_hull(*args: Any, extent: float = 0.0, **options: Any) -> Query:
-    """The paper's hull finds out by itself how far the points extend."""
+    """Build the paper's hull, which finds the extent of the points itself."""
     return Hull(*args, **options)
 
 
@@ -217,12 +220,12 @@ def _own(*args: Any, lipschitz: float, size: int = 1) -> Query:
     )
 
 
-def _nowhere(x: Any) -> Any:
+def _nowhere(x: object) -> NoReturn:
     raise TypeError("A plan has no data.")
 
 
-def _reference(dimension: int, extent: float) -> Any:
-    """A body of this diameter, as the plan of a hull takes it to be."""
+def _reference(dimension: int, extent: float) -> Floats:
+    """Return the vertices of the body of this diameter for which a hull is planned."""
     if dimension == 2:
         angle = 0.1 + np.pi / 3 * np.arange(6)
         return extent / 2 * np.column_stack([np.cos(angle), np.sin(angle)])
@@ -230,7 +233,7 @@ def _reference(dimension: int, extent: float) -> Any:
 
 
 def _least(foreseen: Callable[[Guarantee], float], unit: Guarantee, error: float) -> Guarantee:
-    """The least budget, to six digits, whose error is at most this.
+    """Return the least budget, to six digits, whose error is at most this.
 
     Errors are proportional to the noise, so one step finds it; a hull's is not quite, and is found to a hundredth.
     """
@@ -240,7 +243,7 @@ def _least(foreseen: Callable[[Guarantee], float], unit: Guarantee, error: float
         log_budget += step
         if abs(step) < 0.01:
             break
-    # Errors of hulls jump a little here and there.
+    # The error bound of a hull is not quite monotone in the budget.
     more = min(max(abs(step), 1e-9), 0.01)
     while foreseen(_budget(unit, log_budget, error)) > error:
         log_budget += more

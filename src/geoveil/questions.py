@@ -7,7 +7,6 @@ from typing import Literal
 import numpy as np
 
 from geoveil._types import (
-    AreaLike,
     Columns,
     CrsLike,
     Epsilon,
@@ -25,6 +24,7 @@ from geoveil.answering import requests
 from geoveil.answering.intake import take_in
 from geoveil.answering.pipeline import ask
 from geoveil.arithmetic import steady
+from geoveil.geo import AreaLike
 from geoveil.mechanisms import Lipschitz
 from geoveil.noise import source_of
 from geoveil.privacy import promise

@@ -1,4 +1,4 @@
-"""Releases as files: a file and, beside it, the certificate that says what it is."""
+"""Releases as files, each with a certificate beside it."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from geoveil._types import Path as PathLike
 from geoveil.answering.intake import in_the_plane
 from geoveil.arithmetic import steady
 from geoveil.budget import Entry
@@ -40,7 +41,7 @@ _TABLES = (".csv", ".tsv", ".parquet")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Loaded(Release):
+class LoadedRelease(Release):
     """A release that was read from a file.
 
     Parameters
@@ -53,8 +54,8 @@ class Loaded(Release):
 
 
 @steady()
-def load(path: Any) -> Release:
-    r"""A released file and its certificate, as a release that can be smoothed, clamped, remapped and counted.
+def load(path: PathLike) -> Release:
+    r"""Read a released file and its certificate, as a release that can be smoothed, clamped, remapped and counted.
 
     Parameters
     ----------
@@ -120,7 +121,7 @@ def load(path: Any) -> Release:
     coords, rows = vertices(np.asarray(frame.geometry.array))
     codes, persons = (np.zeros(len(rows), int), None) if by is None else pd.factorize(frame[by].to_numpy()[rows])
     working = in_the_plane(guarantee, area)
-    return Loaded(
+    return LoadedRelease(
         frame,
         answers=answers_without_values(
             Persons.by_size(np.bincount(codes), lambda n: Points(n, 2, working, method, rounding=rounding))
@@ -136,7 +137,7 @@ def load(path: Any) -> Release:
 
 
 def endings(*, placed: bool = True) -> tuple[str, ...]:
-    """What files may end in that releases are saved to; those without places, only tables."""
+    """Return the file endings of formats to which releases can be saved; without places, those of tables."""
     return (*DRIVERS, ".geoparquet", *_TABLES) if placed else _TABLES
 
 
@@ -180,13 +181,13 @@ def save(release: Release, path: str | os.PathLike[str]) -> Path:
         if column not in getattr(release.value, "columns", ()):
             raise InvalidData("release", repr(release), "of points that say whose they are, in a column", remedy)
         persons(release, column)
-    own = isinstance(release, Loaded) and ending(path) == ending(release.file.path)
+    own = isinstance(release, LoadedRelease) and ending(path) == ending(release.file.path)
     if not own and ending(path) not in endings():
         raise InvalidParameter("path", str(path), f"a file that ends in one of {', '.join(endings())}", "Choose one.")
     with staging_folder(path) as folder:
         written = folder / path.name
         if own:
-            assert isinstance(release, Loaded)
+            assert isinstance(release, LoadedRelease)
             _rewrite(release, written)
             reading = release.file.reading
         else:
@@ -230,7 +231,7 @@ def table(release: Release) -> Any:
     stated: dict[str, Any] = {}
     if release.processing.bounded:
         radius = release.error(0.05, each=kind == "points")
-        # Of neighbours, how much farther they are than the true ones; where they are has an error of its own.
+        # For neighbours this is how much farther they are than the true ones; their places have another error.
         name = "excess_95" if kind == "positions" else "radius_95"
         if release.by is None:
             stated[name] = radius
@@ -282,7 +283,7 @@ def _cells(heat: HeatMap) -> Any:
     return cells.set_geometry(unwrap_longitudes(cells.geometry.to_crs(own).array), crs=own)
 
 
-def _rewrite(release: Loaded, path: Path) -> None:
+def _rewrite(release: LoadedRelease, path: Path) -> None:
     """The file that a release was read from, with the places that it has now."""
     import pyarrow as pa
 

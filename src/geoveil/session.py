@@ -9,7 +9,6 @@ from typing import Any, Literal, Self
 import numpy as np
 
 from geoveil._types import (
-    AreaLike,
     Columns,
     CrsLike,
     Epsilon,
@@ -32,6 +31,7 @@ from geoveil.answering.pipeline import ask
 from geoveil.arithmetic import steady
 from geoveil.budget import Account, Ledger, price
 from geoveil.errors import BudgetExceeded, InvalidParameter
+from geoveil.geo import AreaLike
 from geoveil.mechanisms import Lipschitz
 from geoveil.noise import source_of
 from geoveil.privacy import Guarantee, as_metric, exact, promise

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from geoveil._types import AreaLike, CrsLike, Labels, Locations, Missing, Outside
-from geoveil.geo import Area, Form, enter
+from geoveil._types import CrsLike, Labels, Locations, Missing, Outside
+from geoveil.geo import Area, AreaLike, Form, enter
 from geoveil.geo.columns import distinct
 from geoveil.geo.forms import Index
 from geoveil.geo.plain_values import copied, copied_index

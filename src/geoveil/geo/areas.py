@@ -6,7 +6,7 @@ import functools
 import math
 import re
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, Union
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,9 +21,11 @@ from geoveil.geo.tangent import REACH, Tangent, ground_distance, shrink
 if TYPE_CHECKING:
     import pyproj
 
-__all__ = ["PUBLIC", "Area", "Floats", "area_of", "local", "local_of"]
+__all__ = ["PUBLIC", "Area", "AreaLike", "Floats", "area_of", "local", "local_of"]
 
 Floats: TypeAlias = NDArray[np.float64]
+#: A public area: from `local`, the code or name of a projected system, or the name of a region.
+AreaLike: TypeAlias = Union["Area", "pyproj.CRS", "str", "int", None]
 Length = TypeVar("Length", float, Floats)
 
 #: Largest radius of a tangent plane, in metres: beyond it, plane distances are more than an eighth too short.

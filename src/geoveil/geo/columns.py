@@ -1,4 +1,4 @@
-"""Columns that are released unchanged beside places: persons, times, and those that the owner names."""
+"""Columns that are released unchanged besides places: persons, times, and those that the owner names."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from geoveil.errors import GeoveilWarning, InvalidData, InvalidParameter
 
 __all__ = ["choose", "distinct", "is_coordinate", "is_time", "tells_places", "words"]
 
-#: Times are public; these are their usual names.
+#: Usual names of columns of times, which are public.
 _TIMES = frozenset(
     ["time", "timestamp", "datetime", "date_time", "date", "t", "ts", "utc", "time_utc", "timestamp_utc", "epoch"]
 )
-#: Words in names of columns that hold coordinates.
+#: Words in the names of columns of coordinates.
 _COORDINATES = frozenset(
     (
         *("lat", "latitude", "lon", "lng", "long", "longitude", "easting", "northing", "x", "y", "xy", "h3"),
         *("coord", "coords", "coordinate", "coordinates", "geom", "geometry", "wkt", "wkb", "geojson", "geohash"),
     )
 )
-#: Other words in names of columns that tell places, or lead to them. Names of two words stand here as one.
+#: Further words in the names of columns that reveal places. Names of two words are joined.
 _PLACES = _COORDINATES | frozenset(
     (
         *("addr", "address", "street", "road", "house", "zip", "zipcode", "postal", "postcode", "city", "town"),
@@ -37,7 +37,7 @@ _PLACES = _COORDINATES | frozenset(
         *("geo", "gps"),
     )
 )
-#: Words that tell places also as a part of a longer one: "homeaddress".
+#: Words that count also as a part of a longer one: "homeaddress".
 _PARTS = ("address", "street", "postcode", "zipcode", "latitude", "longitude", "geohash", "coord")
 
 
@@ -64,9 +64,9 @@ def is_coordinate(name: Any) -> bool:
 
 
 def tells_places(name: Any) -> bool:
-    """Whether a column's name says that it tells places: "address", "zip_code", "homeCity", and those of coordinates.
+    """Whether a column's name says that it reveals places: "address", "zip_code", "homeCity", and coordinates.
 
-    Whole words count: "platform" and "translation" have "lat" in them and tell none.
+    Whole words count: "platform" and "translation" contain "lat" and reveal no place.
     """
     found = words(name)
     found += [word.removesuffix("s") for word in found]
@@ -86,12 +86,12 @@ def choose(
     times : iterable
         Those that hold times.
     by : object
-        The one that says whose places they are, if it is one of them.
+        The column of persons, if it is one of them.
     keep : "all" or sequence of names, optional
-        What else is released. "all" leaves out columns whose names tell places (`tells_places`); they are released
-        only if they are named, with a warning if they are named like coordinates.
+        Further columns to release. "all" excludes columns whose names reveal places (`tells_places`); they are
+        released only if they are named, with a warning if they are named like coordinates.
     places : iterable
-        Those that hold places themselves, or may: they are never released, and naming one is an error.
+        Columns that may hold places themselves: they are never released, and naming one is an error.
     """
     places = set(places)
     if keep is None:
@@ -120,14 +120,14 @@ def choose(
 
 
 def distinct(labels: Any, column: Any, where: str) -> None:
-    """Refuse labels of which two differ in nothing that a person would see: one person's points would count as two's.
+    """Refuse labels that look the same to a reader: one person's points would count as those of two.
 
     Parameters
     ----------
     labels : pyarrow array
-        Of persons, each once.
+        The labels of persons, each once.
     column, where : str
-        What the labels are, for the error.
+        The column and the data, for the error message.
     """
     import pyarrow as pa
     import pyarrow.compute as pc

@@ -1,6 +1,6 @@
-"""The forms in which locations come and go back: arrays, shapely geometries, GeoSeries, GeoDataFrames.
+"""The forms of locations: arrays, shapely geometries, GeoSeries, GeoDataFrames.
 
-Everything is checked once, here, when data enters: finite coordinates, one shape, a coordinate system in metres.
+Everything is checked once, here, when data is taken in: finite coordinates, one shape, a plane in metres.
 """
 
 from __future__ import annotations
@@ -11,19 +11,25 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from decimal import Decimal
 from numbers import Rational
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from geoveil._types import CrsLike, Labels, Missing, Outside, Place, Shape
 from geoveil.checks import FARTHEST
 from geoveil.errors import GeoveilWarning, InvalidData, InvalidParameter
+from geoveil.geo.areas import AreaLike
 from geoveil.geo.columns import choose, is_time
 from geoveil.geo.coordinate_systems import system_of
 from geoveil.geo.geometries import Index, count_missing, extra_dimensions, present, vertices
 from geoveil.geo.plain_values import copied, copied_index, may_hold_places
 from geoveil.geo.planes import Plane, plane_of
 from geoveil.noise import Ball, Reals, as_reals
+
+if TYPE_CHECKING:
+    import pyproj
+    import shapely
 
 __all__ = ["Floats", "Form", "Index", "enter", "form_of"]
 
@@ -32,16 +38,17 @@ Floats = NDArray[np.float64]
 
 
 class Form(ABC):
-    """Locations that have been let in, and how answers about them look in their form.
+    """Locations that have been taken in, and the form in which answers about them return.
 
-    `missing` is how many rows had no place and were left out, `clamped` whether points outside of the area were moved.
+    `missing` is the number of removed rows without a location, `clamped` tells whether points outside the area were
+    moved to its edge.
 
     Parameters
     ----------
     coords : array or Reals
-        The points, (n, d), in metres; doubles are meant exactly.
+        The points, (n, d), in metres; doubles are taken as the real numbers they are.
     plane : Plane, optional
-        The plane of these metres, and the system in which they came.
+        The plane of these metres, and the coordinate system of the input.
     """
 
     missing = 0
@@ -53,50 +60,50 @@ class Form(ABC):
 
     @property
     def rounding(self) -> float:
-        """How far the projection may have put a point from where it is, in metres, where nobody knows it better."""
+        """The largest distance in metres by which the projection may have moved a point."""
         return 0.0 if self.plane is None else self.plane.rounding
 
     @property
-    def crs(self) -> Any:
-        """The system in which coordinates came, if it is known."""
+    def crs(self) -> pyproj.CRS | None:
+        """The coordinate system of the input, if it is known."""
         return None if self.plane is None else self.plane.crs
 
-    def into(self, coords: Any) -> Floats:
-        """Public coordinates of the form's own system as metres."""
+    def into(self, coords: ArrayLike) -> Floats:
+        """Convert public coordinates of the input's system to metres."""
         return np.asarray(coords, dtype=float) if self.plane is None else self.plane.into(np.asarray(coords, float))
 
     def out(self, coords: Floats) -> Floats:
-        """Released metres in the form's own system."""
+        """Convert released metres to the input's system."""
         return coords if self.plane is None else self.plane.out(coords)
 
     @abstractmethod
     def points(self, coords: Floats) -> Any:
-        """Released points, one for each point that came."""
+        """Return released points, one for each point of the input."""
 
     def chosen(self, points: Index) -> Form:
-        """The form of some of the points, all of a row or none."""
+        """Return the form of some of the points; a row is chosen with all of its points or not at all."""
         some = copy.copy(self)
         some.coords = self.coords[points]
         return some
 
     def place(self, coords: Floats) -> Any:
-        """One released place."""
+        """Return one released place."""
         import shapely
 
         return shapely.Point(self.out(coords[None])[0])
 
     def box(self, ends: Floats) -> Floats:
-        """Released bounds, in the form's own system."""
+        """Return released bounds in the input's system."""
         if self.plane is None:
             return ends
         return self.plane.box(ends)
 
     def boxes(self, ends: Floats) -> Floats:
-        """Released bounds of many, a row each."""
+        """Return released bounds of many persons, one per row."""
         return ends if self.plane is None else self.plane.boxes(ends)
 
     def body(self, vertices: Any) -> Any:
-        """The convex hull of released vertices: a shapely geometry in the plane, else what there is."""
+        """Return the convex hull of released vertices as a shapely geometry; above the plane, the vertices."""
         if not isinstance(vertices, np.ndarray) or vertices.shape[1] != 2:
             return vertices
         import shapely
@@ -111,22 +118,22 @@ class Form(ABC):
         import shapely
 
         counts = np.array([len(each) for each in vertices])
-        # Of all geometries of many points a line is made the fastest.
+        # Lines are the fastest geometries to build.
         gathered = shapely.linestrings if counts.min() > 1 else shapely.multipoints
         whose = np.repeat(np.arange(len(vertices)), counts)
         hulls = shapely.convex_hull(gathered(np.concatenate(vertices), indices=whose))
         return hulls if self.plane is None else [self.plane.body(hull) for hull in hulls]
 
     def labels(self, positions: Index) -> Any:
-        """The names of points: their positions, or a frame's index labels."""
+        """Return the names of points: their positions, or a frame's index labels."""
         return positions
 
-    def people(self, by: Any) -> Any:
-        """A label for each point, from the caller's labels."""
+    def people(self, by: Labels) -> Any:
+        """Return a label for each point."""
         return _labels(by, len(self.coords))
 
-    def public_place(self, argument: str, place: Any) -> Floats:
-        """A public place in the form's own system, as metres."""
+    def public_place(self, argument: str, place: Place) -> Floats:
+        """Convert a public place of the input's system to metres."""
         import shapely
 
         place = self._own(argument, place)
@@ -140,8 +147,8 @@ class Form(ABC):
             ) from None
         return given if self.plane is None or given.shape != (2,) else self.plane.place(argument, given)
 
-    def public_geometry(self, geometry: Any) -> Any:
-        """A public geometry in the form's own system, as metres; None if it is a mere place."""
+    def public_geometry(self, geometry: Shape) -> shapely.Geometry | None:
+        """Convert a public geometry of the input's system to metres; return None for a mere place."""
         import shapely
 
         geometry = self._own("p", geometry)
@@ -152,7 +159,7 @@ class Form(ABC):
         return geometry if self.plane is None else self.plane.shape("p", geometry)
 
     def _own(self, argument: str, place: Any) -> Any:
-        """The geometry of a GeoSeries or GeoDataFrame of one row, in the form's own system; all else as it is."""
+        """Return the geometry of a frame of one row, in the input's system; return anything else unchanged."""
         if not hasattr(place, "to_crs"):
             return place
         if len(place) != 1:
@@ -199,7 +206,7 @@ class FrameForm(Form):
         coords, self._rows = _vertices(np.asarray(self._frame.geometry.array))
         if not released:
             _check_any(len(coords), len(frame))
-        # What was released may be anywhere.
+        # Released points may lie outside the area.
         super().__init__(plane.into(coords) if released else plane.enter(coords, outside), plane)
 
     def chosen(self, points: Index) -> FrameForm:
@@ -255,14 +262,13 @@ class FrameForm(Form):
 
     @property
     def has_columns(self) -> bool:
-        """Whether it is a table, and not places alone."""
+        """Whether it is a table rather than a series of places."""
         return hasattr(self._frame, "columns")
 
     def columns(self, by: Any, keep: Any) -> tuple[list[Any], tuple[Any, ...]]:
         """Return the columns that are released unchanged, and those that are removed.
 
-        Released are times, the column that says whose places they are, and what `keep` names; other columns may give
-        places away.
+        Times, the column of persons and those that `keep` names are released; others may reveal places.
         """
         columns = self._columns()
         if len(set(columns)) < len(columns):
@@ -281,8 +287,15 @@ class FrameForm(Form):
         return [name for name in getattr(self._frame, "columns", []) if name != self._frame.geometry.name]
 
 
-def enter(x: Any, area: Any = None, *, crs: Any = None, outside: str = "refuse", missing: str = "refuse") -> Form:
-    """Take locations in: check them once and give them as metres.
+def enter(
+    x: Any,
+    area: AreaLike = None,
+    *,
+    crs: CrsLike = None,
+    outside: Outside = "refuse",
+    missing: Missing = "refuse",
+) -> Form:
+    """Check locations once and convert them to metres.
 
     Parameters
     ----------
@@ -330,7 +343,7 @@ def enter(x: Any, area: Any = None, *, crs: Any = None, outside: str = "refuse",
     return form
 
 
-def _system(own: Any, given: Any) -> Any:
+def _system(own: pyproj.CRS | None, given: CrsLike) -> pyproj.CRS | None:
     """Return the system of coordinates: the one that the data names, or else the one that the caller names."""
     if given is None:
         return own
@@ -377,7 +390,7 @@ def _array(x: Any) -> Reals:
         table = hasattr(x, "columns") or isinstance(x, np.ma.MaskedArray)
         if table or np.asarray(x).dtype.kind not in "biufO":
             raise TypeError
-        # A copy: what the caller does to an array later is not asked about.
+        # A copy, since the caller may change the array later.
         coords = _numbers(np.array(x))
     except (TypeError, ValueError):
         raise InvalidData(
@@ -417,7 +430,7 @@ def _numbers(given: NDArray[Any]) -> Reals:
 
 
 def _labels(by: Any, count: int, chosen: Any = slice(None)) -> Any:
-    """One label for each of so many rows, of which those chosen have one."""
+    """Return the labels of the chosen rows, of which there is one for each of `count` rows."""
     import pandas as pd
 
     allowed = f"{count} labels, one for each row: names or numbers of persons"
@@ -429,7 +442,7 @@ def _labels(by: Any, count: int, chosen: Any = slice(None)) -> Any:
         raise InvalidData("by", shape, allowed, remedy)
     if isinstance(by, pd.MultiIndex):
         by = by.to_flat_index()
-    # Through pandas, which keeps the number 1 apart from the word "1".
+    # pandas distinguishes the number 1 from the text "1".
     labels = pd.Series(by, dtype=None if hasattr(by, "dtype") else object)[chosen].infer_objects()
     missing = int(labels.isna().sum())
     if missing:
@@ -460,7 +473,7 @@ def _check_names(frame: Any) -> None:
 
 
 def _vertices(geometries: Any) -> tuple[Floats, Index]:
-    """The points of geometries; the caller is told of what else they hold and is dropped."""
+    """Return the points of geometries; warn of heights and measures, which are dropped."""
     found = vertices(geometries)
     for more in extra_dimensions(geometries):
         message = f"{more[0].upper()}{more[1:]} are dropped: only the plane is released."
