@@ -7,16 +7,16 @@ import pickle
 from hypothesis import given
 from hypothesis import strategies as st
 
-from geoveil.cli.option_names import option
-from geoveil.messages import Message, keyword, worded
+from geoveil.cli.option_names import OPTIONS
+from geoveil.messages import PYTHON, Message, worded
 
 OUTSIDE = Message("{count} points are outside: {outside:clamp} moves them, see {gv.points}.", count=3)
 
 
 def test_one_message_has_a_text_for_each_reader() -> None:
     """Arguments are keywords in Python and options on the command line."""
-    assert str(OUTSIDE) == '3 points are outside: outside="clamp" moves them, see gv.points.'
-    assert OUTSIDE.worded(option).startswith("3 points are outside: --outside clamp moves them")
+    assert str(OUTSIDE) == '3 points are outside: outside="clamp" moves them, see gv.points().'
+    assert OUTSIDE.worded(OPTIONS).startswith("3 points are outside: --outside clamp moves them")
 
 
 @given(st.text())
@@ -28,7 +28,7 @@ def test_data_is_inserted_as_it_is(text: str) -> None:
 @given(st.text())
 def test_plain_texts_are_the_same_for_all(text: str) -> None:
     """A text that is no message is not read at all."""
-    assert worded(text, keyword) == worded(text, option) == text
+    assert worded(text, PYTHON) == worded(text, OPTIONS) == text
 
 
 def test_messages_are_values() -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import geoveil as gv
-from geoveil.cli.option_names import option
+from geoveil.cli.option_names import OPTIONS
 from geoveil.facts import ErrorBound, Removed
 from geoveil.wording import error_line, heading, lines, paragraphs
 
@@ -55,12 +55,12 @@ def test_a_repr_words_the_facts() -> None:
     assert [tuple(line.split(maxsplit=1)) for line in shown[1:]] == lines(facts)
 
 
-@pytest.mark.parametrize(("naming", "keep"), [(None, "keep="), (option, "--keep")])
+@pytest.mark.parametrize(("naming", "keep"), [(None, "keep="), (OPTIONS, "--keep")])
 def test_removed_parts_are_listed(naming: object, keep: str) -> None:
     """Columns, rows and persons that are not in a release, with the argument that keeps columns."""
     removed = Removed(rows=2, columns=("speed", "{keep}"), persons=("ann",))
     facts = replace(released().facts(), removed=removed)
-    shown = dict(lines(facts) if naming is None else lines(facts, option))
+    shown = dict(lines(facts) if naming is None else lines(facts, OPTIONS))
     columns = f"the columns speed, {{keep}} ({keep} releases columns unchanged)"
     assert shown["removed"] == f"{columns}; 2 rows without a location; 1 person without enough budget"
 

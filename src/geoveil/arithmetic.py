@@ -59,8 +59,9 @@ def steady() -> Iterator[None]:
     if not _rounds(sys.float_info.min, 2.0**-54):
         raise UnreliableArithmetic(
             "In this thread the processor does not round to nearest, or flushes subnormal numbers to zero, so that no "
-            "error bound holds. A library compiled with -ffast-math, or a call of fesetround, causes this. Release in "
-            "a process or thread without it. Nothing was released."
+            "error bound holds. A library compiled with -ffast-math, or a call of fesetround, causes this.",
+            "Release in a process or thread without it.",
+            charged="nothing",
         )
     if _room() < _FRAMES:
         raise RecursionError(
@@ -70,7 +71,7 @@ def steady() -> Iterator[None]:
     with np.errstate(all="ignore"), decimal.localcontext(_PLAIN):
         yield
     if os.getpid() != process:
-        raise BudgetError("The process was forked while a question was answered. Only the parent gets the answer.")
+        raise BudgetError("The process was forked while a question was answered.", "Only the parent gets the answer.")
 
 
 def _rounds(smallest: float, bit: float) -> bool:
@@ -161,8 +162,9 @@ def inaccurate() -> frozenset[str]:
         found = frozenset(name for name in _KNOWN if not _accurate(name))
     if "sqrt" in found:
         raise UnreliableArithmetic(
-            "numpy's square root does not round correctly on this machine, so that no error bound holds. Nothing was "
-            "released. Install numpy again, or another version of it."
+            "numpy's square root does not round correctly on this machine, so that no error bound holds.",
+            "Install numpy again, or another version of it.",
+            charged="nothing",
         )
     if found:
         warnings.warn(

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from geoveil.errors import InvalidParameter
+from geoveil.errors import InvalidParameter, Text
 
 __all__ = ["FARTHEST", "beta", "between", "count", "number", "place", "positive"]
 
@@ -22,7 +22,7 @@ __all__ = ["FARTHEST", "beta", "between", "count", "number", "place", "positive"
 FARTHEST = 1e8
 
 
-def number(argument: str, value: Any, *, above: float = -math.inf, below: float = math.inf, remedy: str) -> float:
+def number(argument: str, value: Any, *, above: float = -math.inf, below: float = math.inf, remedy: Text) -> float:
     """Return a real number strictly between `above` and `below`."""
     usable = isinstance(value, (Real, np.floating)) and not isinstance(value, bool)
     if not usable or not above < value < below:
@@ -35,7 +35,7 @@ def number(argument: str, value: Any, *, above: float = -math.inf, below: float 
     return float(value)
 
 
-def between(argument: str, value: Any, low: float, high: float, *, remedy: str) -> float:
+def between(argument: str, value: Any, low: float, high: float, *, remedy: Text) -> float:
     """Return a real number from `low` to `high`, both included."""
     usable = isinstance(value, (Real, np.floating)) and not isinstance(value, bool)
     if not usable or not low <= value <= high:
@@ -43,7 +43,7 @@ def between(argument: str, value: Any, low: float, high: float, *, remedy: str) 
     return float(value)
 
 
-def positive(argument: str, value: Any, *, remedy: str = "Give a number of metres.") -> float:
+def positive(argument: str, value: Any, *, remedy: Text = "Give a number of metres.") -> float:
     """Return a positive, finite number."""
     return number(argument, value, above=0, remedy=remedy)
 
@@ -53,7 +53,7 @@ def beta(value: Any) -> float:
     return number("beta", value, above=0, below=1, remedy="error(0.05) is exceeded in at most 5% of releases.")
 
 
-def count(argument: str, value: Any, *, low: int, high: int | None = None, remedy: str) -> int:
+def count(argument: str, value: Any, *, low: int, high: int | None = None, remedy: Text) -> int:
     """Return a whole number from `low` to `high`, both included."""
     usable = isinstance(value, Integral) and not isinstance(value, bool)
     if not usable or value < low or (high is not None and value > high):

@@ -5,30 +5,37 @@
     GeoveilError
     ├── InvalidInput (also a ValueError)
     │   ├── InvalidParameter          a parameter: rho, epsilon, k, beta, metric, ...
-    │   ├── InvalidData               the locations: not finite, empty, of the wrong shape or type
+    │   ├── InvalidData               locations that are not finite, empty, or of the wrong shape or type
     │   │   └── InvalidFile           a file of locations, or a row of it
     │   │       └── FileUnavailable   a file that does not exist or cannot be written
     │   └── InvalidCoordinateSystem   coordinates that are not metres on the ground
     ├── IncompatibleGuarantees (also a TypeError)   guarantees that cannot be added, compared or converted
     ├── NoErrorBound                  an error bound that no theorem gives
-    ├── UnreliableArithmetic          a processor or numpy that does not compute as proofs take it to
+    ├── UnreliableArithmetic          a processor or numpy that is less accurate than the proofs assume
     └── BudgetError                   an account that cannot be charged; nothing was released
-        ├── BudgetExceeded            it has less left than was asked for
-        └── LedgerError               the ledger itself
+        ├── BudgetExceeded            less budget is left than was asked for
+        └── LedgerError               a ledger that cannot be used
             ├── LedgerTimeout         it was busy for too long
             ├── LedgerUnavailable     it cannot be opened, read or written
-            └── LedgerTampered        its history is not what it was
+            └── LedgerTampered        its history was changed
 
 Warnings are GeoveilWarning. Parameters and data are refused before anything random is drawn.
+
+An error carries its parts as data: the problem or the argument, its value and what is allowed; the remedy; and whether
+something was charged. `worded` makes a text of them for a reader, and `str` does so for one who writes Python.
 """
 
 from __future__ import annotations
 
 from decimal import Decimal
+from typing import Literal, TypeAlias
+
+from geoveil.messages import PYTHON, Message, Naming, Text, worded
 
 __all__ = [
     "BudgetError",
     "BudgetExceeded",
+    "Charged",
     "FileUnavailable",
     "GeoveilError",
     "GeoveilWarning",
@@ -42,17 +49,68 @@ __all__ = [
     "LedgerTampered",
     "LedgerTimeout",
     "LedgerUnavailable",
+    "Message",
     "NoErrorBound",
+    "Text",
     "UnreliableArithmetic",
 ]
 
 
+#: What became of the budget before an error was raised.
+Charged: TypeAlias = Literal["nothing", "spent", "unknown"]
+
+
 class GeoveilError(Exception):
-    """The root of all errors raised by geoveil."""
+    """The root of all errors raised by geoveil.
+
+    Parameters
+    ----------
+    problem : str or Message
+        What is wrong, in whole sentences.
+    remedy : str or Message
+        What to do next, in whole sentences.
+    charged : {"nothing", "spent", "unknown"}, optional
+        Whether a budget was charged before the error; None if no budget was at stake.
+    """
+
+    def __init__(self, problem: Text = "", remedy: Text = "", *, charged: Charged | None = None) -> None:
+        # Pickling calls the class with Exception's arguments, and then restores the attributes.
+        super().__init__(problem, remedy)
+        self.problem = problem
+        self.remedy = remedy
+        self.charged = charged
+
+    def worded(self, naming: Naming, *, outcome: bool = True) -> str:
+        """Return the error as a text, with the names of arguments that a reader knows.
+
+        Parameters
+        ----------
+        naming : Naming
+            The reader's names of arguments and functions.
+        outcome : bool
+            Whether the text says what was charged, where that is known.
+        """
+        said = _OUTCOMES[self.charged] if outcome else ""
+        return " ".join(filter(None, (self._problem(naming), said, worded(self.remedy, naming))))
+
+    def _problem(self, naming: Naming) -> str:
+        return worded(self.problem, naming)
+
+    def __str__(self) -> str:
+        return self.worded(PYTHON)
+
+
+#: What an error says about the budget, by what was charged.
+_OUTCOMES: dict[Charged | None, str] = {
+    None: "",
+    "nothing": "Nothing was charged or released.",
+    "spent": "Nothing was released, and the charge is spent.",
+    "unknown": "Nothing was released; whether it was charged is not known.",
+}
 
 
 class GeoveilWarning(UserWarning):
-    """What is done differently from what the data may have been meant for."""
+    """Something is handled differently from what the user may expect."""
 
 
 class InvalidInput(GeoveilError, ValueError):
@@ -61,31 +119,37 @@ class InvalidInput(GeoveilError, ValueError):
     Parameters
     ----------
     argument : str
-        Its name, as the caller wrote it.
+        The name of the argument, as the caller wrote it.
     value : object
-        What was given.
-    allowed : str
-        What may be given.
-    remedy : str
-        What to do next.
+        The value that was given.
+    allowed : str or Message
+        The values that are allowed, as in "must be ...".
+    remedy : str or Message
+        What to do next, in whole sentences.
+    charged : {"nothing", "spent", "unknown"}, optional
+        Whether a budget was charged before the error; None if no budget was at stake.
     """
 
-    def __init__(self, argument: str, value: object, allowed: str, remedy: str) -> None:
-        # All four go to Exception so that the error survives pickling between processes.
-        super().__init__(argument, value, allowed, remedy)
+    def __init__(
+        self, argument: str, value: object, allowed: Text, remedy: Text, *, charged: Charged | None = None
+    ) -> None:
+        super().__init__(remedy=remedy, charged=charged)
+        self.args = (argument, value, allowed, remedy)
         self.argument = argument
         self.value = value
         self.allowed = allowed
-        self.remedy = remedy
 
-    def __str__(self) -> str:
+    def _problem(self, naming: Naming) -> str:
         try:
             shown = repr(self.value)
         except ValueError:  # Python writes no whole number of more than some thousand digits
             shown = f"a {type(self.value).__name__} too large to write"
         if len(shown) > 120:
             shown = shown[:117] + "..."
-        return f"{self.argument} = {shown}: must be {self.allowed}. {self.remedy}"
+        return f"{self._named(naming)} = {shown}: must be {worded(self.allowed, naming)}."
+
+    def _named(self, naming: Naming) -> str:
+        return naming.argument(self.argument)
 
 
 class InvalidParameter(InvalidInput):
@@ -97,14 +161,17 @@ class InvalidData(InvalidInput):
 
 
 class InvalidFile(InvalidData):
-    """A file of locations that cannot be used."""
+    """A file of locations that cannot be used; `argument` is its path, or a place in it."""
+
+    def _named(self, naming: Naming) -> str:
+        return self.argument
 
 
 class FileUnavailable(InvalidFile):
     """A file that does not exist or cannot be written; `value` says why."""
 
-    def __str__(self) -> str:
-        return f"{self.argument}: {self.value}. {self.remedy}"
+    def _problem(self, naming: Naming) -> str:
+        return f"{self.argument}: {self.value}."
 
 
 class InvalidCoordinateSystem(InvalidInput):
@@ -120,7 +187,7 @@ class NoErrorBound(GeoveilError):
 
 
 class UnreliableArithmetic(GeoveilError):
-    """A processor, or numpy, does not compute as bounds on errors take it to; nothing was released."""
+    """A processor, or numpy, that does not compute as accurately as the proofs assume; nothing was released."""
 
 
 class BudgetError(GeoveilError):
@@ -128,41 +195,39 @@ class BudgetError(GeoveilError):
 
 
 class BudgetExceeded(BudgetError):
-    """An account has less left than was asked for. Nothing was charged, and it can be used further.
+    """An account with less budget left than was asked for. Nothing was charged, and it can still be used.
 
     Parameters
     ----------
     requested, remaining : Decimal
-        What was asked for, and what is left.
+        The budget that was asked for, and the budget that is left.
     subject : str
-        Whose account it is, if it has a name.
+        The name of the account, if it has one.
     """
 
     def __init__(self, requested: Decimal, remaining: Decimal, subject: str = "") -> None:
-        super().__init__(requested, remaining, subject)
+        super().__init__(remedy="Ask for less, or do not ask.", charged="nothing")
+        self.args = (requested, remaining, subject)
         self.requested = requested
         self.remaining = remaining
         self.subject = subject
 
-    def __str__(self) -> str:
-        whose = f" of {self.subject}" if self.subject else ""
-        return (
-            f"The budget{whose} does not suffice: {self.requested} was asked for, {self.remaining} is left. "
-            "Ask for less, or not at all; nothing was charged."
-        )
+    def _problem(self, naming: Naming) -> str:
+        account = f" of {self.subject}" if self.subject else ""
+        return f"The budget{account} does not suffice: {self.requested} was asked for, {self.remaining} is left."
 
 
 class LedgerError(BudgetError):
-    """The ledger itself; nothing was released."""
+    """A ledger that cannot be used; nothing was released."""
 
 
 class LedgerTimeout(LedgerError):
-    """The ledger was busy for too long; nothing was charged."""
+    """A ledger that was busy for too long."""
 
 
 class LedgerUnavailable(LedgerError):
-    """The ledger cannot be opened, read or written."""
+    """A ledger that cannot be opened, read or written."""
 
 
 class LedgerTampered(LedgerError):
-    """The ledger's history is not what it was."""
+    """A ledger whose history was changed."""

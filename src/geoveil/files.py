@@ -149,9 +149,12 @@ def points_file(
         with staging_folder(target) as folder:
             release = answer(inquiry.into(folder / target.name, target), noise, charger, progress=told)
     except OSError as problem:
-        remedy = "Is there room, and may one write there? Nothing was released."
-        refused = InvalidFile(str(target), str(problem), "a file that can be written", remedy)
-        for note in getattr(problem, "__notes__", ()):
+        remedy = "Is there room, and may one write there?"
+        notes = getattr(problem, "__notes__", [])
+        refused = InvalidFile(str(target), str(problem), "a file that can be written", remedy, charged="nothing")
+        for note in notes:
+            # Notes are made where something was charged.
+            refused.charged = "spent"
             refused.add_note(note)
         raise refused from None
     told(1.0)

@@ -2,14 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from string import Formatter
 from typing import Any, TypeAlias
 
-__all__ = ["Message", "Naming", "Text", "keyword", "worded"]
+__all__ = ["PYTHON", "Message", "Naming", "Text", "worded"]
 
-#: Names an argument or a function, with or without a value: ("outside", "clamp") -> 'outside="clamp"'.
-Naming: TypeAlias = Callable[[str, str], str]
+
+class Naming:
+    """The names that arguments and functions have for a reader; here, one who writes Python."""
+
+    #: Calls that are shown with their arguments.
+    _CALLS: Mapping[str, str] = {
+        "gv.local": "gv.local(lat=..., lon=..., radius=...)",
+        "x.to_crs": "x.to_crs(4326)",
+        "x.estimate_utm_crs": "estimate_utm_crs()",
+    }
+
+    def argument(self, name: str) -> str:
+        """Name an argument that was given."""
+        return name
+
+    def mention(self, name: str, value: str = "") -> str:
+        """Name an argument that could be given, with or without a value, or a function that could be called.
+
+        Examples
+        --------
+        >>> PYTHON.mention("area"), PYTHON.mention("outside", "clamp"), PYTHON.mention("k", "5")
+        ('area=', 'outside="clamp"', 'k=5')
+        >>> PYTHON.mention("gv.points"), PYTHON.mention("area", "gv.local")
+        ('gv.points()', 'area=gv.local(...)')
+        """
+        if "." in name:
+            return self._CALLS.get(name, f"{name}()")
+        if value in self._CALLS:
+            return f"{name}={value}(...)"
+        return f"{name}={value}" if not value or value[0].isdigit() or value[0] == '"' else f'{name}="{value}"'
+
+
+PYTHON = Naming()
 
 
 class Message:
@@ -18,17 +49,14 @@ class Message:
     Parameters
     ----------
     template : str
-        ``{area}`` names an argument, ``{outside:clamp}`` an argument with a value, and ``{gv.points}`` a function.
+        ``{area}`` mentions an argument, ``{outside:clamp}`` an argument with a value, and ``{gv.points}`` a function.
     **data : object
         Values for the placeholders that are not names. They are inserted as they are, whatever braces they contain.
 
     Examples
     --------
-    >>> message = Message("{count} points are outside: {outside:clamp} moves them.", count=3)
-    >>> str(message)
+    >>> str(Message("{count} points are outside: {outside:clamp} moves them.", count=3))
     '3 points are outside: outside="clamp" moves them.'
-    >>> message.worded(lambda name, value: f"--{name} {value}".rstrip())
-    '3 points are outside: --outside clamp moves them.'
     """
 
     def __init__(self, template: str, /, **data: object) -> None:
@@ -36,11 +64,11 @@ class Message:
         self.data = data
 
     def worded(self, naming: Naming) -> str:
-        """Return the text with names as `naming` gives them."""
+        """Return the text, with the names that a reader knows."""
         return _Formatter(self.data, naming).format(self.template)
 
     def __str__(self) -> str:
-        return self.worded(keyword)
+        return self.worded(PYTHON)
 
     def __repr__(self) -> str:
         return repr(str(self))
@@ -57,22 +85,8 @@ Text: TypeAlias = str | Message
 
 
 def worded(text: Text, naming: Naming) -> str:
-    """Return a text with names as `naming` gives them."""
+    """Return a text, with the names that a reader knows."""
     return text.worded(naming) if isinstance(text, Message) else text
-
-
-def keyword(name: str, value: str = "") -> str:
-    """Name an argument or a function as Python does.
-
-    Examples
-    --------
-    >>> keyword("area"), keyword("outside", "clamp"), keyword("k", "5"), keyword("gv.points")
-    ('area=', 'outside="clamp"', 'k=5', 'gv.points')
-    """
-    if "." in name:
-        return name
-    plain = not value or value[0].isdigit() or value.startswith("gv.")
-    return f"{name}={value}" if plain else f'{name}="{value}"'
 
 
 class _Formatter(Formatter):
@@ -87,7 +101,9 @@ class _Formatter(Formatter):
 
     def format_field(self, value: object, format_spec: str) -> str:
         if isinstance(value, _Name):
-            return self._naming(value, format_spec)
+            return self._naming.mention(value, format_spec)
+        if isinstance(value, Message):
+            return value.worded(self._naming)
         return format(value, format_spec)
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from geoveil import checks
 from geoveil.answering.intake import in_the_plane
 from geoveil.arithmetic import steady
-from geoveil.errors import GeoveilError, InvalidParameter, NoErrorBound
+from geoveil.errors import GeoveilError, InvalidParameter, Message, NoErrorBound
 from geoveil.geo.areas import Area, AreaLike, area_of
 from geoveil.ground_error import ground_error
 from geoveil.mechanisms import Lipschitz
@@ -253,9 +253,9 @@ def _least(foreseen: Callable[[Guarantee], float], unit: Guarantee, error: float
 
 def _budget(unit: Guarantee, log_budget: float, error: float) -> Guarantee:
     if log_budget > _FARTHEST * unit.power:
-        remedy = (
+        remedy = Message(
             "Noise finer than a millimetre is not made, a hull's directions miss something whatever the noise, and a "
-            "wide plane draws near and far places as equally far: state a smaller area with area=."
+            "wide plane draws near and far places as equally far: state a smaller area with {area}."
         )
         raise InvalidParameter("error", error, "such that some budget gives it", remedy)
     return unit.with_budget(exact.to_budget("error", exact.rounded_up(math.exp(log_budget))))

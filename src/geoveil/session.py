@@ -88,8 +88,8 @@ class Session:
     >>> s.hull(rho=5e-5)
     Traceback (most recent call last):
     ...
-    geoveil.errors.BudgetExceeded: The budget does not suffice: 0.00005 was asked for, 0.00003 is left. Ask for less, \
-or not at all; nothing was charged.
+    geoveil.errors.BudgetExceeded: The budget does not suffice: 0.00005 was asked for, 0.00003 is left. \
+Nothing was charged or released. Ask for less, or do not ask.
     """
 
     @steady()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from geoveil.facts import ErrorBound, Exactness, Facts, MechanismUse, Removed
-from geoveil.messages import Message, Naming, keyword
+from geoveil.messages import PYTHON, Message, Naming
 from geoveil.words import counted, hidden, metres
 
 __all__ = ["error_line", "heading", "lines", "paragraphs", "steps_line"]
@@ -22,15 +22,15 @@ def heading(facts: Facts) -> str:
     return f"Release of {facts.query}: {counted(facts.points, 'point')}, taken as {persons}"
 
 
-def lines(facts: Facts, naming: Naming = keyword) -> list[tuple[str, str]]:
+def lines(facts: Facts, naming: Naming = PYTHON) -> list[tuple[str, str]]:
     """Return the name and the text of each fact, for a reader at a prompt.
 
     Parameters
     ----------
     facts : Facts
         Those of a release.
-    naming : callable
-        Names arguments in the words of the reader.
+    naming : Naming
+        The reader's names of arguments.
     """
     found = [
         ("guarantee", _guarantee(facts)),

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from geoveil._types import Short
 from geoveil.budget import SPENT, Account, Charge, Entry, Ledger
-from geoveil.errors import BudgetExceeded, IncompatibleGuarantees, InvalidInput, InvalidParameter
+from geoveil.errors import BudgetExceeded, GeoveilError, IncompatibleGuarantees, InvalidInput, InvalidParameter
 from geoveil.geo import Area
 from geoveil.privacy import Guarantee, exact
 from geoveil.queries import Query
@@ -99,6 +99,8 @@ class Receipt:
     ) -> None:
         if problem is not None and self.spent:
             problem.add_note(SPENT)
+            if isinstance(problem, GeoveilError):
+                problem.charged = "spent"
 
 
 class Charger(ABC):

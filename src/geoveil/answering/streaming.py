@@ -320,8 +320,14 @@ class FilePoints(Inquiry[Written, FileRelease]):
         return release
 
     def _changed(self) -> InvalidFile:
-        remedy = "Try again when nobody writes to it. Nothing was released."
-        return InvalidFile(str(self.file.path), "changed", "left alone while it is read, which is done twice", remedy)
+        remedy = "Try again when nobody writes to it."
+        return InvalidFile(
+            str(self.file.path),
+            "changed",
+            "left alone while it is read, which is done twice",
+            remedy,
+            charged="nothing",
+        )
 
     def _read(self, batch: Batch) -> _Read:
         """Take a batch of the second reading, without the rows that are not to be released."""

@@ -42,8 +42,9 @@ class Account:
         """Return the price of a query, or raise an error if less is left or the account was copied by a fork."""
         if this_process() != self._process:
             raise BudgetError(
-                "A budget in memory cannot be used in a forked process, which would spend it a second time. Open a "
-                "session with ledger= in this process."
+                "A budget in memory cannot be used in a forked process, which would spend it a second time.",
+                "Open a session with ledger= in this process.",
+                charged="nothing",
             )
         taken = price(cost, self.total)
         if taken.budget > self.remaining:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from geoveil.budget.sqlite_store import SQLite
 from geoveil.budget.stores import is_database
 from geoveil.budget.witness import Witness, head_questions
-from geoveil.errors import InvalidParameter, LedgerTampered, LedgerUnavailable
+from geoveil.errors import InvalidParameter, LedgerTampered, LedgerUnavailable, Message
 from geoveil.privacy import Certificate, Guarantee, exact
 from geoveil.sqlite_files import open_to_read
 
@@ -30,7 +30,9 @@ def back_up(ledger: Ledger, target: str | os.PathLike[str]) -> int:
 
     store, path = ledger._store, Path(os.path.realpath(target))
     if not isinstance(store, SQLite):
-        raise LedgerUnavailable("A PostgreSQL database is backed up with its own tools: pg_dump, or a base backup.")
+        raise LedgerUnavailable(
+            "A PostgreSQL database is backed up with its own tools.", "Use pg_dump, or a base backup."
+        )
     part = _new("file", path)
     try:
         with store.reading() as transaction:
@@ -58,7 +60,9 @@ def restore(
     from geoveil.budget.ledger import Ledger
 
     if is_database(backup) or is_database(place):
-        raise LedgerUnavailable("A PostgreSQL database is restored with its own tools: pg_restore, or a base backup.")
+        raise LedgerUnavailable(
+            "A PostgreSQL database is restored with its own tools.", "Use pg_restore, or a base backup."
+        )
     if not Path(backup).is_file():
         raise InvalidParameter("backup", str(backup), "a file that `geoveil budget backup` wrote", "Check the path.")
     if write_off is not None and not write_off.strip():
@@ -82,7 +86,9 @@ def restore(
             seen.forget(ledger.id)
         part.replace(path)
     except sqlite3.Error as problem:
-        raise LedgerUnavailable(f"{backup}: {problem}. Nothing was restored. Is it a backup of a ledger?") from problem
+        raise LedgerUnavailable(
+            f"{backup}: {problem}. Nothing was restored.", "Is it a backup of a ledger?"
+        ) from problem
     finally:
         _discard(part)
     _sync(path.parent)
@@ -95,27 +101,30 @@ def restore(
 def _check(ledger: Ledger, certificates: list[Certificate], witness: Witness | None) -> None:
     """Raise LedgerTampered unless certificates or the witness show that nothing was charged after the backup."""
     known = None if witness is None else witness.head(ledger.id)
-    remedy = 'Nothing was restored. Give a newer backup, or write_off="REASON", which spends the rest of all budgets.'
+    remedy = Message(
+        "Nothing was restored. Give a newer backup, or {write_off:REASON}, which spends the rest of all budgets."
+    )
     if known is None and not certificates:
         raise LedgerTampered(
-            "It is unknown what was charged after the backup. Give the certificates of the latest releases, or the "
-            f"ledger's witness. {remedy}"
+            "It is unknown what was charged after the backup.",
+            Message("Give the certificates of the latest releases, or the ledger's witness. {rest}", rest=remedy),
         )
     try:
         end = ledger.verify(certificates)
     except LedgerTampered as problem:
-        raise LedgerTampered(f"The backup does not contain the latest charges. {problem} {remedy}") from None
+        raise LedgerTampered(f"The backup does not contain the latest charges. {problem}", remedy) from None
     if known is None:
         return
     if known.number > end:
         raise LedgerTampered(
             f"The backup ends at entry {end}, but the witness has entry {known.number}: something was recorded after "
-            f"the backup. {remedy}"
+            "the backup.",
+            remedy,
         )
     with ledger._store.reading() as transaction:
         (found,) = transaction.ask(*head_questions([known]))
     if known.number and found != [(known.hash,)]:
-        raise LedgerTampered(f"Entry {known.number} of the backup differs from the one that the witness has. {remedy}")
+        raise LedgerTampered(f"Entry {known.number} of the backup differs from the one that the witness has.", remedy)
 
 
 def _write_off(ledger: Ledger, reason: str) -> None:

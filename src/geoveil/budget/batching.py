@@ -87,11 +87,14 @@ class Batching(Generic[R, A]):
                 left = mine.deadline - time.monotonic()
                 queued = mine in self._queue
                 if left <= 0 and queued:
-                    raise LedgerTimeout("Other threads held the ledger until the time limit. Nothing was charged.")
+                    raise LedgerTimeout(
+                        "Other threads held the ledger until the time limit.", "Try again.", charged="nothing"
+                    )
                 if left + _GRACE <= 0:
                     raise LedgerUnavailable(
-                        "The ledger did not answer within the time limit. Nothing was released. The account's "
-                        "statement tells whether it was charged."
+                        "The ledger did not answer within the time limit.",
+                        "The account's statement tells whether it was charged.",
+                        charged="unknown",
                     )
                 self._changed.wait(left if queued else left + _GRACE)
             if mine.done:

@@ -101,7 +101,7 @@ def _answer(transaction: Transaction, journal: Journal, request: ChargeRequest, 
         return _charge(transaction, journal, request)
     line, postings = line_at(transaction, number), postings_of(transaction, number)
     if not line or line["key"] != request.key:
-        raise LedgerTampered(f"Entry {number} is not the charge that was made with this key. Nothing was released.")
+        raise LedgerTampered(f"Entry {number} is not the charge that was made with this key.", charged="nothing")
     if not _is_same(request, line, postings):
         remedy = f"It was used for {line['query']} about {postings[0][0]!r}. Use another one."
         raise InvalidParameter("key", request.shown, "a different one for each question", remedy)
@@ -111,7 +111,7 @@ def _answer(transaction: Transaction, journal: Journal, request: ChargeRequest, 
         remedy = "Its answer was deleted with forget. Use another one, which is charged again."
         raise InvalidParameter("key", request.shown, "one whose answer was not deleted", remedy)
     if content is None or not _is_stored(transaction, number, stored, content):
-        raise LedgerTampered(f"The stored answer of entry {number} was changed. Nothing was released.")
+        raise LedgerTampered(f"The stored answer of entry {number} was changed.", charged="nothing")
     amounts = {subject: Decimal(amount) for subject, amount in postings}
     skipped = tuple(name for name in request.names if name not in amounts)
     return Charge(Entry(journal.ledger, number, line["hash"]), amounts, skipped, request.key, content)

@@ -130,16 +130,16 @@ def ledger_id(transaction: Transaction, secret: bytes | None) -> str | None:
     version, name, seal = found[0]
     if version != VERSION:
         raise LedgerUnavailable(
-            f"The ledger has version {version}; this geoveil reads version {VERSION}. Use a newer geoveil."
+            f"The ledger has version {version}; this geoveil reads version {VERSION}.", "Use a newer geoveil."
         )
     if seal != _seal(name, secret):
         if seal is None:
-            told = "This ledger was created without a key: leave out key= and GEOVEIL_LEDGER_KEY."
+            told, remedy = "without a key", "Unset GEOVEIL_LEDGER_KEY; in Python, give no key=."
         elif secret is None:
-            told = "This ledger was created with a key: give it with key= or GEOVEIL_LEDGER_KEY."
+            told, remedy = "with a key", "Set GEOVEIL_LEDGER_KEY; in Python, key= does the same."
         else:
-            told = "This ledger was created with another key: give that key."
-        raise LedgerUnavailable(f"{told} Nothing was charged or released.")
+            told, remedy = "with another key", "Give that key."
+        raise LedgerUnavailable(f"This ledger was created {told}.", remedy, charged="nothing")
     return str(name)
 
 

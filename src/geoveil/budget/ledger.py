@@ -22,7 +22,7 @@ from geoveil.budget.reading import all_accounts, all_answers, lines_after, read_
 from geoveil.budget.storable import key_digest, parameters_text, subject_name, text, unknown
 from geoveil.budget.stores import Transaction, open_store
 from geoveil.budget.witness import Memory, Witness, check_heads, head_questions
-from geoveil.errors import InvalidParameter, LedgerError, LedgerTimeout
+from geoveil.errors import InvalidParameter, LedgerError, LedgerTimeout, Message
 from geoveil.privacy import CGP, GP, Certificate, Guarantee, exact, promise
 from geoveil.privacy.exact import Number
 from geoveil.processes import this_process
@@ -169,7 +169,9 @@ class Ledger:
             if left <= 0:
                 raise LedgerTimeout(
                     f"Another thread or process has been drawing the answer of the key {key!r} for more than "
-                    f"{self._timeout:g} s. Nothing was charged; try again."
+                    f"{self._timeout:g} s.",
+                    "Try again.",
+                    charged="nothing",
                 )
             leases.wait(min(pause, left))
             pause = min(2 * pause, _LONGEST_PAUSE)
@@ -383,7 +385,7 @@ class Ledger:
     def testify(self) -> int:
         """Record the last entry at the witness, and return its number."""
         if self._memory.witness is None:
-            raise InvalidParameter("witness", None, "a file or a database", "Open the ledger with witness=.")
+            raise InvalidParameter("witness", None, "a file or a database", Message("Open the ledger with {witness}."))
         with self._writing() as (_, journal):
             return journal.number
 

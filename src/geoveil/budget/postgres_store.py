@@ -14,7 +14,7 @@ from psycopg.conninfo import conninfo_to_dict
 
 from geoveil.budget.schema import TABLES
 from geoveil.budget.stores import FEW, Row, Statement, Store, Transaction, left
-from geoveil.errors import LedgerTimeout, LedgerUnavailable
+from geoveil.errors import Charged, LedgerTimeout, LedgerUnavailable
 
 __all__ = ["Postgres"]
 
@@ -196,17 +196,16 @@ class Postgres(Store[Any]):
         lost = problem.sqlstate is None or problem.sqlstate.startswith(("08", "57P"))  # type: ignore[attr-defined]
         if transaction is not None and not lost:
             transaction.committing = False
-        if transaction is not None and transaction.committing:
-            outcome = "It is unknown whether the charge was committed; nothing was released."
-        else:
-            outcome = "Nothing was charged or released."
+        charged: Charged = "unknown" if transaction is not None and transaction.committing else "nothing"
         late = (errors.LockNotAvailable, errors.QueryCanceled, errors.IdleInTransactionSessionTimeout)
         # A session that the server ended after its timeout may also look like a lost connection.
         ended = transaction is not None and lost and time.monotonic() >= deadline
         if ended or isinstance(problem, (_Late, errors.ConnectionTimeout, *late)):
-            return LedgerTimeout(f"The database did not answer within the time limit ({told}). {outcome} Try again.")
+            return LedgerTimeout(
+                f"The database did not answer within the time limit ({told}).", "Try again.", charged=charged
+            )
         told = told.rstrip(".?! ")
-        return LedgerUnavailable(f"The database cannot be used: {told}. {outcome} Is the server running?")
+        return LedgerUnavailable(f"The database cannot be used: {told}.", "Is the server running?", charged=charged)
 
 
 def _milliseconds(deadline: float) -> int:

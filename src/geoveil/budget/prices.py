@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from geoveil.errors import IncompatibleGuarantees
+from geoveil.errors import IncompatibleGuarantees, Message
 from geoveil.privacy import CGP, GP, Guarantee
 
 __all__ = ["price"]
@@ -20,13 +20,15 @@ def price(cost: Guarantee, total: Guarantee) -> Guarantee:
     """
     if cost.metric != total.metric:
         raise IncompatibleGuarantees(
-            f"The account is under {total.metric} and the query under {cost.metric}; "
-            f"ask with metric={total.metric.name!r}."
+            f"The account is under {total.metric} and the query under {cost.metric}.",
+            Message(f'Ask with {{metric:"{total.metric.name}"}}.'),
         )
     if isinstance(cost, GP) and not cost.pure:
-        raise IncompatibleGuarantees(f"No account can pay for {cost!r}; ask with rho=, or with a pure epsilon=.")
+        raise IncompatibleGuarantees(
+            f"No account can pay for {cost!r}.", Message("Ask with {rho}, or with a pure {epsilon}.")
+        )
     if isinstance(total, CGP) and isinstance(cost, CGP | GP):
         return cost.as_cgp()
     if not isinstance(cost, GP):
-        raise IncompatibleGuarantees(f"A GP account cannot pay for {cost!r}; ask with epsilon=.")
+        raise IncompatibleGuarantees(f"A GP account cannot pay for {cost!r}.", Message("Ask with {epsilon}."))
     return cost

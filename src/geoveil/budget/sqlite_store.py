@@ -16,7 +16,7 @@ from pathlib import Path
 
 from geoveil.budget.schema import TABLES
 from geoveil.budget.stores import Row, Statement, Store, Transaction, left
-from geoveil.errors import LedgerTimeout, LedgerUnavailable
+from geoveil.errors import Charged, LedgerTimeout, LedgerUnavailable
 
 __all__ = ["SQLite"]
 
@@ -46,7 +46,7 @@ class _SQLiteTransaction(Transaction):
         self.committing = True
         self._connection.execute("COMMIT")
         # A commit into a file that was deleted or replaced meanwhile is lost.
-        self._store.check_file()
+        self._store.check_file("unknown")
 
 
 class SQLite(Store[sqlite3.Connection]):
@@ -73,15 +73,17 @@ class SQLite(Store[sqlite3.Connection]):
         if _is_mounted(self.path):
             raise LedgerUnavailable(
                 f"{self.path} is mounted as a single file, so that other processes look for its journal in another "
-                "folder. Nothing was released. Mount the folder that contains it."
+                "folder.",
+                "Mount the folder that contains it.",
+                charged="nothing",
             )
         connection = sqlite3.connect(self.path, timeout=left(deadline), isolation_level=None, check_same_thread=False)
         try:
             made = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
             if made and "geoveil_head" not in made:
                 raise LedgerUnavailable(
-                    f"{self.path} is a database of another program, such as a GeoPackage. Nothing was written to it. "
-                    "Give the path of a ledger or of a new file."
+                    f"{self.path} is a database of another program, such as a GeoPackage. Nothing was written to it.",
+                    "Give the path of a ledger or of a new file.",
                 )
             # Commits survive a loss of power.
             connection.execute("PRAGMA synchronous=FULL")
@@ -101,38 +103,43 @@ class SQLite(Store[sqlite3.Connection]):
             raise
         return connection
 
-    def check_file(self) -> None:
+    def check_file(self, charged: Charged = "nothing") -> None:
         """Raise LedgerUnavailable if the path no longer leads to the opened file, or if the file has other names."""
         try:
             found = os.stat(self.path)
         except OSError as problem:
             raise LedgerUnavailable(
-                f"{self.path} was moved or deleted while it was in use, or cannot be read: {problem.strerror}. "
-                "Nothing was released. Move it back, or open the ledger at its new path."
+                f"{self.path} was moved or deleted while it was in use, or cannot be read: {problem.strerror}.",
+                "Move it back, or open the ledger at its new path.",
+                charged=charged,
             ) from None
         if not stat.S_ISREG(found.st_mode):
             kind = "a folder" if stat.S_ISDIR(found.st_mode) else "not an ordinary file"
-            raise LedgerUnavailable(f"{self.path} is {kind}. Nothing was released. Give the path of a file.")
+            raise LedgerUnavailable(f"{self.path} is {kind}.", "Give the path of a file.", charged=charged)
         identity = (found.st_dev, found.st_ino)
         if self._identity is None:
             self._identity = identity
         if identity != self._identity:
             raise LedgerUnavailable(
-                f"{self.path} was replaced by another file while it was in use. Nothing was released. To restore an "
-                "old copy without losing charges, use `geoveil budget restore`."
+                f"{self.path} was replaced by another file while it was in use.",
+                "To restore an old copy without losing charges, use `geoveil budget restore`.",
+                charged=charged,
             )
         if found.st_nlink > 1:
             raise LedgerUnavailable(
                 f"{self.path} has {found.st_nlink} hard links. A ledger must have one name, since its journal lies "
-                "beside it. Nothing was released. Remove the other names."
+                "beside it.",
+                "Remove the other names.",
+                charged=charged,
             )
 
     def _begin(self, connection: sqlite3.Connection, deadline: float, *, reading: bool) -> Transaction:
         self.check_file()
         if self.is_backup and not reading:
             raise LedgerUnavailable(
-                f"{self.path} is a backup: later charges are missing from it. Nothing was released. Charge the ledger "
-                "itself. If the ledger is lost, `geoveil budget restore` makes a new one from this backup."
+                f"{self.path} is a backup: later charges are missing from it.",
+                "Charge the ledger itself. If it is lost, `geoveil budget restore` makes a new one from this backup.",
+                charged="nothing",
             )
         while True:
             # SQLite waits longer and longer between attempts. If many processes wait, short attempts are fairer and
@@ -157,11 +164,12 @@ class SQLite(Store[sqlite3.Connection]):
     def _translated(self, problem: Exception, transaction: Transaction | None, deadline: float) -> Exception:
         if _is_busy(problem):
             return LedgerTimeout(
-                f"{self.path} was locked by other processes until the time limit. Nothing was charged; try again."
+                f"{self.path} was locked by other processes until the time limit.", "Try again.", charged="nothing"
             )
         return LedgerUnavailable(
-            f"{self.path}: {problem}. Nothing was released. Check that it is a ledger, that it can be written to, and "
-            "that the disk is not full."
+            f"{self.path}: {problem}.",
+            "Check that it is a ledger, that it can be written to, and that the disk is not full.",
+            charged="unknown" if transaction is not None and transaction.committing else "nothing",
         )
 
 

@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, TypeGuard
 
-from geoveil.errors import InvalidParameter
+from geoveil.errors import InvalidParameter, Message
 
 __all__ = ["digest", "key_digest", "parameters_text", "subject_name", "text", "unknown"]
 
@@ -58,7 +58,9 @@ def digest(content: str) -> str:
 
 def unknown(subject: str) -> InvalidParameter:
     """Return the error for a subject without an account."""
-    return InvalidParameter("subject", subject, "a subject with an account", "Open an account with create().")
+    return InvalidParameter(
+        "subject", subject, "a subject with an account", Message("Open an account with {ledger.create}.")
+    )
 
 
 def _is_text(value: object) -> TypeGuard[str]:

@@ -20,14 +20,15 @@ def store(transaction: Transaction, journal: Journal, charge: Charge, content: s
     """Record the digest of an answer, and store the answer itself if its question has a key."""
     number = charge.entry.number
     if charge.process != this_process():
-        raise LedgerError(f"Entry {number} was charged by the parent of this forked process. Ask again in this one.")
+        raise LedgerError(f"Entry {number} was charged by the parent of this forked process.", "Ask again here.")
     line = line_at(transaction, number)
     if line.get("hash") != charge.entry.hash:
-        raise LedgerTampered(f"The charge of entry {number} is missing from the ledger. Nothing was released.")
+        raise LedgerTampered(f"The charge of entry {number} is missing from the ledger.", charged="spent")
     if not transaction.rows("SELECT 1 FROM geoveil_answers WHERE number = ? AND stored IS NULL", (number,)):
         raise LedgerError(
-            f"An answer was already stored for entry {number}, or its lease expired and another process draws. "
-            "Nothing was released, and the charge is spent. Ask again."
+            f"An answer was already stored for entry {number}, or its lease expired and another process draws.",
+            "Ask again.",
+            charged="spent",
         )
     told = json.dumps({"charge": number, "sha256": digest(content)})
     same = {"query": line["query"], "release": line["release"], "key": line["key"]}

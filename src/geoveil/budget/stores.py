@@ -145,7 +145,7 @@ class Store(ABC, Generic[Connection]):
             deadline = time.monotonic() + self.timeout
         lock = self._lock
         if not lock.acquire(timeout=left(deadline)):
-            raise LedgerTimeout("Other threads held the ledger until the time limit. Nothing was charged; try again.")
+            raise LedgerTimeout("Other threads held the ledger until the time limit.", "Try again.", charged="nothing")
         transaction = None
         try:
             connection = self._connection(deadline)
@@ -224,6 +224,6 @@ def open_store(place: str | os.PathLike[str], timeout: float) -> Store[Any]:
         if (problem.name or "").partition(".")[0] != "psycopg":
             raise
         raise LedgerUnavailable(
-            "PostgreSQL needs psycopg: install geoveil with the extra `postgres`, or use a file."
+            "PostgreSQL needs psycopg.", "Install geoveil with the extra `postgres`, or use a file."
         ) from None
     return Postgres(str(place), timeout)

@@ -8,7 +8,7 @@ from geoveil.budget.entries import Entry
 from geoveil.budget.journal import Journal
 from geoveil.budget.storable import unknown
 from geoveil.budget.stores import Transaction
-from geoveil.errors import InvalidParameter
+from geoveil.errors import InvalidParameter, Message
 from geoveil.privacy import CGP, GP, Guarantee, promise
 from geoveil.privacy.exact import Number, written
 
@@ -19,7 +19,10 @@ def open_accounts(transaction: Transaction, journal: Journal, names: Sequence[st
     """Open accounts with this total each, and return the entry; raise InvalidParameter if one exists."""
     for name in journal.accounts:
         raise InvalidParameter(
-            "subject", name, "a subject without an account", "Use lower() to change its total, or another name."
+            "subject",
+            name,
+            "a subject without an account",
+            Message("Use {ledger.lower} to change its total, or another name."),
         )
     entry = journal.add("create", total, [(name, written(total.budget)) for name in names])
     journal.write(transaction)
@@ -43,11 +46,11 @@ def change_total(
     stated = isinstance(rho, Guarantee) or isinstance(epsilon, Guarantee)
     total = promise(rho, epsilon, None if stated else before.metric)
     if type(total) is not type(before) or total.metric != before.metric:
-        allowed = f"{before.symbol}= under {before.metric}, like the account"
-        remedy = f"Give {before.symbol}= without a metric."
+        allowed = Message(f"{{{before.symbol}}} under {before.metric}, like the account")
+        remedy = Message(f"Give {{{before.symbol}}} without a metric.")
         raise InvalidParameter("rho, epsilon", (rho, epsilon), allowed, remedy)
     if reason is None and total.budget > before.budget:
-        remedy = "A promised total may only be lowered; override() raises it, on record."
+        remedy = Message("A promised total may only be lowered; {ledger.override} raises it, on record.")
         raise InvalidParameter(total.symbol, str(total.budget), f"at most {before.budget}", remedy)
     amount = written(total.budget)
     event = "lower" if reason is None else "override"

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from geoveil.budget.stores import Row, Statement, is_database, open_store
-from geoveil.errors import InvalidParameter, LedgerError, LedgerTampered, LedgerUnavailable
+from geoveil.errors import InvalidParameter, LedgerError, LedgerTampered, LedgerUnavailable, Message
 
 __all__ = ["Head", "Memory", "Witness", "check_heads", "head_questions"]
 
@@ -131,8 +131,12 @@ class Memory:
             self.witness.record(ledger, head, deadline)
         except LedgerError as problem:
             raise LedgerUnavailable(
-                f"Entry {number} was committed, but the witness could not record it. Nothing was released, and the "
-                f"charge is spent. {str(problem).partition('. ')[0]}."
+                Message(
+                    "Entry {number} was committed, but the witness could not record it. {why}",
+                    number=number,
+                    why=problem.problem,
+                ),
+                charged="spent",
             ) from problem
 
 
@@ -146,7 +150,8 @@ def check_heads(heads: Sequence[Head], found: Sequence[list[Row]]) -> None:
     for head, rows in zip(heads, found, strict=True):
         if head.number and rows != [(head.hash,)]:
             raise LedgerTampered(
-                f"The ledger was set back: entry {head.number}, which {head.by} knows of, is missing or different. "
-                "Nothing was released. Was the ledger replaced by an old copy? Use the newest one. Restore a file "
-                "with `geoveil budget restore`, and a database with its own tools."
+                f"The ledger was set back: entry {head.number}, which {head.by} knows of, is missing or different.",
+                "Was the ledger replaced by an old copy? Use the newest one. Restore a file "
+                "with `geoveil budget restore`, and a database with its own tools.",
+                charged="nothing",
             )

@@ -2,19 +2,79 @@
 
 from __future__ import annotations
 
-__all__ = ["option"]
+from geoveil.messages import Naming
 
-#: Arguments whose options have another name.
-_OPTIONS = {"k": "-k", "target": "-o", "path": "-o", "p": "--at", "distance": "--hide"}
+__all__ = ["OPTIONS"]
+
+#: Arguments whose options have another name, or that are no options.
+_ARGUMENTS = {
+    "target": "-o",
+    "path": "-o",
+    "k": "-k",
+    "p": "--at",
+    "distance": "--hide",
+    "x": "the data",
+    "x.crs": "the file's coordinate system",
+    "place": "LEDGER",
+    "backup": "BACKUP",
+    "file": "FILE",
+    "release": "ID",
+    "subject": "the subject",
+}
+#: Arguments whose options have the same name.
+_SAME = frozenset(
+    [
+        *("rho", "epsilon", "metric", "method", "by", "keep", "area", "outside", "missing", "crs", "delimiter"),
+        *("decimal", "encoding", "layer", "short", "ledger", "radius", "locations", "chance", "error", "beta", "n"),
+        *("cell", "write_off", "witness", "reason", "before", "label"),
+    ]
+)
+#: How to do on the command line what a function does.
+_COMMANDS = {
+    "gv.local": "--local LAT,LON,RADIUS",
+    "gv.CGP.hiding": "--hide 200m --chance 75%",
+    "x.to_crs": "`ogr2ogr -t_srs EPSG:4326 new.gpkg old.gpkg`",
+    "x.estimate_utm_crs": "a projection estimated from the data",
+    "gv.points": "'geoveil points'",
+    "ledger.create": "'geoveil budget create'",
+    "ledger.lower": "'geoveil budget lower'",
+    "ledger.override": "'geoveil budget override'",
+}
 
 
-def option(name: str, value: str = "") -> str:
-    """Name an argument as the command line does.
+class _Options(Naming):
+    """The names that arguments and functions have on the command line."""
 
-    Examples
-    --------
-    >>> option("keep"), option("crs"), option("outside", "clamp"), option("p")
-    ('--keep', '--crs', '--outside clamp', '--at')
-    """
-    known = _OPTIONS.get(name) or "--" + name.replace("_", "-")
-    return f"{known} {value}" if value else known
+    def argument(self, name: str) -> str:
+        """Name an argument that was given; a name that is not one of the library's stays as it is.
+
+        Examples
+        --------
+        >>> OPTIONS.argument("write_off"), OPTIONS.argument("p"), OPTIONS.argument("row 3")
+        ('--write-off', '--at', 'row 3')
+        """
+        return _ARGUMENTS.get(name) or (_option(name) if name in _SAME else name)
+
+    def mention(self, name: str, value: str = "") -> str:
+        """Name an option that could be given, with or without a value, or what stands for a function.
+
+        Examples
+        --------
+        >>> OPTIONS.mention("keep"), OPTIONS.mention("outside", "clamp"), OPTIONS.mention("ledger.create")
+        ('--keep', '--outside clamp', "'geoveil budget create'")
+        >>> OPTIONS.mention("area"), OPTIONS.mention("area", "gv.local"), OPTIONS.mention("area", "32610")
+        ('--local or --area', '--local LAT,LON,RADIUS', '--area 32610')
+        """
+        if name == "area" and not value:
+            return "--local or --area"
+        if (command := _COMMANDS.get(value) or _COMMANDS.get(name)) is not None:
+            return command
+        option = _ARGUMENTS.get(name) or _option(name)
+        return f"{option} {value.strip(chr(34))}" if value else option
+
+
+def _option(name: str) -> str:
+    return "--" + name.replace("_", "-")
+
+
+OPTIONS = _Options()

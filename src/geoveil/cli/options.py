@@ -276,6 +276,11 @@ class Account:
                 found[subject] = exact.add(found.get(subject, Decimal(0)), amount)
         return found
 
+    @property
+    def has_charged(self) -> bool:
+        """Whether anything was charged."""
+        return any(self.costs.values())
+
     def words(self) -> str:
         """What was charged, for one who stopped a command, or whose command failed."""
         charged = {subject: cost for subject, cost in self.costs.items() if cost}

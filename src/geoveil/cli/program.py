@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import signal
 import sys
 import warnings
@@ -116,9 +115,11 @@ def main(args: Sequence[str] | None = None) -> None:
             raise
         code = code_of(problem)
         unexpected = f"{type(problem).__name__}: {problem}. This should not happen: 'geoveil --debug ...' shows where."
-        said = message_of(problem) if code != 1 else unexpected
-        if "Charged already" in state.charged:
-            said = f"{re.sub('; nothing was charged| Nothing was (released|charged)[.]', '', said)} {state.charged}"
+        # What this command charged before says more than what the question that failed did.
+        charged = state.account is not None and state.account.has_charged
+        said = message_of(problem, outcome=not charged) if code != 1 else unexpected
+        if charged:
+            said = f"{said} {state.charged}"
         _complain(f"{said} {state.released} was released." if state.released else said)
     sys.exit(code if isinstance(code, int) else 0)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from geoveil.cli.files import writable
-from geoveil.cli.option_names import option
+from geoveil.cli.option_names import OPTIONS
 from geoveil.cli.options import Account, Output
 from geoveil.cli.terminal import bold, grid, say, state, waiting
 from geoveil.wording import heading, lines
@@ -39,7 +39,7 @@ _NUMBERS = 32
 
 def lines_of(release: Release) -> list[tuple[str, str]]:
     """What a release says of itself, line by line, in the words of the command line."""
-    return lines(release.facts(every_error=False), option)
+    return lines(release.facts(every_error=False), OPTIONS)
 
 
 def describe(release: Release, head: str | None = None, more: Sequence[tuple[str, str]] = ()) -> None:

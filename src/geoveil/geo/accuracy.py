@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from geoveil.errors import InvalidCoordinateSystem
+from geoveil.errors import InvalidCoordinateSystem, Message
 from geoveil.geo.areas import Area, Floats
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def _method(system: pyproj.CRS) -> str:
 
 def _refused(plane: _Projection, found: str) -> InvalidCoordinateSystem:
     allowed = f"a system that PROJ projects to {plane.area.name} with an error of at most {_LIMIT:g} m: {found}"
-    remedy = "Use x.to_crs(4326) and area=gv.local(...): its rounding is then part of the data."
+    remedy = Message("Use {x.to_crs} and {area:gv.local}: its rounding is then part of the data.")
     return InvalidCoordinateSystem("x.crs", plane.crs.name, allowed, remedy)
 
 

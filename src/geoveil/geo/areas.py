@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from geoveil import checks
-from geoveil.errors import InvalidCoordinateSystem, InvalidParameter
+from geoveil.errors import InvalidCoordinateSystem, InvalidParameter, Message
 from geoveil.geo.coordinate_systems import MERCATOR, horizontal, is_mercator, registered
 from geoveil.geo.distortion import measure_distortion
 from geoveil.geo.regions import folded, regions, similar_regions
@@ -36,7 +36,9 @@ _HALFWAY = math.pi * 6378137 + 1
 _LOCAL = "geoveil local "
 
 #: How to choose an area, for the remedies of errors.
-PUBLIC = "chosen from public knowledge, never with estimate_utm_crs() or the data's bounds, which look at the data"
+PUBLIC = Message(
+    "chosen from public knowledge, never with {x.estimate_utm_crs} or the data's bounds, which look at the data"
+)
 
 
 @dataclass(frozen=True, repr=False)
@@ -196,12 +198,14 @@ def local(*, lat: float, lon: float, radius: float) -> Area:
     >>> bay
     Area('50 km around 37.77, -122.42', stretch=1)
     """
-    remedy = f"Give a place in degrees, {PUBLIC}."
+    remedy = Message("Give a place in degrees, {public}.", public=PUBLIC)
     lat = checks.between("lat", lat, -90, 90, remedy=remedy)
     lon = checks.between("lon", lon, -180, 180, remedy=remedy)
     radius = checks.positive("radius", radius)
     if radius > _WIDEST:
-        raise InvalidParameter("radius", radius, f"at most {_WIDEST:g} m", "Use a system made for the area, as area=.")
+        raise InvalidParameter(
+            "radius", radius, f"at most {_WIDEST:g} m", Message("Use a system made for the area: {area:32610}, say.")
+        )
     name = f"{radius / 1000:g} km around {lat:g}, {lon:g}"
     low, high = (-radius, -radius), (radius, radius)
     return Area(name, _named(lat, lon, radius), low, high, (lat, lon, radius), None, 1.0, shrink(radius))
@@ -239,7 +243,7 @@ def area_of(given: Any) -> Area:
 
     if isinstance(given, Area):
         return given
-    allowed = "gv.local(...), a code such as 32610, or a name of a system or region that pyproj knows"
+    allowed = Message("{gv.local}, a code such as 32610, or a name of a system or region that pyproj knows")
     try:
         flat = horizontal(pyproj.CRS.from_user_input(given))
     except pyproj.exceptions.CRSError:
@@ -248,24 +252,26 @@ def area_of(given: Any) -> Area:
     if isinstance(given, str) and (flat is None or not flat.is_projected) and folded(given) in regions():
         return _region(given)
     if flat is None:
-        raise InvalidCoordinateSystem("area", given, allowed, f"It is {PUBLIC}.{similar_regions(given)}") from None
+        remedy = Message("It is {public}.{similar}", public=PUBLIC, similar=similar_regions(given))
+        raise InvalidCoordinateSystem("area", given, allowed, remedy) from None
     found = local_of(flat)
     if found is not None:
         return found
     if not flat.is_projected:
         raise InvalidCoordinateSystem(
-            "area", flat.name, f"{allowed}: this one has degrees", "Use gv.local(lat=..., lon=..., radius=...)."
+            "area", flat.name, Message("{allowed}: this one has degrees", allowed=allowed), Message("Use {gv.local}.")
         )
     known = registered(flat)
     if known is None or known.area_of_use is None:
-        allowed = "a system of a public register (EPSG, ESRI, ...) with a known area"
-        raise InvalidCoordinateSystem("area", flat.name, allowed, "Use area=gv.local(...).")
+        known_area = "a system of a public register (EPSG, ESRI, ...) with a known area"
+        raise InvalidCoordinateSystem("area", flat.name, known_area, Message("Use {area:gv.local}."))
     try:
         return Area(known.name, known, *measure_distortion(known))
     except InvalidCoordinateSystem as problem:
         if not is_mercator(known):
             raise
-        raise InvalidCoordinateSystem("area", known.name, f"{allowed}: {MERCATOR}", problem.remedy) from None
+        why = Message("{allowed}: {why}", allowed=allowed, why=MERCATOR)
+        raise InvalidCoordinateSystem("area", known.name, why, problem.remedy) from None
 
 
 def _region(name: str) -> Area:
@@ -280,6 +286,6 @@ def _region(name: str) -> Area:
     # Between two sampled points, the edge of the region is less than a kilometre farther away.
     radius = math.ceil(min(float(np.max(away)), 1e9) / 1000 + 1) * 1000.0
     if radius > _WIDEST or east - west >= 180:
-        remedy = "Use area=gv.local(...) around the part of it that matters."
+        remedy = Message("Use {area:gv.local} around the part of it that matters.")
         raise InvalidCoordinateSystem("area", title, f"a region within {_WIDEST / 1000:g} km of its middle", remedy)
     return replace(local(lat=place.lat, lon=place.lon, radius=radius), name=title)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from geoveil.errors import InvalidCoordinateSystem
+from geoveil.errors import InvalidCoordinateSystem, Message
 
 if TYPE_CHECKING:
     import pyproj
@@ -41,7 +41,7 @@ _OLDER, _AXES = 3e-4, 2e-4
 _BEYOND, _MESH = 0.05, 111
 #: Points are clamped to the box from within a fortieth of its size: the mesh points beyond that, on every side.
 _RIM = 2
-_USE = "Use area=gv.local(...)."
+_USE = Message("Use {area:gv.local}.")
 
 
 @functools.cache
@@ -88,7 +88,7 @@ def measure_distortion(flat: Any) -> Box:
             flat.name,
             "a system with nearly uniform scale: in this one, a metre is "
             f"{1 / stretch:.2g} to {1 / shrink:.2g} m on the ground",
-            "Use gv.local(lat=..., lon=..., radius=...).",
+            _USE,
         )
     low, high = (unit * bounds[0], unit * bounds[1]), (unit * bounds[2], unit * bounds[3])
     # Rounded up to seven digits, since budgets read floats as decimals.

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from geoveil.errors import InvalidData, InvalidParameter
+from geoveil.errors import InvalidData, InvalidParameter, Message
 
 __all__ = [
     "Index",
@@ -51,8 +51,12 @@ def count_missing(there: NDArray[np.bool_], missing: str, name: RowName = positi
         raise InvalidParameter("missing", missing, "'refuse' or 'drop'", remedy)
     count = int((~there).sum())
     if count and missing == "refuse":
-        remedy = f'{count} of {len(there)} rows have none: correct them, or leave them out with missing="drop".'
-        raise InvalidData(name(int(there.argmin())), None, "a location that is not empty", remedy)
+        correct = Message(
+            "{count} of {total} rows have none: correct them, or remove them with {missing:drop}.",
+            count=count,
+            total=len(there),
+        )
+        raise InvalidData(name(int(there.argmin())), None, "a location that is not empty", correct)
     return count
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from geoveil.errors import InvalidCoordinateSystem, InvalidData, InvalidParameter
+from geoveil.errors import InvalidCoordinateSystem, InvalidData, InvalidParameter, Message, Text
 from geoveil.geo.accuracy import measure_rounding
 from geoveil.geo.areas import PUBLIC, Area, Floats, area_of, local_of
 from geoveil.geo.coordinate_systems import GEOGRAPHIC, MERCATOR, horizontal, is_mercator, registered
@@ -47,6 +47,7 @@ def plane_of(own: pyproj.CRS | None, area: Any, *, released: bool = True) -> Pla
     released : bool
         Whether results are released in the data's system, which must then be a registered one.
     """
+    remedy: Text
     if own is None:
         remedy = "State it with x.set_crs(...)."
         raise InvalidCoordinateSystem("x.crs", None, "a known coordinate system", remedy)
@@ -58,24 +59,25 @@ def plane_of(own: pyproj.CRS | None, area: Any, *, released: bool = True) -> Pla
     known = registered(flat)
     if known is None and released:
         allowed = "a system of a public register (EPSG, ESRI, ...), since any other may reveal where the data is"
-        remedy = (
-            "Results are released in it: use x.to_crs(4326) first, or `ogr2ogr -t_srs EPSG:4326 new.gpkg old.gpkg` "
-            "for a file, and give area=gv.local(...)."
-        )
+        remedy = Message("Results are released in it: use {x.to_crs} first, and give {area:gv.local}.")
         raise InvalidCoordinateSystem("x.crs", flat.name, allowed, remedy)
     flat = flat if known is None else known
     if stated is not None:
         return Plane(flat, stated)
-    allowed = "a projected system in metres or feet, or area= beside it"
-    remedy = (
-        "Give area=gv.local(lat=..., lon=..., radius=...), or the code of a system made for the area, such as 32610 "
-        f"for UTM zone 10N: {PUBLIC}."
+    remedy = Message(
+        "Give {area:gv.local}, or the code of a system made for the area, such as {area:32610} for UTM zone 10N: "
+        "{public}.",
+        public=PUBLIC,
     )
+
+    def projected(why: str) -> Message:
+        return Message("a projected system in metres or feet, or {area} beside it: {why}", why=why)
+
     if not flat.is_projected:
         found = "degrees are not metres" if flat.is_geographic else f"this is a {flat.type_name}"
-        raise InvalidCoordinateSystem("x.crs", flat.name, f"{allowed}: {found}", remedy)
+        raise InvalidCoordinateSystem("x.crs", flat.name, projected(found), remedy)
     if is_mercator(flat):
-        raise InvalidCoordinateSystem("x.crs", flat.name, f"{allowed}: {MERCATOR}", remedy)
+        raise InvalidCoordinateSystem("x.crs", flat.name, projected(MERCATOR), remedy)
     return Plane(flat, area_of(flat))
 
 
@@ -113,7 +115,7 @@ def _transformer(own: pyproj.CRS, plane: pyproj.CRS) -> pyproj.Transformer | Non
             "x.crs",
             own.name,
             allowed,
-            "Use x.to_crs(4326) first, or `ogr2ogr -t_srs EPSG:4326 new.gpkg old.gpkg` for a file.",
+            Message("Use {x.to_crs} first."),
         )
     return None if operation.startswith("proj=noop") else pyproj.Transformer.from_pipeline(operation)
 
@@ -222,18 +224,26 @@ class Plane:
     def _outside(self, coords: Floats, out: NDArray[np.bool_], clamped: bool, name: RowName) -> InvalidData:
         first = int(out.argmax())
         allowed = f"inside the area, {self.area.name}"
-        remedy = f"state a larger area with area=, {PUBLIC}"
+        remedy = "state a larger area with {area}, {public}"
         if clamped:
             allowed += ", or near it"
-            remedy += "" if self.area.disc else "; area=gv.local(...) clamps points from any distance"
+            remedy += "" if self.area.disc else "; {area:gv.local} clamps points from any distance"
         if self._degrees and not self.area.outside(self.into(coords[first : first + 1, ::-1])).any():
             remedy = "are longitude and latitude swapped? Else " + remedy
         return InvalidData(
             name(first),
             coords[first].tolist(),
             allowed,
-            f"{int(out.sum())} of {len(out)} points are not: {remedy}, or drop them"
-            + ("." if clamped else ', or give outside="clamp".'),
+            Message(
+                "{count} of {total} points are not: "
+                + remedy
+                + ", or drop them"
+                # Those far from a box cannot be moved to it.
+                + ("." if clamped else ", or give {outside:clamp}."),
+                count=int(out.sum()),
+                total=len(out),
+                public=PUBLIC,
+            ),
         )
 
     def _astray(self, coords: Floats, flat: Floats) -> NDArray[np.bool_]:
@@ -267,7 +277,7 @@ class Plane:
         self._check_public(argument, coords[None])
         flat = self.into(coords[None])
         if self.area.outside(flat, times=NEAR).any():
-            remedy = f"State a larger area with area=, {PUBLIC}."
+            remedy: Text = Message("State a larger area with {area}, {public}.", public=PUBLIC)
             if self._degrees and not self.area.outside(self.into(coords[None, ::-1])).any():
                 remedy = "Longitude and latitude seem to be swapped."
             allowed = f"inside the area, {self.area.name}, or near it"

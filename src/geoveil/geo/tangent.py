@@ -151,8 +151,9 @@ class Tangent:
         """
         if "sin" in inaccurate():
             raise UnreliableArithmetic(
-                "numpy's sin is less accurate on this machine than the error bounds of projections assume. Install "
-                "another version of numpy, or project the data with another tool. Nothing was released."
+                "numpy's sin is less accurate on this machine than the error bounds of projections assume.",
+                "Install another version of numpy, or project the data with another tool.",
+                charged="nothing",
             )
         values: Floats = np.empty((len(degrees), 2))
         formula = self._doubles

@@ -17,7 +17,7 @@ from fractions import Fraction
 from typing import Any, ClassVar, Protocol, Self, TypeAlias, cast
 
 from geoveil import checks
-from geoveil.errors import IncompatibleGuarantees, InvalidParameter
+from geoveil.errors import IncompatibleGuarantees, InvalidParameter, Message
 from geoveil.privacy import conversion, exact, meaning
 from geoveil.privacy.exact import Number
 from geoveil.privacy.metrics import Metric, as_metric, dist_inf
@@ -135,12 +135,12 @@ class Guarantee(ABC):
 
     def _same_kind(self, other: object) -> Self:
         if not isinstance(other, type(self)):
-            remedy = "turn GP into CGP with .as_cgp()" if isinstance(other, Guarantee) else "give a guarantee"
-            raise IncompatibleGuarantees(f"{self!r} and {other!r} cannot be added or compared; {remedy}.")
+            remedy = "Turn GP into CGP with .as_cgp()." if isinstance(other, Guarantee) else "Give a guarantee."
+            raise IncompatibleGuarantees(f"{self!r} and {other!r} cannot be added or compared.", remedy)
         if other.metric != self.metric:
             raise IncompatibleGuarantees(
-                f"A guarantee under {self.metric} and one under {other.metric} cannot be added or compared; "
-                f"convert one with .under({self.metric.name!r}, n=...)."
+                f"A guarantee under {self.metric} and one under {other.metric} cannot be added or compared.",
+                f"Convert one with .under({self.metric.name!r}, n=...).",
             )
         return other
 
@@ -577,15 +577,17 @@ def promise(
             "rho, epsilon",
             (rho, epsilon),
             "exactly one of them",
-            "Give rho= (CGP, per square metre) or epsilon= (GP, per metre). gv.CGP.hiding() computes a rho from a "
-            "distance and an attacker's chance.",
+            Message(
+                "Give {rho} (CGP, per square metre) or {epsilon} (GP, per metre). {gv.CGP.hiding} computes a rho from "
+                "a distance and an attacker's chance."
+            ),
         )
     given: Number | Guarantee = rho if rho is not None else epsilon  # type: ignore[assignment]
     kind: type[CGP] | type[GP] = CGP if rho is not None else GP
     if isinstance(given, Guarantee):
         if not isinstance(given, kind) or (isinstance(given, GP) and not given.pure):
-            wanted = "rho= takes a CGP guarantee" if kind is CGP else "epsilon= takes a pure GP guarantee"
-            raise IncompatibleGuarantees(f"{wanted}, not {given!r}.")
+            wanted = "{rho} takes a CGP guarantee" if kind is CGP else "{epsilon} takes a pure GP guarantee"
+            raise IncompatibleGuarantees(Message(wanted + ", not {given}.", given=repr(given)))
         if metric is not None and as_metric(metric) != given.metric:
             raise InvalidParameter(
                 "metric", metric, f"{given.metric.name!r}, the guarantee's own", "Leave metric out."

@@ -10,6 +10,7 @@ import math
 from typing import Any
 
 from geoveil import checks
+from geoveil.errors import Message
 
 __all__ = [
     "attacker_cgp",
@@ -25,7 +26,9 @@ __all__ = [
 
 def check_distance(distance: Any) -> float:
     """Return a distance in metres, or raise InvalidParameter unless it is positive and finite."""
-    return checks.number("distance", distance, above=0, below=1e12, remedy="Try distance=200: it is in metres.")
+    return checks.number(
+        "distance", distance, above=0, below=1e12, remedy=Message("Try {distance:200}: it is in metres.")
+    )
 
 
 def check_chance(chance: Any) -> float:

@@ -9,7 +9,7 @@ from typing import Self
 import numpy as np
 
 from geoveil import checks
-from geoveil.errors import InvalidParameter
+from geoveil.errors import InvalidParameter, Message
 from geoveil.mechanisms import (
     Additive,
     Exponential,
@@ -75,13 +75,16 @@ class Nearest(Query):
             self.k,
             low=1,
             high=self.n,
-            remedy="Every person needs at least k points: with by=, the person with the fewest points counts.",
+            remedy=Message(
+                "Every person needs at least k points: with {by}, the person with the fewest points counts."
+            ),
         )
         if self.locations is not None:
             remedy = "It is the share of the budget for releasing the neighbours' locations."
             checks.number("locations", self.locations, above=0, below=1, remedy=remedy)
         if self.method == "best" and self.gamma0 != 0:
-            raise InvalidParameter("gamma0", self.gamma0, '0, unless method="paper"', "The best method has no gamma0.")
+            allowed = Message("0, unless {method:paper}")
+            raise InvalidParameter("gamma0", self.gamma0, allowed, "The best method has no gamma0.")
         self.mechanisms  # noqa: B018 - validates gamma0 and the budget before anything is drawn
 
     @cached_property

@@ -10,7 +10,7 @@ from typing import Literal, Self
 import numpy as np
 
 from geoveil import checks
-from geoveil.errors import InvalidParameter, NoErrorBound
+from geoveil.errors import InvalidParameter, Message, NoErrorBound
 from geoveil.mechanisms import Additive, Gaussian, KNorm, Mechanism, sample_people
 from geoveil.mechanisms.mechanism import Floats
 from geoveil.noise import Source
@@ -92,7 +92,7 @@ class SupportHull(Query):
             raise InvalidParameter("x", (self.n, self.dimension), "points in 2 or more dimensions", "Use bounds(x).")
         checks.positive("extent", self.extent)
         if not isinstance(self.k, str) or self.k != "optimal":
-            remedy = 'It is an even number of directions; leave it out. "authors" is for method="paper".'
+            remedy = Message('It is an even number of directions; leave it out. "authors" is for {method:paper}.')
             most = _MOST if self.dimension == 2 else _MOST_ABOVE
             checks.count("k", self.k, low=2 * self.dimension, high=most, remedy=remedy)
             if self.k % 2:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from geoveil.errors import InvalidFile, InvalidParameter
+from geoveil.errors import InvalidFile, InvalidParameter, Message
 from geoveil.geo.areas import Floats
 from geoveil.geo.coordinate_systems import GEOGRAPHIC
 from geoveil.geo.formats.location_file import own_system
@@ -44,10 +44,10 @@ def coordinate_columns(
             str(path),
             list(names),
             "columns with coordinates, such as longitude and latitude",
-            'Name them: x="east", y="north", crs=27700; for degrees, longitude is x, and crs=4326.',
+            Message("Name them: {x:east}, {y:north}, {crs:27700}; for degrees, longitude is x, and {crs:4326}."),
         )
     if crs is None and not degrees:
-        remedy = "Give its code: crs=4326 for longitude and latitude from GPS."
+        remedy = Message("Give its code: {crs:4326} for longitude and latitude from GPS.")
         raise InvalidParameter("crs", None, f"the coordinate system of the columns {x} and {y}", remedy)
     return x, y, own_system(path, None, GEOGRAPHIC if crs is None else crs)
 
@@ -71,9 +71,8 @@ def numbers(column: pa.Array, decimal: str, name: RowName) -> Floats:
         except pa.ArrowInvalid:
             row = next(i for i, text in enumerate(written.to_pylist()) if not _is_number(text))
             text = column[row].as_py()
-            remedy = (
-                'Give decimal=",".' if "," in text else 'Correct it, or leave the field empty and give missing="drop".'
-            )
+            comma, empty = "Give {decimal:,}.", "Correct it, or leave the field empty and give {missing:drop}."
+            remedy = Message(comma if "," in text else empty)
             raise InvalidFile(name(row), text, "a number", remedy) from None
     return np.asarray(found.to_numpy(zero_copy_only=False), dtype=float)
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from geoveil.errors import InvalidFile, InvalidParameter
+from geoveil.errors import InvalidFile, InvalidParameter, Message
 from geoveil.geo.formats.coordinates import coordinate_columns, numbers, texts
 from geoveil.geo.formats.limits import COLUMNS, EXPANSION, LINE, UNPACKED, check_names
 from geoveil.geo.formats.location_file import Batch, LocationFile, readable
@@ -90,10 +90,9 @@ def _header(path: Path, encoding: str, delimiter: str | None) -> tuple[list[str]
             return next(csv.reader(lines, delimiter=delimiter)), delimiter
     except UnicodeError as problem:
         marked = _marked(path)
-        remedy = f'Give encoding="{marked or "latin-1"}"' + (
-            "." if marked else ", for files of older Windows programs."
-        )
-        raise InvalidFile(str(path), str(problem), f"text in {encoding}", remedy) from None
+        older = "Give {encoding:latin-1}, for files of older Windows programs."
+        given = Message(f"Give {{encoding:{marked}}}." if marked else older)
+        raise InvalidFile(str(path), str(problem), f"text in {encoding}", given) from None
     except (OSError, EOFError, csv.Error, zlib.error) as problem:
         raise InvalidFile(
             str(path), str(problem), "a valid CSV file", "It may be truncated: create it again."
@@ -147,7 +146,7 @@ class CSV(LocationFile):
         x, y = self.reading["x"], self.reading["y"]
         first = 0
         size = max(self.path.stat().st_size, 1)
-        remedy = "Correct the row, or give delimiter= or encoding=."
+        remedy = Message("Correct the row, or give {delimiter} or {encoding}.")
         with (
             readable(self.path, "CSV", remedy),
             pa.OSFile(str(self.path)) as raw,

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from geoveil.errors import GeoveilError, InvalidFile, InvalidParameter
+from geoveil.errors import GeoveilError, InvalidFile, InvalidParameter, Message, Text
 from geoveil.geo.areas import Floats
 from geoveil.geo.columns import is_time
 from geoveil.geo.coordinate_systems import horizontal, registered, system_of
@@ -166,7 +166,7 @@ class LocationFile(ABC):
 
 
 @contextmanager
-def readable(path: Path, format_name: str, remedy: str = "It may be damaged: create it again.") -> Iterator[None]:
+def readable(path: Path, format_name: str, remedy: Text = "It may be damaged: create it again.") -> Iterator[None]:
     """Convert the exceptions that parsers raise on a damaged file to `InvalidFile`.
 
     Parsers of damaged bytes fail in more ways than their documentation lists, so every exception is converted.
@@ -201,11 +201,11 @@ def own_system(path: Path, known: Any, given: Any) -> pyproj.CRS:
         ) from None
     for each in (own, stated):
         if each is not None and _ELSEWHERE.search(each.to_wkt()):
-            remedy = "Convert it to a system of PROJ's database."
+            remedy: Text = "Convert it to a system of PROJ's database."
             raise InvalidFile(str(path), each.name, "a coordinate system that names no grid file", remedy)
     system = own if stated is None else stated
     if system is None:
-        remedy = "State it: for example crs=4326."
+        remedy = Message("State it: for example {crs:4326}.")
         raise InvalidFile(str(path), None, "a file that states its coordinate system", remedy)
     if own is not None and own != system:
         remedy = "Leave it out, or correct the file."

@@ -1,0 +1,74 @@
+"""Errors carry their parts as data, and each reader gets a text made of them."""
+
+from __future__ import annotations
+
+import pickle
+from decimal import Decimal
+
+import numpy as np
+import pytest
+
+import geoveil as gv
+from geoveil.cli.option_names import OPTIONS
+from geoveil.errors import (
+    BudgetExceeded,
+    FileUnavailable,
+    GeoveilError,
+    InvalidFile,
+    InvalidInput,
+    InvalidParameter,
+    LedgerUnavailable,
+    Message,
+)
+
+ERRORS: list[GeoveilError] = [
+    InvalidParameter("outside", "{by}", Message("'refuse' or {outside:clamp}"), Message("Give {outside:clamp}.")),
+    InvalidFile("k", 3, "a file with a place", "Give another.", charged="spent"),
+    FileUnavailable("x", "cannot be written", "a file", "Choose another."),
+    BudgetExceeded(Decimal(2), Decimal(1), "ann"),
+    LedgerUnavailable("It is locked.", Message("Use {ledger.create}."), charged="unknown"),
+]
+
+
+@pytest.mark.parametrize("error", ERRORS, ids=lambda error: type(error).__name__)
+def test_errors_survive_pickling(error: GeoveilError) -> None:
+    """With their parts, so that another process can word them."""
+    again = pickle.loads(pickle.dumps(error))
+    assert type(again) is type(error)
+    assert (str(again), again.worded(OPTIONS), again.charged) == (str(error), error.worded(OPTIONS), error.charged)
+
+
+def test_arguments_are_named_as_the_reader_knows_them() -> None:
+    """As keywords in Python and as options on the command line; a value that looks like a placeholder is none."""
+    error = ERRORS[0]
+    assert str(error) == "outside = '{by}': must be 'refuse' or outside=\"clamp\". Give outside=\"clamp\"."
+    assert error.worded(OPTIONS) == "--outside = '{by}': must be 'refuse' or --outside clamp. Give --outside clamp."
+
+
+def test_a_file_is_not_taken_for_an_argument() -> None:
+    """Files called like arguments keep their names."""
+    assert ERRORS[1].worded(OPTIONS).startswith("k = 3")
+    assert ERRORS[2].worded(OPTIONS).startswith("x: cannot be written.")
+
+
+def test_what_was_charged_is_a_fact_that_a_reader_may_leave_out() -> None:
+    """The text says it, unless the reader knows more."""
+    error = ERRORS[3]
+    assert error.charged == "nothing"
+    assert "Nothing was charged or released." in str(error)
+    assert "charged" not in error.worded(OPTIONS, outcome=False)
+    assert "not known" in str(ERRORS[4])
+
+
+def test_an_error_after_the_charge_says_that_it_is_spent() -> None:
+    """In a session, the error of a question that failed while it was answered knows that it was paid for."""
+
+    def fails(x: object) -> float:
+        raise InvalidInput("fn", None, "a function", "Mend it.")
+
+    with gv.Session(np.zeros((3, 2)), rho=1e-3) as session:
+        with pytest.raises(InvalidInput) as raised:
+            session.answer(fails, lipschitz=1, rho=1e-4)
+        assert session.spent == Decimal("0.0001")
+    assert raised.value.charged == "spent"
+    assert "the charge is spent" in str(raised.value)
