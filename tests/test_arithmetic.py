@@ -81,7 +81,7 @@ def test_a_wrong_function_is_noticed(name: str, where: str, monkeypatch: pytest.
 
 
 def test_a_function_that_is_not_a_number_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As is one that fails for small arguments alone."""
+    """A function that gives NaN is noticed, and so is one that fails for small arguments alone."""
     right = np.log
     monkeypatch.setattr(np, "log", lambda x, out=None: np.where(x < 1e-18, np.nan, right(x)))
     with pytest.warns(GeoveilWarning, match="numpy's log"):
@@ -89,7 +89,7 @@ def test_a_function_that_is_not_a_number_is_noticed(monkeypatch: pytest.MonkeyPa
 
 
 def test_a_wrong_square_root_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing can be computed with it."""
+    """A wrong square root is refused, as nothing can be computed with it."""
     monkeypatch.setattr(np, "sqrt", off(np.sqrt, WHERE["everywhere"], 2.0**-52))
     with pytest.raises(UnreliableArithmetic, match="square root"):
         gv.points([[0.0, 0.0]], rho=1e-4)

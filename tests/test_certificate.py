@@ -40,7 +40,7 @@ def schema() -> Any:
 
 @pytest.mark.parametrize("name", RELEASES)
 def test_certificates_are_as_the_schema_says(name: str) -> None:
-    """Whatever was released; and the schema would notice what is not."""
+    """Every certificate is valid by the schema, and a broken one is not."""
     account = json.loads(json.dumps(RELEASES[name]().certificate()))
     schema().validate(account)
     for broken in (
@@ -77,7 +77,7 @@ def test_words_say_what_is_meant() -> None:
 
 
 def test_the_distance_that_is_hidden_is_the_attackers() -> None:
-    """The inverse of what an attacker can do."""
+    """The hidden distance is the inverse of an attacker's probability."""
     for guarantee in (gv.CGP(rho=5e-5), gv.GP(epsilon=0.02)):
         assert guarantee.attacker(distance=guarantee.hidden(chance=0.8)) == pytest.approx(0.8)
     with pytest.raises(gv.errors.IncompatibleGuarantees):

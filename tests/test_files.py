@@ -103,7 +103,7 @@ def test_a_released_file_is_a_release_again(name: str, tmp_path: Path) -> None:
 
 
 def test_a_release_that_is_a_file_is_loaded_first(tmp_path: Path) -> None:
-    """Its points are not in memory."""
+    """A released file is loaded before it is processed, as its points are not in memory."""
     path, told = make("trips.csv", tmp_path)
     release = gv.points_file(path, tmp_path / "out.csv", rho=1e-4, **told)
     grid = gv.Grid((-1e4, -1e4, 1e4, 1e4), cell=1000)
@@ -289,7 +289,7 @@ def test_progress_is_told_from_beginning_to_end(tmp_path: Path) -> None:
 
 @EVERY_FORMAT
 def test_an_interrupted_release_leaves_nothing(name: str, tmp_path: Path) -> None:
-    """Neither a half file nor one aside; what was there before stays."""
+    """An interrupted release leaves no file, and a file that existed before stays."""
     path, told = make(name, tmp_path)
     target = released(tmp_path, name)
     if not path.is_dir():
@@ -329,7 +329,7 @@ CHANGES: dict[str, Any] = {
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize("budget", [{"rho": 1e-4}, {"epsilon": 0.01, "metric": "2"}], ids=["rho", "epsilon"])
 def test_a_file_that_changes_while_it_is_read_is_refused(change: str, budget: dict[str, Any], tmp_path: Path) -> None:
-    """Also if the file system says that it is the same file with the same time of change."""
+    """A file that changes while it is read is refused, also if its time of change stays."""
     path, told = make("trips.csv", tmp_path)
     before = path.stat()
     header, *rows = path.read_text().splitlines()
@@ -407,7 +407,7 @@ def test_texts_that_spreadsheets_run_are_told_of(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_what_a_killed_run_left_is_removed_by_the_next(tmp_path: Path) -> None:
-    """But nothing that a running one needs, and nothing that is not ours."""
+    """Files of a killed run are removed by the next, but no file of a running one or of other programs."""
     path, told = make("trips.csv", tmp_path)
     (tmp_path / ".geoveil-analysis").mkdir()
     (tmp_path / ".geoveil-notmine_.aside").symlink_to(tmp_path / ".geoveil-analysis")
@@ -693,7 +693,7 @@ def test_tables_of_all_kinds(tmp_path: Path) -> None:
 
 
 def test_errors_name_the_row_of_the_file(tmp_path: Path) -> None:
-    """Also after rows that were dropped, and for a vertex of a line."""
+    """Errors name the row of the file, also after dropped rows and for a vertex of a line."""
     path = write(tmp_path / "in.csv", "user,lat,lon\na,,\na,37.7,-122.4\na,10,10\n")
     with pytest.raises(InvalidData, match=r"^in\.csv, row 3 ="):
         gv.points_file(path, tmp_path / "out.csv", by="user", rho=1e-4, area=BAY, missing="drop")
@@ -707,7 +707,7 @@ def test_errors_name_the_row_of_the_file(tmp_path: Path) -> None:
 
 
 def test_a_column_called_geometry_stays(tmp_path: Path) -> None:
-    """The places are called otherwise then."""
+    """A column called geometry stays, and the locations get another name."""
     path = write(tmp_path / "in.csv", "user,lat,lon,geometry\na,37.7,-122.4,round\n")
     frame = gv.read(path)
     assert (frame["geometry"][0], frame.geometry.name) == ("round", "place")

@@ -198,7 +198,7 @@ def test_places_are_clamped_too() -> None:
 
 @pytest.mark.statistical
 def test_points_that_noise_has_thrown_far_away_are_brought_back() -> None:
-    """What is released may lie farther away than any input may."""
+    """Released points may lie farther away than inputs may, and are clamped."""
     raw = gv.points(TRACK, rho=1e-14, rng=np.random.default_rng(4))
     assert np.abs(np.asarray(raw.coords)).max() > 1e8
     region = shapely.box(-5e3, -5e3, 5e3, 5e3)

@@ -108,7 +108,7 @@ def test_plans_are_checked() -> None:
 
 
 def test_numpys_whole_numbers_will_do() -> None:
-    """Counts come from frames."""
+    """Counts may be whole numbers of numpy."""
     assert gv.plan("points", n=cast(int, np.int64(5)), rho=1e-4) == gv.plan("points", n=5, rho=1e-4)
     assert gv.plan("nearest", n=cast(int, np.int32(5)), k=np.int64(2), rho=1e-4) == gv.plan(
         "nearest", n=5, k=2, rho=1e-4

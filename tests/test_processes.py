@@ -16,7 +16,7 @@ from geoveil.processes import is_running, this_process
 @pytest.mark.parametrize("fork", [os.fork, ctypes.CDLL(None).fork], ids=["python", "c"])
 @pytest.mark.parametrize("page", [True, False], ids=["remembered", "asked"])
 def test_a_fork_is_another_process(fork: Callable[[], int], page: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also one that Python does not know of, and one of a fork."""
+    """A fork is another process, also one in C and a fork of a fork."""
     if not page:
         monkeypatch.setattr(processes, "_PAGE", None)
     mine = this_process()
@@ -55,7 +55,7 @@ def test_a_fork_while_it_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_process_that_has_ended_is_not_running() -> None:
-    """Nor is an earlier one of the same id."""
+    """Neither an ended process nor an earlier one of the same id is running."""
     number, start = this_process()
     assert is_running((number, start))
     assert is_running((number, b"1")) == (not start)

@@ -68,7 +68,7 @@ def test_points_in_memory_can_be_saved_and_loaded(ending: str, tmp_path: Path) -
 
 @pytest.mark.parametrize("ending", [".csv", ".gpkg", ".parquet"])
 def test_points_in_metres_can_be_saved_and_loaded(ending: str, tmp_path: Path) -> None:
-    """Also where nothing in the file's columns says what they are."""
+    """Points in metres are saved and loaded, also where no column says what they are."""
     release: Any = gv.points(people().to_crs(32610), by="user", rho=1e-3)
     saved(release, tmp_path / f"out{ending}")
     np.testing.assert_allclose(gv.load(tmp_path / f"out{ending}").coords, release.coords, atol=1e-3)  # type: ignore[arg-type]

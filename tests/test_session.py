@@ -115,7 +115,7 @@ def test_a_session_settles_what_all_questions_share() -> None:
 
 
 def test_costs_are_looked_at_beforehand() -> None:
-    """Nothing is charged by asking."""
+    """Asking for a cost charges nothing."""
     session = gv.Session(WALK, rho="1e-3")
     assert session.cost(rho="4e-4") == (Decimal("4e-4"), Decimal("6e-4"))
     assert session.cost(epsilon="0.02") == (Decimal("2e-4"), Decimal("8e-4"))
@@ -134,7 +134,7 @@ def test_costs_are_looked_at_beforehand() -> None:
 @pytest.mark.parametrize("name", [name for name in QUESTIONS if name != "answer"])
 @pytest.mark.parametrize("how", ["one", "many", "frame"])
 def test_the_same_question_about_the_same_data_is_answered_the_same(name: str, how: str, tmp_path: Path) -> None:
-    """For free, in this session and in the next, to the last bit."""
+    """A question with a label is answered again for free, in this session and the next, to the last bit."""
     ledger = gv.Ledger(tmp_path / "budget.db")
     data: Any = WALK
     opened: dict[str, Any] = {"ledger": ledger, "label": "walk", "subject": "ann"}
@@ -163,7 +163,7 @@ def test_the_same_question_about_the_same_data_is_answered_the_same(name: str, h
 
 
 def test_functions_need_a_key_of_the_callers(tmp_path: Path) -> None:
-    """They cannot be compared; without a label every question is a new one."""
+    """Functions cannot be compared, and need a key from the caller; without a label every question is new."""
     ledger = gv.Ledger(tmp_path / "budget.db")
     ledger.create("ann", rho="1e-2")
     labelled = gv.Session(WALK, ledger=ledger, subject="ann", label="walk")
@@ -178,7 +178,7 @@ def test_functions_need_a_key_of_the_callers(tmp_path: Path) -> None:
 
 
 def test_a_session_has_a_limit_of_its_own_beside_the_ledgers(tmp_path: Path) -> None:
-    """Whichever is less."""
+    """A session on a ledger may have a smaller limit of its own."""
     ledger = gv.Ledger(tmp_path / "budget.db")
     ledger.create("ann", rho="1e-3")
     session = gv.Session(WALK, rho="4e-4", ledger=ledger, subject="ann")
@@ -200,7 +200,7 @@ def test_a_session_has_a_limit_of_its_own_beside_the_ledgers(tmp_path: Path) -> 
 @pytest.mark.parametrize("name", [name for name in QUESTIONS if name != "answer"])
 @pytest.mark.parametrize("framed", [False, True])
 def test_people_without_budget_are_left_out_and_listed(name: str, framed: bool, tmp_path: Path) -> None:
-    """Or stop the question, which is the default; the others get what they would get."""
+    """Persons without budget stop the question, or are left out and listed with short="skip"."""
     labels = np.array(["a", "b", "c"])[np.arange(30) % 3]
     data: Any = WALK
     if framed:
@@ -289,7 +289,7 @@ def test_a_key_is_for_one_question(tmp_path: Path) -> None:
 
 
 def test_amounts_keep_all_of_their_digits(tmp_path: Path) -> None:
-    """Also those that Python's decimals would round."""
+    """Amounts keep all digits, also those that Python's decimals would round."""
     total = gv.CGP(rho=1) / 7
     ledger = gv.Ledger(tmp_path / "budget.db")
     ledger.create("ann", rho=total)
@@ -340,7 +340,7 @@ def test_a_key_that_is_being_drawn_is_for_its_own_question_alone(tmp_path: Path)
 
 
 def test_a_fork_does_not_double_a_budget() -> None:
-    """A budget in memory is of one process."""
+    """A budget in memory belongs to one process and cannot be spent in a fork."""
     session = gv.Session(WALK, rho="1e-3")
     child = os.fork()
     if child == 0:
@@ -354,7 +354,7 @@ def test_a_fork_does_not_double_a_budget() -> None:
 
 
 def test_columns_are_kept_in_sessions_too(tmp_path: Path) -> None:
-    """Also of frames whose labels repeat, with people left out."""
+    """Sessions keep columns, also of frames whose labels repeat and where persons are left out."""
     frame = people(12).drop(columns="time")
     frame.index = [0] * 12
     ledger = gv.Ledger(tmp_path / "budget.db")
@@ -418,7 +418,7 @@ def test_totals_that_are_none_are_refused(tmp_path: Path) -> None:
 
 
 def test_no_context_of_decimals_rounds_an_amount(tmp_path: Path) -> None:
-    """Whatever the caller's precision is, and however many share a commit."""
+    """Amounts are exact, whatever the caller's decimal precision is."""
     ledger = gv.Ledger(tmp_path / "budget.db")
     ledger.create("ann", rho="1")
     odd = gv.CGP(rho="0.000123456789012345678901234567891234")
@@ -451,7 +451,7 @@ def test_other_people_are_other_questions(tmp_path: Path) -> None:
 
 
 def test_a_session_in_memory_has_a_statement() -> None:
-    """What was asked, and what it cost."""
+    """A session in memory lists its questions and their costs."""
     session = gv.Session(WALK, rho="1e-3")
     session.nearest((0, 0), k=3, rho="1e-4")
     session.mean(epsilon="0.01")
@@ -463,7 +463,7 @@ def test_a_session_in_memory_has_a_statement() -> None:
 @pytest.mark.parametrize("kind", [ValueError, ZeroDivisionError, RuntimeError, KeyboardInterrupt])
 @pytest.mark.parametrize("kept", [True, False], ids=["in a ledger", "in memory"])
 def test_a_function_that_fails_says_that_it_was_charged(tmp_path: Path, kind: type[BaseException], kept: bool) -> None:
-    """Whatever it fails with: errors are InvalidData with their cause, interruptions pass, and both say it."""
+    """However a function fails, the error says that it was charged."""
     ledger = gv.Ledger(tmp_path / "budget.db")
     ledger.create("ann", rho=1)
     whose: dict[str, Any] = {"ledger": ledger, "subject": "ann"} if kept else {}
@@ -486,14 +486,14 @@ def test_a_function_that_fails_says_that_it_was_charged(tmp_path: Path, kind: ty
 
 
 def test_without_a_charge_an_error_says_nothing_of_one() -> None:
-    """Nobody keeps account of single questions."""
+    """An error of a single question, which has no account, does not mention a charge."""
     with pytest.raises(InvalidData) as raised:
         gv.answer(np.zeros((3, 2)), lambda x: 1 / 0, lipschitz=1, rho="1e-6")
     assert not hasattr(raised.value, "__notes__")
 
 
 def test_a_file_that_fails_after_its_charge_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also where it fails for want of room."""
+    """An error after a file was charged says so, also when the disk is full."""
     from geoveil.answering import streaming
 
     def full(*_: Any, **__: Any) -> None:

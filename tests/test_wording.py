@@ -47,7 +47,7 @@ def test_facts_about_many_persons_have_the_ends_of_their_bounds() -> None:
 
 
 def test_a_repr_words_the_facts() -> None:
-    """It is the heading and a line for each fact."""
+    """The repr is the heading and a line for each fact."""
     release = released(WHO)
     facts = release.facts()
     shown = repr(release).splitlines()

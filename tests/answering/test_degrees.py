@@ -197,7 +197,7 @@ def test_values_of_real_points_are_as_near_to_the_truth_as_they_say(name: str, l
 
 
 def test_bounds_on_values_are_public() -> None:
-    """They follow from the area and the dimension, whatever the points are."""
+    """Bounds on values follow from the area and the dimension, whatever the points are."""
     rng = np.random.default_rng(25)
     for name in TRUTHS:
         found = set()
@@ -283,7 +283,7 @@ def test_places_nanometres_apart_are_nearly_always_released_alike() -> None:
 
 
 def test_the_projections_bound_is_that_of_the_area() -> None:
-    """It depends on the radius that was stated, not on where points are."""
+    """The bound depends on the stated radius, not on where points are."""
     near, far = (BAY.forward(BAY.inverse(np.array([[at, 0.0]])), RADIUS) for at in (1.0, 40_000.0))
     assert near.error == far.error == tangent.rounding(RADIUS)
 
@@ -313,7 +313,7 @@ def test_numbers_that_are_no_doubles_are_taken_exactly() -> None:
 
 
 def test_what_becomes_of_an_array_later_is_not_asked_about() -> None:
-    """Neither its doubles nor its balls."""
+    """Neither the doubles nor the balls of a question change when its array changes later."""
     x = np.array([[1.5, 2.5], [3.5, 4.5]])
     coords = enter(x).coords
     x[:] = 9.0
@@ -508,7 +508,7 @@ def test_what_proj_rounds_is_stated(tmp_path: Path) -> None:
 
 
 def test_frames_that_were_projected_by_read_say_so(tmp_path: Path) -> None:
-    """Their doubles come from degrees: the release says by how much they were rounded."""
+    """A release of a frame that was projected from degrees says by how much its doubles were rounded."""
     source = tmp_path / "trips.csv"
     source.write_text("lon,lat\n-122.42,37.77\n-122.41,37.76\n")
     made = gv.read(source, area=AREA)

@@ -344,7 +344,7 @@ def test_settings_are_left_as_they_were() -> None:
 
 
 def test_a_stack_without_room_is_refused_before_anything_is_charged() -> None:
-    """What fails for lack of room would else depend on whether a value had to be refined."""
+    """Too little room for recursion is refused at once, as it would else fail for some values only."""
     session = gv.Session(X, rho="1e-3")
     limit, used = sys.getrecursionlimit(), 0
     frame: FrameType | None = sys._getframe()

@@ -403,7 +403,7 @@ def test_every_number_type_is_computed_in_double_precision(name: str, dtype: Any
 
 
 def test_small_whole_numbers_do_not_wrap_around() -> None:
-    """Bytes are not added up as bytes."""
+    """Coordinates of 8 bits are added up as wider numbers."""
     x = np.full((3, 2), 200, dtype=np.uint8)
     release = gv.mean(x, rho=1e6, rng=np.random.default_rng(1))
     np.testing.assert_allclose(release.value, [200, 200], atol=0.1)

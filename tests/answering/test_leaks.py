@@ -175,7 +175,7 @@ def test_persons_who_are_skipped_are_nowhere(name: str, by: str, tmp_path: Path)
 
 @EVERY_QUESTION
 def test_true_coordinates_are_nowhere(name: str) -> None:
-    """In no form: not as a view of what came in, nor in a query, nor in a cache."""
+    """A release holds true coordinates neither in a view of the input nor in a query nor in a cache."""
     big = np.random.default_rng(1).uniform(1e5, 2e5, size=(20, 2)) + ORIGIN
     lines = geopandas.GeoSeries([shapely.LineString(big[:4]), shapely.MultiPoint(big[4:7])], crs=32610)
     for x in (big[:7], big[:7].tolist(), shapely.MultiPoint(big[:7]), frame(big[:7]), frame(big[:7]).geometry, lines):
@@ -190,7 +190,7 @@ def test_true_coordinates_are_nowhere(name: str) -> None:
 @EVERY_QUESTION
 @pytest.mark.parametrize("exact", [False, True])
 def test_true_degrees_are_nowhere(name: str, exact: bool) -> None:
-    """Neither they nor the metres that they are projected to; with exact noise, which is drawn from real numbers."""
+    """A release holds neither true degrees nor the metres that they are projected to, also with exact noise."""
     degrees = np.random.default_rng(2).uniform(0.0, 0.1, size=(7, 2)) + np.array([-122.42, 37.77])
     x = frame(degrees, crs=4326, who=PEOPLE)
     metres = np.asarray(plane_of(x.crs, BAY).into(degrees))
@@ -416,7 +416,7 @@ def test_nothing_that_is_attached_to_a_frame_comes_along() -> None:
 
 
 def test_two_columns_of_one_name_are_refused() -> None:
-    """Which of them is meant cannot be told."""
+    """A name that two columns share is refused, as it cannot tell them apart."""
     x = frame(TRUE, a=range(7), b=range(7))
     x.columns = ["a", "a", "geometry"]
     with pytest.raises(InvalidData, match=r"^x\.columns"):

@@ -142,7 +142,7 @@ def test_means_are_what_was_measured_before(cell: Cell) -> None:
 @requires_cabspotting
 @pytest.mark.parametrize("cell", CELLS, ids=lambda cell: cell.name)
 def test_means_of_many_repetitions_are_what_was_measured_before(cell: Cell) -> None:
-    """The same with ten repetitions of fifty trajectories."""
+    """Means of ten repetitions of fifty trajectories fall within the joint sampling error."""
     check_against_known(cell, measured(cell, 10, 50))
 
 

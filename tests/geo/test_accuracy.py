@@ -126,7 +126,7 @@ ORDINARY = [
 
 @pytest.mark.parametrize(("own", "area", "most"), ORDINARY)
 def test_ordinary_systems_are_taken(own: int, area: Area, most: float) -> None:
-    """And those with places that are treated apart count as rounding by at least 2 mm, wherever the area is."""
+    """Ordinary systems are accepted; places that PROJ treats apart count as rounding by at least 2 mm."""
     found = plane_of(pyproj.CRS(own), area).rounding
     assert found < most
     assert (found >= 2e-3) == (most == 3e-3)

@@ -159,7 +159,7 @@ def test_errors_on_the_ground_are_those_of_noise_that_leaves_the_area() -> None:
 
 
 def test_a_frame_in_a_plane_of_its_own_needs_no_other() -> None:
-    """It is worked in as it is; what it stretches is paid for as well."""
+    """A projected frame needs no area; its noise grows by what the projection stretches."""
     x = degrees([-122.4], [37.7]).to_crs(32610)
     release = gv.points(x, rho=1e-4)
     assert release.scale == pytest.approx(area_of(32610).stretch * math.sqrt(1 / 2e-4))
@@ -168,7 +168,7 @@ def test_a_frame_in_a_plane_of_its_own_needs_no_other() -> None:
 
 
 def test_points_outside_of_the_area_are_refused() -> None:
-    """With a message for their owner."""
+    """Points outside of the area are refused with a message for their owner."""
     for lon, lat in ((-121.0, 37.77), (0.0, 1e-5), (0.0, 0.0), (57.58, -37.77)):
         with pytest.raises(InvalidData, match=r"x\[1\].*1 of 2 points.*area="):
             gv.points(degrees([-122.42, lon], [37.77, lat]), rho=1e-4, area=BAY)
@@ -310,7 +310,7 @@ def test_older_systems() -> None:
 
 
 def test_releases_in_degrees_can_be_pickled() -> None:
-    """With the plane they were made in."""
+    """A release in degrees is pickled with its plane."""
     release = gv.points(degrees([-122.42], [37.77]), rho=1e-4, area=BAY)
     for copied in (pickle.loads(pickle.dumps(release)), copy.deepcopy(release)):
         assert copied.certificate() == release.certificate()
@@ -400,7 +400,7 @@ def test_moving_points_into_an_area_draws_none_apart(lat: float, lon: float, rad
 
 
 def test_infinite_coordinates_are_refused_with_their_row() -> None:
-    """Also where points are moved to the edge, in metres of the plane itself."""
+    """Infinite coordinates are refused with their row, also where points are moved to the edge."""
     for x, y in ((np.inf, 0.0), (0.0, np.inf), (0.0, -np.inf)):
         frame = geopandas.GeoSeries.from_xy([0.0, x], [0.0, y], crs=BAY.crs)
         for outside in ("refuse", "clamp"):
@@ -409,7 +409,7 @@ def test_infinite_coordinates_are_refused_with_their_row() -> None:
 
 
 def test_points_outside_are_moved_to_the_edge_or_refused() -> None:
-    """Those inside stay where they are; those on the other half of the Earth are refused all the same."""
+    """Points outside are moved to the edge, points inside stay, and those on the other half of the Earth are refused."""
     frame = degrees([-122.42, -121.0, -122.42], [37.77, 37.77, 45.0])
     with pytest.raises(InvalidData, match=r'2 of 3 points are not.*outside="clamp"'):
         gv.points(frame, rho=1e4, area=BAY)
@@ -469,7 +469,7 @@ def test_similar_regions_are_named_once() -> None:
 
 @pytest.mark.slow
 def test_unknown_and_vast_regions_are_refused() -> None:
-    """With names that are near, or the remedy."""
+    """Unknown regions are refused with similar names, vast ones with the remedy."""
     with pytest.raises(InvalidCoordinateSystem, match=r"public knowledge.*Regions with similar names: 'France"):
         area_of("France")
     with pytest.raises(InvalidCoordinateSystem, match="within 3000 km"):
@@ -585,14 +585,14 @@ def test_names_that_only_look_like_areas_are_refused(name: str) -> None:
 
 
 def test_systems_that_proj_cannot_measure_are_refused() -> None:
-    """Not with an error of PROJ's."""
+    """A system that PROJ cannot measure is refused with an error of geoveil."""
     for code in (3145, 32600):
         with pytest.raises(InvalidCoordinateSystem):
             area_of(code)
 
 
 def test_a_release_says_that_points_were_moved_before() -> None:
-    """Its errors are from there."""
+    """A release says that points were moved to the edge, from where its errors count."""
     frame = degrees([-122.42, -110.0], [37.77, 37.7])
     release = gv.points(frame, rho=1e-4, area=BAY, outside="clamp")
     assert release.certificate()["outside"] == "clamp"

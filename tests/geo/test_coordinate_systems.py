@@ -52,7 +52,7 @@ OWN: list[Any] = [
 
 @pytest.mark.parametrize("own", OWN, ids=["home", "marked", "claimed", "bound", "ellipsoid"])
 def test_systems_of_ones_own_are_refused(own: Any) -> None:
-    """As the system of a frame, and as a plane; the remedy works."""
+    """Unregistered systems are refused for a frame and as a plane, and the remedy works."""
     crs = pyproj.CRS(own)
     assert registered(crs) is None
     x = frame(crs)
@@ -67,7 +67,7 @@ def test_systems_of_ones_own_are_refused(own: Any) -> None:
 
 @pytest.mark.parametrize("code", [4326, 4979, "OGC:CRS84", 32610, 26910, 2227, "ESRI:102003", "EPSG:32610+5703"])
 def test_what_a_system_says_beside_its_register_stays_behind(code: Any) -> None:
-    """Its name, remarks, scope and area; results and certificates have those of the register."""
+    """The name, remarks, scope and area of a system are removed: releases have those of the register."""
     x = frame(code).set_crs(marked(code), allow_override=True)
     release = gv.points(x, rho=1e-4, area=BAY)
     assert release.value.crs == pyproj.CRS(code) or release.value.crs == registered(pyproj.CRS(code))
@@ -89,7 +89,7 @@ def test_a_shift_of_the_datas_own_stays_behind() -> None:
 
 
 def test_systems_are_known_in_other_words() -> None:
-    """As strings of PROJ, and as ESRI writes them into shapefiles."""
+    """Systems are recognised as strings of PROJ, and as ESRI writes them into shapefiles."""
     for text, code in (
         ("+proj=utm +zone=10 +datum=WGS84 +type=crs", "EPSG:32610"),
         ("+proj=longlat +datum=WGS84 +type=crs", "OGC:CRS84"),
@@ -136,7 +136,7 @@ def test_files_in_systems_of_ones_own_are_refused(name: str, tmp_path: Path) -> 
 
 
 def test_csv_in_a_system_of_ones_own_is_refused(tmp_path: Path) -> None:
-    """Its system is in the certificate of what would be released."""
+    """A CSV file in an unregistered system is refused, as the certificate would hold the system."""
     (tmp_path / "x.csv").write_text("east,north\n1,2\n")
     with pytest.raises(InvalidCoordinateSystem, match="public register"):
         gv.points_file(tmp_path / "x.csv", tmp_path / "y.csv", x="east", y="north", crs=HOME, rho=1e-4, area=BAY)

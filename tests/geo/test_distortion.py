@@ -52,7 +52,7 @@ def test_maps_with_a_cut_in_their_area_are_refused(kind: str, turn: float) -> No
 
 @pytest.mark.parametrize("kind", ["lambert", "albers", "equidistant"])
 def test_the_same_maps_are_planes_elsewhere(kind: str) -> None:
-    """Where their cut is outside of the area."""
+    """Maps with a cut are planes where the cut is outside of the area."""
     for turn in (0.0, 20.0, -60.0):
         *_, stretch, shrink = measure_distortion(system(CONICS[kind].format(10 - turn), -10, 62, 30, 78))
         assert 1 <= stretch < 1.2
@@ -103,7 +103,7 @@ ORDINARY = [32610, 32733, 25832, 31467, 2227, 2263, 3035, 2056, 21781, 27700, 21
 
 @pytest.mark.parametrize("code", ORDINARY)
 def test_ordinary_systems_are_planes(code: int) -> None:
-    """And no two points of their area are farther apart, or nearer, than they say."""
+    """Ordinary systems are planes in which no two points of the area are farther apart, or nearer, than they say."""
     area = area_of(code)
     least, most = extremes(area, 3000, code)
     assert area.shrink <= least <= most <= area.stretch

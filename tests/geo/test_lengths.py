@@ -86,7 +86,7 @@ AREAS = [gv.local(lat=48, lon=2, radius=3e6), gv.local(lat=10, lon=20, radius=5e
 
 @pytest.mark.parametrize("area", AREAS, ids=lambda area: area.name)
 def test_no_pair_of_lengths_breaks_the_bounds(area: Area) -> None:
-    """Whatever the ground lengths between shrink and stretch, and whatever the noise within its bound."""
+    """Bounds hold for all lengths between shrink and stretch, and for all noise within its bound."""
     rng = np.random.default_rng(5)
     guarantee = gv.CGP(rho=1e-4)
     error, count = 500.0, 2000
@@ -121,7 +121,7 @@ def test_places_outside_of_a_disc_count_with_the_scale_there() -> None:
 
 
 def test_arrays_in_metres_have_no_plane() -> None:
-    """Their bounds are those of the noise."""
+    """Bounds of arrays in metres are those of the noise."""
     x = np.array([[0.0, 0.0], [5e6, 0.0]])
     for name in ("diameter", "radius", "radius_of_gyration"):
         release = getattr(gv, name)(x, rho=1e-4)
@@ -129,7 +129,7 @@ def test_arrays_in_metres_have_no_plane() -> None:
 
 
 def test_a_plan_says_what_the_plane_adds() -> None:
-    """It has no released length to take a share of."""
+    """A plan, which has no released length, says by what share of it the plane adds to the error."""
     area = gv.local(lat=0, lon=0, radius=1e6)
     for name in ("diameter", "radius", "radius_of_gyration", "distance"):
         assert gv.plan(name, n=5, rho=1e-4, area=area).assumes == "and for the plane up to 1.3% of the length"

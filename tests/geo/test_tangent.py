@@ -182,7 +182,7 @@ def test_no_search_finds_points_that_are_drawn_apart(lat: float, lon: float) -> 
 
 
 def test_the_precision_of_the_host_program_is_of_no_matter() -> None:
-    """Nor are the constants of a place those of a rough ball."""
+    """The precision that the host program has set changes no projection."""
     points = disc(37.77, -122.42, 50_000, 50)
     usual = Tangent(37.77, -122.42).forward(points, 50_000).values
     with ctx.workprec(10):

@@ -321,7 +321,7 @@ def test_neighbours_keep_their_guarantee_in_every_outcome(k: int, gamma0: float)
 @pytest.mark.parametrize("metric", ["inf", "2", "1"])
 @pytest.mark.parametrize("k", [1, 2])
 def test_the_best_neighbours_keep_their_guarantee_in_every_outcome(k: int, metric: str) -> None:
-    """The same for the exponential mechanism and permute-and-flip, under every metric."""
+    """The exponential mechanism and permute-and-flip keep their guarantees in every outcome, under every metric."""
     for guarantee in guarantees(metric):
         check_neighbours(k, 0.0, guarantee, method="best")
 

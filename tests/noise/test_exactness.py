@@ -420,7 +420,7 @@ def test_the_grid_is_a_power_of_two_below_the_noise(deviation: float) -> None:
     ids=lambda m: f"{type(m).__name__} {m.dimension}",
 )
 def test_the_grid_of_one_point_is_below_a_thousandth_of_the_scale(mechanism: Additive) -> None:
-    """Also measured in scales."""
+    """The grid of one point is finer than a thousandth of the scale."""
     assert mechanism.grid < mechanism.scale / 2**10
 
 
@@ -516,7 +516,7 @@ def test_a_stated_rounding_is_part_of_what_is_said() -> None:
 
 
 def test_unpickled_releases_cannot_be_written_to() -> None:
-    """As those that were pickled."""
+    """Arrays of an unpickled release are read-only, as those of the release are."""
     release = pickle.loads(pickle.dumps(gv.points([[0.0, 0.0]], rho=1e-4)))
     for array in (release.value, release.coords, copy.deepcopy(release).value):
         assert not array.flags.writeable
@@ -623,7 +623,7 @@ def test_a_support_point_that_looks_to_be_inside_holds_the_ball() -> None:
 
 @pytest.mark.parametrize("d", [2, 3])
 def test_points_on_a_sphere_have_a_radius(d: int) -> None:
-    """However many of them there are, doubles find it."""
+    """Doubles find the radius of any number of points on a sphere."""
     rng = np.random.default_rng(14)
     for n in (30, 300, 3000):
         x = rng.normal(size=(n, d))

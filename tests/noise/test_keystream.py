@@ -50,7 +50,7 @@ def in_a_fork(draw: Callable[[], bytes], fork: Callable[[], int]) -> bytes:
 
 
 def test_bytes_are_as_many_as_asked_for() -> None:
-    """Any number of them, none included."""
+    """Any number of bytes can be asked for, none included."""
     for count in (0, 1, 15, 16, 17, 4096, 100_003):
         assert len(random_bytes(count)) == count
 
@@ -229,5 +229,5 @@ def test_keys_are_replaced_on_schedule(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_releases_draw_from_the_keystream() -> None:
-    """The default source reads it."""
+    """The default source of noise reads the keystream."""
     assert Entropy()._read is random_bytes

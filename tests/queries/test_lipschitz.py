@@ -464,7 +464,7 @@ def test_questions_move_along_with_the_points(name: str, d: int, budget: dict[st
 
 @ASKED
 def test_persons_move_along_with_their_points(name: str) -> None:
-    """The same holds by person."""
+    """With equal randomness, shifting all points shifts each person's released locations alike."""
     x, p, v = X[:, :2], np.array([100.0, -50.0]), np.array([4096.0, -8192.0])
     here, there = (
         ask(name, x + move, near=p + move, by=WHO, rho=1e-5, rng=np.random.default_rng(5)).value

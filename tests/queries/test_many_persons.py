@@ -71,7 +71,7 @@ def chance(found: Any, probabilities: Any) -> float:
 @pytest.mark.parametrize("name", QUERIES)
 @pytest.mark.parametrize("exact", [True, False])
 def test_each_person_s_choice_has_the_exact_law(name: str, exact: bool) -> None:
-    """And a law of noise 20% off is told from it."""
+    """Each person's choice has the exact law, and noise 20% off is told from it."""
     query, count = QUERIES[name](8), 40_000
     distances = np.array([130.0, 90.0, 400.0, 60.0, 250.0, 60.0, 800.0, 120.0])
     x = np.tile(np.column_stack([distances, np.zeros(8)]), (count, 1))
@@ -257,7 +257,7 @@ def test_values_of_support_functions_have_the_noise_that_is_stated() -> None:
 
 @pytest.mark.parametrize("noise", [30.0, 300.0, 3000.0, 30_000.0])
 def test_pivoting_finds_the_optimum_that_least_squares_find(noise: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also where noise is larger than the body, and no edge may be left."""
+    """Pivoting finds the optimum, also where noise is larger than the body and no edge may be left."""
     rng = np.random.default_rng(int(noise))
     body = np.cumsum(rng.normal(scale=500.0, size=(60, 20, 2)), axis=1)
     y = (body @ convex.directions(96).T).max(axis=1) + rng.normal(scale=noise, size=(60, 96))

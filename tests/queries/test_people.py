@@ -165,7 +165,7 @@ def test_boxes_of_many_are_those_of_each() -> None:
 
 
 def test_no_function_is_called_for_each_person_of_a_file(tmp_path: Path) -> None:
-    """The same from file to file."""
+    """From file to file, no function is called for each person."""
     counts = []
     for persons in (400, 400, 10_400):
         crowd(persons).to_parquet(tmp_path / "in.parquet")

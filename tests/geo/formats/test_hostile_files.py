@@ -113,7 +113,7 @@ def test_opening_a_file_requests_no_address_in_it(
 
 
 def test_the_server_would_notice_a_request(requests: tuple[str, list[bytes]], tmp_path: Path) -> None:
-    """GDAL itself does request the address."""
+    """The test server notices the request that GDAL itself makes."""
     import pyogrio
 
     address, found = requests
@@ -125,7 +125,7 @@ def test_the_server_would_notice_a_request(requests: tuple[str, list[bytes]], tm
 @pytest.mark.slow
 @pytest.mark.parametrize("system", [4269, 4267])
 def test_proj_requests_no_grid(system: int, requests: tuple[str, list[bytes]], tmp_path: Path) -> None:
-    """Also where the environment lets PROJ use the network: it would request the grids of the true places."""
+    """PROJ requests no grid of the true locations, also where the environment allows it to use the network."""
     address, found = requests
     path, _ = make("trips.gpkg", tmp_path, people(n=5).set_crs(system, allow_override=True))
     code = (
@@ -144,7 +144,7 @@ def test_proj_requests_no_grid(system: int, requests: tuple[str, list[bytes]], t
     ids=["nothing", "a name"],
 )
 def test_systems_without_an_address_are_read(stated: Any, tmp_path: Path) -> None:
-    """So are columns called crs, link, href and url."""
+    """Systems without an address are read, and so are columns called crs, link, href and url."""
     feature = {
         **POINT,
         "properties": {"crs": "link", "type": "link", "url": "http://127.0.0.1:9", "href": {"type": "url"}},
@@ -203,7 +203,7 @@ def test_geopackages_with_tables_that_lie_elsewhere_are_refused(tmp_path: Path) 
     "name", ["http://127.0.0.1:9/a.geojson", "/vsicurl/http://127.0.0.1:9/a.shp", "/vsizip/a.zip/a.shp"]
 )
 def test_addresses_and_virtual_files_are_no_paths(name: str, tmp_path: Path) -> None:
-    """Neither to read nor to write."""
+    """Addresses and virtual files are refused for reading and for writing."""
     path, told = make("trips.geojson", tmp_path)
     with pytest.raises(InvalidFile, match="file not found"):
         gv.read(name)
@@ -235,7 +235,7 @@ def test_odd_names_are_names(name: str, tmp_path: Path) -> None:
 
 
 def test_names_that_are_not_utf8_are_refused_before_anything_is_charged(tmp_path: Path) -> None:
-    """To read and to write, in every format."""
+    """Names that are not UTF-8 are refused for reading and for writing, in every format."""
     path, _ = make("trips.csv", tmp_path)
     odd = tmp_path / os.fsdecode(b"\xff.csv")
     with gv.Ledger(tmp_path / "budget.db") as ledger:
@@ -326,7 +326,7 @@ def test_geometries_within_geometries_do_not_crash(kind: int, tmp_path: Path) ->
     "how", [{"byte_order": 0}, {"byte_order": 1}, {"flavor": "iso"}, {"include_srid": True}], ids=str
 )
 def test_large_geometries_are_not_deep(shape: Any, how: dict[str, Any]) -> None:
-    """Whatever the order of bytes and the way in which altitudes and systems are marked."""
+    """Large geometries are read in any order of bytes, however altitudes and systems are marked."""
     data = shapely.to_wkb(shapely.set_srid(shape, 4326), **how)
     assert len(data) > 9 * limits.DEPTH
     assert not wkb._is_deep(data)
@@ -336,7 +336,7 @@ def test_large_geometries_are_not_deep(shape: Any, how: dict[str, Any]) -> None:
 
 @pytest.mark.slow
 def test_many_columns_are_refused_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also if two of them have the same name; the environment can raise the limit."""
+    """Files with too many columns are refused, also if names repeat; the environment can raise the limit."""
     names = [f"c{i}" for i in range(20_000)]
     csv, parquet = tmp_path / "wide.csv", tmp_path / "wide.parquet"
     csv.write_text(",".join(["lat", "lon", *names, "c7"]) + "\n" + "1," * 20_002 + "1\n")
@@ -367,7 +367,7 @@ def test_a_file_that_grows_when_unpacked_is_refused(tmp_path: Path, monkeypatch:
 
 
 def test_a_header_without_an_end_is_refused(tmp_path: Path) -> None:
-    """Of a packed file, after some megabytes."""
+    """A header of a packed file that does not end is refused after some megabytes."""
     (tmp_path / "a.csv.gz").write_bytes(gzip.compress(b"a" * 50_000_000))
     with pytest.raises(InvalidFile, match="a header of less than"):
         gv.read(tmp_path / "a.csv.gz")
@@ -375,7 +375,7 @@ def test_a_header_without_an_end_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_parquet_file_that_grows_when_unpacked_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By what its metadata say."""
+    """A Parquet file whose metadata tell of too much data is refused."""
     table = pa.table({"lat": [37.7] * 500_000, "lon": [-122.4] * 500_000})
     pq.write_table(table, tmp_path / "a.parquet", compression="zstd", use_dictionary=False)
     assert len(gv.read(tmp_path / "a.parquet")) == 500_000
@@ -385,7 +385,7 @@ def test_a_parquet_file_that_grows_when_unpacked_is_refused(tmp_path: Path, monk
 
 
 def test_large_metadata_of_parquet_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Before it is parsed."""
+    """Large metadata of Parquet files is refused before it is parsed."""
     path, _ = make("plain.parquet", tmp_path)
     monkeypatch.setenv("GEOVEIL_MAX_METADATA", "1000")
     with pytest.raises(InvalidFile, match=r"1000 bytes of metadata.*GEOVEIL_MAX_METADATA"):
@@ -420,7 +420,7 @@ def test_tags_within_tags_are_refused_or_left_behind(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_gpx_file_in_which_nothing_ends_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It would be held in memory."""
+    """A GPX file in which no element ends is refused, as it would be held in memory."""
     monkeypatch.setattr(gpx_files, "_PENDING", 2**20)
     for text in (WAYPOINT.format("<name>" + "x" * 2**21 + "</name>"), WAYPOINT.format("<a></a>" * 2**19)):
         (tmp_path / "long.gpx").write_text(GPX.format(WAYPOINT.format("") + text))
@@ -588,7 +588,7 @@ def test_odd_and_damaged_files_are_refused_with_a_message(tmp_path: Path) -> Non
 
 @pytest.mark.slow
 def test_changed_certificates_are_refused(tmp_path: Path) -> None:
-    """Whatever is put in the place of any part of one."""
+    """A certificate is refused, whatever replaces any part of it."""
     path, told = make("trips.csv", tmp_path, people(n=5))
     gv.points_file(path, tmp_path / "out.csv", rho=1e-4, **told)
     beside = tmp_path / "out.csv.certificate.json"
