@@ -409,7 +409,7 @@ def test_infinite_coordinates_are_refused_with_their_row() -> None:
 
 
 def test_points_outside_are_moved_to_the_edge_or_refused() -> None:
-    """Points outside are moved to the edge, points inside stay, and those on the other half of the Earth are refused."""
+    """Points outside are moved to the edge, points inside stay, those on the other half of Earth are refused."""
     frame = degrees([-122.42, -121.0, -122.42], [37.77, 37.77, 45.0])
     with pytest.raises(InvalidData, match=r'2 of 3 points are not.*outside="clamp"'):
         gv.points(frame, rho=1e4, area=BAY)
