@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import os
+import re
 import threading
 from decimal import Decimal, localcontext
 from pathlib import Path
@@ -521,3 +523,17 @@ def test_a_forgotten_answer_is_named_by_its_label(tmp_path: Path) -> None:
     with pytest.raises(InvalidParameter, match=r"^label = 'may': .* was deleted"):
         session.mean(rho="1e-6")
     assert session.spent == Decimal("1e-6")
+
+
+@EVERY_QUESTION
+def test_methods_take_what_functions_take(name: str) -> None:
+    """A session's method has the function's own parameters and defaults, without what the session settles, and key."""
+    settled = {"x", "metric", "by", "area", "crs", "outside", "missing", "rng"}
+    function = inspect.signature(getattr(gv, name)).parameters
+    method = inspect.signature(getattr(gv.Session, name)).parameters
+    expected = {key: (each.kind, each.default) for key, each in function.items() if key not in settled}
+    found = {key: (each.kind, each.default) for key, each in method.items() if key not in ("self", "key")}
+    assert found == expected
+    assert method["key"].default is None
+    for key in method:
+        assert key == "self" or re.search(rf"\b{key}\b", getattr(gv.Session, name).__doc__ or "")
