@@ -44,6 +44,14 @@ def pytest_configure(config: pytest.Config) -> None:
         pytest.MonkeyPatch().setattr(np.random, "default_rng", seeded)
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skip on Windows what Windows does not have."""
+    if sys.platform == "win32":
+        for item in items:
+            if item.get_closest_marker("posix"):
+                item.add_marker(pytest.mark.skip(reason="Windows has no such forks, signals, limits or permissions"))
+
+
 @pytest.fixture(autouse=True)
 def _fixed_stream(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Draw exact noise from bits that the stream and the test's name determine, whatever file the test is in."""

@@ -405,6 +405,7 @@ def test_texts_that_spreadsheets_run_are_told_of(tmp_path: Path) -> None:
     assert "formulas" not in plain.certificate()["file"]
 
 
+@pytest.mark.posix
 @pytest.mark.slow
 def test_what_a_killed_run_left_is_removed_by_the_next(tmp_path: Path) -> None:
     """Files of a killed run are removed by the next, but no file of a running one or of other programs."""

@@ -13,7 +13,8 @@ from geoveil import processes
 from geoveil.processes import is_running, this_process
 
 
-@pytest.mark.parametrize("fork", [os.fork, ctypes.CDLL(None).fork], ids=["python", "c"])
+@pytest.mark.posix
+@pytest.mark.parametrize("fork", [lambda: os.fork(), lambda: ctypes.CDLL(None).fork()], ids=["python", "c"])
 @pytest.mark.parametrize("page", [True, False], ids=["remembered", "asked"])
 def test_a_fork_is_another_process(fork: Callable[[], int], page: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """A fork is another process, also one in C and a fork of a fork."""
@@ -33,6 +34,7 @@ def test_a_fork_is_another_process(fork: Callable[[], int], page: bool, monkeypa
     assert this_process() == mine
 
 
+@pytest.mark.posix
 def test_a_fork_while_it_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """A handler of a signal may fork at any moment; the child does not take the parent's identity."""
     if processes._PAGE is None:
@@ -54,6 +56,7 @@ def test_a_fork_while_it_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     assert os.waitstatus_to_exitcode(os.waitpid(children[0], 0)[1]) == 1
 
 
+@pytest.mark.posix
 def test_a_process_that_has_ended_is_not_running() -> None:
     """Neither an ended process nor an earlier one of the same id is running."""
     number, start = this_process()

@@ -341,6 +341,7 @@ def test_a_key_that_is_being_drawn_is_for_its_own_question_alone(tmp_path: Path)
     assert (again.entry, again.content) == (pending.entry, "answer")
 
 
+@pytest.mark.posix
 def test_a_fork_does_not_double_a_budget() -> None:
     """A budget in memory belongs to one process and cannot be spent in a fork."""
     session = gv.Session(WALK, rho="1e-3")

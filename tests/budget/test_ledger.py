@@ -6,7 +6,6 @@ import json
 import multiprocessing
 import os
 import random
-import resource
 import signal
 import sqlite3
 import subprocess
@@ -266,6 +265,7 @@ def in_processes(work: Callable[..., None], *given: Any, processes: int = 32) ->
     return time.monotonic() - start, found
 
 
+@pytest.mark.posix
 @pytest.mark.slow
 def test_processes_and_threads_that_charge_at_once_never_overspend(place: str) -> None:
     """Eight processes of 8 threads: no charge is lost, and the total is met to the last one."""
@@ -288,6 +288,7 @@ def _asking(place: str, results: Any) -> None:
     results.put((release.id, release.value.tobytes(), release.certificate()["entry"]["number"]))
 
 
+@pytest.mark.posix
 @pytest.mark.slow
 def test_processes_with_one_key_get_one_answer(place: str) -> None:
     """One charge, one draw, identical answers."""
@@ -354,6 +355,7 @@ def killed(place: str, moments: int, seed: int, *, keyed: bool) -> None:
         assert len(charged) <= len({line["key"] for line in charged}) + moments
 
 
+@pytest.mark.posix
 @pytest.mark.slow
 @pytest.mark.parametrize("keyed", [False, True], ids=["unkeyed", "keyed"])
 def test_a_crash_costs_budget_never_privacy(place: str, keyed: bool) -> None:
@@ -361,6 +363,7 @@ def test_a_crash_costs_budget_never_privacy(place: str, keyed: bool) -> None:
     killed(place, 2, seed=1, keyed=keyed)
 
 
+@pytest.mark.posix
 @pytest.mark.long
 @pytest.mark.parametrize("keyed", [False, True], ids=["unkeyed", "keyed"])
 def test_two_hundred_crashes(place: str, keyed: bool) -> None:
@@ -392,6 +395,7 @@ def test_a_full_disk_releases_nothing(tmp_path: Path) -> None:
     assert Ledger(path).verify() >= 1 + len(charged)
 
 
+@pytest.mark.posix
 @pytest.mark.slow
 def test_files_that_may_not_grow(tmp_path: Path) -> None:
     """The operating system's limit on the size of files is noticed."""
@@ -408,6 +412,8 @@ def test_files_that_may_not_grow(tmp_path: Path) -> None:
     Ledger(path).create("ann", rho=1)
     done = subprocess.run([sys.executable, "-c", script, str(path)], capture_output=True, text=True, timeout=120)
     assert "Nothing was released" in done.stdout, done.stderr
+    import resource
+
     assert resource.getrlimit(resource.RLIMIT_FSIZE)[0] != 200_000
     assert Ledger(path).verify() > 1
 
@@ -628,6 +634,7 @@ def test_stored_answers_that_were_edited_are_noticed(place: str, key: bytes | No
         ledger.verify()
 
 
+@pytest.mark.posix
 def test_a_forked_process_has_a_connection_of_its_own(place: str) -> None:
     """What a fork copies is the parent's."""
     ledger = Ledger(place)
@@ -1148,6 +1155,7 @@ def test_an_answer_that_is_asked_for_again_is_looked_up(tmp_path: Path) -> None:
         assert not any("SCAN geoveil" in step and "geoveil_head" not in step for step in plan), (statement, plan)
 
 
+@pytest.mark.posix
 def test_a_function_that_forks_gets_one_answer(place: str) -> None:
     """The process that was charged has it; the fork, which could draw another one for the same charge, has none."""
     ledger = Ledger(place)
@@ -1172,6 +1180,7 @@ def test_a_function_that_forks_gets_one_answer(place: str) -> None:
     assert ledger.verify() == 5
 
 
+@pytest.mark.posix
 def test_a_fork_does_not_store_what_its_parent_was_charged_for(place: str) -> None:
     """Its answer would be a second one for the same charge."""
     ledger = Ledger(place)
@@ -1239,6 +1248,7 @@ def test_a_key_is_not_repeated_in_messages() -> None:
     assert "secret" not in str(refused.value)
 
 
+@pytest.mark.posix
 def test_a_process_that_was_killed_holds_up_nobody(place: str) -> None:
     """Also while its parent has not noticed that it has ended."""
     ledger = Ledger(place, timeout=20)

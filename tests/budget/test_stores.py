@@ -223,6 +223,7 @@ def frozen(process: int) -> Iterator[None]:
         os.kill(process, signal.SIGCONT)
 
 
+@pytest.mark.posix
 @pytest.mark.slow
 def test_a_server_that_freezes_is_given_up_at_the_deadline(served: str) -> None:
     """For a charge, for its store, and for reading; afterwards the ledger goes on."""
@@ -243,6 +244,7 @@ def test_a_server_that_freezes_is_given_up_at_the_deadline(served: str) -> None:
     assert ledger.verify() == 3
 
 
+@pytest.mark.posix
 @pytest.mark.slow
 def test_a_commit_that_is_not_answered_is_reported_as_such(served: str) -> None:
     """Whether it was charged is not known, and the error does not claim otherwise."""
@@ -389,6 +391,7 @@ def read_only(folder: Path) -> Iterator[None]:
         yield
 
 
+@pytest.mark.posix
 def test_a_folder_that_may_not_be_written_to_can_be_read(budget: Path) -> None:
     """Accounts, statements and verification write nothing, and leave no file behind; charges are refused."""
     before = sorted((path.name, path.read_bytes()) for path in budget.parent.iterdir())

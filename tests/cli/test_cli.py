@@ -425,6 +425,7 @@ def test_errors_are_one_message_in_the_words_of_the_command_line(case: str, run:
     assert not [path for path in tmp_path.iterdir() if path.name != "trips.csv"]
 
 
+@pytest.mark.posix
 @pytest.mark.parametrize("command", ["check", "points", "hull", "density"])
 def test_a_file_that_may_not_be_read_is_about_the_data(command: str, run: Any, tmp_path: Path) -> None:
     """Its exit code is that of data, as for one that is not there."""
@@ -600,6 +601,7 @@ def ended(running: Any, number: signal.Signals) -> int:
     raise AssertionError("it did not end")
 
 
+@pytest.mark.posix
 @pytest.mark.slow
 def test_a_real_interruption(tmp_path: Path) -> None:
     """A signal while the command waits for its input."""
@@ -616,11 +618,10 @@ def test_a_real_interruption(tmp_path: Path) -> None:
     assert not [*tmp_path.iterdir()]
 
 
+@pytest.mark.posix
 @pytest.mark.slow
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_what_came_through_a_pipe_does_not_stay_when_the_command_is_ended(
-    number: signal.Signals, tmp_path: Path
-) -> None:
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
+def test_what_came_through_a_pipe_does_not_stay_when_the_command_is_ended(name: str, tmp_path: Path) -> None:
     """A closed terminal or a scheduler's patience leaves nothing true behind, aside or here."""
     aside = tmp_path / "aside"
     aside.mkdir()
@@ -632,7 +633,7 @@ def test_what_came_through_a_pipe_does_not_stay_when_the_command_is_ended(
         running.stdin.flush()
         (held,) = aside.rglob("stdin.csv")
         assert held.stat().st_mode & 0o077 == 0
-        assert ended(running, number) == 128 + number
+        assert ended(running, signal.Signals[name]) == 128 + signal.Signals[name]
         assert "Stopped." in running.stderr.read()
     assert [*tmp_path.rglob("*")] == [aside]
 

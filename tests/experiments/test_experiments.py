@@ -296,6 +296,7 @@ def finish(line: list[str]) -> None:
     assert result.exit_code == 0, result.output
 
 
+@pytest.mark.posix
 @pytest.mark.slow
 def test_a_killed_run_goes_on(folder: Path, tmp_path: Path) -> None:
     """A run that is stopped with Ctrl-C, or killed, ends with the results of one that is not."""
@@ -315,6 +316,7 @@ def test_a_killed_run_goes_on(folder: Path, tmp_path: Path) -> None:
     assert (whole / "results.csv").read_bytes() == (stopped / "results.csv").read_bytes()
 
 
+@pytest.mark.posix
 @pytest.mark.long
 def test_a_run_that_is_killed_again_and_again_goes_on(folder: Path, tmp_path: Path) -> None:
     """At thirty random moments, from the first import to the last table."""

@@ -302,6 +302,7 @@ def in_a_fork(draw: Callable[[], Floats]) -> Floats:
     return np.frombuffer(found)
 
 
+@pytest.mark.posix
 @pytest.mark.entropy
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 def test_a_forked_worker_has_noise_of_its_own() -> None:

@@ -467,6 +467,7 @@ def test_a_target_that_belongs_to_the_source_is_refused(tmp_path: Path) -> None:
         gv.points_file(path, tmp_path / "link.csv", rho=1e-4, **told)
 
 
+@pytest.mark.posix
 def test_pipes_devices_and_loops_are_refused(tmp_path: Path) -> None:
     """A file is read twice: what cannot be is refused, and so is a name that leads nowhere."""
     os.mkfifo(tmp_path / "pipe.csv")
@@ -569,6 +570,7 @@ def crafted(folder: Path) -> dict[str, tuple[Path, str | None]]:
     return found
 
 
+@pytest.mark.posix
 @pytest.mark.slow
 def test_odd_and_damaged_files_are_refused_with_a_message(tmp_path: Path) -> None:
     """No command fails in an unexpected way, and `check` says "Ready." of no file that `points` refuses."""
