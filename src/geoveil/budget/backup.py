@@ -67,7 +67,7 @@ def restore(
         raise InvalidParameter("backup", str(backup), "a file that `geoveil budget backup` wrote", "Check the path.")
     if write_off is not None and not write_off.strip():
         raise InvalidParameter("write_off", write_off, "a text", "It is recorded: say who decided it, and why.")
-    told = [certificate for certificate in certificates if certificate.get("entry") is not None]
+    charged = [certificate for certificate in certificates if certificate.get("entry") is not None]
     source, path = Path(os.path.realpath(backup)), Path(os.path.realpath(place))
     part = _new("place", path)
     try:
@@ -78,7 +78,7 @@ def restore(
             if seen is not None:
                 seen.check_apart(ledger.id)
             if write_off is None:
-                _check(ledger, told, seen)
+                _check(ledger, charged, seen)
             else:
                 ledger.verify()
                 _write_off(ledger, write_off)

@@ -42,17 +42,17 @@ def secret_of(key: bytes | os.PathLike[str] | None) -> bytes | None:
     """
     if key is not None:
         return _long_enough("key", key if isinstance(key, bytes) else _read("key", key))
-    told, path = os.environ.get(_KEY), os.environ.get(_KEY_FILE)
-    if told and path:
+    value, path = os.environ.get(_KEY), os.environ.get(_KEY_FILE)
+    if value and path:
         raise InvalidParameter(_KEY, _HIDDEN, f"left out where {_KEY_FILE} is given", "Set one of the two.")
     if path:
         return _long_enough(_KEY_FILE, _read(_KEY_FILE, path))
-    if not told:
+    if not value:
         return None
-    if _is_path(told):
+    if _is_path(value):
         remedy = f"Put the path of a file that contains the key into {_KEY_FILE}."
         raise InvalidParameter(_KEY, _HIDDEN, "the key itself, not the path of a file", remedy)
-    return _long_enough(_KEY, os.fsencode(told))
+    return _long_enough(_KEY, os.fsencode(value))
 
 
 def _read(argument: str, path: str | os.PathLike[str]) -> bytes:
@@ -67,10 +67,10 @@ def _read(argument: str, path: str | os.PathLike[str]) -> bytes:
     return re.sub(rb"\r?\n\Z", b"", found)
 
 
-def _is_path(told: str) -> bool:
+def _is_path(value: str) -> bool:
     """Tell whether a text is the path of a file, existing or missing, in an existing folder."""
-    folder = os.path.dirname(told)
-    return os.path.exists(told) or (folder.strip("/") != "" and os.path.isdir(folder))
+    folder = os.path.dirname(value)
+    return os.path.exists(value) or (folder.strip("/") != "" and os.path.isdir(folder))
 
 
 def _long_enough(argument: str, found: bytes) -> bytes:

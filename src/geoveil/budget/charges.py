@@ -128,8 +128,8 @@ def _is_same(request: ChargeRequest, line: Line, postings: Postings) -> bool:
 def _is_stored(transaction: Transaction, number: int, stored: int, content: str) -> bool:
     """Tell whether an answer has the digest that was recorded when it was stored."""
     line = line_at(transaction, stored)
-    told = json.loads(line.get("parameters", "{}"))
-    return line.get("event") == "store" and told == {"charge": number, "sha256": digest(content)}
+    recorded = json.loads(line.get("parameters", "{}"))
+    return line.get("event") == "store" and recorded == {"charge": number, "sha256": digest(content)}
 
 
 def _charge(transaction: Transaction, journal: Journal, request: ChargeRequest) -> Charge:

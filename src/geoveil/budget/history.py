@@ -192,9 +192,9 @@ class Replay:
         if self._certificates:
             number = min(self._certificates)
             raise LedgerTampered(f"Entry {number}, which a certificate refers to, is missing.")
-        for name, *told in accounts:
+        for name, *state in accounts:
             total, spent = self._accounts.pop(name, (None, None))
-            if total is None or spent is None or told != _row(total, spent):
+            if total is None or spent is None or state != _row(total, spent):
                 raise LedgerTampered(f"The account of {name!r} does not agree with the history.")
         if self._accounts:
             raise LedgerTampered(f"The account of {min(self._accounts)!r} is missing.")
@@ -231,8 +231,8 @@ def _compare(line: Line, certificate: Certificate) -> None:
         raise LedgerTampered(f"A certificate is incomplete: {problem!r}.") from None
     if hashed != line["hash"]:
         raise LedgerTampered(f"Entry {number}, which a certificate refers to, is missing: another one has its number.")
-    told = query, promised.notion, promised.metric.name, written(promised.budget)
-    same = line["event"] == "charge" and told == tuple(line[name] for name in ("query", "notion", "metric", "amount"))
+    claim = query, promised.notion, promised.metric.name, written(promised.budget)
+    same = line["event"] == "charge" and claim == tuple(line[name] for name in ("query", "notion", "metric", "amount"))
     # A release that was processed later has a new id.
     if not same or (not processed and line["release"] != identity):
         raise LedgerTampered(

@@ -134,12 +134,12 @@ def ledger_id(transaction: Transaction, secret: bytes | None) -> str | None:
         )
     if seal != _seal(name, secret):
         if seal is None:
-            told, remedy = "without a key", "Unset GEOVEIL_LEDGER_KEY; in Python, give no key=."
+            made, remedy = "without a key", "Unset GEOVEIL_LEDGER_KEY; in Python, give no key=."
         elif secret is None:
-            told, remedy = "with a key", "Set GEOVEIL_LEDGER_KEY; in Python, key= does the same."
+            made, remedy = "with a key", "Set GEOVEIL_LEDGER_KEY; in Python, key= does the same."
         else:
-            told, remedy = "with another key", "Give that key."
-        raise LedgerUnavailable(f"This ledger was created {told}.", remedy, charged="nothing")
+            made, remedy = "with another key", "Give that key."
+        raise LedgerUnavailable(f"This ledger was created {made}.", remedy, charged="nothing")
     return str(name)
 
 

@@ -53,8 +53,8 @@ def _ended() -> Iterator[threading.Condition]:
 def owner_of(token: str) -> str:
     """Return the description of a lease's holder, from which others can tell whether it still runs, as JSON."""
     number, start = this_process()
-    told = {"home": _home(), "process": number, "start": start.decode(), "since": time.time()}
-    return json.dumps({**told, "token": token})
+    holder = {"home": _home(), "process": number, "start": start.decode(), "since": time.time()}
+    return json.dumps({**holder, "token": token})
 
 
 def _home() -> str:
@@ -67,14 +67,14 @@ def _home() -> str:
 
 def is_held(owner: str) -> bool:
     """Tell whether a lease is held: by a thread of this process, or by another process that still runs."""
-    told = json.loads(owner)
-    process: tuple[int, bytes] = told["process"], told["start"].encode()
-    if told["home"] == _home():
+    holder = json.loads(owner)
+    process: tuple[int, bytes] = holder["process"], holder["start"].encode()
+    if holder["home"] == _home():
         if process == this_process():
-            return told["token"] in _HELD
+            return holder["token"] in _HELD
         if not is_running(process):
             return False
         if process[1]:
             return True
     # Whether the holder still runs is unknown. A clock that was once ahead must not make a lease last for years.
-    return bool(abs(time.time() - told["since"]) < _LEASE)
+    return bool(abs(time.time() - holder["since"]) < _LEASE)

@@ -191,7 +191,7 @@ class Postgres(Store[Any]):
 
     def _translated(self, problem: Exception, transaction: Transaction | None, deadline: float) -> Exception:
         errors = psycopg.errors
-        told = str(problem).strip()
+        reason = str(problem).strip()
         # An error from the server rolls the transaction back, except when the server itself is shutting down.
         lost = problem.sqlstate is None or problem.sqlstate.startswith(("08", "57P"))  # type: ignore[attr-defined]
         if transaction is not None and not lost:
@@ -202,10 +202,10 @@ class Postgres(Store[Any]):
         ended = transaction is not None and lost and time.monotonic() >= deadline
         if ended or isinstance(problem, (_Late, errors.ConnectionTimeout, *late)):
             return LedgerTimeout(
-                f"The database did not answer within the time limit ({told}).", "Try again.", charged=charged
+                f"The database did not answer within the time limit ({reason}).", "Try again.", charged=charged
             )
-        told = told.rstrip(".?! ")
-        return LedgerUnavailable(f"The database cannot be used: {told}.", "Is the server running?", charged=charged)
+        reason = reason.rstrip(".?! ")
+        return LedgerUnavailable(f"The database cannot be used: {reason}.", "Is the server running?", charged=charged)
 
 
 def _milliseconds(deadline: float) -> int:

@@ -105,23 +105,24 @@ def all_answers(transaction: Transaction) -> Iterator[StoredAnswer]:
     """Iterate over all answers with the entries that they refer to, one answer in memory at a time."""
     last = 0
     while found := transaction.rows(_ANSWERS, (last,)):
-        for number, key, stored, kept, *told in found:
+        for number, key, stored, kept, *rest in found:
             content = None
             if kept:
                 ((content,),) = transaction.rows("SELECT content FROM geoveil_answers WHERE number = ?", (number,))
-            yield StoredAnswer(number, key or "", stored, content, tuple(told[:2]), tuple(told[2:5]), tuple(told[5:]))
+            charge, store, forget = tuple(rest[:2]), tuple(rest[2:5]), tuple(rest[5:])
+            yield StoredAnswer(number, key or "", stored, content, charge, store, forget)
         last = found[-1][0]
 
 
 def statement(transaction: Transaction, subject: str) -> list[dict[str, Any]]:
     """Return the entries about one subject, with amounts in the unit of the account."""
-    told = ("number", "time", "event", "query", "parameters", "release", "key", "hash")
+    columns = ("number", "time", "event", "query", "parameters", "release", "key", "hash")
     rows = transaction.rows(
-        f"SELECT {', '.join('line.' + name for name in told)}, account.notion, account.metric, posting.amount "
+        f"SELECT {', '.join('line.' + name for name in columns)}, account.notion, account.metric, posting.amount "
         "FROM geoveil_postings AS posting JOIN geoveil_history AS line ON line.number = posting.number "
         "JOIN geoveil_accounts AS account ON account.subject = posting.subject "
         "WHERE posting.subject = ? ORDER BY posting.number",
         (subject,),
     )
-    names = (*told, "notion", "metric", "amount")
+    names = (*columns, "notion", "metric", "amount")
     return [{"subject": subject, **dict(zip(names, row, strict=True))} for row in rows]

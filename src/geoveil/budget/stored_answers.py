@@ -30,9 +30,9 @@ def store(transaction: Transaction, journal: Journal, charge: Charge, content: s
             "Ask again.",
             charged="spent",
         )
-    told = json.dumps({"charge": number, "sha256": digest(content)})
+    parameters = json.dumps({"charge": number, "sha256": digest(content)})
     same = {"query": line["query"], "release": line["release"], "key": line["key"]}
-    entry = journal.add("store", parameters=told, **same)
+    entry = journal.add("store", parameters=parameters, **same)
     transaction.write(
         "UPDATE geoveil_answers SET stored = ?, content = ? WHERE number = ?",
         (entry.number, None if charge.key is None else content, number),
@@ -54,8 +54,8 @@ def forget(transaction: Transaction, journal: Journal, releases: set[str], befor
         raise InvalidParameter("release", missing, "the id of a stored answer", "The certificate has the id.")
     deleted = []
     for number, query, release, key in chosen:
-        told = json.dumps({"charge": number})
-        entry = journal.add("forget", parameters=told, query=query, release=release, key=key)
+        parameters = json.dumps({"charge": number})
+        entry = journal.add("forget", parameters=parameters, query=query, release=release, key=key)
         deleted.append((entry.number, number))
     transaction.write("UPDATE geoveil_answers SET content = NULL, forgotten = ? WHERE number = ?", *deleted)
     return len(chosen)

@@ -116,8 +116,8 @@ class Memory:
 
     def heads(self, ledger: str, deadline: float | None = None) -> list[Head]:
         """Return the entries that a ledger must have; call it before the ledger is locked: they are then committed."""
-        told = None if self.witness is None else self.witness.head(ledger, deadline)
-        return [head for head in (self._last, told) if head is not None]
+        witnessed = None if self.witness is None else self.witness.head(ledger, deadline)
+        return [head for head in (self._last, witnessed) if head is not None]
 
     def record(self, ledger: str, number: int, hash: str, deadline: float) -> None:
         """Record the last entry of a ledger here and at the witness."""
