@@ -1,4 +1,4 @@
-"""Lengths and numbers for people to read."""
+"""Lengths and numbers as readable text."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 __all__ = ["apart", "chance", "counted", "hidden", "metres"]
 
-#: Two inputs between which someone has to choose, by the metric that says how far apart they are.
+#: Two inputs that an attacker tries to tell apart, by metric.
 _APART = {
     "inf": "two places {} apart",
     "2": "two versions of all points that differ by {} in all (root sum of squares)",
@@ -16,7 +16,7 @@ _APART = {
 
 
 def apart(length: str, metric: str) -> str:
-    """Two inputs that are so far apart under a metric.
+    """Describe two inputs at a distance under a metric.
 
     Examples
     --------
@@ -27,7 +27,7 @@ def apart(length: str, metric: str) -> str:
 
 
 def metres(length: float, digits: int = 3) -> str:
-    """A length, rounded up: errors are at most so long.
+    """Return a length as text, rounded up, for error bounds.
 
     Examples
     --------
@@ -38,7 +38,7 @@ def metres(length: float, digits: int = 3) -> str:
 
 
 def hidden(length: float, digits: int = 3) -> str:
-    """A length, rounded down: what is hidden is at least so long.
+    """Return a length as text, rounded down, for hidden distances.
 
     Examples
     --------
@@ -54,14 +54,14 @@ def _rounded(length: float, digits: int, to: Callable[[float], int]) -> str:
     kilometres = length > 999
     shown = length / 1000 if kilometres else length
     unit = 10.0 ** (math.floor(math.log10(shown)) + 1 - digits)
-    # A length that has no more digits stays what it is, whatever the last bit of its quotient is.
+    # A length with no more digits is not rounded, whatever the last bit of the quotient.
     units = shown / unit
     whole = round(units) if math.isclose(units, round(units), rel_tol=1e-12) else to(units)
     return f"{whole * unit:,.6g} {'km' if kilometres else 'm'}".replace(",", " ")
 
 
 def chance(share: float) -> str:
-    """A chance in per cent, rounded up: a guess is right at most so often.
+    """Return a probability in per cent, rounded up, for bounds on guesses.
 
     Examples
     --------
@@ -72,7 +72,7 @@ def chance(share: float) -> str:
 
 
 def counted(count: int, noun: str = "") -> str:
-    """So many of something, with thousands apart.
+    """Return a count and its noun, with spaces between thousands.
 
     Examples
     --------

@@ -23,8 +23,8 @@ import shapely
 import geoveil as gv
 from geoveil.answering import streaming
 from geoveil.cli import main
-from geoveil.cli.kinds import AREA, CHANCE, LENGTH, PLACE
 from geoveil.cli.options import LEVELS
+from geoveil.cli.parameter_types import AREA, CHANCE, LENGTH, PLACE
 from geoveil.cli.problems import CODES
 from geoveil.cli.program import program
 from geoveil.words import metres
@@ -780,7 +780,13 @@ def test_check_finds_what_gives_places_away(run: Any, tmp_path: Path) -> None:
     told = json.loads(run("check", "odd.csv", "--by", "user", "--json").out)
     words = "\n".join(finding["what"] for finding in told["findings"])
     assert not told["ready"]
-    for expected in ("'address' may give", "'reading' may give", "1 of 60 rows have no place", "at 0, 0", "degrees"):
+    for expected in (
+        "'address' may give",
+        "'reading' may give",
+        "1 of 60 rows have no location",
+        "at 0, 0",
+        "degrees",
+    ):
         assert expected in words
     assert "'battery'" not in words
     table.assign(t="POINT (1 2)").to_csv(tmp_path / "shapes.csv", index=False)

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from geoveil.cli.experiments import experiments
+from geoveil.cli.reproduction import experiments
 from geoveil.errors import InvalidFile, InvalidParameter
 from geoveil.experiments import plots, timing
 from geoveil.experiments.extension_cells import CompositionCell

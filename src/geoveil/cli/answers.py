@@ -8,11 +8,11 @@ from typing import Any
 import click
 
 from geoveil.cli import terminal
-from geoveil.cli.asking import Asking, question
 from geoveil.cli.command import Command, Option
-from geoveil.cli.files import Target, target
-from geoveil.cli.kinds import CHANCE, LENGTH, PLACE
-from geoveil.cli.showing import in_degrees, lines_of, public_place, table, value_of
+from geoveil.cli.file_arguments import Target, target
+from geoveil.cli.file_questions import FileQuestion, question
+from geoveil.cli.parameter_types import CHANCE, LENGTH, PLACE
+from geoveil.cli.presentation import in_degrees, lines_of, public_place, table, value_of
 from geoveil.facts import Processing
 from geoveil.words import metres
 
@@ -51,7 +51,7 @@ def hull(target: Target, method: str, **asked: Any) -> None:
 
     The output's ending tells its format: .geojson, .gpkg, .shp, .parquet or .csv.
     """
-    asking = Asking(**asked)
+    asking = FileQuestion(**asked)
     with asking.opened(target) as opened:
         if asking.output.dry_run:
             opened.foresee("hull", method=method)
@@ -108,7 +108,7 @@ def nearest(
     Rows are counted from 1. Looking their places up in the data and publishing them would be a leak: --locations
     releases them too.
     """
-    asking = Asking(**asked)
+    asking = FileQuestion(**asked)
     if asking.output.report and locations is None:
         raise click.UsageError("--report draws places: with nearest it needs --locations, which releases them.")
     with asking.opened(target, placed=locations is not None) as opened:
@@ -166,7 +166,7 @@ def _rows(release: Any, frame: Any, by: str | None) -> Any:
 @question
 def within(at: tuple[float, float], radius: float, target: Target, method: str, **asked: Any) -> None:
     """Find the first row within a distance of a public place, if there is one."""
-    asking = Asking(**asked)
+    asking = FileQuestion(**asked)
     if asking.output.report:
         raise click.UsageError("--report draws places, and within gives a row: leave it out.")
     with asking.opened(target, placed=False) as opened:
@@ -198,7 +198,7 @@ def summary(**asked: Any) -> None:
 
     A third of the budget goes to each.
     """
-    asking = Asking(**asked)
+    asking = FileQuestion(**asked)
     if asking.account.short == "skip":
         raise click.UsageError("--short skip is for one question, and a summary asks three: leave it out.")
     shares = asking.budget.guarantee.split(3)

@@ -1,4 +1,4 @@
-"""`geoveil budget backup`, `restore` and `witness`: ledgers that are not set back."""
+"""`geoveil budget backup`, `restore` and `witness`: protect a ledger against lost charges."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`geoveil budget`: the accounts of a ledger."""
+"""`geoveil budget`: manage the accounts of a ledger."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CERTIFICATES = click.argument("certificates", nargs=-1, type=click.Path(exists=T
 
 @click.group(cls=Program, examples=(("An account for ann:", "geoveil budget create budget.db ann --rho 1e-3"),))
 def budget() -> None:
-    """Keep account of what has been released about whom.
+    """Manage the accounts that releases are charged to.
 
     LEDGER is a file, or the URL of a PostgreSQL database. 'geoveil points --ledger LEDGER ...' charges it.
     """
@@ -42,7 +42,7 @@ def budget() -> None:
 @budget_options
 @as_json
 def create(ledger: str, subjects: tuple[str, ...], budget: Budget, as_json: bool) -> None:
-    """Open accounts, each with this total for ever. The ledger is made if it is not there."""
+    """Open accounts with a total that lasts for ever. The ledger is created if it does not exist."""
     from geoveil import Ledger
 
     with Ledger(ledger) as opened:
@@ -62,7 +62,7 @@ def create(ledger: str, subjects: tuple[str, ...], budget: Budget, as_json: bool
 @click.argument("subjects", nargs=-1)
 @as_json
 def show(ledger: str, subjects: tuple[str, ...], as_json: bool) -> None:
-    """Show what accounts have, spent, and have left."""
+    """Show the total, the spent and the remaining budget of accounts."""
     from geoveil import Ledger
     from geoveil.privacy import exact
 
@@ -99,7 +99,7 @@ def _gauge(line: dict[str, str], width: int = 10) -> str:
 @SUBJECT
 @as_json
 def statement(ledger: str, subject: str, as_json: bool) -> None:
-    """Show the history of an account: when what was asked, and what it cost."""
+    """Show the history of an account: the time, the question and the cost of each charge."""
     from geoveil import Ledger
 
     with Ledger(existing(ledger)) as opened:
@@ -137,7 +137,7 @@ def _row(line: dict[str, Any]) -> list[str]:
 @CERTIFICATES
 @as_json
 def verify(ledger: str, certificates: tuple[str, ...], as_json: bool) -> None:
-    """Compute the history's chain again, and compare it with the accounts and with certificates."""
+    """Verify the history's hash chain against the accounts and certificates."""
     accounts = certificates_in(certificates)
     from geoveil import Ledger
 

@@ -1,4 +1,4 @@
-"""`geoveil check`: whether a file is ready, for its owner's eyes and without spending anything."""
+"""`geoveil check`: tell the owner of a file whether it is ready to be released."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import click
 
 from geoveil.cli import terminal
 from geoveil.cli.command import Command
-from geoveil.cli.files import SOURCE, incoming
+from geoveil.cli.file_arguments import SOURCE, incoming
 from geoveil.cli.options import area, as_json, persons, reading
 from geoveil.words import counted
 
@@ -24,7 +24,7 @@ _EXPLAINED = 0.5
 
 @dataclass(frozen=True)
 class Finding:
-    """Something about a file that its owner should know."""
+    """A fact about a file that its owner should know."""
 
     kind: Literal["good", "note", "stop"]
     what: str
@@ -45,9 +45,9 @@ _SIGNS = {"good": ("ok", "green"), "note": ("note", "yellow"), "stop": ("stop", 
 @reading
 @as_json
 def check(source: str, by: str | None, area: dict[str, Any], reading: dict[str, Any], as_json: bool) -> None:
-    """Look whether a file is ready to be released. Nothing is spent, released or charged.
+    """Check whether a file is ready to be released. Nothing is spent, released or charged.
 
-    What is printed is about the true data: it is for its owner's eyes only. Exits with 3 if something must be mended.
+    The output is about the true data and must not be shared. Exits with 3 if something must be corrected.
     """
     with incoming(source, reading.pop("format")) as path, terminal.waiting(f"Looking at {path.name}"):
         found = [*_found(path, by, area, reading)]
@@ -102,7 +102,7 @@ def _about(file: Any, frame: Any, by: str | None, area: dict[str, Any], missing:
     if len(frame) < rows:
         kind: Any = "note" if missing == "drop" else "stop"
         yield Finding(
-            kind, f"{rows - len(frame)} of {counted(rows, 'row')} have no place.", "--missing drop leaves them out."
+            kind, f"{rows - len(frame)} of {counted(rows, 'row')} have no location.", "--missing drop removes them."
         )
     plane, about = _system(file, area)
     yield about
@@ -173,7 +173,7 @@ def _places(file: Any, frame: Any, plane: Any, outside: str) -> Iterator[Finding
 
 
 def _decimals(coords: Any) -> int | None:
-    """To how many decimals all coordinates are rounded, if to few."""
+    """Return the number of decimals of all coordinates if it is at most 3, else None."""
     import numpy as np
 
     for digits in range(4):
@@ -190,7 +190,7 @@ def _names_persons(name: Any) -> bool:
 
 
 def _people(frame: Any, by: str | None) -> Iterator[Finding]:
-    """Whose places they are, and how unevenly they are spread."""
+    """Find how many points each person has, and how uneven that is."""
     if by is None:
         likely = [name for name in frame if _names_persons(name)]
         named = f" Columns that may tell: {', '.join(map(str, likely))}." if likely else ""

@@ -1,4 +1,4 @@
-"""A made-up city with taxis, so that there is something to release that is nobody's."""
+"""A made-up city with taxis: example data that is about nobody."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _QUARTERS = np.array(
     [[1900, 2300], [800, 1500], [2200, 700], [-600, 300], [-2600, 1200], [500, -1600], [-3200, -900]], dtype=float
 )
 _LIKED = np.array([5.0, 4, 3, 3, 2, 2, 1])
-#: Streets run so, in degrees from east.
+#: The direction of streets, 10 degrees from east.
 _GRID = np.radians(10.0)
 _BLOCK = 120.0
 _SPEED = 7.0
@@ -35,7 +35,7 @@ def write_taxis(path: Path, *, taxis: int = 4, hours: float = 3.0, seed: int = 2
     Returns
     -------
     int
-        How many points there are.
+        The number of points.
     """
     import pandas as pd
     import pyproj
@@ -62,7 +62,7 @@ def write_taxis(path: Path, *, taxis: int = 4, hours: float = 3.0, seed: int = 2
 
 
 def _day(rng: Any, length: float) -> tuple[Floats, Floats]:
-    """One taxi's way through the streets: when it was where."""
+    """Return one taxi's times and positions along the streets."""
     stops = [_stop(rng)]
     corners, at = [stops[0]], 0.0
     while at < length:
@@ -89,12 +89,12 @@ def _turn(angle: float) -> Floats:
 
 
 def _corner(place: Floats) -> Floats:
-    """The nearest corner of two streets."""
+    """Return the nearest corner of two streets."""
     return np.asarray(_turn(_GRID) @ (np.round(_turn(-_GRID) @ place / _BLOCK) * _BLOCK))
 
 
 def _streets(start: Floats, end: Floats, rng: Any) -> list[Floats]:
-    """Corners between two stops: along streets, turning a few times."""
+    """Return the corners of a route between two stops along the streets."""
     here, there = _turn(-_GRID) @ start, _turn(-_GRID) @ end
     steps = np.sort(rng.random(2))
     points = [here]

@@ -1,4 +1,4 @@
-"""Commands whose options come in groups, and whose help ends with examples."""
+"""Commands with grouped options and with examples in their help."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Option(click.Option):
-    """An option that knows under which heading it stands."""
+    """An option with the heading of its group."""
 
     def __init__(self, *args: Any, heading: str = "Options", **more: Any) -> None:
         super().__init__(*args, **more)
@@ -29,7 +29,7 @@ class Command(click.Command):
     Parameters
     ----------
     examples : sequence of (str, str)
-        What one would like, and the line that does it.
+        The purpose and the command line of each example.
     """
 
     def __init__(self, *args: Any, examples: tuple[tuple[str, str], ...] = (), **more: Any) -> None:
@@ -86,7 +86,7 @@ def _write_examples(examples: tuple[tuple[str, str], ...], formatter: click.Help
 
 
 def _broken(line: str, width: int) -> list[str]:
-    """A line of a shell in parts that fit, each but the last of which the shell takes to go on."""
+    """Break a shell command into lines that fit, with backslashes between them."""
     parts = ["$"]
     for word in re.split(r" (?=-|[^-]\S* -o|\S+$)", line):
         if len(parts[-1]) + len(word) + 3 > width:
@@ -99,7 +99,7 @@ def _broken(line: str, width: int) -> list[str]:
 def gathered(
     name: str, heading: str, build: Callable[..., Any], *options: tuple[tuple[str, ...], dict[str, Any]]
 ) -> Callable[[F], F]:
-    """Options of one idea that reach a command as one argument, made of them by `build`."""
+    """Return a decorator that adds options which reach the command as one argument, built by `build`."""
     own = [*inspect.signature(build).parameters]
 
     def decorate(command: F) -> F:

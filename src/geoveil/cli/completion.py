@@ -1,4 +1,4 @@
-"""`geoveil completion`: what makes a shell complete its commands and options."""
+"""`geoveil completion`: shell completion of commands and options."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _HOW = {
 @click.argument("shell", type=click.Choice([*_HOW]))
 @click.pass_context
 def completion(ctx: click.Context, shell: str) -> None:
-    """Print what makes a shell complete commands and options."""
+    """Print the script that completes commands and options in a shell."""
     found = get_completion_class(shell)
     assert found is not None
     click.echo(found(ctx.find_root().command, {}, "geoveil", "_GEOVEIL_COMPLETE").source())

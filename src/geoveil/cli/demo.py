@@ -1,4 +1,4 @@
-"""`geoveil demo`: all of it, on a made-up city."""
+"""`geoveil demo`: releases of a made-up city, with a map."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ import click
 from geoveil.cli import terminal
 from geoveil.cli.command import Command
 from geoveil.cli.points import release_file
-from geoveil.cli.showing import describe, public_place
+from geoveil.cli.presentation import describe, public_place
 from geoveil.words import counted
 
 
 @click.command(
     cls=Command,
-    examples=(("Into a folder of your own:", "geoveil demo --out my-demo"),),
+    examples=(("Into another folder:", "geoveil demo --out my-demo"),),
 )
 @click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
     default="geoveil-demo",
     show_default=True,
-    help="The folder of what it makes.",
+    help="The folder for the results.",
 )
 def demo(out: Path) -> None:
-    """Make up a city with taxis, release their ways, and draw the map.
+    """Make up a city with taxis, release their trajectories, and draw the map.
 
-    Nobody's real places are in it. Takes some seconds.
+    It contains no real locations. Takes some seconds.
     """
     from geoveil.cli.city import AREA, STATION, write_taxis
 
@@ -68,7 +68,7 @@ def _released(source: Path, target: Path, area: Any, station: tuple[float, float
 
 
 def _drawn(out: Path, source: Path, release: Any, near: Any, hull: Any) -> list[str]:
-    """The map, as a page and as a picture; the truth is made up, and may be shown."""
+    """Draw the map as a page and as a picture, with the true trajectories, which are made up; return the files."""
     from geoveil import read, total
     from geoveil.report import Layer, Report, layers_of, write
 
@@ -94,5 +94,5 @@ def _drawn(out: Path, source: Path, release: Any, near: Any, hull: Any) -> list[
 
 
 def _whose(frame: Any) -> Any:
-    """Which taxi each row is of, as a number."""
+    """Return the number of each row's taxi."""
     return frame["taxi"].factorize()[0]

@@ -6,10 +6,10 @@ import click
 
 from geoveil.cli import terminal
 from geoveil.cli.command import Command
-from geoveil.cli.files import Target, distinct, target
-from geoveil.cli.kinds import AREA, LENGTH
+from geoveil.cli.file_arguments import Target, distinct, target
 from geoveil.cli.options import Output, free
-from geoveil.cli.showing import describe, drawable, public_place, report
+from geoveil.cli.parameter_types import AREA, LENGTH
+from geoveil.cli.presentation import describe, drawable, public_place, report
 from geoveil.cli.smooth import RELEASED, as_released
 
 
@@ -38,7 +38,7 @@ def density(
     around: tuple[float, float, float] | None,
     output: Output,
 ) -> None:
-    """A heat map of the true points, from released ones: the known noise is taken off again.
+    """Estimate a heat map of the true points from released ones, correcting for the known noise.
 
     RELEASED are files that 'geoveil points' wrote in one coordinate system, with their certificates beside them.
     """

@@ -1,4 +1,4 @@
-"""`geoveil explain`: what a budget means, in distances, chances and errors."""
+"""`geoveil explain`: the meaning of a budget in distances, chances and errors."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["explain", "meaning"]
 
-#: Questions whose error is told, and with what they are asked.
+#: Questions whose errors are shown, and their arguments.
 _QUESTIONS: dict[str, dict[str, Any]] = {
     "points": {},
     "nearest": {"k": 1},
@@ -42,10 +42,10 @@ _BAR = 24
     ),
 )
 @budget
-@click.option("--n", type=click.IntRange(min=1), default=1, show_default=True, help="How many points a person has.")
+@click.option("--n", type=click.IntRange(min=1), default=1, show_default=True, help="Points of a person.")
 @as_json
 def explain(budget: Budget, n: int, as_json: bool) -> None:
-    """Say what a budget means: what a guess can tell, how wrong answers are, what more releases change."""
+    """Explain a budget: the success of guesses, the errors of answers, the effect of more releases."""
     told = meaning(budget.guarantee, n)
     if as_json:
         terminal.json(told)
@@ -54,7 +54,7 @@ def explain(budget: Budget, n: int, as_json: bool) -> None:
 
 
 def meaning(guarantee: Guarantee, n: int) -> dict[str, Any]:
-    """What a budget means, for machines."""
+    """Return the meaning of a budget as data."""
     from geoveil import plan
     from geoveil.errors import GeoveilError
 
@@ -82,7 +82,7 @@ def meaning(guarantee: Guarantee, n: int) -> dict[str, Any]:
 
 
 def _distances(guarantee: Guarantee) -> Iterator[float]:
-    """Round distances, from those that nobody can tell apart to those that everyone can."""
+    """Yield round distances, from indistinguishable ones to obvious ones."""
     low, high = (guarantee.hidden(chance=chance) for chance in (0.52, 0.99))
     power = math.floor(math.log10(low))
     while True:
@@ -111,10 +111,10 @@ def _shown(guarantee: Guarantee, n: int, told: dict[str, Any]) -> Iterator[Any]:
     shown.columns[2].justify = "left"
     yield shown
     whose = "one point" if n == 1 else f"{n} points"
-    yield terminal.bold(f"How wrong answers about a person with {whose} are, at most, 95 times of 100")
+    yield terminal.bold(f"How wrong answers about a person with {whose} are, at most, with probability 95%")
     yield terminal.table(["question", "error"], [(name, metres(error)) for name, error in told["error_95"].items()])
     yield f"Of a hull, for places that extend over {EXTENT / 1000:g} km. Many points of one person share the budget."
-    yield terminal.bold("\nAfter so many releases about the same person")
+    yield terminal.bold("\nAfter several releases about the same person")
     yield terminal.table(
         ["releases", guarantee.symbol, "hidden at 75%"],
         [(k, f"{float(of[guarantee.symbol]):.3g}", hidden(of["hidden_75"])) for k, of in told["releases"].items()],

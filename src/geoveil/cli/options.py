@@ -1,4 +1,4 @@
-"""The options that commands share: the budget, the place, the file, the persons, the ledger, and what is shown."""
+"""The options that commands share: budget, area, file, persons, ledger and output."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from geoveil.cli.command import gathered
-from geoveil.cli.kinds import AREA, CHANCE, LENGTH
+from geoveil.cli.parameter_types import AREA, CHANCE, LENGTH
 from geoveil.cli.terminal import state
 from geoveil.errors import InvalidParameter
 
@@ -23,29 +23,41 @@ if TYPE_CHECKING:
     from geoveil.privacy import Guarantee
 
 __all__ = [
-    *("LEVELS", "Account", "Budget", "Output", "account", "area", "as_json", "budget", "existing", "free", "output"),
+    *(
+        "LEVELS",
+        "ChargedAccount",
+        "Budget",
+        "Output",
+        "account",
+        "area",
+        "as_json",
+        "budget",
+        "existing",
+        "free",
+        "output",
+    ),
     *("persons", "reading", "unlabelled"),
 ]
 
-#: Levels of privacy: how far apart two places are between which a guess is right at most three times of four.
+#: Levels of privacy: the distance in metres of two locations between which a guess is right at most 75% of the time.
 LEVELS = {"low": 100.0, "medium": 500.0, "high": 2000.0}
 _CHANCE = 0.75
 
 
 @dataclass(frozen=True)
 class Budget:
-    """What may be told, as it was written."""
+    """The budget given on the command line."""
 
     guarantee: Guarantee
 
     @property
     def keywords(self) -> dict[str, Any]:
-        """The budget as questions take it."""
+        """The budget as an argument of a question."""
         return {self.guarantee.symbol: self.guarantee}
 
 
 def _levels() -> str:
-    # A guess between places d apart is right three times of four at ρ·d² = ln(3)/2; `CGP.hiding` rounds it down.
+    # A guess between places d apart is right 75% of the time at ρ·d² = ln(3)/2; `CGP.hiding` rounds it down.
     return "; ".join(f"{name}: {away:g} m, ρ = {math.log(3) / 2 / away**2:.3g}" for name, away in LEVELS.items())
 
 
@@ -89,18 +101,21 @@ budget = gathered(
         ("--privacy",),
         {
             "type": click.Choice([*LEVELS]),
-            "help": "A level: how far apart two places are between which a guess is right at most 75% of the time. "
+            "help": "A level: the distance of two locations between which a guess is right at most 75% of the time. "
             + _levels()
             + ".",
         },
     ),
-    (("--hide",), {"type": LENGTH, "help": "By meaning: a guess between two places so far apart is right ..."}),
-    (("--chance",), {"type": CHANCE, "help": "... at most so often, such as 75%."}),
+    (("--hide",), {"type": LENGTH, "help": "By meaning: a guess between two locations at this distance is right ..."}),
+    (("--chance",), {"type": CHANCE, "help": "... at most this share of the time, such as 75%."}),
     (("--rho",), {"metavar": "NUMBER", "help": "Concentrated geo-privacy, per square metre."}),
     (("--epsilon",), {"metavar": "NUMBER", "help": "Geo-privacy (geo-indistinguishability), per metre."}),
     (
         ("--notion",),
-        {"type": click.Choice(["CGP", "GP"]), "help": "What --hide and --privacy are to be. [default: CGP]"},
+        {
+            "type": click.Choice(["CGP", "GP"]),
+            "help": "The notion for --hide and --privacy. [default: CGP]",
+        },
     ),
     (
         ("--metric",),
@@ -149,7 +164,7 @@ area = gathered(
             "type": click.Choice(["refuse", "clamp"]),
             "default": "refuse",
             "show_default": True,
-            "help": "What becomes of places outside of it: clamp moves them to its edge.",
+            "help": "How to treat locations outside the area: clamp moves them to its edge.",
         },
     ),
 )
@@ -178,14 +193,17 @@ reading = gathered(
     "reading",
     "Reading the file",
     _reading,
-    (("--format", "format_"), {"type": click.Choice(FORMATS), "help": "What comes through a pipe. [default: csv]"}),
+    (
+        ("--format", "format_"),
+        {"type": click.Choice(FORMATS), "help": "The format of piped data. [default: csv]"},
+    ),
     (
         ("--missing",),
         {
             "type": click.Choice(["refuse", "drop"]),
             "default": "refuse",
             "show_default": True,
-            "help": "What becomes of rows without a place.",
+            "help": "How to treat rows without a location.",
         },
     ),
     (("--crs",), {"metavar": "CODE", "help": "The system of its coordinates, where it does not say."}),
@@ -207,7 +225,7 @@ persons = click.option(
 
 
 def existing(place: str) -> str:
-    """Where a ledger is, which must be there: a name that was misspelt makes no new one."""
+    """Return the path or URL of a ledger that exists, so that a misspelt name creates no new one."""
     from geoveil.budget.stores import is_database
     from geoveil.errors import LedgerUnavailable
 
@@ -217,8 +235,8 @@ def existing(place: str) -> str:
 
 
 @dataclass
-class Account:
-    """Where releases are charged, and what was charged so far."""
+class ChargedAccount:
+    """The account that releases are charged to, and the charges so far."""
 
     place: str | None
     subject: str | None
@@ -230,7 +248,7 @@ class Account:
 
     @contextmanager
     def opened(self) -> Iterator[Ledger | None]:
-        """The ledger, if there is one; it remembers for this account what it charged."""
+        """Open the ledger, if there is one, and record its charges here."""
         if self.place is None:
             yield None
             return
@@ -250,7 +268,7 @@ class Account:
             yield ledger
 
     def names(self, persons: Sequence[Any] | None) -> list[str]:
-        """The accounts that are charged for one person's points, or for those of several persons."""
+        """Return the names of the accounts that are charged, for one person or several."""
         if persons is None:
             if self.subject is None:
                 raise click.UsageError("--ledger needs --subject, which says whose account is charged, or --by.")
@@ -259,12 +277,12 @@ class Account:
         return [f"{before}{person}" for person in persons]
 
     def keywords(self, ledger: Ledger | None) -> dict[str, Any]:
-        """The account as releases take it."""
+        """Return the account as arguments of a question."""
         return {} if ledger is None else {"ledger": ledger, "subject": self.subject, "short": self.short}
 
     @property
     def costs(self) -> dict[str, Any]:
-        """What each subject was charged; an answer that was stored before costs nothing."""
+        """The budget charged to each subject; stored answers cost nothing."""
         from decimal import Decimal
 
         from geoveil.privacy import exact
@@ -282,7 +300,7 @@ class Account:
         return any(self.costs.values())
 
     def words(self) -> str:
-        """What was charged, for one who stopped a command, or whose command failed."""
+        """Return what was charged, in words, for a command that was stopped or that failed."""
         charged = {subject: cost for subject, cost in self.costs.items() if cost}
         said = []
         if charged:
@@ -290,17 +308,17 @@ class Account:
             others = f", and {len(charged) - 1} other subjects" if len(charged) > 1 else ""
             said.append(f"Charged already, and not given back: {cost} of {subject}{others}.")
         if self.asking:
-            said.append("Whether more was charged 'geoveil budget statement' tells.")
+            said.append("'geoveil budget statement' tells whether more was charged.")
         elif not charged and self.place is not None:
             said.append("Nothing was charged.")
         return " ".join(said)
 
 
-def _account(ledger: str | None, subject: str | None, short: str, label: str | None) -> Account:
+def _account(ledger: str | None, subject: str | None, short: str, label: str | None) -> ChargedAccount:
     for name, given, default in (("--subject", subject, None), ("--short", short, "refuse"), ("--label", label, None)):
         if ledger is None and given != default:
             raise click.UsageError(f"{name} goes with --ledger, which says where budgets are kept.")
-    found = Account(ledger, subject, short, label)
+    found = ChargedAccount(ledger, subject, short, label)
     state().account = found
     return found
 
@@ -312,7 +330,7 @@ _LEDGER: tuple[Any, ...] = (
     ),
     (
         ("--subject",),
-        {"metavar": "NAME", "help": "Whose account it is; with --by, what stands before the labels."},
+        {"metavar": "NAME", "help": "The name of the account; with --by, the prefix of the persons' accounts."},
     ),
     (
         ("--short",),
@@ -320,17 +338,17 @@ _LEDGER: tuple[Any, ...] = (
             "type": click.Choice(["refuse", "skip"]),
             "default": "refuse",
             "show_default": True,
-            "help": "With --by: what becomes of people without enough left in their account.",
+            "help": "With --by: how to treat persons whose account has too little left.",
         },
     ),
 )
 _LABEL: Any = (
     ("--label",),
-    {"metavar": "NAME", "help": "A name of the data: the same question about it is answered the same, for free."},
+    {"metavar": "NAME", "help": "A name of the data: a repeated question about it gets the stored answer, for free."},
 )
 
 account = gathered("account", "Ledger", _account, *_LEDGER, _LABEL)
-#: For what is charged each time.
+#: For commands whose answers are not stored: each is charged.
 unlabelled = gathered(
     "account", "Ledger", lambda ledger, subject, short: _account(ledger, subject, short, None), *_LEDGER
 )
@@ -338,7 +356,7 @@ unlabelled = gathered(
 
 @dataclass(frozen=True)
 class Output:
-    """What is shown of an answer, and where."""
+    """How an answer is shown."""
 
     report: str | None = None
     with_truth: bool = False
@@ -372,8 +390,8 @@ _REPORT: Any = (
         "help": "A map with the certificate: .html, .png or .pdf.",
     },
 )
-_JSON: Any = (("--json",), {"is_flag": True, "help": "For machines."})
-_QUIET: Any = (("--quiet", "-q"), {"is_flag": True, "help": "Say nothing but errors."})
+_JSON: Any = (("--json",), {"is_flag": True, "help": "Print JSON."})
+_QUIET: Any = (("--quiet", "-q"), {"is_flag": True, "help": "Print nothing but errors."})
 
 output = gathered(
     "output",
@@ -382,13 +400,13 @@ output = gathered(
     _REPORT,
     (
         ("--with-truth",),
-        {"is_flag": True, "help": "For your eyes only: the report also shows the true places."},
+        {"is_flag": True, "help": "The report also shows the true locations: do not share it."},
     ),
-    (("--dry-run",), {"is_flag": True, "help": "Only say what it would cost and how wrong it would be."}),
+    (("--dry-run",), {"is_flag": True, "help": "Only show the cost and the error; nothing is charged or released."}),
     _JSON,
     _QUIET,
 )
-#: Of what is made of released files: there is no truth in it to be shown, and nothing to pay.
+#: For commands on released files, which cost nothing and cannot show true locations.
 free = gathered("output", "Options", _free, _REPORT, _JSON, _QUIET)
-#: Of what is only said.
+#: For commands that only print.
 as_json = gathered("as_json", "Options", _as_json, _JSON)

@@ -1,4 +1,4 @@
-"""`geoveil plan`: which budget an error takes."""
+"""`geoveil plan`: the budget that an error needs."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import click
 
 from geoveil.cli import terminal
 from geoveil.cli.command import Command
-from geoveil.cli.kinds import CHANCE, LENGTH
 from geoveil.cli.options import area, as_json
+from geoveil.cli.parameter_types import CHANCE, LENGTH
 from geoveil.words import apart, hidden, metres
 
 _QUESTIONS = {"within": "first_within", "gyration": "radius_of_gyration"}
@@ -39,7 +39,7 @@ _NAMES += ["diameter", "distance"]
 @area
 @as_json
 def plan(question: str, error: float, area: dict[str, Any], as_json: bool, **how: Any) -> None:
-    """Say which budget an error takes, before any data is touched."""
+    """Compute the budget that an error needs, without any data."""
     from geoveil import plan as foresee
 
     if (question == "nearest") != (how["k"] is not None):

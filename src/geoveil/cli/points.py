@@ -1,4 +1,4 @@
-"""`geoveil points`: every point of a file, released."""
+"""`geoveil points`: release every point of a file."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from typing import Any
 import click
 
 from geoveil.cli import terminal
-from geoveil.cli.asking import Asking, question
 from geoveil.cli.command import Command
-from geoveil.cli.files import Target, target
-from geoveil.cli.showing import describe, foreseen
+from geoveil.cli.file_arguments import Target, target
+from geoveil.cli.file_questions import FileQuestion, question
+from geoveil.cli.presentation import describe, foreseen
 from geoveil.cli.smooth import MOTIONS, check_times, smoothed
 from geoveil.words import counted
 
@@ -38,7 +38,7 @@ _LOCAL = "--local 37.77,-122.42,50km"
             f"geoveil points trips.csv --by user {_LOCAL} --rho 5e-5 --dry-run",
         ),
         (
-            "One's own trips, charged to one's account:",
+            "One person's trips, charged to their account:",
             f"geoveil points trips.csv -o charged.csv {_LOCAL} --rho 1e-4 --ledger budget.db --subject ann",
         ),
         ("Through a pipe:", f"cat trips.csv | geoveil points - -o - --by user {_LOCAL} --rho 5e-5 | head -3"),
@@ -83,7 +83,7 @@ def points(
     from geoveil.geo.formats import ending, opener_of
     from geoveil.saving import endings
 
-    asking = Asking(**asked)
+    asking = FileQuestion(**asked)
     if time is not None and motion is None:
         raise click.UsageError("--time goes with --smooth.")
     if motion is not None and asking.budget.guarantee.symbol != "rho":
@@ -99,7 +99,7 @@ def points(
         asking.check(target, [*dict.fromkeys([kind, *(endings() if kind else ())])])
         if motion is not None:
             check_times(path, asking.how, time)
-        # Times are public: one that is named goes out.
+        # Times are public: a column of times that is named is released.
         kept = "all" if "all" in keep else [*keep, *([time] if time else [])] or None
         with target.opened(kind) as written:
             how = {**asking.budget.keywords, **asking.area, **asking.how, **asking.account.keywords(ledger)}
@@ -114,7 +114,7 @@ def points(
 
 
 def release_file(path: Path, target: Path, motion: str | None, time: str | None, **how: Any) -> Any:
-    """Release a file, and smooth what was released if that is asked for: then nothing else of it gets out."""
+    """Release a file; with a motion, only the smoothed release is written."""
     from geoveil import load, points_file, save
     from geoveil.geo.formats import ending
     from geoveil.geo.formats.workspace import workspace
@@ -135,7 +135,7 @@ def release_file(path: Path, target: Path, motion: str | None, time: str | None,
         return replace(result, removed=release.removed)
 
 
-def _foresee(asking: Asking, path: Path, ledger: Any, method: str) -> None:
+def _foresee(asking: FileQuestion, path: Path, ledger: Any, method: str) -> None:
     from geoveil.files import rehearse
 
     with terminal.waiting("Counting"):

@@ -1,4 +1,4 @@
-"""The program: its commands, and what becomes of errors and interruptions."""
+"""The program: its commands, and how errors and interruptions are reported."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from geoveil.cli.command import Program
 from geoveil.cli.completion import completion
 from geoveil.cli.demo import demo
 from geoveil.cli.density import density
-from geoveil.cli.experiments import experiments
 from geoveil.cli.explain import explain
+from geoveil.cli.other_tools import convert_setting
 from geoveil.cli.plan import plan
 from geoveil.cli.points import points
 from geoveil.cli.problems import CODES, code_of, message_of, usage
-from geoveil.cli.settings import convert_setting
+from geoveil.cli.reproduction import experiments
 from geoveil.cli.smooth import smooth
 from geoveil.cli.terminal import State, broken_pipe
 from geoveil.errors import GeoveilWarning
@@ -68,7 +68,7 @@ else:
 
 
 class _Ended(BaseException):
-    """Someone ended the command: what it put aside is to be removed."""
+    """The command was terminated by a signal: temporary files are to be removed."""
 
 
 def _end(number: int, _: object) -> None:
@@ -77,11 +77,11 @@ def _end(number: int, _: object) -> None:
 
 @contextmanager
 def _tidy() -> Iterator[None]:
-    """Have the end of the terminal or of the machine clean up as Ctrl-C does, and odd terminals show what they can."""
+    """Clean up after signals as after Ctrl-C, and replace characters that the terminal cannot show."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")
-    # Who ignores them, as nohup does, wants to.
+    # Signals that are ignored, as under nohup, stay ignored.
     ending = [number for number in _ENDINGS if signal.getsignal(number) is signal.SIG_DFL]
     before = {number: signal.signal(number, _end) for number in ending}
     try:
@@ -115,7 +115,7 @@ def main(args: Sequence[str] | None = None) -> None:
             raise
         code = code_of(problem)
         unexpected = f"{type(problem).__name__}: {problem}. This should not happen: 'geoveil --debug ...' shows where."
-        # What this command charged before says more than what the question that failed did.
+        # All charges of this command say more than the outcome of the question that failed.
         charged = state.account is not None and state.account.has_charged
         said = message_of(problem, outcome=not charged) if code != 1 else unexpected
         if charged:
@@ -125,7 +125,7 @@ def main(args: Sequence[str] | None = None) -> None:
 
 
 def _note(message: Warning | str, category: type[Warning], *_: object, **__: object) -> None:
-    """Warnings of ours are for people; what libraries say to programmers is not."""
+    """Print geoveil's warnings; those of libraries are for programmers."""
     if issubclass(category, GeoveilWarning):
         click.echo(f"geoveil: note: {message}", err=True)
 

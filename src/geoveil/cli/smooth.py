@@ -1,4 +1,4 @@
-"""`geoveil smooth`: released trajectories, denoised for free."""
+"""`geoveil smooth`: denoise released trajectories, for free."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import click
 
 from geoveil.cli import terminal
 from geoveil.cli.command import Command
-from geoveil.cli.files import Target, distinct, target
+from geoveil.cli.file_arguments import Target, distinct, target
 from geoveil.cli.options import Output, free
-from geoveil.cli.showing import describe, drawable, report
+from geoveil.cli.presentation import describe, drawable, report
 from geoveil.errors import InvalidParameter
 from geoveil.words import counted
 
@@ -60,7 +60,7 @@ def smooth(released: str, target: Target, motion: str, time: str | None, output:
 
 
 def as_released(path: str) -> Any:
-    """A file of released points to which nothing was done yet."""
+    """Load a file of released points, or refuse one that was processed since."""
     from geoveil import load
     from geoveil.errors import InvalidFile
 
@@ -72,7 +72,7 @@ def as_released(path: str) -> Any:
 
 
 def _column(file: LocationFile, given: str | None) -> str:
-    """The column of times of a file."""
+    """Return the name of the column of times."""
     chosen = given if given is not None else next(iter(file.time_columns), None)
     if chosen is None or chosen not in file.columns:
         allowed = f"a column of times, one of {list(file.columns)}"
@@ -81,7 +81,7 @@ def _column(file: LocationFile, given: str | None) -> str:
 
 
 def check_times(path: Path, how: dict[str, Any], given: str | None) -> None:
-    """Refuse times that cannot be read, which are public, before anything is charged."""
+    """Refuse times that cannot be read, before anything is charged; times are public."""
     import pyarrow as pa
 
     from geoveil.geo.formats import open_locations
@@ -92,7 +92,7 @@ def check_times(path: Path, how: dict[str, Any], given: str | None) -> None:
 
 
 def _times(column: Any) -> Any:
-    """Times as numbers or datetimes."""
+    """Return times as numbers or datetimes."""
     import pandas as pd
 
     times = column
@@ -113,7 +113,7 @@ def _times(column: Any) -> Any:
 
 
 def smoothed(release: Any, motion: str, given: str | None) -> Any:
-    """A release that was loaded, smoothed by the times it has."""
+    """Smooth a loaded release by its column of times."""
     from geoveil import smooth as denoise
 
     return denoise(release, times=_times(release.value[_column(release.file, given)]), motion=motion)

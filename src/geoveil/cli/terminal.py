@@ -1,4 +1,4 @@
-"""What people see while and after something is done: progress, answers as tables, and JSON for machines."""
+"""Output on the terminal: progress, tables and JSON."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["State", "answer", "bold", "console", "grid", "json", "progress", "sa
 
 
 class State:
-    """What holds for all of a command."""
+    """The state of a running command."""
 
     def __init__(self) -> None:
         self.debug = False
@@ -22,35 +22,35 @@ class State:
         #: Whether released data goes through stdout, so that words must not.
         self.piped = False
         self.account: Any = None
-        #: What was released already.
+        #: The files that were released already.
         self.released = ""
 
     @property
     def charged(self) -> str:
-        """What was charged, in words; nothing without a ledger."""
+        """The charges so far, in words; empty without a ledger."""
         return "" if self.account is None else str(self.account.words())
 
 
 def state() -> State:
-    """That of the command that runs."""
+    """Return the state of the running command."""
     return click.get_current_context().find_object(State) or State()
 
 
 def console(*, err: bool = False) -> Any:
-    """Where words go: to stdout, but for a pipe's sake."""
+    """Return the console for text: stdout, or stderr where released data goes through stdout."""
     from rich.console import Console
 
     return Console(stderr=err or state().piped, highlight=False, soft_wrap=False)
 
 
 def say(*parts: Any) -> None:
-    """Show something, unless nothing is to be said."""
+    """Print something, unless --quiet was given."""
     if not state().quiet:
         answer(*parts)
 
 
 def answer(*parts: Any) -> None:
-    """Show what was asked for, also where nothing else is to be said."""
+    """Print an answer, even with --quiet."""
     for part in parts:
         # Names of files and people may look like markup.
         console().print(part, markup=False)
@@ -69,14 +69,14 @@ def styled(text: str, style: str) -> Any:
 
 
 def json(account: Any) -> None:
-    """Show something to a machine."""
+    """Print JSON."""
     # A pipe on Windows has the encoding of the country, which lacks most letters.
     everything = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
     click.echo(texts.dumps(account, indent=2, ensure_ascii=not everything, default=str))
 
 
 def grid(lines: Iterable[tuple[Any, str]]) -> Any:
-    """Return names, as texts or styled ones, and what there is to say of them: the second column wraps."""
+    """Return a grid of names and texts, whose second column wraps."""
     from rich.table import Table
     from rich.text import Text
 
@@ -106,7 +106,7 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, total: int =
 
 @contextmanager
 def progress(what: str) -> Iterator[Callable[[float], None]]:
-    """A bar that is told now and then how much has been done, from 0 to 1."""
+    """Show a progress bar; yield the function that sets it, from 0 to 1."""
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
     shown = console(err=True)
@@ -119,7 +119,7 @@ def progress(what: str) -> Iterator[Callable[[float], None]]:
 
 @contextmanager
 def waiting(what: str) -> Iterator[None]:
-    """A sign that something is being done of which nobody knows how long it takes."""
+    """Show a spinner while something of unknown duration is done."""
     shown = console(err=True)
     if state().quiet or not shown.is_terminal:
         yield
@@ -129,7 +129,7 @@ def waiting(what: str) -> Iterator[None]:
 
 
 def broken_pipe() -> None:
-    """Nobody reads on: leave without a word, also when Python flushes at its end."""
+    """Silence stdout after its reader has gone, also when Python flushes it at exit."""
     import os
 
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,4 +1,4 @@
-"""`geoveil convert-setting`: what the settings of other tools mean here."""
+"""`geoveil convert-setting`: the meaning of other tools' settings as budgets."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import click
 
 from geoveil.cli import terminal
 from geoveil.cli.command import Command
-from geoveil.cli.kinds import LENGTH
 from geoveil.cli.options import as_json
+from geoveil.cli.parameter_types import LENGTH
 from geoveil.words import hidden, metres
 
 #: Location Guard's levels: the radius r of ε = 2/r, in metres.
@@ -43,11 +43,11 @@ _PLUS_CODES = {2: 20.0, 4: 1.0, 6: 0.05, 8: 0.0025, 10: 0.000125}
 )
 @as_json
 def convert_setting(tool: str, setting: str, lat: float, as_json: bool) -> None:
-    """Say what a setting of another tool means here.
+    """Convert a setting of another tool to a budget.
 
     Location Guard adds noise that has a guarantee. What rounds places, or cuts codes short, has none: two places on
     either side of a cell's edge are told apart however near they are, and all else is told exactly. The budget named
-    for it is the one that hides two places as far apart as a cell is wide from three guesses of four.
+    for it is the one under which two locations a cell apart are guessed right at most 75% of the time.
     """
     told = _location_guard(setting) if tool == "location-guard" else _cells(tool, setting, lat)
     if as_json:
@@ -107,7 +107,7 @@ def _cells(tool: str, setting: str, lat: float) -> dict[str, Any]:
 
 
 def _degrees(tool: str, setting: int) -> tuple[float, float]:
-    """The height and the width of a cell, in degrees."""
+    """Return the height and the width of a cell in degrees."""
     if tool == "decimals" and 0 <= setting <= 10:
         return 10.0**-setting, 10.0**-setting
     if tool == "geohash" and 1 <= setting <= 12:

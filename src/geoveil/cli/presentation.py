@@ -1,4 +1,4 @@
-"""How releases are shown: on the terminal, as JSON, and as a report."""
+"""Present releases on the terminal, as JSON and as a report."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from geoveil.cli.files import writable
+from geoveil.cli.file_arguments import writable
 from geoveil.cli.option_names import OPTIONS
-from geoveil.cli.options import Account, Output
+from geoveil.cli.options import ChargedAccount, Output
 from geoveil.cli.terminal import bold, grid, say, state, waiting
 from geoveil.wording import heading, lines
 from geoveil.words import metres
@@ -33,29 +33,29 @@ __all__ = [
 ]
 
 
-#: So many plans are made for a file, at most: a hull's takes a while.
+#: The largest number of plans made for a file: planning a hull takes a while.
 _NUMBERS = 32
 
 
 def lines_of(release: Release) -> list[tuple[str, str]]:
-    """What a release says of itself, line by line, in the words of the command line."""
+    """Return the facts of a release line by line, in the words of the command line."""
     return lines(release.facts(every_error=False), OPTIONS)
 
 
 def describe(release: Release, head: str | None = None, more: Sequence[tuple[str, str]] = ()) -> None:
-    """Show a release."""
+    """Show the facts of a release."""
     say(bold(head or heading(release.facts(every_error=False))), grid([*lines_of(release), *more]))
 
 
 def table(release: Release) -> Any:
-    """A release as a frame."""
+    """Return a release as a frame."""
     from geoveil.saving import table as rows
 
     return rows(release)
 
 
 def value_of(release: Release) -> Any:
-    """The value as JSON: GeoJSON where it has places, rows where not."""
+    """Return the value as JSON: GeoJSON where it has locations, else rows."""
     import json
 
     found = table(release)
@@ -76,7 +76,7 @@ def in_degrees(shapes: Any) -> Any:
 
 
 def public_place(at: tuple[float, float]) -> Any:
-    """A place in degrees as questions take it."""
+    """Return a location in degrees as an argument of a question."""
     import geopandas
 
     return geopandas.GeoSeries.from_xy([at[1]], [at[0]], crs=4326)
@@ -88,11 +88,11 @@ def foreseen(
     guarantee: Any,
     area: Area,
     ledger: Ledger | None,
-    account: Account,
+    account: ChargedAccount,
     persons: Sequence[Any] | None = None,
     **how: Any,
 ) -> tuple[dict[str, Any], list[tuple[str, str]]]:
-    """What a question would cost and how wrong it would be, for machines and for people; nothing is charged."""
+    """Return the cost and the error of a question, as data and as lines; nothing is charged."""
     from geoveil import plan
 
     def error(n: int, **more: Any) -> Any:
@@ -122,7 +122,7 @@ def foreseen(
 
 
 def _foreseen_balance(ledger: Ledger, names: Sequence[str], guarantee: Any) -> tuple[dict[str, Any], str]:
-    """What the accounts have left that would be charged, and which have too little, for machines and for people."""
+    """Return what is left in the accounts that would be charged, as data and as a line."""
     from geoveil.budget import price
     from geoveil.privacy import exact
 
@@ -140,8 +140,8 @@ def _foreseen_balance(ledger: Ledger, names: Sequence[str], guarantee: Any) -> t
     return {"remaining": least, "too_little": short}, line
 
 
-def balances_of(ledger: Ledger | None, account: Account) -> tuple[Balance, ...]:
-    """The accounts that were charged."""
+def balances_of(ledger: Ledger | None, account: ChargedAccount) -> tuple[Balance, ...]:
+    """Return the balances of the accounts that were charged."""
     from geoveil.report import Balance
 
     costs = account.costs
@@ -154,7 +154,7 @@ def balances_of(ledger: Ledger | None, account: Account) -> tuple[Balance, ...]:
 
 
 def truth_of(path: Path, reading: dict[str, Any]) -> tuple[Layer, ...]:
-    """The true places of a file, for its owner's eyes."""
+    """Return a layer of the true locations in a file; a report with it must not be shared."""
     import shapely
 
     from geoveil import read
@@ -168,7 +168,7 @@ def truth_of(path: Path, reading: dict[str, Any]) -> tuple[Layer, ...]:
 
 
 def drawable(output: Output) -> None:
-    """Refuse a report that could not be drawn, before anything is charged for it."""
+    """Refuse a report that cannot be drawn, before anything is charged."""
     if output.report is None:
         return
     from geoveil.report import check_path
@@ -188,9 +188,9 @@ def report(
     more: dict[str, Any] | None = None,
     remarks: Sequence[str] = (),
 ) -> None:
-    """Draw releases, if that was asked for.
+    """Draw a report, if one was asked for.
 
-    The first of them speaks for all, or the one that is given as whole, with more in its certificate.
+    The certificate is that of the first release, or of `whole` if it is given, with the entries of `more`.
     """
     if output.report is None:
         return

@@ -1,4 +1,4 @@
-"""What people write on a command line: lengths, chances, places and areas."""
+"""Types of command-line values: lengths, chances, locations and areas."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 
 
 class _Written(click.ParamType):  # type: ignore[type-arg]
-    """A text that has to be of some form."""
+    """A value that is written as text."""
 
     def __init__(self, name: str, allowed: str) -> None:
         self.name = name
@@ -29,7 +29,7 @@ class _Written(click.ParamType):  # type: ignore[type-arg]
         return found
 
     def read(self, text: str) -> Any:
-        """What a text means; None if nothing."""
+        """Return the value that a text means, or None if it has no meaning."""
         raise NotImplementedError
 
 
@@ -61,7 +61,7 @@ class _Area(_Written):
 
 
 def degrees(parts: list[str]) -> tuple[float, float] | None:
-    """A latitude and a longitude, if these are such."""
+    """Return a latitude and a longitude, or None if the parts are not."""
     try:
         lat, lon = (float(part) for part in parts)
     except ValueError:

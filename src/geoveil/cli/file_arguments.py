@@ -1,4 +1,4 @@
-"""Files that come and go, also through pipes: `-` is stdin or stdout."""
+"""Input and output files of commands; `-` is stdin or stdout."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SOURCE = click.argument("source", metavar="FILE", type=click.Path(allow_dash=Tru
 
 @contextmanager
 def incoming(source: str, form: str | None) -> Iterator[Path]:
-    """The path of a file; what comes through a pipe is put aside, for its owner alone to read, while it is needed."""
+    """Yield the path of a file; data from a pipe is kept in a private temporary file meanwhile."""
     if source != "-":
         if form is not None:
             raise click.UsageError("--format is for what comes through a pipe; a file's ending tells its own.")
@@ -41,7 +41,7 @@ def incoming(source: str, form: str | None) -> Iterator[Path]:
 
 
 def distinct(paths: Mapping[str, str | None]) -> None:
-    """Refuse one file in two places of a command line: what is written would replace what is read or written."""
+    """Refuse a file that is named twice on a command line, since an output would overwrite it."""
     known: dict[str, str] = {}
     for name, path in paths.items():
         if path is not None and path != "-":
@@ -51,7 +51,7 @@ def distinct(paths: Mapping[str, str | None]) -> None:
 
 
 def writable(path: str) -> None:
-    """Refuse a file that could not be written, before anything is charged for it."""
+    """Refuse a file that cannot be written, before anything is charged."""
     folder = Path(path).absolute().parent
     if Path(path).is_dir():
         raise InvalidFile(path, "a folder that is there", "a file", "Choose another name.")
@@ -68,7 +68,7 @@ def writable(path: str) -> None:
 
 @dataclass(frozen=True)
 class Target:
-    """Where a release goes, and its certificate.
+    """The output file of a release, and its certificate.
 
     Parameters
     ----------
@@ -83,11 +83,11 @@ class Target:
 
     @property
     def name(self) -> str:
-        """As people call it."""
+        """The name of the output."""
         return "stdout" if self.path == "-" else str(self.path)
 
     def check(self, endings: Sequence[str]) -> None:
-        """Refuse what could not be written. What goes through a pipe is of the first of the formats."""
+        """Refuse an output that cannot be written. Data for a pipe has the first of the formats."""
         if self.certificate is not None:
             if self.path is None:
                 raise click.UsageError("--certificate goes with -o.")
@@ -105,7 +105,7 @@ class Target:
 
     @contextmanager
     def opened(self, ending: str) -> Iterator[Path]:
-        """The path to write a release to; at the end it goes through the pipe, and its certificate to its place."""
+        """Yield the path to write a release to; then send it through the pipe, and move its certificate."""
         from geoveil.geo.formats.atomic import certificate_path
         from geoveil.geo.formats.workspace import workspace
 
@@ -121,11 +121,11 @@ class Target:
                     shutil.copyfileobj(held, sys.stdout.buffer)
                 sys.stdout.buffer.flush()
         if self.path == "-" and self.certificate is None:
-            say("The certificate was not kept: --certificate FILE says where it goes.")
+            say("The certificate was not kept: --certificate FILE keeps it.")
 
     @property
     def lines(self) -> list[tuple[str, str]]:
-        """Where people find it."""
+        """The lines that name the file and its certificate."""
         from geoveil.geo.formats.atomic import certificate_path
 
         if self.path is None or self.path == "-":
@@ -148,11 +148,11 @@ target = gathered(
         {
             "metavar": "FILE",
             "type": click.Path(allow_dash=True, readable=False),
-            "help": "Where it goes; - is stdout.",
+            "help": "The output file; - is stdout.",
         },
     ),
     (
         ("--certificate",),
-        {"metavar": "FILE", "help": "Where the certificate goes. [default: beside the output]"},
+        {"metavar": "FILE", "help": "The file of the certificate. [default: beside the output]"},
     ),
 )

@@ -1,4 +1,4 @@
-"""A file that is asked about, and how: what commands that spend a budget share."""
+"""A question about the locations in a file: what commands that spend a budget share."""
 
 from __future__ import annotations
 
@@ -12,58 +12,69 @@ from typing import Any, TypeVar
 import click
 
 from geoveil.cli import terminal
-from geoveil.cli.files import SOURCE, Target, distinct, incoming
-from geoveil.cli.options import Account, Budget, Output, account, area, budget, output, persons, reading, unlabelled
-from geoveil.cli.showing import balances_of, describe, drawable, foreseen, report, value_of
+from geoveil.cli.file_arguments import SOURCE, Target, distinct, incoming
+from geoveil.cli.options import (
+    Budget,
+    ChargedAccount,
+    Output,
+    account,
+    area,
+    budget,
+    output,
+    persons,
+    reading,
+    unlabelled,
+)
+from geoveil.cli.presentation import balances_of, describe, drawable, foreseen, report, value_of
 
-__all__ = ["Asking", "Opened", "question"]
+__all__ = ["FileQuestion", "OpenedFile", "question"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
 def question(command: F, *, labelled: bool = True) -> F:
-    """What all commands take that ask about a file; of some the same question is answered the same."""
+    """Add the options of commands that ask about a file; with `labelled`, also --label."""
     for decorate in (reading, account if labelled else unlabelled, output, area, budget, persons, SOURCE):
         command = decorate(command)
     return command
 
 
 @dataclass(frozen=True)
-class Asking:
-    """A file that questions are asked about, and how."""
+class FileQuestion:
+    """The options of a question about a file."""
 
     source: str
     by: str | None
     budget: Budget
     area: dict[str, Any]
     reading: dict[str, Any]
-    account: Account
+    account: ChargedAccount
     output: Output
 
     @property
     def title(self) -> str:
-        """What the data is called."""
+        """The name of the data."""
         return "stdin" if self.source == "-" else Path(self.source).name
 
     @property
     def how(self) -> dict[str, Any]:
-        """With what the file is read."""
+        """The options for reading the file."""
         return {name: value for name, value in self.reading.items() if name != "format"}
 
     @contextmanager
     def arrived(self) -> Iterator[tuple[Path, Any]]:
-        """The path of the file, and the ledger if there is one."""
+        """Yield the path of the file, and the ledger if there is one."""
         with incoming(self.source, self.reading["format"]) as path, self.account.opened() as ledger:
             yield path, ledger
 
     def area_of(self, crs: Any) -> Any:
-        """Where noise is drawn, for data in a system."""
+        """Return the area of the noise, for data in a coordinate system."""
         from geoveil.geo.planes import plane_of
 
         return plane_of(crs, self.area["area"]).area
 
     def near(self, crs: Any, at: tuple[float, float]) -> None:
-        """Refuse a public place far from the area, which a forgotten sign may have put there."""
+        """Refuse a public location far from the area, such as one with a missing minus sign."""
         import numpy as np
         import pyproj
 
@@ -77,7 +88,7 @@ class Asking:
             )
 
     def check(self, target: Target, endings: Sequence[str]) -> None:
-        """Refuse what could not be shown or written, before anything is charged for it."""
+        """Refuse outputs that cannot be written, before anything is charged."""
         if target.path == "-" and self.output.json:
             raise click.UsageError("-o - and --json both write to stdout: name a file with -o.")
         target.check(endings)
@@ -86,8 +97,8 @@ class Asking:
         distinct({**named, "--report": self.output.report, "--ledger": self.account.place})
 
     @contextmanager
-    def opened(self, target: Target | None = None, *, placed: bool = True) -> Iterator[Opened]:
-        """The file's places, and the ledger if there is one; nothing is asked yet."""
+    def opened(self, target: Target | None = None, *, placed: bool = True) -> Iterator[OpenedFile]:
+        """Read the file and open the ledger, if there is one; nothing is asked yet."""
         from geoveil import read
         from geoveil.saving import endings
 
@@ -97,12 +108,12 @@ class Asking:
                 frame = read(path, **self.how)
             # People count rows from one.
             frame.index = (frame.index + 1).rename("row")
-            yield Opened(self, path, frame, ledger)
+            yield OpenedFile(self, path, frame, ledger)
 
     def report(
         self, path: Path, ledger: Any, releases: Sequence[Any], title: str, **more: Any
     ) -> list[tuple[str, str]]:
-        """Draw releases, if that was asked for; the line that says so."""
+        """Draw the report, if one was asked for, and return the line that names it."""
         if self.output.report is None:
             return []
         balances = balances_of(ledger, self.account)
@@ -112,16 +123,16 @@ class Asking:
 
 
 @dataclass(frozen=True)
-class Opened:
-    """The places, read."""
+class OpenedFile:
+    """A file that was read, and the ledger that is charged."""
 
-    asking: Asking
+    asking: FileQuestion
     path: Path
     frame: Any
     ledger: Any
 
     def foresee(self, *names: str, **how: Any) -> None:
-        """Say what questions that share the budget would cost and how wrong they would be."""
+        """Show the cost and the error of questions that share the budget, without asking them."""
         shares = self.asking.budget.guarantee.split(len(names))
         by, sizes = self.asking.by, self.sizes
         persons = None if by is None else self.frame[by].unique().tolist()
@@ -136,7 +147,7 @@ class Opened:
 
     @cached_property
     def sizes(self) -> list[int]:
-        """How many points each person has."""
+        """The number of points of each person."""
         import pandas as pd
         import shapely
 
@@ -148,7 +159,7 @@ class Opened:
         return [int(size) for size in pd.Series(points).groupby(whose).sum()]
 
     def ask(self, *questions: Callable[[Any], Any]) -> list[Any]:
-        """Ask within one budget, charged before the data is looked at."""
+        """Ask questions within one budget, which is charged before the data is used."""
         from geoveil import Session
 
         asking = self.asking
@@ -164,11 +175,11 @@ class Opened:
             return [question(session) for question in questions]
 
     def report(self, releases: list[Any], title: str, **more: Any) -> list[tuple[str, str]]:
-        """Draw releases, if that was asked for; the line that says so."""
+        """Draw the report, if one was asked for, and return the line that names it."""
         return self.asking.report(self.path, self.ledger, releases, title, **more)
 
     def show(self, release: Any, more: list[tuple[str, str]], *parts: Any) -> None:
-        """The answer, for people or for machines."""
+        """Show the answer on the terminal, or as JSON."""
         if self.asking.output.json:
             terminal.json({"answer": value_of(release), "certificate": release.certificate()})
         else:
@@ -176,7 +187,7 @@ class Opened:
             describe(release, more=more)
 
     def put(self, release: Any, target: Target, *, placed: bool = True) -> list[tuple[str, str]]:
-        """Write it to a file, if that was asked for; the lines that say so."""
+        """Write the release to a file, if one was named, and return the lines that name it."""
         from geoveil import save
         from geoveil.saving import endings
 
