@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import geoveil as gv
-from geoveil.budget import SPENT, Account
+from geoveil.budget import SPENT, STORED, Account
 from geoveil.errors import BudgetExceeded, IncompatibleGuarantees, InvalidData, InvalidParameter
 from geoveil.privacy import exact
 from tests.formats import BAY, people
@@ -495,24 +495,52 @@ def test_without_a_charge_an_error_says_nothing_of_one() -> None:
     assert not hasattr(raised.value, "__notes__")
 
 
-def test_a_file_that_fails_after_its_charge_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An error after a file was charged says so, also when the disk is full."""
-    from geoveil.answering import streaming
+@pytest.mark.parametrize(
+    "step", ["geoveil.answering.streaming.FilePoints.draw", "geoveil.geo.formats.atomic._flush"], ids=["draw", "place"]
+)
+@pytest.mark.parametrize("kind", [OSError, KeyboardInterrupt])
+def test_a_file_that_fails_after_its_charge_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str, kind: type[BaseException]
+) -> None:
+    """Also where there is no room, and where the finished file cannot be put in its place."""
 
     def full(*_: Any, **__: Any) -> None:
-        raise OSError("No space left on device")
+        raise kind("No space left on device")
 
     ledger = gv.Ledger(tmp_path / "budget.db")
     ledger.create("ann", rho=1)
     (tmp_path / "t.csv").write_text("lat,lon\n37.78,-122.41\n")
     how: dict[str, Any] = {"rho": "1e-6", "area": BAY, "ledger": ledger, "subject": "ann"}
-    monkeypatch.setattr(streaming.FilePoints, "draw", full)
-    with pytest.raises(InvalidData, match="No space") as raised:
+    monkeypatch.setattr(step, full)
+    with pytest.raises((InvalidData, KeyboardInterrupt), match="No space") as raised:
         gv.points_file(tmp_path / "t.csv", tmp_path / "out.csv", **how)
     assert raised.value.__notes__ == [SPENT]
+    assert getattr(raised.value, "charged", "spent") == "spent"
+    assert not (tmp_path / "out.csv").exists()
     with pytest.raises(BudgetExceeded) as refused:
         gv.points_file(tmp_path / "t.csv", tmp_path / "out.csv", **{**how, "rho": 2})
     assert not hasattr(refused.value, "__notes__")
+
+
+@pytest.mark.parametrize("key", ["k", None])
+def test_an_answer_that_cannot_be_shaped_is_spent_unless_it_is_stored(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, key: str | None
+) -> None:
+    """An error after the answer was stored under a key says that asking again is free, which it is."""
+
+    def fails(*_: Any) -> None:
+        raise MemoryError("no room")
+
+    ledger = gv.Ledger(tmp_path / "budget.db")
+    ledger.create("ann", rho=1)
+    session = gv.Session(WALK, ledger=ledger, subject="ann")
+    with monkeypatch.context() as patched:
+        patched.setattr("geoveil.answering.pipeline.shape_answer", fails)
+        with pytest.raises(MemoryError, match="no room") as raised:
+            session.mean(rho="1e-6", key=key)
+    assert raised.value.__notes__ == [STORED if key else SPENT]
+    session.mean(rho="1e-6", key=key)
+    assert session.spent == Decimal("1e-6") * (1 if key else 2)
 
 
 def test_a_forgotten_answer_is_named_by_its_label(tmp_path: Path) -> None:

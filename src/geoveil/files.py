@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 
 from geoveil._types import Columns, CrsLike, Epsilon, MetricLike, Missing, Outside, Progress, Rho, Short
 from geoveil._types import Path as PathLike
-from geoveil.answering.charging import Charger, LedgerCharger, NoCharger, account_names
+from geoveil.answering.charging import Charger, LedgerCharger, NoCharger, account_names, note_charge
 from geoveil.answering.person_counts import PersonCounts
 from geoveil.answering.pipeline import answer
 from geoveil.answering.streaming import FilePoints, FileRelease, no_locations
 from geoveil.arithmetic import steady
-from geoveil.budget import Ledger
+from geoveil.budget import SPENT, Ledger
 from geoveil.errors import GeoveilWarning, InvalidFile, InvalidParameter
 from geoveil.geo import AreaLike, Plane
 from geoveil.geo.columns import choose
@@ -145,20 +145,28 @@ def points_file(
         message = f"{target}: texts in {', '.join(formulas)} begin as formulas do, and a spreadsheet would run them."
         warnings.warn(message, GeoveilWarning, stacklevel=2)
     charger = _charger(inquiry, ledger, subject, short)
+    release: FileRelease | None = None
     try:
         with staging_folder(target) as folder:
             release = answer(inquiry.into(folder / target.name, target), noise, charger, progress=told)
-    except OSError as problem:
-        remedy = "Is there room, and may one write there?"
-        notes = getattr(problem, "__notes__", [])
-        refused = InvalidFile(str(target), str(problem), "a file that can be written", remedy, charged="nothing")
-        for note in notes:
-            # Notes are made where something was charged.
-            refused.charged = "spent"
-            refused.add_note(note)
-        raise refused from None
+    except BaseException as problem:
+        if release is not None and release.entry is not None:
+            # The file was charged for and written, but not put in its place.
+            note_charge(problem, SPENT)
+        if isinstance(problem, OSError):
+            raise _unwritable(target, problem) from None
+        raise
     told(1.0)
     return release
+
+
+def _unwritable(target: Path, problem: OSError) -> InvalidFile:
+    """Return the error of a target that cannot be written, which says whether it was charged for."""
+    remedy, notes = "Is there room, and may one write there?", getattr(problem, "__notes__", [])
+    refused = InvalidFile(str(target), str(problem), "a file that can be written", remedy, charged="nothing")
+    if SPENT in notes:
+        note_charge(refused, SPENT)
+    return refused
 
 
 def _inquiry(

@@ -557,7 +557,7 @@ Nothing was charged or released. Ask for less, or do not ask.
         """Return the charges of this session, or those of its subjects in the ledger."""
         charger = self._charger
         if isinstance(charger, AccountCharger):
-            return [*charger.history]
+            return [{"number": number, **line} for number, line in enumerate([*charger.history], 1)]
         return [line for name in charger.subjects for line in charger.ledger.statement(name)]
 
     def __enter__(self) -> Self:

@@ -18,13 +18,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from geoveil._types import Short
-from geoveil.budget import SPENT, Account, Charge, Entry, Ledger
+from geoveil.budget import SPENT, STORED, Account, Charge, Entry, Ledger
 from geoveil.errors import BudgetExceeded, GeoveilError, IncompatibleGuarantees, InvalidInput, InvalidParameter
 from geoveil.geo import Area
 from geoveil.privacy import Guarantee, exact
 from geoveil.queries import Query
 
-__all__ = ["AccountCharger", "Bill", "Charger", "LedgerCharger", "NoCharger", "Receipt", "account_names"]
+__all__ = [
+    "AccountCharger",
+    "Bill",
+    "Charger",
+    "LedgerCharger",
+    "NoCharger",
+    "Receipt",
+    "account_names",
+    "note_charge",
+]
 
 
 @dataclass(frozen=True)
@@ -82,8 +91,8 @@ class Receipt:
     skipped_names: tuple[str, ...] = ()
     #: The entry in a ledger's history.
     entry: Entry | None = None
-    #: Tells whether an error now means that budget was spent on nothing.
-    spent: bool = False
+    #: What an error now says about the charge; empty if nobody was charged.
+    note: str = ""
 
     def __init__(self) -> None:
         self.id = uuid4().hex
@@ -97,10 +106,8 @@ class Receipt:
     def __exit__(
         self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if problem is not None and self.spent:
-            problem.add_note(SPENT)
-            if isinstance(problem, GeoveilError):
-                problem.charged = "spent"
+        if problem is not None and self.note:
+            note_charge(problem, self.note)
 
 
 class Charger(ABC):
@@ -109,6 +116,13 @@ class Charger(ABC):
     @abstractmethod
     def charge(self, bill: Bill, key: str | None) -> Receipt:
         """Charge for a question, or find its stored answer; refuse it if the budget does not suffice."""
+
+
+def note_charge(problem: BaseException, note: str) -> None:
+    """Add to an error that was met after a charge what became of the charge."""
+    problem.add_note(note)
+    if isinstance(problem, GeoveilError):
+        problem.charged = "spent"
 
 
 def account_names(subject: str | None, labels: Iterable[object] | None) -> list[str]:
@@ -137,6 +151,7 @@ class AccountCharger(Charger):
 
     def __init__(self, account: Account) -> None:
         self.account = account
+        #: The charges, in their order.
         self.history: list[dict[str, Any]] = []
 
     def charge(self, bill: Bill, key: str | None) -> Receipt:
@@ -144,9 +159,9 @@ class AccountCharger(Charger):
             raise InvalidParameter("key", key, "left out without a ledger", "Nothing is stored.")
         taken = self.account.charge(bill.guarantee)
         line = {"query": bill.query.name, "parameters": bill.parameters, "amount": exact.written(taken.budget)}
-        self.history.append({"number": len(self.history) + 1, "event": "charge", **line})
+        self.history.append({"event": "charge", **line})
         receipt = Receipt()
-        receipt.spent = True
+        receipt.note = SPENT
         return receipt
 
 
@@ -244,7 +259,7 @@ class _LedgerReceipt(Receipt):
     def __init__(self, ledger: Ledger, charge: Charge, identity: str, subjects: list[str]) -> None:
         self._ledger, self._charge = ledger, charge
         self._open = charge.content is None
-        self.spent = self._open
+        self.note = SPENT if self._open else ""
         self.id, self.entry, self.skipped_names = identity, charge.entry, charge.skipped
         if charge.skipped:
             self.skipped = np.isin(np.array(subjects, dtype=object), charge.skipped)
@@ -255,6 +270,8 @@ class _LedgerReceipt(Receipt):
     def store(self, content: Mapping[str, Any]) -> None:
         self._ledger.store(self._charge, json.dumps({"id": self.id, **content}))
         self._open = False
+        if self._charge.key is not None:
+            self.note = STORED
 
     def __exit__(
         self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None

@@ -261,7 +261,7 @@ class FilePoints(Inquiry[Written, FileRelease]):
         return Bill(self.guarantee, self.persons.first, n, self.plane.area, not source.exact, more)
 
     def without(self, skipped: NDArray[np.bool_] | None) -> FilePoints:
-        return replace(self, skipped=skipped)
+        return self if skipped is None else replace(self, skipped=skipped)
 
     def draw(self, source: Source, progress: Progress) -> Written:
         """Read the file again, add noise, and write it."""

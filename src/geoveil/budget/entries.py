@@ -8,10 +8,12 @@ from decimal import Decimal
 
 from geoveil.processes import this_process
 
-__all__ = ["SPENT", "Charge", "Entry"]
+__all__ = ["SPENT", "STORED", "Charge", "Entry"]
 
 #: Note on every error that is raised between a charge and its release.
 SPENT = "The charge is spent, since the data may have been read. Asking again costs again."
+#: The note on an error after the answer was stored under a key.
+STORED = "The answer was charged and stored. Asking again with the same key or label costs nothing."
 
 
 @dataclass(frozen=True)
