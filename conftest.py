@@ -1,4 +1,4 @@
-"""Settings of all tests: what they draw is the same every time.
+"""Settings and fixtures of all tests; what they draw is the same every time.
 
 ``--stream N`` draws other random bits, ``--hypothesis-profile=random`` tries other examples.
 """
@@ -6,7 +6,9 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import sys
+from pathlib import Path
 from typing import Any
 
 import hypothesis
@@ -58,3 +60,11 @@ def _fixed_stream(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatc
     if not request.node.get_closest_marker("entropy"):
         bits = _generator(request.config.getoption("stream"), request.node.name)
         monkeypatch.setattr(Entropy.__init__, "__defaults__", (bits.bytes,))
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Where a new ledger goes: a file, or a database of a PostgreSQL server."""
+    from tests.postgres import database
+
+    return str(tmp_path / "budget.db") if request.param == "sqlite" else database(f"test{os.getpid()}")

@@ -14,7 +14,7 @@ import tempfile
 from pathlib import Path
 
 from geoveil import Ledger
-from tests.budget.test_ledger import _charging, _updating, edit, in_processes
+from tests.ledgers import charging, edit, in_processes, updating
 from tests.postgres import database
 
 PROCESSES, THREADS, EACH, TURNS = 32, 8, 20, 3
@@ -29,9 +29,9 @@ def measured(place: str, yardstick: str) -> tuple[float, float, float]:
     charges, updates, waits = [], [], []
     for turn in range(TURNS):
         print(f"{turn + 1} of {TURNS}", file=sys.stderr, flush=True)
-        _, found = in_processes(_updating, yardstick, THREADS * EACH, processes=PROCESSES)
+        _, found = in_processes(updating, yardstick, THREADS * EACH, processes=PROCESSES)
         updates.append(total / max(spent for (spent,) in found))
-        _, told = in_processes(_charging, place, EACH, THREADS, processes=PROCESSES)
+        _, told = in_processes(charging, place, EACH, THREADS, processes=PROCESSES)
         charges.append(total / max(taken for taken, _ in told))
         waits.append(max(wait for _, all_waits in told for wait in all_waits))
     return statistics.median(charges), statistics.median(updates), max(waits)

@@ -41,7 +41,7 @@ def test_traces_are_found_where_they_are(tmp_path: Path) -> None:
 
 @EVERY_QUESTION
 def test_a_ledger_holds_no_location(name: str, tmp_path: Path) -> None:
-    """Its rows tell what was asked and released about whom; the truth is not in any byte of its files."""
+    """The rows of a ledger tell charges and releases; no byte of its files holds a true location."""
     ledger = gv.Ledger(tmp_path / "ledger.db")
     ledger.create("ann", rho=1)
     session = gv.Session(TRUTH, ledger=ledger, subject="ann")

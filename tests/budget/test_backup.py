@@ -16,11 +16,9 @@ import geoveil as gv
 from geoveil.budget import Ledger
 from geoveil.budget.witness import Head, Witness
 from geoveil.errors import BudgetExceeded, InvalidParameter, LedgerTampered, LedgerUnavailable
-from tests.budget.test_ledger import KEY, charge, edit, place
+from tests.ledgers import KEY, charge, edit
 from tests.patience import impatient
 from tests.postgres import database
-
-__all__ = ["place"]
 
 restore = Ledger.restore
 WALK = np.zeros((3, 2))
@@ -34,7 +32,7 @@ def released(ledger: Ledger, label: str | None = None) -> gv.Release:
 
 @pytest.mark.parametrize("key", [None, KEY], ids=["unkeyed", "keyed"])
 def test_a_backup_is_the_ledger_at_one_moment(tmp_path: Path, key: bytes | None) -> None:
-    """It is verified, can be read, and cannot be charged; the ledger goes on."""
+    """A backup is verified, can be read, and cannot be charged, while the ledger is used on."""
     ledger = Ledger(tmp_path / "budget.db", key=key)
     ledger.create("ann", rho=1)
     released(ledger, "walk")
@@ -52,7 +50,7 @@ def test_a_backup_is_the_ledger_at_one_moment(tmp_path: Path, key: bytes | None)
 
 
 def test_a_backup_is_made_while_others_charge(tmp_path: Path) -> None:
-    """It holds whole charges only."""
+    """A backup that is made during charges holds whole charges only."""
     ledger = Ledger(tmp_path / "budget.db")
     ledger.create("ann", rho=1)
     done = threading.Event()
@@ -95,7 +93,7 @@ def test_a_backup_is_restored_if_nothing_was_charged_since(tmp_path: Path) -> No
 
 
 def test_a_backup_that_is_behind_is_not_restored(tmp_path: Path) -> None:
-    """Or everything that is left is written off, on record: the same label is not answered twice."""
+    """An older backup is refused, or all budget that is left is written off, on record."""
     ledger = Ledger(tmp_path / "budget.db")
     ledger.create("ann", rho=1)
     ledger.create("bob", epsilon=1)
@@ -118,7 +116,7 @@ def test_a_backup_that_is_behind_is_not_restored(tmp_path: Path) -> None:
 
 
 def test_what_is_no_backup_is_not_restored(tmp_path: Path) -> None:
-    """Another file, no file, or a database."""
+    """Another file, no file or a database is refused as a backup."""
     (tmp_path / "text.db").write_text("nothing of the kind" * 100)
     with pytest.raises(LedgerUnavailable, match="Nothing was restored"):
         restore(tmp_path / "text.db", tmp_path / "new.db", write_off="why not")
@@ -132,7 +130,7 @@ def test_what_is_no_backup_is_not_restored(tmp_path: Path) -> None:
 
 
 def test_an_old_copy_under_a_running_process_is_noticed(tmp_path: Path) -> None:
-    """Also one that was written into the same file."""
+    """An old copy is noticed, also one that was written into the same file."""
     path = tmp_path / "budget.db"
     ledger = Ledger(path)
     ledger.create("ann", rho=1)
@@ -185,7 +183,7 @@ def test_a_witness_notices_that_a_ledger_was_set_back(place: str, tmp_path: Path
 
 
 def test_a_witness_can_be_told_on_demand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Or by the environment, which names it for every ledger."""
+    """A witness is told when the user asks for it; the environment can name one for every ledger."""
     ledger = Ledger(tmp_path / "budget.db")
     entry = ledger.create("ann", rho=1)
     released(ledger)
@@ -209,7 +207,7 @@ def test_a_witness_never_goes_back(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_nothing_is_released_without_its_witness(tmp_path: Path) -> None:
-    """What was charged is charged; the release waits for a witness that can be told."""
+    """A release waits until its witness can be told; its charge is kept."""
     ledger = Ledger(tmp_path / "budget.db", witness=tmp_path / "witness.db")
     ledger.create("ann", rho=1)
     with sqlite3.connect(tmp_path / "witness.db", isolation_level=None) as other:
@@ -242,7 +240,7 @@ def test_a_restored_ledger_is_compared_with_its_witness(tmp_path: Path) -> None:
 
 
 def test_a_ledger_is_not_its_own_witness(place: str, tmp_path: Path) -> None:
-    """Nor is a copy of it, nor the same place under another name."""
+    """Neither a ledger nor a copy of it nor another name of its file is its witness."""
     ledger = Ledger(place)
     ledger.create("ann", rho=1)
     others = [place, f"{place}&application_name=another" if "://" in place else str(tmp_path / "link.db")]
@@ -259,7 +257,7 @@ def test_a_ledger_is_not_its_own_witness(place: str, tmp_path: Path) -> None:
 
 
 def test_a_backup_can_be_read_though_a_witness_knows_of_more(tmp_path: Path) -> None:
-    """It is known to be behind its ledger."""
+    """A backup can be read, though its witness knows that it is behind the ledger."""
     witness = tmp_path / "witness.db"
     ledger = Ledger(tmp_path / "budget.db", witness=witness)
     ledger.create("ann", rho=1)

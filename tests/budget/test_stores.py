@@ -32,11 +32,9 @@ from geoveil.budget.sqlite_store import SQLite
 from geoveil.cli import budgets
 from geoveil.cli.program import main
 from geoveil.errors import BudgetExceeded, LedgerError, LedgerTimeout, LedgerUnavailable
-from tests.budget.test_ledger import charge, in_processes, place
+from tests.ledgers import charge, in_processes
 from tests.patience import impatient
 from tests.postgres import database, restart
-
-__all__ = ["place"]
 
 HALF = gv.CGP(rho="5e-4")
 
@@ -110,7 +108,7 @@ def mounted(what: Path, where: Path) -> Iterator[None]:
 @pytest.mark.skipif(not shutil.which("mount") or sys.platform != "linux", reason="bind mounts are Linux's")
 @pytest.mark.parametrize("name", ["budget.db", "a b\\c.db"])
 def test_a_file_that_is_mounted_alone_is_refused(tmp_path: Path, name: str) -> None:
-    """Its journal would lie in another folder; a folder that is mounted is fine, and shares one budget."""
+    """A file that is mounted alone is refused, as its journal would lie elsewhere; a mounted folder is fine."""
     for folder in ("one", "two"):
         (tmp_path / folder).mkdir()
     path, second = tmp_path / "one" / name, tmp_path / "two" / name
@@ -143,7 +141,7 @@ def test_a_database_of_another_program_is_left_alone(journal: str, tmp_path: Pat
 
 
 def test_symbolic_links_are_one_path(budget: Path, tmp_path: Path) -> None:
-    """They lead to the file itself, by whatever folder."""
+    """Symbolic links of files and folders lead to one ledger."""
     (tmp_path / "link.db").symlink_to(budget)
     (tmp_path / "folder").symlink_to(budget.parent)
     ledger = Ledger(tmp_path / "link.db")
@@ -191,7 +189,7 @@ def _opening(place: str, results: Any) -> None:
 
 @pytest.mark.slow
 def test_many_open_a_new_ledger_at_once(place: str) -> None:
-    """It is one ledger, and none of them fails."""
+    """Processes that create one ledger at once all open the same one, and none of them fails."""
     _, found = in_processes(_opening, place, processes=16)
     assert found == [Ledger(place).id] * 16
 
@@ -269,13 +267,13 @@ def test_a_commit_that_is_not_answered_is_reported_as_such(served: str) -> None:
 
 @pytest.mark.slow
 def test_a_server_that_never_answers_is_given_up() -> None:
-    """It accepts the connection, and is silent."""
+    """A server that accepts a connection and is silent is given up at the deadline."""
     with socket.create_server(("127.0.0.1", 0)) as silent, pytest.raises(LedgerTimeout, match="within the time limit"):
         Ledger(f"postgresql://ann@127.0.0.1:{silent.getsockname()[1]}/db", timeout=0.5)
 
 
 def test_a_connection_that_is_collected_before_its_store_is_closed_in_silence(served: str) -> None:
-    """As in a cycle of references, where the order is anyone's guess."""
+    """A connection that is collected before its store, as in a cycle of references, gives no warning."""
     ledger = Ledger(served)
     ledger.create("ann", rho=1)
     with warnings.catch_warnings(record=True) as told:
@@ -309,7 +307,7 @@ def test_who_holds_the_ledger_and_falls_silent_loses_it(served: str) -> None:
 
 @pytest.mark.slow
 def test_a_server_that_was_restarted_is_connected_to_again(served: str) -> None:
-    """An idle ledger does not notice."""
+    """A ledger that was idle while its server restarted connects again."""
     ledger = Ledger(served)
     ledger.create("ann", rho=1)
     restart()
@@ -424,7 +422,7 @@ def test_times_are_those_of_the_store(place: str) -> None:
 
 
 def test_others_charge_while_a_ledger_is_verified(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is read in pieces that hold nobody up, and what is charged meanwhile is verified too."""
+    """Verification holds nobody up, and also verifies charges that are made meanwhile."""
     monkeypatch.setattr(reading, "_AT_ONCE", 3)
     ledger, other = Ledger(place), Ledger(place, timeout=30)
     ledger.create("ann", rho=1)
