@@ -23,20 +23,8 @@ if TYPE_CHECKING:
     from geoveil.privacy import Guarantee
 
 __all__ = [
-    *(
-        "LEVELS",
-        "ChargedAccount",
-        "Budget",
-        "Output",
-        "account",
-        "area",
-        "as_json",
-        "budget",
-        "existing",
-        "free",
-        "output",
-    ),
-    *("persons", "reading", "unlabelled"),
+    *("LEVELS", "Budget", "ChargedAccount", "Output", "account", "area", "as_json", "budget", "existing", "free"),
+    *("output", "persons", "reading", "unlabelled"),
 ]
 
 #: Levels of privacy: the distance in metres of two locations between which a guess is right at most 75% of the time.
