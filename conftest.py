@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -68,3 +69,29 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     from tests.postgres import database
 
     return str(tmp_path / "budget.db") if request.param == "sqlite" else database(f"test{os.getpid()}")
+
+
+@pytest.fixture
+def run(capfd: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Run a command of geoveil in this process, in a folder with trips.csv."""
+    from geoveil.cli import main
+    from tests.command_line import Ran
+    from tests.formats import people
+
+    people().assign(longitude=lambda f: f.geometry.x, latitude=lambda f: f.geometry.y).drop(columns="geometry").to_csv(
+        tmp_path / "trips.csv", index=False
+    )
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "100")
+
+    def command(*args: str) -> Ran:
+        capfd.readouterr()
+        with pytest.raises(SystemExit) as left:
+            main(args)
+        out, err = capfd.readouterr()
+        assert "Traceback" not in err
+        # Styles are shown, not written.
+        assert not re.search(r"\[/|\[(bold|dim|green|yellow|red)\b", out + err)
+        return Ran(int(str(left.value.code)), out, err)
+
+    return command

@@ -1,0 +1,123 @@
+"""`geoveil explain`, `plan` and `check`: the meaning of budgets, and columns that give locations away."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import geoveil as gv
+from tests.command_line import LOCAL
+from tests.formats import make, people
+
+
+@pytest.mark.parametrize("asked", [["--rho", "5e-5"], ["--epsilon", "0.01"], ["--rho", "5e-5", "--metric", "2"]])
+def test_explain_says_what_the_library_says(asked: list[str], run: Any) -> None:
+    """Chances, errors and what more releases change are those of guarantees and plans."""
+    told = json.loads(run("explain", *asked, "--n", "100", "--json").out)
+    metric = told["metric"]
+    guarantee = gv.CGP(rho=told["rho"], metric=metric) if "rho" in told else gv.GP(epsilon=told["epsilon"])
+    for away, chance in told["attacker"].items():
+        assert chance == guarantee.attacker(distance=float(away))
+    budget: dict[str, Any] = {guarantee.symbol: guarantee}
+    assert told["error_95"]["points"] == gv.plan("points", n=100, **budget).error
+    fewer = told["releases"]["1"]["hidden_75"] / told["releases"]["100"]["hidden_75"]
+    assert fewer == pytest.approx(10 if "rho" in told else 100, rel=1e-6)
+    chances = [*told["attacker"].values()]
+    assert chances == sorted(chances)
+    assert chances[0] < 0.53
+    assert chances[-1] > 0.98
+
+
+def test_plan_is_the_other_way_of_explain(run: Any) -> None:
+    """The budget that an error takes gives that error."""
+    told = json.loads(run("plan", "nearest", "--n", "20000", "-k", "10", "--error", "300m", "--json").out)
+    assert told["rho"] == str(gv.plan("nearest", n=20_000, k=10, error=300).guarantee.budget)
+    assert told["error"] <= 300
+
+
+def test_check_finds_what_gives_places_away(run: Any, tmp_path: Path) -> None:
+    """Names, numbers and codes that tell where a place is; duplicates, holes, and places without a fix."""
+    table = pd.read_csv(tmp_path / "trips.csv")
+    table["zone"] = (table["latitude"] * 20).astype(int).astype(str)
+    table["reading"] = table["longitude"] * 1000 + 5
+    table["battery"] = [(7 * i) % 60 for i in range(60)]
+    table.loc[5, ["latitude", "longitude"]] = table.loc[4, ["latitude", "longitude"]]
+    table.loc[7, ["latitude", "longitude"]] = 0.0
+    table.loc[9, ["latitude", "longitude"]] = None
+    table.to_csv(tmp_path / "odd.csv", index=False)
+    told = json.loads(run("check", "odd.csv", "--by", "user", "--json").out)
+    words = "\n".join(finding["what"] for finding in told["findings"])
+    assert not told["ready"]
+    for expected in (
+        "'address' may give",
+        "'reading' may give",
+        "1 of 60 rows have no location",
+        "at 0, 0",
+        "degrees",
+    ):
+        assert expected in words
+    assert "'battery'" not in words
+    table.assign(t="POINT (1 2)").to_csv(tmp_path / "shapes.csv", index=False)
+    found = json.loads(run("check", "shapes.csv", "--json").out)["findings"]
+    assert [line["remedy"] for line in found if "'t' may hold places itself" in line["what"]] == [
+        "It is never released."
+    ]
+    assert [line["what"] for line in found if "released unchanged" in line["what"]] == [
+        "These columns are released unchanged: time."
+    ]
+    assert "'zone' may give" in json.dumps(json.loads(run("check", "odd.csv", "--json").out))
+    bad = run("check", "odd.csv", *LOCAL)
+    assert bad.code == 3
+    assert "Not ready yet." in bad.out
+    assert run("check", "trips.csv", "--by", "nobody").code == 3
+
+
+@pytest.mark.slow
+def test_the_remedy_for_a_system_of_no_register_is_a_command(run: Any, tmp_path: Path) -> None:
+    """The remedy for an unregistered system can be typed as it is, and check says it once."""
+    own = "+proj=laea +lat_0=37.7654 +lon_0=-122.4321 +datum=WGS84"
+    people().to_crs(own).to_file(tmp_path / "own.gpkg")
+    for command in (["check", "own.gpkg"], ["points", "own.gpkg", "-o", "o.gpkg", "--rho", "1e-4"]):
+        done = run(*command, *LOCAL)
+        words = " ".join((done.out + done.err).split())
+        assert done.code == 3
+        assert words.count("ogr2ogr -t_srs EPSG:4326 new.gpkg old.gpkg") == 1
+        assert words.count("public register") == 1
+        assert "to_crs" not in words
+
+
+def test_what_check_says_of_columns_is_what_a_release_does(run: Any, tmp_path: Path) -> None:
+    """Those it says are removed with --keep all are, and no others; the structure of GPX is released."""
+    names = [
+        "city",
+        "zip_code",
+        "plate",
+        "platform",
+        "calculated_total",
+        "translation",
+        "vocabulary",
+        "paid",
+        "user_id",
+    ]
+    table = pd.read_csv(tmp_path / "trips.csv")
+    table.assign(**{name: [(7 * i) % 60 for i in range(60)] for name in names}).to_csv(tmp_path / "many.csv")
+    found = json.loads(run("check", "many.csv", *LOCAL, "--json").out)["findings"]
+    removed = {line["what"].split("'")[1] for line in found if "also with --keep all" in line["remedy"]}
+    assert {"city", "zip_code", "address"} <= removed
+    assert removed.isdisjoint({"plate", "platform", "calculated_total", "translation"})
+    run("points", "many.csv", "-o", "out.csv", *LOCAL, "--rho", "1e-3", "--keep", "all")
+    assert removed.isdisjoint(pd.read_csv(tmp_path / "out.csv").columns)
+    assert {"plate", "platform"} <= {*pd.read_csv(tmp_path / "out.csv").columns}
+    (persons,) = [line["what"] for line in found if "Columns that may tell" in line["what"]]
+    assert "user_id" in persons
+    assert not re.search("vocabulary|paid", persons)
+    path, _ = make("trips.gpx", tmp_path)
+    found = json.loads(run("check", path.name, *LOCAL, "--json").out)["findings"]
+    (released,) = [line["what"] for line in found if "released unchanged" in line["what"]]
+    assert {"kind", "track", "segment"} <= set(re.findall(r"\w+", released))
+    assert not [line for line in found if "are removed" in line["what"] and "segment" in line["what"]]

@@ -1,0 +1,154 @@
+"""`geoveil points`: files, pipes, dry runs and columns."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import geoveil as gv
+from tests.command_line import LOCAL, STATION, shell
+from tests.formats import FORMATS, SECRET, make, people
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_points_of_every_format(form: str, run: Any, tmp_path: Path) -> None:
+    """A file of any format goes in, one of the same format comes out with a certificate and without secrets."""
+    source, how = make(form, tmp_path)
+    target = tmp_path / f"out{''.join(source.suffixes)}"
+    more = ["--decimal", ","] if "decimal" in how else []
+    done = run("points", str(source), "-o", str(target), "--by", how["by"], *LOCAL, "--privacy", "low", *more)
+    assert done.code == 0, done.err
+    assert "0.0000549306" in str(gv.load(target).guarantee.budget)
+    assert "certificate" in done.out
+    files = [target] if target.is_file() else [*target.iterdir()]
+    assert not any(SECRET.encode() in path.read_bytes() for path in files)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("form", ["trips.csv", "trips.geojson", "trips.gpx", "wkb.parquet", "trips.gpkg"])
+def test_pipes(form: str, tmp_path: Path) -> None:
+    """Data comes through stdin and goes through stdout, and nothing else does; the certificate goes where one says."""
+    source, how = make(form, tmp_path)
+    kind = source.suffix
+    line = (
+        f"cat {source.name} | geoveil points - -o - --format {kind[1:]} --by {how['by']} {' '.join(LOCAL)} --rho 1e-3 "
+        f"--certificate told.json > out{kind}"
+    )
+    done = shell(line, tmp_path)
+    assert (done.code, done.out) == (0, "")
+    (tmp_path / f"out{kind}.certificate.json").write_text((tmp_path / "told.json").read_text())
+    account = json.loads((tmp_path / "told.json").read_text())
+    assert account["file"]["name"] == f"stdout{kind}"
+    assert gv.load(tmp_path / f"out{kind}").n == 60
+    assert "60 points" in done.err
+
+
+@pytest.mark.slow
+def test_names_with_spaces_and_letters_of_all_kinds(tmp_path: Path) -> None:
+    """Files, columns and persons may be called as people call them."""
+    frame = people().rename(columns={"user": "Größe und 名前"})
+    frame["Größe und 名前"] = "Zoë [red] 🚕"
+    frame.to_file(tmp_path / "mes trajets été 2026.geojson", driver="GeoJSON")
+    done = shell(
+        f"geoveil points 'mes trajets été 2026.geojson' -o 'veröffentlicht 1.geojson' --by 'Größe und 名前' "
+        f"{' '.join(LOCAL)} --rho 1e-3 --report 'carte été.html'",
+        tmp_path,
+    )
+    assert done.code == 0, done.err
+    assert gv.load(tmp_path / "veröffentlicht 1.geojson").by.tolist() == ["Zoë [red] 🚕"]
+    assert "mes trajets été 2026.geojson" in (tmp_path / "carte été.html").read_text()
+    done = shell(
+        f"geoveil summary 'mes trajets été 2026.geojson' --by 'Größe und 名前' {' '.join(LOCAL)} --rho 1", tmp_path
+    )
+    assert "Zoë [red]" in done.out
+
+
+def test_smoothing_on_the_way(run: Any, tmp_path: Path) -> None:
+    """With --smooth the file that comes out is smoothed, and no unsmoothed one is left."""
+    done = run("points", "trips.csv", "-o", "out.csv", "--by", "user", *LOCAL, "--rho", "1e-3", "--smooth", "walking")
+    assert done.code == 0, done.err
+    assert "to be expected" in done.out
+    assert gv.load(tmp_path / "out.csv").processing.steps[0].startswith("smoothed")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out.csv", "out.csv.certificate.json", "trips.csv"]
+
+
+def test_what_a_dry_run_says_is_what_the_release_says(run: Any, tmp_path: Path) -> None:
+    """The error foreseen is the one stated; nothing is written or charged."""
+    asked = ["trips.csv", "--by", "user", *LOCAL, "--rho", "1e-3", "--json"]
+    foreseen = json.loads(run("points", *asked, "--dry-run").out)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["trips.csv"]
+    assert run("points", *asked, "-o", "out.csv").code == 0
+    stated = gv.load(tmp_path / "out.csv").error(0.05)
+    assert foreseen["error_95"] == pytest.approx({"smallest": stated.min(), "largest": stated.max()})
+    assert (foreseen["points"], foreseen["persons"]) == (60, 3)
+
+
+@pytest.mark.slow
+def test_another_format_comes_out_if_one_names_it(run: Any, tmp_path: Path) -> None:
+    """CSV goes in, GeoPackage or GeoJSON comes out; the released CSV is not left."""
+    for name in ("out.gpkg", "out.geojson"):
+        done = run("points", "trips.csv", "-o", name, "--by", "user", *LOCAL, "--rho", "1e-3")
+        assert done.code == 0, done.err
+        assert "address (--keep" in done.out
+        assert gv.load(tmp_path / name).by.tolist() == people()["user"].unique().tolist()
+    assert {path.suffix for path in tmp_path.iterdir()} == {".csv", ".gpkg", ".geojson", ".json"}
+
+
+@pytest.mark.slow
+def test_a_dry_run_knows_the_files_own_system(run: Any, tmp_path: Path) -> None:
+    """A dry run adds the distortion of the file's own system to the noise."""
+    people().to_crs(32610).to_file(tmp_path / "utm.gpkg")
+    foreseen = json.loads(run("points", "utm.gpkg", "--rho", "1e-4", "--dry-run", "--json").out)
+    assert run("points", "utm.gpkg", "-o", "out.gpkg", "--rho", "1e-4").code == 0
+    assert foreseen["error_95"]["largest"] == pytest.approx(gv.load(tmp_path / "out.gpkg").error(0.05))
+    assert run("points", "trips.csv", "--rho", "1e-4", "--dry-run").code == 3
+
+
+def test_columns_stay_behind_unless_kept(run: Any, tmp_path: Path) -> None:
+    """Columns that may give locations away are named, and released only on request."""
+    done = run("points", "trips.csv", "-o", "out.csv", "--by", "user", *LOCAL, "--rho", "1e-3")
+    assert "address (--keep releases columns unchanged)" in done.out
+    assert run("points", "trips.csv", "-o", "kept.csv", *LOCAL, "--rho", "1e-3", "--keep", "address").code == 0
+    assert "address" not in pd.read_csv(tmp_path / "out.csv")
+    assert "address" in pd.read_csv(tmp_path / "kept.csv")
+
+
+def test_smooth_and_density_take_what_points_wrote(run: Any, tmp_path: Path) -> None:
+    """Files that were released can be improved; others are refused."""
+    assert run("points", "trips.csv", "-o", "out.csv", "--by", "user", *LOCAL, "--rho", "1e-3", "-q").code == 0
+    told = json.loads(run("smooth", "out.csv", "-o", "smooth.csv", "--motion", "car", "--json").out)
+    assert told["certificate"]["processed"][0].startswith("smoothed")
+    heat = json.loads(run("density", "out.csv", "--cell", "2km", "--around", f"{STATION},10km", "--json").out)
+    assert len(heat["counts"]) == 10
+    assert 0 < sum(map(sum, heat["counts"])) <= 60.001
+    refused = run("smooth", "trips.csv", "-o", "no.csv", "--motion", "car")
+    assert refused.code == 3
+    assert "certificate" in refused.err
+
+
+@pytest.mark.slow
+def test_a_report_holds_truth_only_if_asked_to(run: Any, tmp_path: Path) -> None:
+    """With --with-truth there is a banner; without it, neither that nor a true place."""
+    asked = ["points", "trips.csv", "-o", "out.csv", "--by", "user", *LOCAL, "--rho", "1e-6"]
+    assert run(*asked, "--report", "map.html").code == 0
+    assert run(*asked, "--report", "own.html", "--with-truth").code == 0
+    shared, own = ((tmp_path / name).read_text() for name in ("map.html", "own.html"))
+    assert "must not be shared" in own
+    assert "must not be shared" not in shared
+    assert "true places" not in shared
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("ending", ["html", "png", "pdf"])
+def test_reports_of_all_kinds(ending: str, run: Any, tmp_path: Path) -> None:
+    """A page, a picture or a document, with the ledger's gauge."""
+    assert run("budget", "create", "b.db", "ann", "--rho", "1").code == 0
+    asked = ["hull", "trips.csv", *LOCAL, "--rho", "0.25", "--ledger", "b.db", "--subject", "ann"]
+    done = run(*asked, "--report", f"map.{ending}", "-q")
+    assert done.code == 0, done.err
+    head = (tmp_path / f"map.{ending}").read_bytes()[:15]
+    assert head.startswith({"html": b"<!DOCTYPE html>", "png": b"\x89PNG", "pdf": b"%PDF-"}[ending])
