@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -15,6 +15,9 @@ from geoveil.cli.parameter_types import CHANCE, LENGTH, PLACE
 from geoveil.cli.presentation import in_degrees, lines_of, public_place, table, value_of
 from geoveil.facts import Processing
 from geoveil.words import metres
+
+if TYPE_CHECKING:
+    from geoveil import Release
 
 _LOCAL = "--local 37.77,-122.42,50km"
 #: So many rows are shown of an answer; files and JSON have all.
@@ -65,7 +68,7 @@ def hull(target: Target, method: str, **asked: Any) -> None:
         opened.show(release, more)
 
 
-def _wkt(release: Any) -> str:
+def _wkt(release: Release) -> str:
     """Shapes as people paste them into other programs."""
     import geopandas
     import shapely
@@ -126,7 +129,7 @@ def nearest(
         opened.show(release, more, _rows(release, opened.frame, asking.by))
 
 
-def _rows(release: Any, frame: Any, by: str | None) -> Any:
+def _rows(release: Release, frame: Any, by: str | None) -> Any:
     """The rows that were found, with what of them is public: their times, and their places if these were released."""
     from geoveil.geo.columns import is_time
 
@@ -234,7 +237,7 @@ def summary(**asked: Any) -> None:
             terminal.say(terminal.grid([("guarantee", lines_of(whole)[0][1]), *more]))
 
 
-def _summary(releases: list[Any], by: str | None) -> Any:
+def _summary(releases: list[Release], by: str | None) -> Any:
     """Return center, radius and bounds of the first persons, and how wrong they can be."""
     total = 1 if by is None else len(releases[0].by)
     center, radius, bounds = (table(release).head(_ROWS) for release in releases)

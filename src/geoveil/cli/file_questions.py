@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -26,6 +26,9 @@ from geoveil.cli.options import (
     unlabelled,
 )
 from geoveil.cli.presentation import balances_of, describe, drawable, foreseen, report, value_of
+
+if TYPE_CHECKING:
+    from geoveil import Ledger, Release, Session
 
 __all__ = ["FileQuestion", "OpenedFile", "question"]
 
@@ -62,7 +65,7 @@ class FileQuestion:
         return {name: value for name, value in self.reading.items() if name != "format"}
 
     @contextmanager
-    def arrived(self) -> Iterator[tuple[Path, Any]]:
+    def arrived(self) -> Iterator[tuple[Path, Ledger | None]]:
         """Yield the path of the file, and the ledger if there is one."""
         with incoming(self.source, self.reading["format"]) as path, self.account.opened() as ledger:
             yield path, ledger
@@ -111,7 +114,7 @@ class FileQuestion:
             yield OpenedFile(self, path, frame, ledger)
 
     def report(
-        self, path: Path, ledger: Any, releases: Sequence[Any], title: str, **more: Any
+        self, path: Path, ledger: Ledger | None, releases: Sequence[Release], title: str, **more: Any
     ) -> list[tuple[str, str]]:
         """Draw the report, if one was asked for, and return the line that names it."""
         if self.output.report is None:
@@ -129,7 +132,7 @@ class OpenedFile:
     asking: FileQuestion
     path: Path
     frame: Any
-    ledger: Any
+    ledger: Ledger | None
 
     def foresee(self, *names: str, **how: Any) -> None:
         """Show the cost and the error of questions that share the budget, without asking them."""
@@ -158,7 +161,7 @@ class OpenedFile:
         whose = [0] * len(points) if by is None else self.frame[by].to_numpy()
         return [int(size) for size in pd.Series(points).groupby(whose).sum()]
 
-    def ask(self, *questions: Callable[[Any], Any]) -> list[Any]:
+    def ask(self, *questions: Callable[[Session], Release]) -> list[Release]:
         """Ask questions within one budget, which is charged before the data is used."""
         from geoveil import Session
 
@@ -174,11 +177,11 @@ class OpenedFile:
                 session.cost(**spent)
             return [question(session) for question in questions]
 
-    def report(self, releases: list[Any], title: str, **more: Any) -> list[tuple[str, str]]:
+    def report(self, releases: list[Release], title: str, **more: Any) -> list[tuple[str, str]]:
         """Draw the report, if one was asked for, and return the line that names it."""
         return self.asking.report(self.path, self.ledger, releases, title, **more)
 
-    def show(self, release: Any, more: list[tuple[str, str]], *parts: Any) -> None:
+    def show(self, release: Release, more: list[tuple[str, str]], *parts: Any) -> None:
         """Show the answer on the terminal, or as JSON."""
         if self.asking.output.json:
             terminal.json({"answer": value_of(release), "certificate": release.certificate()})
@@ -186,7 +189,7 @@ class OpenedFile:
             terminal.answer(*parts)
             describe(release, more=more)
 
-    def put(self, release: Any, target: Target, *, placed: bool = True) -> list[tuple[str, str]]:
+    def put(self, release: Release, target: Target, *, placed: bool = True) -> list[tuple[str, str]]:
         """Write the release to a file, if one was named, and return the lines that name it."""
         from geoveil import save
         from geoveil.saving import endings

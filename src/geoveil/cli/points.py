@@ -6,7 +6,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -17,6 +17,9 @@ from geoveil.cli.file_questions import FileQuestion, question
 from geoveil.cli.presentation import describe, foreseen
 from geoveil.cli.smooth import MOTIONS, check_times, smoothed
 from geoveil.words import counted
+
+if TYPE_CHECKING:
+    from geoveil import Ledger, Release
 
 _LOCAL = "--local 37.77,-122.42,50km"
 
@@ -113,7 +116,7 @@ def points(
             describe(release, head, [*target.lines[-1:], *lines])
 
 
-def release_file(path: Path, target: Path, motion: str | None, time: str | None, **how: Any) -> Any:
+def release_file(path: Path, target: Path, motion: str | None, time: str | None, **how: Any) -> Release:
     """Release a file; with a motion, only the smoothed release is written."""
     from geoveil import load, points_file, save
     from geoveil.geo.formats import ending
@@ -135,7 +138,7 @@ def release_file(path: Path, target: Path, motion: str | None, time: str | None,
         return replace(result, removed=release.removed)
 
 
-def _foresee(asking: FileQuestion, path: Path, ledger: Any, method: str) -> None:
+def _foresee(asking: FileQuestion, path: Path, ledger: Ledger | None, method: str) -> None:
     from geoveil.files import rehearse
 
     with terminal.waiting("Counting"):

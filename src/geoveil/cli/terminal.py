@@ -6,9 +6,12 @@ import json as texts
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
+
+if TYPE_CHECKING:
+    from geoveil.cli.options import ChargedAccount
 
 __all__ = ["State", "answer", "bold", "console", "grid", "json", "progress", "say", "styled", "table", "waiting"]
 
@@ -21,7 +24,7 @@ class State:
         self.quiet = False
         #: Whether released data goes through stdout, so that words must not.
         self.piped = False
-        self.account: Any = None
+        self.account: ChargedAccount | None = None
         #: The files that were released already.
         self.released = ""
 
