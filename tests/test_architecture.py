@@ -88,3 +88,17 @@ def test_a_forbidden_import_would_be_noticed(tmp_path: Path) -> None:
         "import geoveil.geo.x\ndef f():\n    from geoveil import queries\n    from geoveil.answering.x import y\n"
     )
     assert imported(module) == {"answering", "queries", "geo"}
+
+
+def test_no_two_modules_have_one_name() -> None:
+    """A module is named once in the package."""
+    names = [path.stem for path in MODULES if path.suffix == ".py" and not path.stem.startswith("__")]
+    assert sorted(set(names)) == sorted(names)
+
+
+def test_no_two_public_classes_have_one_name() -> None:
+    """A class that does not begin with an underscore is named once in the package."""
+    trees = [ast.parse(path.read_text()) for path in MODULES if path.suffix == ".py"]
+    classes = [node.name for tree in trees for node in tree.body if isinstance(node, ast.ClassDef)]
+    public = sorted(name for name in classes if not name.startswith("_"))
+    assert sorted(set(public)) == public
