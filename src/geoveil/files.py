@@ -29,6 +29,7 @@ from geoveil.geo.formats.fingerprints import files_of
 from geoveil.geo.formats.location_file import readable
 from geoveil.geo.geometries import count_missing
 from geoveil.geo.planes import plane_of
+from geoveil.messages import Message
 from geoveil.noise import source_of
 from geoveil.privacy import CGP, Guarantee, promise
 
@@ -131,7 +132,7 @@ def points_file(
     guarantee, noise = promise(rho, epsilon, metric), source_of(rng)
     for name, given, default in (("subject", subject, None), ("short", short, "refuse")):
         if ledger is None and given != default:
-            raise InvalidParameter(name, given, "left out without a ledger", "Give ledger=.")
+            raise InvalidParameter(name, given, "left out without a ledger", Message("Give {ledger}."))
     told: Progress = progress or (lambda share: None)
     reading = {"x": x, "y": y, "delimiter": delimiter, "decimal": decimal, "encoding": encoding, "layer": layer}
     file = open_locations(Path(source), crs=crs, **reading)

@@ -16,6 +16,7 @@ from geoveil.errors import InvalidData, InvalidParameter
 from geoveil.geo import form_of
 from geoveil.geo.forms import Floats, Index
 from geoveil.mechanisms import Gaussian
+from geoveil.messages import Message
 from geoveil.postprocess import clamping, smoothing
 from geoveil.postprocess.motion import CAR, CYCLING, TAXI, WALKING, Motion
 from geoveil.release import Release
@@ -61,7 +62,8 @@ def smooth(release: Release, *, times: ArrayLike, motion: str | Motion, by: Labe
     """
     released(release)
     if release.query != "points" or not isinstance(release.answers[0].mechanisms[0], Gaussian):
-        raise InvalidData("release", repr(release), "of points with Gaussian noise", "Use gv.points(x, rho=...).")
+        remedy = Message("Use {gv.points} with {rho}.")
+        raise InvalidData("release", repr(release), "of points with Gaussian noise", remedy)
     if release.processing.steps:
         raise InvalidData("release", repr(release), "as it was released", "Smooth first, then clamp.")
     prior = _MOTIONS.get(motion) if isinstance(motion, str) else motion

@@ -33,6 +33,7 @@ from geoveil.budget import Account, Ledger, price
 from geoveil.errors import BudgetExceeded, InvalidParameter
 from geoveil.geo import AreaLike
 from geoveil.mechanisms import Lipschitz
+from geoveil.messages import Message
 from geoveil.noise import source_of
 from geoveil.privacy import Guarantee, as_metric, exact, promise
 from geoveil.queries import EXTENT
@@ -115,7 +116,7 @@ Nothing was charged or released. Ask for less, or do not ask.
         if ledger is None:
             for name, given in (("subject", subject), ("label", label)):
                 if given is not None:
-                    raise InvalidParameter(name, given, "left out without a ledger", "Give ledger=.")
+                    raise InvalidParameter(name, given, "left out without a ledger", Message("Give {ledger}."))
         elif subject is None and by is None:
             raise InvalidParameter("subject", None, "given with a ledger", "It is the account that is charged.")
         if short not in ("refuse", "skip"):
