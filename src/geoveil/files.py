@@ -317,17 +317,17 @@ def read(
     area : Area from `local`, what pyproj takes as a projected system, or a region's name, optional
         The plane to project it to, chosen from public knowledge. Without it the file's own system is kept.
     outside : {"refuse", "clamp"}
-        With `area`: what becomes of places outside of its area.
+        With `area`: what is done about points outside of it.
     missing : {"refuse", "drop"}
-        What becomes of rows without a place.
+        What is done about rows without a location.
     crs, x, y, delimiter, decimal, encoding, layer : optional
         As for `points_file`.
 
     Returns
     -------
     geopandas.GeoDataFrame
-        Places and columns, but for those of bytes, of nested values and of other geometries. The index is the position
-        of a row in the file. Nothing is private yet.
+        The locations and all columns except those of bytes, nested values and other geometries. The index is the
+        position of a row in the file. Nothing is private yet.
 
     Examples
     --------
@@ -346,7 +346,7 @@ def read(
 
 
 def frame_of(file: LocationFile, plane: Plane | None = None, outside: str = "refuse", missing: str = "refuse") -> Any:
-    """All of a file as a frame, in its own system or in a plane."""
+    """Return the whole file as a frame, in its own coordinate system or in a plane."""
     import geopandas
     import pandas as pd
     import pyarrow as pa
@@ -380,7 +380,7 @@ def frame_of(file: LocationFile, plane: Plane | None = None, outside: str = "ref
 
 
 def _datetimes(texts: Any) -> Any:
-    """Times as pandas has them, where all of them are such; with different zones, those of Greenwich."""
+    """Return texts as pandas times if all of them are times, in UTC if their zones differ; else the texts."""
     import pandas as pd
 
     for zone in (False, True):

@@ -13,7 +13,7 @@ import shapely
 from numpy.typing import NDArray
 
 import geoveil as gv
-from geoveil.errors import InvalidCoordinateSystem, InvalidData
+from geoveil.errors import InvalidCoordinateSystem, InvalidData, InvalidParameter
 from geoveil.geo.areas import area_of
 from tests import questions
 from tests.questions import EVERY_QUESTION, PLACED
@@ -128,6 +128,18 @@ def test_a_place_may_be_a_point() -> None:
     """The place is given as coordinates or as a shapely Point."""
     for name in ("nearest", "distance", "first_within"):
         assert np.array_equal(ask(name, X, p=shapely.Point(P)).value, ask(name, X, p=P.tolist()).value)
+
+
+@pytest.mark.parametrize("name", PLACED)
+def test_a_place_in_degrees_is_not_read_as_metres(name: str) -> None:
+    """A GeoSeries in degrees is refused as the place of points without a coordinate system, and else projected."""
+    flat = geopandas.GeoSeries([shapely.Point(P)], crs=32610)
+    degrees = flat.to_crs(4326)
+    with pytest.raises(InvalidParameter, match=r"^p = 'in WGS 84': must be in metres.*crs="):
+        ask(name, X, p=degrees)
+    for p, more in ((degrees, {"crs": 32610}), (flat, {"crs": 32610}), (flat, {})):
+        found = ask(name, X, p=p, rho=1e6, **more).value
+        np.testing.assert_allclose(found, ask(name, X, p=P, rho=1e6).value, atol=0.01)
 
 
 def test_distances_are_measured_to_any_geometry() -> None:

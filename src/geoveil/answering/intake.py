@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -78,12 +78,6 @@ class Intake:
     def dimension(self) -> int:
         """The number of coordinates of a point."""
         return self.form.coords.shape[1]
-
-    def without(self, skipped: NDArray[np.bool_] | None) -> Intake:
-        """Return the data without the persons that are skipped."""
-        if skipped is None or self.people is None:
-            return self
-        return replace(self, people=self.people.without(skipped))
 
 
 def take_in(

@@ -1,4 +1,4 @@
-"""What a ledger stores of an answer: arrays, numbers and texts as JSON, and nothing that could run."""
+"""Answers as a ledger stores them: arrays, numbers and texts as JSON, and nothing that could run."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ __all__ = ["packed", "unpacked"]
 
 
 def packed(kept: Any) -> str:
-    """Arrays, numbers, texts, and lists and dicts of them, as JSON."""
+    """Return arrays, numbers, texts, and lists and dicts of them, as JSON."""
     return json.dumps(_plain(kept), separators=(",", ":"))
 
 
 def unpacked(content: str) -> Any:
-    """What was packed."""
+    """Return the values that were packed."""
     return _rebuilt(json.loads(content))
 
 

@@ -40,11 +40,6 @@ class PersonCounts:
         if self._held > _LABELS:
             self._merge()
 
-    def count(self, batch: Batch) -> None:
-        """Add the points of a batch."""
-        coded = self.labels(batch).dictionary_encode()
-        self.add(coded.dictionary, np.bincount(np.asarray(coded.indices)[batch.rows], minlength=len(coded.dictionary)))
-
     def _merge(self) -> None:
         import pyarrow as pa
 

@@ -294,7 +294,7 @@ class FilePoints(Inquiry[Written, FileRelease]):
         raise NotImplementedError("A ledger keeps the digest of a file, not the file.")
 
     def shape(self, drawn: Written, source: Source, receipt: Receipt) -> FileRelease:
-        """Return the account of the file, which is written beside it as its certificate."""
+        """Return the release, and write its certificate beside the file."""
         assert self.target is not None
         there = slice(None) if self.skipped is None else ~self.skipped
         index = self.people.index
@@ -342,7 +342,7 @@ class FilePoints(Inquiry[Written, FileRelease]):
         return _Read(coords, whose, batch, person)
 
     def _written(self, read: _Read, coords: Floats) -> tuple[_Read, Batch, int]:
-        """Return a batch as it is written, of released points in the plane, and how many of them the map misses."""
+        """Return a batch with released points of the plane, and the number of points beyond the projection."""
         import pyarrow as pa
 
         stated = {}
@@ -352,7 +352,7 @@ class FilePoints(Inquiry[Written, FileRelease]):
         return read, _pruned(read.batch.moved(self.plane.out(coords), **stated)), self.plane.beyond(coords)
 
     def _released_apart(self, source: Source) -> Iterator[tuple[_Read, Batch, int]]:
-        """Batch by batch, where noise is independent on all points."""
+        """Yield released batches one by one, where the noise of all points is independent."""
 
         def release(batch: Batch) -> tuple[_Read, Batch, int]:
             read = self._read(batch)
@@ -362,7 +362,7 @@ class FilePoints(Inquiry[Written, FileRelease]):
         yield from _ordered(release, self.file.batches(self.kept), _workers(source))
 
     def _released_together(self, source: Source) -> Iterator[tuple[_Read, Batch, int]]:
-        """All points at once, as the first pass held them."""
+        """Draw noise for all points at once, as the first pass held them, and yield released batches."""
         import pyarrow.compute as pc
 
         of = [np.asarray(pc.index_in(labels, value_set=self.people.persons))[codes] for labels, codes, _ in self._held]
@@ -405,7 +405,7 @@ def _workers(source: Source) -> int:
 
 
 def _ordered(work: Callable[[T], R], items: Iterable[T], workers: int = _WORKERS) -> Iterator[R]:
-    """The results of work on items, in their order, done by several threads, a few items ahead.
+    """Yield the results of work on items, in their order; several threads work a few items ahead.
 
     Threads get a copy of the context, and with it numpy's and decimal's settings.
     """
@@ -424,7 +424,10 @@ def _ordered(work: Callable[[T], R], items: Iterable[T], workers: int = _WORKERS
 
 
 def _shares(ends: Index) -> Iterator[slice]:
-    """Persons who have about as many points together as a batch has rows, by where the points of each end."""
+    """Yield slices of persons who together have about as many points as a batch has rows.
+
+    `ends` is the position after the last point of each person.
+    """
     start = 0
     while start < len(ends):
         stop = max(int(np.searchsorted(ends, (ends[start - 1] if start else 0) + ROWS, side="right")), start + 1)
@@ -433,7 +436,7 @@ def _shares(ends: Index) -> Iterator[slice]:
 
 
 def _pruned(batch: Batch) -> Batch:
-    """Categories that no row has would tell what was dropped, or never there."""
+    """Return a batch without unused categories: they would reveal values of rows that were removed."""
     import pyarrow as pa
 
     table = batch.columns

@@ -164,8 +164,14 @@ class Form(ABC):
             return place
         if len(place) != 1:
             raise InvalidData(argument, f"{len(place)} rows", "one place", "Choose a row, or use union_all().")
-        known = place.crs is not None and self.crs is not None
-        return (place.to_crs(self.crs) if known else place).geometry.iloc[0]
+        if place.crs is None:
+            return place.geometry.iloc[0]
+        if self.crs is not None:
+            return place.to_crs(self.crs).geometry.iloc[0]
+        if place.crs.is_geographic:
+            remedy = "Give the coordinate system of x with crs=, or convert the place with to_crs(...)."
+            raise InvalidParameter(argument, f"in {place.crs.name}", "in metres, as x is", remedy)
+        return place.geometry.iloc[0]
 
 
 class ArrayForm(Form):
