@@ -25,7 +25,7 @@ from geoveil._types import (
     Short,
 )
 from geoveil.answering import requests
-from geoveil.answering.charging import AccountCharger, LedgerCharger, account_names
+from geoveil.answering.charging import AccountCharger, LedgerCharger, SessionCharger, account_names
 from geoveil.answering.intake import take_in
 from geoveil.answering.pipeline import ask
 from geoveil.arithmetic import steady
@@ -126,7 +126,7 @@ Nothing was charged or released. Ask for less, or do not ask.
         self._progress: Progress = progress or (lambda share: None)
         if ledger is None:
             self.total: Guarantee = promise(rho, epsilon, metric)
-            self._charger: AccountCharger | LedgerCharger = AccountCharger(Account(self.total))
+            self._charger: SessionCharger = AccountCharger(Account(self.total))
             return
         people = self._data.people
         accounts = account_names(subject, None if people is None else people.labels)
@@ -521,23 +521,13 @@ Nothing was charged or released. Ask for less, or do not ask.
     @property
     def spent(self) -> Decimal:
         """The budget that this session, or the ledger for its subject, has charged."""
-        charger = self._charger
-        if charger.account is not None:
-            return charger.account.spent
-        return exact.subtract(self.total.budget, min(self._balances()))
+        account = self._charger.account
+        return exact.subtract(self.total.budget, self.remaining) if account is None else account.spent
 
     @property
     def remaining(self) -> Decimal:
         """The budget that is left, exactly: of the session's total, and of the ledger's if that is less."""
-        account = self._charger.account
-        return min([*([] if account is None else [account.remaining]), *self._balances()])
-
-    def _balances(self) -> list[Decimal]:
-        """Return the budgets that are left in the ledger, if there is one."""
-        charger = self._charger
-        if not isinstance(charger, LedgerCharger):
-            return []
-        return list(charger.ledger.balances(charger.subjects).values())
+        return self._charger.remaining
 
     def split(self, k: int) -> list[Guarantee]:
         """Split the remaining budget into k parts that add up to it exactly."""
@@ -556,10 +546,7 @@ Nothing was charged or released. Ask for less, or do not ask.
 
     def statement(self) -> list[dict[str, Any]]:
         """Return the charges of this session, or those of its subjects in the ledger."""
-        charger = self._charger
-        if isinstance(charger, AccountCharger):
-            return [{"number": number, **line} for number, line in enumerate([*charger.history], 1)]
-        return [line for name in charger.subjects for line in charger.ledger.statement(name)]
+        return self._charger.statement()
 
     def __enter__(self) -> Self:
         return self

@@ -10,6 +10,7 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from types import TracebackType
 from typing import Any, Self
 from uuid import uuid4
@@ -31,6 +32,7 @@ __all__ = [
     "LedgerCharger",
     "NoCharger",
     "Receipt",
+    "SessionCharger",
     "account_names",
     "note_charge",
 ]
@@ -140,7 +142,23 @@ class NoCharger(Charger):
         return Receipt()
 
 
-class AccountCharger(Charger):
+class SessionCharger(Charger):
+    """Charges for the questions of a session."""
+
+    #: The session's own limit, in memory, if it has one.
+    account: Account | None
+
+    @property
+    @abstractmethod
+    def remaining(self) -> Decimal:
+        """The budget that is left, exactly: the least of all accounts."""
+
+    @abstractmethod
+    def statement(self) -> list[dict[str, Any]]:
+        """Return the charges so far."""
+
+
+class AccountCharger(SessionCharger):
     """Charges an account in memory.
 
     Parameters
@@ -150,22 +168,28 @@ class AccountCharger(Charger):
     """
 
     def __init__(self, account: Account) -> None:
-        self.account = account
-        #: The charges, in their order.
-        self.history: list[dict[str, Any]] = []
+        self.account: Account = account
+        self._history: list[dict[str, Any]] = []
+
+    @property
+    def remaining(self) -> Decimal:
+        return self.account.remaining
+
+    def statement(self) -> list[dict[str, Any]]:
+        return [{"number": number, **line} for number, line in enumerate([*self._history], 1)]
 
     def charge(self, bill: Bill, key: str | None) -> Receipt:
         if key is not None:
             raise InvalidParameter("key", key, "left out without a ledger", "Nothing is stored.")
         taken = self.account.charge(bill.guarantee)
         line = {"query": bill.query.name, "parameters": bill.parameters, "amount": exact.written(taken.budget)}
-        self.history.append({"event": "charge", **line})
+        self._history.append({"event": "charge", **line})
         receipt = Receipt()
         receipt.note = SPENT
         return receipt
 
 
-class LedgerCharger(Charger):
+class LedgerCharger(SessionCharger):
     """Charges accounts of a ledger, which stores answers.
 
     Parameters
@@ -199,6 +223,14 @@ class LedgerCharger(Charger):
     ) -> None:
         self.ledger, self.subjects, self.short, self.account = ledger, subjects, short, account
         self._label, self._subject, self._persons = label, subject, persons
+
+    @property
+    def remaining(self) -> Decimal:
+        own = [] if self.account is None else [self.account.remaining]
+        return min([*own, *self.ledger.balances(self.subjects).values()])
+
+    def statement(self) -> list[dict[str, Any]]:
+        return [line for name in self.subjects for line in self.ledger.statement(name)]
 
     def charge(self, bill: Bill, key: str | None) -> Receipt:
         labelled = key is None and self._label is not None

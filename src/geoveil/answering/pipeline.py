@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import copy
 from abc import ABC, abstractmethod
-from collections.abc import Hashable
 from typing import Any, Generic, Self, TypeVar
 
 import numpy as np
@@ -20,10 +19,9 @@ from geoveil.answering.intake import Intake, People, in_the_plane
 from geoveil.answering.packing import packed, unpacked
 from geoveil.answering.requests import Question
 from geoveil.answering.shaping import in_input_order, shape_answer, shape_answers
-from geoveil.errors import InvalidParameter
 from geoveil.facts import Removed
 from geoveil.geo import Form
-from geoveil.geo.forms import Floats, FrameForm
+from geoveil.geo.forms import Floats
 from geoveil.noise import Source
 from geoveil.privacy import Guarantee
 from geoveil.queries import Answer, Answers, Persons, Query, ask_each, restored_each
@@ -128,7 +126,7 @@ class _InMemory(Inquiry[D, Release]):
 
     def __init__(self, data: Intake, question: Question, guarantee: Guarantee, keep: Columns) -> None:
         self.data, self.guarantee = data, guarantee
-        self._columns: tuple[list[Hashable], tuple[Hashable, ...]] = _columns(data, keep)
+        self._columns = data.form.columns(data.by, keep)
         self._question = question
 
     def _query(self, n: int) -> Query:
@@ -157,8 +155,8 @@ class _InMemory(Inquiry[D, Release]):
         people: People | None = None,
     ) -> Release:
         kept, removed = self._columns
-        is_table = isinstance(form, FrameForm) and form.has_columns and answers[0].query.kind == "points"
-        if isinstance(form, FrameForm) and is_table:
+        is_table = form.has_columns and answers[0].query.kind == "points"
+        if is_table:
             value = form.with_columns(value, kept)
         return Release(
             value,
@@ -212,11 +210,10 @@ class ManyPersons(_InMemory[Answers]):
         assert data.people is not None
         self.people = data.people
         self.persons = Persons.by_size(data.people.sizes, self._query)
-        self._whole = True
 
     @property
     def first(self) -> Query:
-        return self.persons.queries[0]
+        return self.persons.first
 
     def without(self, skipped: NDArray[np.bool_] | None) -> Self:
         if skipped is None:
@@ -224,7 +221,6 @@ class ManyPersons(_InMemory[Answers]):
         some = copy.copy(self)
         some.people = self.people.without(skipped)
         some.persons = Persons(self.persons.queries, self.persons.which[~skipped])
-        some._whole = False
         return some
 
     def draw(self, source: Source, progress: Progress) -> Answers:
@@ -241,15 +237,7 @@ class ManyPersons(_InMemory[Answers]):
         form, coords = self.data.form, drawn.coords
         if self.first.kind == "points":
             coords = in_input_order(drawn.values, self.people)
-            form = form if self._whole else form.chosen(np.sort(self.people.rows))
+            if len(self.people.rows) < len(form.coords):
+                form = form.chosen(np.sort(self.people.rows))
         value = shape_answers(form, drawn, self.people)
         return self._released(form, value, drawn.each, coords, source, receipt, self.people)
-
-
-def _columns(data: Intake, keep: Columns) -> tuple[list[Hashable], tuple[Hashable, ...]]:
-    """Return the columns of a frame that are released unchanged, and those that are removed."""
-    if isinstance(data.form, FrameForm) and data.form.has_columns:
-        return data.form.columns(data.by, keep)
-    if keep is not None:
-        raise InvalidParameter("keep", keep, "left out, unless x is a GeoDataFrame", "There are no columns.")
-    return [], ()

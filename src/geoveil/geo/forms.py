@@ -8,7 +8,7 @@ from __future__ import annotations
 import copy
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from decimal import Decimal
 from numbers import Rational
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from geoveil._types import CrsLike, Labels, Missing, Outside, Place, Shape
+from geoveil._types import Columns, CrsLike, Labels, Missing, Outside, Place, Shape
 from geoveil.checks import FARTHEST
 from geoveil.errors import GeoveilWarning, InvalidData, InvalidParameter
 from geoveil.geo.areas import AreaLike
@@ -41,7 +41,7 @@ class Form(ABC):
     """Locations that have been taken in, and the form in which answers about them return.
 
     `missing` is the number of removed rows without a location, `clamped` tells whether points outside the area were
-    moved to its edge.
+    moved to its edge, and `has_columns` whether the input is a table.
 
     Parameters
     ----------
@@ -53,6 +53,7 @@ class Form(ABC):
 
     missing = 0
     clamped = False
+    has_columns = False
 
     def __init__(self, coords: Floats | Reals, plane: Plane | None = None) -> None:
         self.coords = as_reals(coords)
@@ -123,6 +124,16 @@ class Form(ABC):
         whose = np.repeat(np.arange(len(vertices)), counts)
         hulls = shapely.convex_hull(gathered(np.concatenate(vertices), indices=whose))
         return hulls if self.plane is None else [self.plane.body(hull) for hull in hulls]
+
+    def columns(self, by: Labels, keep: Columns) -> tuple[list[Hashable], tuple[Hashable, ...]]:
+        """Return the columns that are released unchanged, and those that are removed; here there are none."""
+        if keep is not None:
+            raise InvalidParameter("keep", keep, "left out, unless x is a GeoDataFrame", "There are no columns.")
+        return [], ()
+
+    def with_columns(self, released: Any, kept: Sequence[Hashable]) -> Any:
+        """Return released rows with copies of the columns that are released unchanged."""
+        return released
 
     def labels(self, positions: Index) -> Any:
         """Return the names of points: their positions, or a frame's index labels."""
@@ -203,6 +214,7 @@ class FrameForm(Form):
         self, frame: Any, plane: Plane, *, released: bool, outside: str = "refuse", missing: str = "refuse"
     ) -> None:
         self._given = frame
+        self.has_columns = hasattr(frame, "columns")
         self.clamped = outside == "clamp"
         self._present = present(np.asarray(frame.geometry.array))
         self.missing = count_missing(self._present, missing)
@@ -260,22 +272,18 @@ class FrameForm(Form):
             )
         return _labels(by, len(self._given), self._present)[self._rows]
 
-    def with_columns(self, released: Any, kept: list[Any]) -> Any:
-        """Return released rows with copies of the columns that are released unchanged."""
+    def with_columns(self, released: Any, kept: Sequence[Hashable]) -> Any:
         for at, name in enumerate(kept):
             released.insert(at, name, copied(self._frame[name].array))
         return released
 
-    @property
-    def has_columns(self) -> bool:
-        """Whether it is a table rather than a series of places."""
-        return hasattr(self._frame, "columns")
-
-    def columns(self, by: Any, keep: Any) -> tuple[list[Any], tuple[Any, ...]]:
+    def columns(self, by: Labels, keep: Columns) -> tuple[list[Hashable], tuple[Hashable, ...]]:
         """Return the columns that are released unchanged, and those that are removed.
 
         Times, the column of persons and those that `keep` names are released; others may reveal places.
         """
+        if not self.has_columns:
+            return super().columns(by, keep)
         columns = self._columns()
         if len(set(columns)) < len(columns):
             remedy = "Rename or drop some: which one is meant cannot be told."
