@@ -825,7 +825,7 @@ def test_paths_that_cannot_be_used_are_refused(tmp_path: Path) -> None:
         gv.points_file(tmp_path / "none.csv", tmp_path / "out.csv", **how)
     with pytest.raises(InvalidFile, match=r"a file of locations.*new_"):
         gv.points_file(tmp_path, tmp_path / "out.csv", **how)
-    with pytest.raises(InvalidParameter, match="another file than the source"):
+    with pytest.raises(InvalidParameter, match="a file other than the source"):
         gv.points_file(path, tmp_path / "." / "trips.csv", **how)
     with pytest.raises(InvalidFile, match="Make the folder first"):
         gv.points_file(path, tmp_path / "none" / "out.csv", **how)
@@ -875,7 +875,7 @@ def test_changed_files_and_certificates_are_refused(tmp_path: Path) -> None:
     gv.points_file(path, target, rho=1e-4, **told)
     beside = tmp_path / "out.csv.certificate.json"
     account = beside.read_text()
-    with pytest.raises(InvalidFile, match="the certificate of the file"):
+    with pytest.raises(InvalidFile, match="certificate not found"):
         gv.load(path)
     for broken in ("{", "{}", "[]", account.replace('"rho": "0.0001"', '"sigma": "1"')):
         beside.write_text(broken)

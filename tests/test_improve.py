@@ -265,3 +265,17 @@ def test_regions_without_an_area_are_refused() -> None:
     for region in (bow_tie, flat, shapely.Polygon(), geopandas.GeoSeries([BOX])):
         with pytest.raises(gv.errors.InvalidParameter, match="union_all"):
             gv.clamp(release, region)
+
+
+def test_times_may_be_a_column_of_the_release() -> None:
+    """The column's name gives the same as its values; another name is refused."""
+    frame = geopandas.GeoDataFrame(
+        {"time": pd.date_range("2024-05-01", periods=5, freq="min")},
+        geometry=geopandas.points_from_xy(np.arange(5) * 100.0, np.zeros(5)),
+        crs=gv.local(lat=0, lon=0, radius=50_000).crs,
+    )
+    raw = gv.points(frame, rho=1e-4)
+    named, given = (gv.smooth(raw, times=times, motion="car").coords for times in ("time", raw.value["time"]))
+    np.testing.assert_array_equal(named, given)
+    with pytest.raises(InvalidParameter, match=r"^times = 'tme': must be .*'time'"):
+        gv.smooth(raw, times="tme", motion="car")

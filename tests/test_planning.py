@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import geoveil as gv
+from geoveil.errors import InvalidParameter
 from tests.questions import QUESTIONS, VARIANTS, ask
 
 X = np.random.default_rng(0).normal(scale=3000.0, size=(200, 2))
@@ -138,3 +139,13 @@ def test_a_plan_knows_what_its_plane_stretches(crs: Any, place: tuple[float, flo
     assert planned.error > gv.plan("points", n=1, rho=1e-4).error
     asked = gv.plan("points", n=1, error=300, area=crs)
     assert gv.points(x, rho=cast(gv.CGP, asked.guarantee), area=crs).error(0.05) <= 300
+
+
+def test_what_a_plan_lacks_is_named_as_for_the_question() -> None:
+    """No class of the program is named."""
+    with pytest.raises(
+        InvalidParameter, match=r" nearest missing 1 required keyword-only argument: 'k'\. Give what gv"
+    ):
+        gv.plan("nearest", n=10, error=100)
+    with pytest.raises(InvalidParameter, match=r" points got an unexpected keyword argument 'crs'\. Give what gv"):
+        gv.plan("points", n=10, error=100, crs=4326)

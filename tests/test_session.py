@@ -554,6 +554,32 @@ def test_a_forgotten_answer_is_named_by_its_label(tmp_path: Path) -> None:
     assert session.spent == Decimal("1e-6")
 
 
+def test_a_function_that_is_none_is_not_charged() -> None:
+    """What can be known without the data is refused before the charge."""
+    session = gv.Session(WALK, rho=1e-3)
+    with pytest.raises(InvalidParameter, match=r"^fn = 'mean'"):
+        session.answer("mean", lipschitz=1, rho=1e-4)  # type: ignore[arg-type]
+    assert session.spent == 0
+
+
+def test_arguments_of_a_ledger_need_one(tmp_path: Path) -> None:
+    """A path is no ledger, and persons can be skipped only where they have accounts."""
+    (tmp_path / "t.csv").write_text("lat,lon\n37.78,-122.41\n")
+    wrong: list[tuple[str, Any]] = [("ledger", "budget.db"), ("short", "skip"), ("short", "all"), ("subject", "ann")]
+    for name, value in wrong:
+        with pytest.raises(InvalidParameter, match=f"^{name} = "):
+            gv.Session(WALK, rho=1e-3, **{name: value})
+        with pytest.raises(InvalidParameter, match=f"^{name} = "):
+            gv.points_file(tmp_path / "t.csv", tmp_path / "out.csv", rho=1e-4, area=BAY, **{name: value})
+
+
+def test_a_session_shows_its_size_and_its_total() -> None:
+    """Both are public; what is left is asked for with `remaining`."""
+    assert repr(gv.Session(WALK, rho="1e-3")) == "Session(30 points, total CGP(rho=0.001))"
+    by = np.repeat(["ann", "bob"], 15)
+    assert repr(gv.Session(WALK, by=by, epsilon="0.1")) == "Session(30 points of 2 persons, total GP(epsilon=0.1))"
+
+
 @EVERY_QUESTION
 def test_methods_take_what_functions_take(name: str) -> None:
     """A session's method has the function's own parameters and defaults, without what the session settles, and key."""

@@ -144,6 +144,8 @@ class InvalidInput(GeoveilError, ValueError):
             shown = repr(self.value)
         except ValueError:  # Python writes no whole number of more than some thousand digits
             shown = f"a {type(self.value).__name__} too large to write"
+        if "\n" in shown:  # a table
+            shown = " ".join(shown.split())
         if len(shown) > 120:
             shown = shown[:117] + "..."
         return f"{self._named(naming)} = {shown}: must be {worded(self.allowed, naming)}."
@@ -206,7 +208,7 @@ class BudgetExceeded(BudgetError):
     """
 
     def __init__(self, requested: Decimal, remaining: Decimal, subject: str = "") -> None:
-        super().__init__(remedy="Ask for less, or do not ask.", charged="nothing")
+        super().__init__(remedy="Give a smaller budget.", charged="nothing")
         self.args = (requested, remaining, subject)
         self.requested = requested
         self.remaining = remaining

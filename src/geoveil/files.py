@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from geoveil._types import Columns, CrsLike, Epsilon, MetricLike, Missing, Outside, Progress, Rho, Short
 from geoveil._types import Path as PathLike
-from geoveil.answering.charging import Charger, LedgerCharger, NoCharger, account_names, note_charge
+from geoveil.answering.charging import Charger, LedgerCharger, NoCharger, account_names, check_ledger, note_charge
 from geoveil.answering.person_counts import PersonCounts
 from geoveil.answering.pipeline import answer
 from geoveil.answering.streaming import FilePoints, FileRelease, no_locations
@@ -29,7 +29,6 @@ from geoveil.geo.formats.fingerprints import files_of
 from geoveil.geo.formats.location_file import readable
 from geoveil.geo.geometries import count_missing
 from geoveil.geo.planes import plane_of
-from geoveil.messages import Message
 from geoveil.noise import source_of
 from geoveil.privacy import CGP, Guarantee, promise
 
@@ -130,9 +129,7 @@ def points_file(
     'user,lat,lon,radius_95,rho'
     """
     guarantee, noise = promise(rho, epsilon, metric), source_of(rng)
-    for name, given, default in (("subject", subject, None), ("short", short, "refuse")):
-        if ledger is None and given != default:
-            raise InvalidParameter(name, given, "left out without a ledger", Message("Give {ledger}."))
+    check_ledger(ledger, subject=subject, short=short)
     told: Progress = progress or (lambda share: None)
     reading = {"x": x, "y": y, "delimiter": delimiter, "decimal": decimal, "encoding": encoding, "layer": layer}
     file = open_locations(Path(source), crs=crs, **reading)
@@ -163,9 +160,9 @@ def points_file(
 
 def _unwritable(target: Path, problem: OSError) -> InvalidFile:
     """Return the error of a target that cannot be written, which says whether it was charged for."""
-    remedy, notes = "Is there room, and may one write there?", getattr(problem, "__notes__", [])
+    remedy = "Check that there is room on the disk and that you may write there."
     refused = InvalidFile(str(target), str(problem), "a file that can be written", remedy, charged="nothing")
-    if SPENT in notes:
+    if SPENT in getattr(problem, "__notes__", []):
         note_charge(refused, SPENT)
     return refused
 
@@ -181,7 +178,7 @@ def _inquiry(
     keep: Columns,
 ) -> FilePoints:
     """Check what is asked about a file, as far as its header tells."""
-    plane = plane_of(file.crs, area)
+    plane = plane_of(file.crs, area, stated_by=_system_of(file))
     kept, removed = _columns(file, by, keep, guarantee.symbol)
     return FilePoints(
         file=file,
@@ -242,19 +239,26 @@ def _charger(inquiry: FilePoints, ledger: Ledger | None, subject: str | None, sh
     return LedgerCharger(ledger, account_names(subject, labels), short=short)
 
 
+def _system_of(file: LocationFile) -> str:
+    """Return how errors name the coordinate system of a file."""
+    return f"the coordinate system of {file.path.name}"
+
+
 def _checked_target(target: Path, file: LocationFile) -> Path:
     own = {_identity(path) for path in (file.path, *files_of(file.path))}
     if not own.isdisjoint(map(_identity, replaced_files(target))):
-        allowed = "another file than the source, and none that belongs to it"
-        raise InvalidParameter("target", str(target), allowed, "Both are needed.")
+        allowed = "a file other than the source, and not one that is part of it"
+        raise InvalidParameter("target", str(target), allowed, "Choose another name.")
     if file.path.is_dir():
         if target.exists():
-            raise InvalidFile(str(target), "something that is there", "a new folder", "Choose another name.")
+            raise InvalidFile(str(target), "a folder or file that exists", "a new folder", "Choose another name.")
     elif ending(target) != ending(file.path):
         allowed = f"a file that ends in {ending(file.path)}, as the source does"
-        raise InvalidParameter("target", str(target), allowed, "Convert one of them with another tool.")
+        raise InvalidParameter(
+            "target", str(target), allowed, "gv.save(gv.load(target), path) then writes it in another format."
+        )
     if target.suffix.lower() == ".shp" and target.suffix != ".shp":
-        raise InvalidParameter("target", str(target), "a file that ends in .shp, in small letters", "Rename it.")
+        raise InvalidParameter("target", str(target), "a file that ends in .shp, in lower case", "Rename it.")
     beside = certificate_path(target)
     if beside.is_dir():
         raise InvalidFile(str(beside), "a folder", "free for the certificate", "Remove it, or choose another name.")
@@ -341,7 +345,7 @@ def read(
     """
     reading = {"x": x, "y": y, "delimiter": delimiter, "decimal": decimal, "encoding": encoding, "layer": layer}
     file = open_locations(Path(path), crs=crs, **reading)
-    plane = None if area is None else plane_of(file.crs, area, released=False)
+    plane = None if area is None else plane_of(file.crs, area, released=False, stated_by=_system_of(file))
     return frame_of(file, plane, outside, missing)
 
 

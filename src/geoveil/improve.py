@@ -27,15 +27,16 @@ _MOTIONS = {"car": CAR, "cycling": CYCLING, "taxi": TAXI, "walking": WALKING}
 
 
 @steady()
-def smooth(release: Release, *, times: ArrayLike, motion: str | Motion, by: Labels = None) -> Release:
+def smooth(release: Release, *, times: ArrayLike | str, motion: str | Motion, by: Labels = None) -> Release:
     """Smooth released trajectories at no cost: the noise is known, and people move continuously.
 
     Parameters
     ----------
     release : Release
         Of `points`, with Gaussian noise (a `rho` budget). Each person's points are a trajectory of their own.
-    times : array
-        The public time of each point, in seconds or as datetimes; equal times may occur.
+    times : array or str
+        The public time of each point, in seconds or as datetimes, or the column of the release that holds them; equal
+        times may occur.
     motion : {"walking", "cycling", "car", "taxi"} or Motion
         What is publicly known of how people move. It must not be measured on the trajectories themselves.
     by : array of labels, optional
@@ -200,10 +201,16 @@ def drawn_in(release: Release) -> tuple[Any, float]:
 
 
 def _seconds(times: Any, release: Release) -> Any:
-    """Public times as seconds."""
+    """Return public times in seconds."""
     import pandas as pd
 
     n, frame = release.n, getattr(release.value, "index", None)
+    if isinstance(times, str):
+        columns = [*getattr(release.value, "columns", ())]
+        if times not in columns:
+            allowed = f"times, or a column of the release, one of {columns}"
+            raise InvalidParameter("times", times, allowed, "Give an array of times.")
+        times = release.value[times]
     if isinstance(times, pd.Series):
         if frame is not None and not times.index.equals(frame):
             remedy = "Use times.reindex(release.value.index), or times.to_numpy() if the rows already correspond."
@@ -215,7 +222,7 @@ def _seconds(times: Any, release: Release) -> Any:
             found = found - found.min()
         seconds = np.asarray(found.total_seconds() if isinstance(found, pd.TimedeltaIndex) else found, dtype=float)
     except (TypeError, ValueError):
-        remedy = "Use pandas.to_datetime, of texts with utc=True."
+        remedy = "Convert texts with pandas.to_datetime(times, utc=True)."
         raise InvalidParameter("times", type(times).__name__, "seconds, durations or datetimes", remedy) from None
     if seconds.shape != (n,) or not np.isfinite(seconds).all():
         raise InvalidParameter("times", seconds.shape, f"{n} finite times, one for each point", "They are public.")

@@ -202,7 +202,9 @@ def _maker(
         except TypeError as problem:
             if isinstance(problem, GeoveilError):
                 raise
-            remedy = f"Give what gv.{question} takes, without the data and the place: {problem}."
+            # Python says which argument is missing or unknown, after the name of a class that users never see.
+            reason = str(problem).partition("() ")[2]
+            remedy = f"{question} {reason}. Give what gv.{question} takes, without the data and the place."
             raise InvalidParameter("options", sorted(options), f"those of {question}", remedy) from None
 
     return make

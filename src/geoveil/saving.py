@@ -15,7 +15,7 @@ from geoveil._types import Path as PathLike
 from geoveil.answering.intake import in_the_plane
 from geoveil.arithmetic import steady
 from geoveil.budget import Entry
-from geoveil.errors import InvalidData, InvalidFile, InvalidParameter
+from geoveil.errors import FileUnavailable, InvalidData, InvalidFile, InvalidParameter
 from geoveil.facts import Processing, Removed
 from geoveil.files import frame_of
 from geoveil.geo import Plane
@@ -85,8 +85,12 @@ def load(path: PathLike) -> Release:
     beside = certificate_path(path)
     try:
         account = json.loads(beside.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        remedy = "A released file is loaded together with its certificate, which must be in the same folder."
+        raise FileUnavailable(str(beside), "certificate not found", "in the same folder", remedy) from None
     except (OSError, ValueError, RecursionError) as problem:
-        raise InvalidFile(str(beside), str(problem), "the certificate of the file", "It must lie beside it.") from None
+        remedy = "Get the released file and its certificate again."
+        raise InvalidFile(str(beside), str(problem), "a certificate", remedy) from None
     changed = "The file or its certificate was changed since the release: get both anew."
     try:
         guarantee = certified(account)

@@ -25,7 +25,7 @@ from geoveil._types import (
     Short,
 )
 from geoveil.answering import requests
-from geoveil.answering.charging import AccountCharger, LedgerCharger, SessionCharger, account_names
+from geoveil.answering.charging import AccountCharger, LedgerCharger, SessionCharger, account_names, check_ledger
 from geoveil.answering.intake import take_in
 from geoveil.answering.pipeline import ask
 from geoveil.arithmetic import steady
@@ -33,7 +33,6 @@ from geoveil.budget import Account, Ledger, price
 from geoveil.errors import BudgetExceeded, InvalidParameter
 from geoveil.geo import AreaLike
 from geoveil.mechanisms import Lipschitz
-from geoveil.messages import Message
 from geoveil.noise import source_of
 from geoveil.privacy import Guarantee, as_metric, exact, promise
 from geoveil.queries import EXTENT
@@ -90,7 +89,7 @@ class Session:
     Traceback (most recent call last):
     ...
     geoveil.errors.BudgetExceeded: The budget does not suffice: 0.00005 was asked for, 0.00003 is left. \
-Nothing was charged or released. Ask for less, or do not ask.
+Nothing was charged or released. Give a smaller budget.
     """
 
     @steady()
@@ -113,14 +112,9 @@ Nothing was charged or released. Ask for less, or do not ask.
         missing: Missing = "refuse",
         progress: Progress | None = None,
     ) -> None:
-        if ledger is None:
-            for name, given in (("subject", subject), ("label", label)):
-                if given is not None:
-                    raise InvalidParameter(name, given, "left out without a ledger", Message("Give {ledger}."))
-        elif subject is None and by is None:
+        check_ledger(ledger, subject=subject, label=label, short=short)
+        if ledger is not None and subject is None and by is None:
             raise InvalidParameter("subject", None, "given with a ledger", "It is the account that is charged.")
-        if short not in ("refuse", "skip"):
-            raise InvalidParameter("short", short, "'refuse' or 'skip'", "Leave it out to ask about all or none.")
         self._data = take_in(x, by=by, area=area, crs=crs, outside=outside, missing=missing)
         self._source = source_of(rng)
         self._progress: Progress = progress or (lambda share: None)
@@ -547,6 +541,11 @@ Nothing was charged or released. Ask for less, or do not ask.
     def statement(self) -> list[dict[str, Any]]:
         """Return the charges of this session, or those of its subjects in the ledger."""
         return self._charger.statement()
+
+    def __repr__(self) -> str:
+        n, people = len(self._data.form.coords), self._data.people
+        whose = "" if people is None else f" of {len(people.labels)} persons"
+        return f"Session({n} points{whose}, total {self.total!r})"
 
     def __enter__(self) -> Self:
         return self

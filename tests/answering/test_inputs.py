@@ -295,13 +295,17 @@ def test_the_authors_probes_are_for_the_plane() -> None:
         (lambda x: [0.0, math.inf], {"size": 2}),
         (lambda x: "north", {}),
         (lambda x: None, {}),
-        ("north", {}),
     ],
-    ids=["too many", "too few", "nan", "inf", "text", "none", "no function"],
+    ids=["too many", "too few", "nan", "inf", "text", "none"],
 )
 def test_functions_that_give_no_answer_are_refused(fn: Any, more: dict[str, Any]) -> None:
     """A user's function returns as many finite numbers as its size says."""
     refused(InvalidData, "fn", "", "answer", X, fn=fn, **more)
+
+
+def test_what_is_no_function_is_refused() -> None:
+    """It is a wrong parameter, whatever the data is."""
+    refused(InvalidParameter, "fn", "'north'", "answer", X, fn="north")
 
 
 def test_a_lipschitz_function_is_not_contradicted() -> None:
@@ -536,3 +540,42 @@ def test_a_hull_fails_before_it_draws() -> None:
 def test_places_that_cannot_be_released_are_refused_before_the_search(method: str) -> None:
     """The noise on the neighbours' places is checked before the first neighbour is looked for."""
     refused(InvalidParameter, "rho", "scale", "nearest", X, locations=0.99, rho=3e9, method=method)
+
+
+# ------------------------------------------------------------------------------- arguments taken for one another
+
+
+@pytest.mark.parametrize("given", [gv.local(lat=37.77, lon=-122.42, radius=50_000), "Germany", geopandas.GeoSeries()])
+def test_an_area_as_coordinate_system_is_told_where_it_belongs(given: Any) -> None:
+    """`crs` is the system of the data; the error names `area`."""
+    with pytest.raises(InvalidParameter, match=r"^crs = .*area= states where the data is"):
+        gv.points([[-122.41, 37.78]], rho=1e-4, crs=given)
+
+
+@pytest.mark.parametrize("given", [geopandas.GeoSeries.from_xy([0.0], [0.0]), pd.DataFrame({"a": [1, 2]}), 3.5])
+def test_an_area_that_is_none_is_refused(given: Any) -> None:
+    """Data is no area: it would have to come from public knowledge."""
+    with pytest.raises(InvalidCoordinateSystem, match=r"^area = .*gv\.local"):
+        gv.points([[-122.41, 37.78]], rho=1e-4, crs=4326, area=given)
+
+
+def test_errors_about_a_system_name_what_states_it() -> None:
+    """The argument for arrays, the frame itself for frames."""
+    with pytest.raises(InvalidCoordinateSystem, match=r"^crs = 'WGS 84': .*unless area= is given"):
+        gv.points([[-122.41, 37.78]], rho=1e-4, crs=4326)
+    with pytest.raises(InvalidCoordinateSystem, match=r"^x\.crs = None: .*crs=4326"):
+        gv.points(geopandas.GeoSeries.from_xy([-122.41], [37.78]), rho=1e-4)
+
+
+def test_degrees_in_a_system_of_metres_are_recognised() -> None:
+    """Longitudes and latitudes that are said to be metres are outside of every area; the error says what they are."""
+    with pytest.raises(InvalidData, match=r"longitude and latitude\? Then give crs=4326"):
+        gv.points([[-122.41, 37.78]], rho=1e-4, crs=32610)
+    with pytest.raises(InvalidData, match=r"not: state a larger area"):
+        gv.points([[1e6, 37.78]], rho=1e-4, crs=32610)
+
+
+def test_the_data_comes_before_the_function() -> None:
+    """A function in place of the data is refused with the order of the arguments."""
+    with pytest.raises(InvalidParameter, match=r"^fn = .*gv\.answer\(x, fn"):
+        gv.answer(_first, X, lipschitz=1, rho=1e-4)  # type: ignore[arg-type]

@@ -696,7 +696,7 @@ def _numbers(value: Any) -> Any:
 def test_the_system_of_the_data_is_stated_once() -> None:
     """A frame in another system than `crs` is refused; one without a system is taken to be in it."""
     x = degrees([-122.42], [37.77])
-    with pytest.raises(InvalidParameter, match=r"^crs = 32610.*as x says itself.*to_crs.*area="):
+    with pytest.raises(InvalidParameter, match=r"^crs = 32610.*as x states.*to_crs.*area="):
         gv.points(x, rho=1e-4, crs=32610)
     same = {"rho": 1e-4, "area": BAY}
     bare = geopandas.GeoSeries(x.geometry.array, crs=None)

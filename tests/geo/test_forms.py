@@ -242,7 +242,7 @@ def test_places_and_areas_are_in_the_units_of_the_data() -> None:
 @pytest.mark.parametrize(
     ("crs", "why"),
     [
-        (None, "set_crs"),
+        (None, "crs=4326 for longitude"),
         ("EPSG:4326", "degrees are not metres"),
         ("EPSG:4979", "degrees are not metres"),
         ("EPSG:3857", "Mercator"),
@@ -679,3 +679,9 @@ def test_changing_a_released_frame_leaves_the_input() -> None:
     released.geometry = released.geometry.translate(1, 1)
     assert x["who"].tolist() == WHO.tolist()
     np.testing.assert_array_equal(coordinates(x), X)
+
+
+def test_neighbours_of_a_frame_show_their_labels() -> None:
+    """Two rows of a range are not shown as a range, but by their labels."""
+    x = geopandas.GeoSeries.from_xy([0.0, 1e4, 2e4, 3e4], [0.0] * 4, crs=gv.local(lat=0, lon=0, radius=50_000).crs)
+    assert repr(gv.nearest(x, (0.0, 0.0), k=2, rho=1).value) == "Index([0, 1], dtype='int64')"

@@ -20,7 +20,14 @@ from numpy.typing import NDArray
 
 from geoveil._types import Short
 from geoveil.budget import SPENT, STORED, Account, Charge, Entry, Ledger
-from geoveil.errors import BudgetExceeded, GeoveilError, IncompatibleGuarantees, InvalidInput, InvalidParameter
+from geoveil.errors import (
+    BudgetExceeded,
+    GeoveilError,
+    IncompatibleGuarantees,
+    InvalidInput,
+    InvalidParameter,
+    Message,
+)
 from geoveil.geo import Area
 from geoveil.privacy import Guarantee, exact
 from geoveil.queries import Query
@@ -34,6 +41,7 @@ __all__ = [
     "Receipt",
     "SessionCharger",
     "account_names",
+    "check_ledger",
     "note_charge",
 ]
 
@@ -133,6 +141,18 @@ def account_names(subject: str | None, labels: Iterable[object] | None) -> list[
         return [str(subject)]
     before = "" if subject is None else f"{subject}/"
     return [f"{before}{label}" for label in labels]
+
+
+def check_ledger(ledger: object, *, subject: str | None = None, label: str | None = None, short: str) -> None:
+    """Refuse a ledger that is none, and arguments that need one where there is none."""
+    if ledger is not None and not isinstance(ledger, Ledger):
+        raise InvalidParameter("ledger", ledger, "a Ledger", "Open it with gv.Ledger(path).")
+    if short not in ("refuse", "skip"):
+        raise InvalidParameter("short", short, "'refuse' or 'skip'", "Leave it out to ask about all persons or none.")
+    needed = {"subject": subject, "label": label, "short": None if short == "refuse" else short}
+    for name, given in needed.items():
+        if ledger is None and given is not None:
+            raise InvalidParameter(name, given, "left out without a ledger", Message("Give {ledger}."))
 
 
 class NoCharger(Charger):

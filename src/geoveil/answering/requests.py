@@ -137,6 +137,9 @@ def lipschitz_function(
         if metric is not None and as_metric(metric) != fn.metric:
             raise InvalidParameter("metric", metric, f"{fn.metric.name!r}, as fn has it", "Leave it out.")
         return fn
+    if not callable(fn):
+        remedy = "The data comes first: gv.answer(x, fn, ...), or fn alone in a session."
+        raise InvalidParameter("fn", fn, "a function of an (n, d) array, or a Lipschitz", remedy)
     if lipschitz is None:
         raise InvalidParameter("lipschitz", None, "given", "It is how fast fn can change: 1 for a distance.")
     return Lipschitz(fn, lipschitz, "inf" if metric is None else metric)

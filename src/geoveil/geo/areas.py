@@ -246,7 +246,8 @@ def area_of(given: Any) -> Area:
     allowed = Message("{gv.local}, a code such as 32610, or a name of a system or region that pyproj knows")
     try:
         flat = horizontal(pyproj.CRS.from_user_input(given))
-    except pyproj.exceptions.CRSError:
+    # As in `system_of`.
+    except (pyproj.exceptions.CRSError, TypeError, ValueError):
         flat = None
     # The names of some countries are also names of old datums.
     if isinstance(given, str) and (flat is None or not flat.is_projected) and folded(given) in regions():

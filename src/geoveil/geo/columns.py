@@ -102,10 +102,10 @@ def choose(
         try:
             wanted = {keep} if isinstance(keep, str) else set(keep)
         except TypeError:
-            raise InvalidParameter("keep", keep, "'all' or a list of columns of x", "Leave it out.") from None
+            raise InvalidParameter("keep", keep, "'all' or a list of columns", "Leave it out.") from None
         for name in wanted - set(columns):
             free = [column for column in columns if column not in places]
-            raise InvalidParameter("keep", name, f"'all' or a list of columns of x, among {free}", "Leave it out.")
+            raise InvalidParameter("keep", name, f"'all' or a list of columns, among {free}", "Leave it out.")
         for name in wanted & places:
             allowed = (
                 "columns that hold no places: this one has geometries, texts of geometries, bytes or nested values"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING, Any
 
-from geoveil.errors import InvalidParameter
+from geoveil.errors import InvalidParameter, Message
 
 if TYPE_CHECKING:
     import pyproj
@@ -27,8 +27,9 @@ def system_of(argument: str, given: Any) -> pyproj.CRS:
 
     try:
         return pyproj.CRS.from_user_input(given)
-    except (pyproj.exceptions.CRSError, UnicodeError):
-        remedy = "Give its code: 4326 for longitude and latitude as GPS has them."
+    # pyproj compares what it is given with texts, and frames and arrays have no single truth value.
+    except (pyproj.exceptions.CRSError, TypeError, ValueError):
+        remedy = Message("Give its code: 4326 for longitude and latitude from GPS. {area} states where the data is.")
         raise InvalidParameter(argument, given, "a coordinate system that pyproj knows", remedy) from None
 
 

@@ -253,7 +253,11 @@ class FrameForm(Form):
         return series if isinstance(self._frame, geopandas.GeoSeries) else series.to_frame()
 
     def labels(self, positions: Index) -> Any:
-        return copied_index(self._frame.index[self._rows[positions]])
+        import pandas as pd
+
+        index = self._frame.index[self._rows[positions]]
+        # Two rows of a range are a range again, which does not show its labels.
+        return pd.Index(index.to_numpy(), name=index.name) if isinstance(index, pd.RangeIndex) else copied_index(index)
 
     def people(self, by: Any) -> Any:
         if isinstance(by, str):
@@ -326,16 +330,19 @@ def enter(
     """
     frame = hasattr(x, "geometry") and hasattr(x, "crs")
     if not frame and hasattr(x, "active_geometry_name"):
-        remedy = "Say which column has the places with x.set_geometry(...)."
-        raise InvalidData("x", "a GeoDataFrame without an active geometry", "one with places", remedy)
-    plane = plane_of(_system(x.geometry.crs if frame else None, crs), area) if frame or crs is not None else None
+        remedy = "Name the column of locations with x.set_geometry(...)."
+        raise InvalidData("x", "a GeoDataFrame without an active geometry", "one with an active geometry", remedy)
+    own = x.geometry.crs if frame else None
+    plane = None
+    if frame or crs is not None:
+        plane = plane_of(_system(own, crs), area, stated_by="x.crs" if crs is None else "crs")
     if plane is None and area is not None:
         remedy = "Give crs=4326 as well if they are longitudes and latitudes; leave both out if they are metres."
         raise InvalidParameter("area", area, "given with crs=, for arrays and shapely geometries", remedy)
     if plane is None and outside != "refuse":
-        raise InvalidParameter("outside", outside, "left out without an area", "Choose among the points first.")
+        raise InvalidParameter("outside", outside, "left out without an area", "Select the points before you ask.")
     if not frame and missing != "refuse":
-        raise InvalidParameter("missing", missing, "left out, unless x is a frame", "Choose among the rows first.")
+        raise InvalidParameter("missing", missing, "left out, unless x is a frame", "Select the rows before you ask.")
     if frame and plane is not None:
         form: Form = FrameForm(x, plane, released=False, outside=outside, missing=missing)
     else:
@@ -364,7 +371,7 @@ def _system(own: pyproj.CRS | None, given: CrsLike) -> pyproj.CRS | None:
     stated = system_of("crs", given)
     if own is not None and own != stated:
         remedy = f"Leave crs= out; x.to_crs(...) converts. To work in the plane of {stated.name}, give it as area=."
-        raise InvalidParameter("crs", given, f"{own.to_string()[:80]}, as x says itself", remedy)
+        raise InvalidParameter("crs", given, f"{own.to_string()[:80]}, as x states", remedy)
     return stated
 
 

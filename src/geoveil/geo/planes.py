@@ -35,7 +35,7 @@ _AROUND = 1.05
 _FARTHEST = 2.5e6
 
 
-def plane_of(own: pyproj.CRS | None, area: Any, *, released: bool = True) -> Plane:
+def plane_of(own: pyproj.CRS | None, area: Any, *, released: bool = True, stated_by: str = "x.crs") -> Plane:
     """Return the plane in which noise is added to coordinates of a system.
 
     Parameters
@@ -46,11 +46,13 @@ def plane_of(own: pyproj.CRS | None, area: Any, *, released: bool = True) -> Pla
         The area and its plane; None for that of the data's own system, if it is projected.
     released : bool
         Whether results are released in the data's system, which must then be a registered one.
+    stated_by : str
+        What states the coordinate system of the data, for errors: `x.crs`, the argument `crs`, or a file.
     """
     remedy: Text
     if own is None:
-        remedy = "State it with x.set_crs(...)."
-        raise InvalidCoordinateSystem("x.crs", None, "a known coordinate system", remedy)
+        remedy = Message("State it with {crs}: {crs:4326} for longitude and latitude.")
+        raise InvalidCoordinateSystem(stated_by, None, "a known coordinate system", remedy)
     flat = horizontal(own)
     stated = None if area is None else area_of(area)
     itself = local_of(flat)
@@ -60,7 +62,7 @@ def plane_of(own: pyproj.CRS | None, area: Any, *, released: bool = True) -> Pla
     if known is None and released:
         allowed = "a system of a public register (EPSG, ESRI, ...), since any other may reveal where the data is"
         remedy = Message("Results are released in it: use {x.to_crs} first, and give {area:gv.local}.")
-        raise InvalidCoordinateSystem("x.crs", flat.name, allowed, remedy)
+        raise InvalidCoordinateSystem(stated_by, flat.name, allowed, remedy)
     flat = flat if known is None else known
     if stated is not None:
         return Plane(flat, stated)
@@ -71,13 +73,13 @@ def plane_of(own: pyproj.CRS | None, area: Any, *, released: bool = True) -> Pla
     )
 
     def projected(why: str) -> Message:
-        return Message("a projected system in metres or feet, or {area} beside it: {why}", why=why)
+        return Message("a projected system in metres or feet, unless {area} is given: {why}", why=why)
 
     if not flat.is_projected:
         found = "degrees are not metres" if flat.is_geographic else f"this is a {flat.type_name}"
-        raise InvalidCoordinateSystem("x.crs", flat.name, projected(found), remedy)
+        raise InvalidCoordinateSystem(stated_by, flat.name, projected(found), remedy)
     if is_mercator(flat):
-        raise InvalidCoordinateSystem("x.crs", flat.name, projected(MERCATOR), remedy)
+        raise InvalidCoordinateSystem(stated_by, flat.name, projected(MERCATOR), remedy)
     return Plane(flat, area_of(flat))
 
 
@@ -229,7 +231,9 @@ class Plane:
             allowed += ", or near it"
             remedy += "" if self.area.disc else "; {area:gv.local} clamps points from any distance"
         if self._degrees and not self.area.outside(self.into(coords[first : first + 1, ::-1])).any():
-            remedy = "are longitude and latitude swapped? Else " + remedy
+            remedy = "are longitude and latitude swapped? Otherwise " + remedy
+        elif not self._degrees and (np.abs(coords) <= (360, 90)).all():
+            remedy = "are they longitude and latitude? Then give {crs:4326} and {area}. Otherwise " + remedy
         return InvalidData(
             name(first),
             coords[first].tolist(),

@@ -139,7 +139,8 @@ class UserFunction(Stated):
             remedy = f"It failed with {type(problem).__name__}: {problem}"
             raise InvalidData("fn", repr(self.fn.function), allowed, remedy) from problem
         if value.size != self.numbers:
-            raise InvalidData("fn", value.shape, f"a function that returns {self.numbers} number(s)", "Use size=.")
+            allowed = f"a function that returns as many numbers as size={self.numbers} says"
+            raise InvalidData("fn", value.shape, allowed, f"Give size={value.size}.")
         if not (np.abs(value) <= _LARGEST).all():
             allowed = f"a function that returns finite numbers of at most {_LARGEST:g}"
             raise InvalidData("fn", "a value that is not", allowed, "Choose a larger unit, or correct the function.")

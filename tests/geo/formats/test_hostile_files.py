@@ -463,7 +463,7 @@ def test_a_target_that_belongs_to_the_source_is_refused(tmp_path: Path) -> None:
     assert (tmp_path / "trips.dbf").exists()
     path, told = make("trips.csv", tmp_path)
     (tmp_path / "link.csv").symlink_to(path)
-    with pytest.raises(InvalidParameter, match="another file than the source"):
+    with pytest.raises(InvalidParameter, match="a file other than the source"):
         gv.points_file(path, tmp_path / "link.csv", rho=1e-4, **told)
 
 
