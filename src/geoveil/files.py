@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Set
 from itertools import chain, count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +34,7 @@ from geoveil.privacy import CGP, Guarantee, promise
 
 if TYPE_CHECKING:
     import geopandas
+    import pandas as pd
 
 __all__ = ["FileRelease", "frame_of", "points_file", "read", "rehearse"]
 
@@ -271,7 +272,7 @@ def _identity(path: Path) -> str:
 
 
 def _columns(
-    file: LocationFile, by: Any, keep: Any, symbol: str, places: Set[str] = frozenset()
+    file: LocationFile, by: str | None, keep: Columns, symbol: str, places: Set[str] = frozenset()
 ) -> tuple[list[str], tuple[str, ...]]:
     """Return the columns that are released unchanged, and those that are removed; `places` are texts of geometries."""
     import pyarrow as pa
@@ -349,7 +350,9 @@ def read(
     return frame_of(file, plane, outside, missing)
 
 
-def frame_of(file: LocationFile, plane: Plane | None = None, outside: str = "refuse", missing: str = "refuse") -> Any:
+def frame_of(
+    file: LocationFile, plane: Plane | None = None, outside: Outside = "refuse", missing: Missing = "refuse"
+) -> geopandas.GeoDataFrame:
     """Return the whole file as a frame, in its own coordinate system or in a plane."""
     import geopandas
     import pandas as pd
@@ -383,7 +386,7 @@ def frame_of(file: LocationFile, plane: Plane | None = None, outside: str = "ref
     return geopandas.GeoDataFrame(columns.assign(**{name: places}), geometry=name, crs=system)
 
 
-def _datetimes(texts: Any) -> Any:
+def _datetimes(texts: pd.Series) -> pd.Series:
     """Return texts as pandas times if all of them are times, in UTC if their zones differ; else the texts."""
     import pandas as pd
 

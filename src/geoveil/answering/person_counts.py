@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from geoveil.errors import InvalidFile
 from geoveil.geo.formats import Batch
 from geoveil.geo.geometries import Index
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
 
 __all__ = ["PersonCounts"]
 
@@ -28,11 +32,11 @@ class PersonCounts:
 
     def __init__(self, by: str | None) -> None:
         self.by = by
-        self._parts: list[Any] = []
+        self._parts: list[pa.Array] = []
         self._counts: list[Index] = []
         self._held = 0
 
-    def add(self, labels: Any, counts: Index) -> None:
+    def add(self, labels: pa.Array, counts: Index) -> None:
         """Add points of some persons: their labels as a pyarrow array, and the number of points of each."""
         self._parts.append(labels)
         self._counts.append(counts)
@@ -51,12 +55,12 @@ class PersonCounts:
         self._held = 0
 
     @cached_property
-    def _merged(self) -> tuple[Any, Index]:
+    def _merged(self) -> tuple[pa.Array, Index]:
         self._merge()
         return self._parts[0], self._counts[0]
 
     @property
-    def persons(self) -> Any:
+    def persons(self) -> pa.Array:
         """Their labels as a pyarrow array, in the order in which they first appear."""
         return self._merged[0]
 
@@ -66,13 +70,13 @@ class PersonCounts:
         return self._merged[1]
 
     @property
-    def index(self) -> Any:
+    def index(self) -> pd.Index | None:
         """The persons as a pandas Index; None without a column of persons."""
         import pandas as pd
 
         return None if self.by is None else pd.Index(self.persons.to_pandas(), name=self.by)
 
-    def labels(self, batch: Batch) -> Any:
+    def labels(self, batch: Batch) -> pa.Array:
         """Return the label of each row as a pyarrow array; refuse rows without one."""
         import pyarrow as pa
         import pyarrow.compute as pc

@@ -9,7 +9,7 @@ from contextvars import copy_context
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +25,7 @@ from geoveil.geo import Plane
 from geoveil.geo.columns import distinct
 from geoveil.geo.formats import Batch, LocationFile
 from geoveil.geo.formats.atomic import write_certificate
-from geoveil.geo.formats.fingerprints import Fingerprint, digest, file_state, label_hashes
+from geoveil.geo.formats.fingerprints import Fingerprint, State, digest, file_state, label_hashes
 from geoveil.geo.formats.formulas import has_formulas
 from geoveil.geo.formats.location_file import ROWS
 from geoveil.geo.geometries import Index, count_missing
@@ -35,6 +35,9 @@ from geoveil.noise import Reals, Source
 from geoveil.privacy import Guarantee
 from geoveil.queries import Persons, Points, answers_without_values
 from geoveil.release import Release
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 __all__ = ["FilePoints", "FileRelease", "no_locations"]
 
@@ -159,8 +162,8 @@ class FilePoints(Inquiry[Written, FileRelease]):
     dropped: int = 0
     #: Marks the persons who are left out.
     skipped: NDArray[np.bool_] | None = None
-    _held: list[tuple[Any, Index, Floats]] = field(default_factory=list)
-    _state: Any = None
+    _held: list[tuple[pa.Array, Index, Floats]] = field(default_factory=list)
+    _state: State | None = None
     _first: Fingerprint = field(default_factory=Fingerprint)
 
     def count(self, progress: Progress, *, every_column: bool = False) -> None:
@@ -177,7 +180,7 @@ class FilePoints(Inquiry[Written, FileRelease]):
 
         texts = [name for name in self.kept if is_text(self.file.columns[name])]
 
-        def look(batch: Batch) -> tuple[Batch, int, Any, Index, Index]:
+        def look(batch: Batch) -> tuple[Batch, int, pa.Array, Index, Index]:
             batch, missing = self._present(batch)
             coded = self.people.labels(batch).dictionary_encode()
             self.placed.update(name for name in texts if shows_places(batch.columns[name]))

@@ -14,7 +14,7 @@ from geoveil.geo.geometries import Index
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["SHAPEFILE_PARTS", "Fingerprint", "digest", "file_state", "files_of", "label_hashes"]
+__all__ = ["SHAPEFILE_PARTS", "Fingerprint", "State", "digest", "file_state", "files_of", "label_hashes"]
 
 #: Endings of the files that belong to a shapefile, beside the .shp file.
 SHAPEFILE_PARTS = (".shx", ".dbf", ".prj", ".cpg")
