@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 import geoveil as gv
 from geoveil.budget import SPENT, STORED, Account
-from geoveil.errors import BudgetExceeded, IncompatibleGuarantees, InvalidData, InvalidParameter
+from geoveil.errors import BudgetExceeded, IncompatibleGuarantees, InvalidData, InvalidParameter, LedgerTimeout
 from geoveil.privacy import exact
 from tests.formats import BAY, people
 from tests.questions import EVERY_QUESTION, QUESTIONS, ask_in
@@ -541,6 +541,24 @@ def test_an_answer_that_cannot_be_shaped_is_spent_unless_it_is_stored(
     assert raised.value.__notes__ == [STORED if key else SPENT]
     session.mean(rho="1e-6", key=key)
     assert session.spent == Decimal("1e-6") * (1 if key else 2)
+
+
+@pytest.mark.parametrize(("charged", "kept"), [("nothing", 0), ("unknown", 1), (None, 1)])
+def test_a_limit_gets_back_what_a_ledger_did_not_charge(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, charged: Any, kept: int
+) -> None:
+    """After an error of the ledger, the session's own limit is given back only if certainly nothing was charged."""
+
+    def fails(*_: Any, **__: Any) -> None:
+        raise LedgerTimeout("It is busy.", charged=charged)
+
+    ledger = gv.Ledger(tmp_path / "budget.db")
+    ledger.create("ann", rho=1)
+    session = gv.Session(WALK, rho=1, ledger=ledger, subject="ann")
+    monkeypatch.setattr(ledger, "charge", fails)
+    with pytest.raises(LedgerTimeout, match="busy"):
+        session.mean(rho="1e-6")
+    assert session.spent == Decimal("1e-6") * kept
 
 
 def test_a_forgotten_answer_is_named_by_its_label(tmp_path: Path) -> None:

@@ -268,9 +268,10 @@ class LedgerCharger(SessionCharger):
                 key=key,
                 short=self.short,
             )
-        except (BudgetExceeded, InvalidInput, IncompatibleGuarantees) as problem:
-            # Nothing was charged. After a failure of the ledger that is not certain.
-            self._give_back(reserved)
+        except GeoveilError as problem:
+            # After a failure of the ledger it may not be known whether it charged.
+            if problem.charged == "nothing" or isinstance(problem, (InvalidInput, IncompatibleGuarantees)):
+                self._give_back(reserved)
             if labelled and isinstance(problem, InvalidInput) and problem.argument == "key":
                 # The caller knows the label, and not the key that was made of it.
                 raise InvalidParameter("label", self._label, problem.allowed, problem.remedy) from None
