@@ -113,7 +113,7 @@ def test_what_check_says_of_columns_is_what_a_release_does(run: Any, tmp_path: P
     run("points", "many.csv", "-o", "out.csv", *LOCAL, "--rho", "1e-3", "--keep", "all")
     assert removed.isdisjoint(pd.read_csv(tmp_path / "out.csv").columns)
     assert {"plate", "platform"} <= {*pd.read_csv(tmp_path / "out.csv").columns}
-    (persons,) = [line["what"] for line in found if "Columns that may tell" in line["what"]]
+    (persons,) = [line["what"] for line in found if "Columns that may name persons" in line["what"]]
     assert "user_id" in persons
     assert not re.search("vocabulary|paid", persons)
     path, _ = make("trips.gpx", tmp_path)

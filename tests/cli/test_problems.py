@@ -62,6 +62,32 @@ BAD = {
 }
 
 
+NAMED = {
+    "the row of a file": ("hull trips.csv --local 52.5,13.4,50km --rho 1", "trips.csv, row 1 = "),
+    "a row after one that was removed": (
+        "hull gaps.csv --local 37.77,-122.42,50km --rho 1 --missing drop",
+        "gaps.csv, row 3 = ",
+    ),
+    "a column of coordinates": (
+        "points trips.csv -o o.csv --x east --y north --crs 4326 --local 37.77,-122.42,50km --rho 1",
+        "--x = 'east': ",
+    ),
+    "the account to charge": (
+        "hull trips.csv --local 37.77,-122.42,50km --rho 1 --ledger l.db",
+        "--ledger needs the accounts to charge: give --subject NAME or --by COLUMN.",
+    ),
+    "an area that is no coordinate system": ("points trips.csv -o o.csv --rho 1 --crs Germany", "--crs = 'Germany': "),
+}
+
+
+@pytest.mark.parametrize("case", NAMED)
+def test_errors_name_options_and_rows(case: str, run: Any, tmp_path: Path) -> None:
+    """What is wrong is named as it was given: an option, or a row of a file, counted from one."""
+    (tmp_path / "gaps.csv").write_text("lat,lon\n37.78,-122.41\n,\n52.5,13.4\n")
+    line, named = NAMED[case]
+    assert run(*shlex.split(line)).err.startswith(f"geoveil: {named}")
+
+
 @pytest.mark.parametrize("case", BAD)
 def test_errors_are_one_message_in_the_words_of_the_command_line(case: str, run: Any, tmp_path: Path) -> None:
     """An error is one line with the cause, the options and the remedy, and nothing is written."""

@@ -93,8 +93,10 @@ def _wkt(release: Release) -> str:
     ),
 )
 @_AT
-@click.option("-k", type=click.IntRange(min=1), required=True, cls=Option, help="How many.")
-@click.option("--locations", type=CHANCE, cls=Option, help="The share of the budget that releases their places too.")
+@click.option("-k", type=click.IntRange(min=1), required=True, cls=Option, help="The number of neighbours.")
+@click.option(
+    "--locations", type=CHANCE, cls=Option, help="Also release their locations, with this share of the budget."
+)
 @target
 @_METHOD
 @question
@@ -163,7 +165,7 @@ def _rows(release: Release, frame: Any, by: str | None) -> Any:
     ),
 )
 @_AT
-@click.option("--radius", type=LENGTH, required=True, cls=Option, help="How near, such as 500m.")
+@click.option("--radius", type=LENGTH, required=True, cls=Option, help="The distance from the place, such as 500m.")
 @target
 @_METHOD
 @question

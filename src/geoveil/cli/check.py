@@ -193,18 +193,22 @@ def _people(frame: Any, by: str | None) -> Iterator[Finding]:
     """Find how many points each person has, and how uneven that is."""
     if by is None:
         likely = [name for name in frame if _names_persons(name)]
-        named = f" Columns that may tell: {', '.join(map(str, likely))}." if likely else ""
+        named = f" Columns that may name persons: {', '.join(map(str, likely))}." if likely else ""
         yield Finding(
             "note",
-            f"Without --by all {counted(len(frame), 'row')} are one person's and share the budget.{named}",
-            "If they are several people's, say whose with --by COLUMN.",
+            f"Without --by all {counted(len(frame), 'row')} belong to one person and share the budget.{named}",
+            "If they are of several persons, name the column of persons with --by COLUMN.",
         )
         return
     if by not in frame:
-        yield Finding("stop", f"There is no column {by!r}.", f"There are {', '.join(map(str, frame))}.")
+        yield Finding(
+            "stop",
+            f"There is no column {by!r}.",
+            f"There are {', '.join(map(str, frame.columns.drop(frame.geometry.name)))}.",
+        )
         return
     if frame[by].isna().any():
-        yield Finding("stop", f"{int(frame[by].isna().sum())} rows have no {by}.", "Everyone needs a label.")
+        yield Finding("stop", f"{int(frame[by].isna().sum())} rows have no {by}.", "Every row needs a person.")
     sizes = frame[by].value_counts()
     if not len(sizes):
         return

@@ -17,7 +17,7 @@ from geoveil.cli.smooth import RELEASED, as_released
     cls=Command,
     examples=(
         (
-            "Where are how many?",
+            "A heat map as a file and as a page:",
             "geoveil density released.csv -o heat.geojson --cell 500m --around 37.77,-122.42,8km --report heat.html",
         ),
     ),
@@ -28,7 +28,7 @@ from geoveil.cli.smooth import RELEASED, as_released
 @click.option(
     "--around",
     type=AREA,
-    help="The square that is drawn: its middle and half its side. [default: all that was released]",
+    help="The square of the heat map: its centre and half its side. [default: all released points]",
 )
 @free
 def density(
@@ -50,7 +50,7 @@ def density(
     from geoveil.saving import endings
 
     if target.path is None and output.report is None and not output.json:
-        raise click.UsageError("-o, --report or --json says where the heat map goes.")
+        raise click.UsageError("Name the heat map's file with -o or --report, or give --json.")
     target.check(endings())
     drawable(output)
     distinct({**{path: path for path in released}, "-o": target.path, "--report": output.report})

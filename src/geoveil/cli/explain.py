@@ -42,7 +42,9 @@ _BAR = 24
     ),
 )
 @budget
-@click.option("--n", type=click.IntRange(min=1), default=1, show_default=True, help="Points of a person.")
+@click.option(
+    "--n", type=click.IntRange(min=1), default=1, show_default=True, help="The number of points of one person."
+)
 @as_json
 def explain(budget: Budget, n: int, as_json: bool) -> None:
     """Explain a budget: the success of guesses, the errors of answers, the effect of more releases."""

@@ -54,6 +54,10 @@ class FileQuestion:
     account: ChargedAccount
     output: Output
 
+    def __post_init__(self) -> None:
+        if self.account.place is not None and self.account.subject is None and self.by is None:
+            raise click.UsageError("--ledger needs the accounts to charge: give --subject NAME or --by COLUMN.")
+
     @property
     def title(self) -> str:
         """The name of the data."""
@@ -111,7 +115,19 @@ class FileQuestion:
                 frame = read(path, **self.how)
             # People count rows from one.
             frame.index = (frame.index + 1).rename("row")
+            self._check_locations(frame, path.name)
             yield OpenedFile(self, path, frame, ledger)
+
+    def _check_locations(self, frame: Any, name: str) -> None:
+        """Refuse locations outside of the area, by the row of the file that they are in."""
+        import numpy as np
+
+        from geoveil.geo.geometries import vertices
+        from geoveil.geo.planes import plane_of
+
+        coords, rows = vertices(np.asarray(frame.geometry.array))
+        plane = plane_of(frame.crs, self.area["area"])
+        plane.enter(coords, self.area["outside"], lambda point: f"{name}, row {frame.index[rows[point]]}")
 
     def report(
         self, path: Path, ledger: Ledger | None, releases: Sequence[Release], title: str, **more: Any

@@ -13,7 +13,6 @@ _ARGUMENTS = {
     "k": "-k",
     "p": "--at",
     "distance": "--hide",
-    "x": "the data",
     "x.crs": "the file's coordinate system",
     "place": "LEDGER",
     "backup": "BACKUP",
@@ -26,7 +25,7 @@ _SAME = frozenset(
     [
         *("rho", "epsilon", "metric", "method", "by", "keep", "area", "outside", "missing", "crs", "delimiter"),
         *("decimal", "encoding", "layer", "short", "ledger", "radius", "locations", "chance", "error", "beta", "n"),
-        *("cell", "write_off", "witness", "reason", "before", "label"),
+        *("x", "y", "cell", "write_off", "witness", "reason", "before", "label"),
     ]
 )
 #: How to do on the command line what a function does.

@@ -63,7 +63,7 @@ def _budget(
     ways = [name for name, given in (("--rho", rho), ("--epsilon", epsilon), ("--hide", hide)) if given is not None]
     ways += ["--privacy"] if privacy is not None else []
     if len(ways) != 1:
-        said = f"{' and '.join(ways)} together say it twice" if ways else "no budget was given"
+        said = f"{' and '.join(ways)} are both budgets" if ways else "no budget was given"
         raise click.UsageError(
             f"{said}. Give one of --privacy low|medium|high, --hide 200m --chance 75%, --rho or --epsilon; "
             "'geoveil explain' shows what each means."
@@ -194,13 +194,13 @@ reading = gathered(
             "help": "How to treat rows without a location.",
         },
     ),
-    (("--crs",), {"metavar": "CODE", "help": "The system of its coordinates, where it does not say."}),
-    (("--x",), {"metavar": "COLUMN", "help": "Longitude or easting, where the name does not tell."}),
-    (("--y",), {"metavar": "COLUMN", "help": "Latitude or northing, likewise."}),
-    (("--delimiter",), {"metavar": "TEXT", "help": "Between the fields of a CSV file."}),
-    (("--decimal",), {"metavar": "TEXT", "help": "Before decimals in a CSV file, such as ','."}),
-    (("--encoding",), {"metavar": "NAME", "help": "Of a CSV file. [default: utf-8]"}),
-    (("--layer",), {"metavar": "NAME", "help": "Of a GeoPackage with several."}),
+    (("--crs",), {"metavar": "CODE", "help": "The file's coordinate system, if it does not state one."}),
+    (("--x",), {"metavar": "COLUMN", "help": "The column of longitude or easting, if its name is not recognised."}),
+    (("--y",), {"metavar": "COLUMN", "help": "The column of latitude or northing, if its name is not recognised."}),
+    (("--delimiter",), {"metavar": "TEXT", "help": "The separator of fields in a CSV file."}),
+    (("--decimal",), {"metavar": "TEXT", "help": "The decimal mark in a CSV file, such as ','."}),
+    (("--encoding",), {"metavar": "NAME", "help": "The encoding of a CSV file. [default: utf-8]"}),
+    (("--layer",), {"metavar": "NAME", "help": "The layer of a GeoPackage with several layers."}),
 )
 
 
@@ -208,7 +208,7 @@ reading = gathered(
 persons = click.option(
     "--by",
     metavar="COLUMN",
-    help="The column that says whose point each is. Without it all points are one person's, and share the budget.",
+    help="The column of persons. Without it all points belong to one person and share the budget.",
 )
 
 
@@ -305,7 +305,7 @@ class ChargedAccount:
 def _account(ledger: str | None, subject: str | None, short: str, label: str | None) -> ChargedAccount:
     for name, given, default in (("--subject", subject, None), ("--short", short, "refuse"), ("--label", label, None)):
         if ledger is None and given != default:
-            raise click.UsageError(f"{name} goes with --ledger, which says where budgets are kept.")
+            raise click.UsageError(f"{name} needs --ledger, the ledger that is charged.")
     found = ChargedAccount(ledger, subject, short, label)
     state().account = found
     return found
@@ -314,7 +314,7 @@ def _account(ledger: str | None, subject: str | None, short: str, label: str | N
 _LEDGER: tuple[Any, ...] = (
     (
         ("--ledger",),
-        {"metavar": "FILE_OR_URL", "help": "Charge it to the accounts in this file, or PostgreSQL database."},
+        {"metavar": "FILE_OR_URL", "help": "Charge accounts in this ledger: a file or a PostgreSQL database."},
     ),
     (
         ("--subject",),

@@ -39,7 +39,7 @@ _PLUS_CODES = {2: 20.0, 4: 1.0, 6: 0.05, 8: 0.0025, 10: 0.000125}
     type=click.FloatRange(-89, 89),
     default=0.0,
     show_default=True,
-    help="Where: cells are narrower away from the equator.",
+    help="The latitude: cells are narrower away from the equator.",
 )
 @as_json
 def convert_setting(tool: str, setting: str, lat: float, as_json: bool) -> None:

@@ -25,13 +25,15 @@ _NAMES += ["diameter", "distance"]
     ),
 )
 @click.argument("question", type=click.Choice(_NAMES))
-@click.option("--error", type=LENGTH, required=True, help="How wrong the answer may be, such as 500m.")
-@click.option("--n", type=click.IntRange(min=1), required=True, help="How many points a person has.")
-@click.option("-k", type=click.IntRange(min=1), help="Of nearest: how many.")
-@click.option("--extent", type=LENGTH, help="Of hull: how far the places extend.")
-@click.option("--each", is_flag=True, help="The error of any one point, rather than of the worst.")
-@click.option("--beta", type=CHANCE, default="5%", show_default=True, help="How often it may be worse.")
-@click.option("--notion", type=click.Choice(["CGP", "GP"]), default="CGP", show_default=True, help="What to plan for.")
+@click.option("--error", type=LENGTH, required=True, help="The largest error, such as 500m.")
+@click.option("--n", type=click.IntRange(min=1), required=True, help="The number of points of one person.")
+@click.option("-k", type=click.IntRange(min=1), help="For nearest: the number of neighbours.")
+@click.option("--extent", type=LENGTH, help="For hull: the extent of the points.")
+@click.option("--each", is_flag=True, help="For points: bound the error of a single point, not of the worst one.")
+@click.option("--beta", type=CHANCE, default="5%", show_default=True, help="The probability that the error is larger.")
+@click.option(
+    "--notion", type=click.Choice(["CGP", "GP"]), default="CGP", show_default=True, help="The notion of privacy."
+)
 @click.option("--metric", type=click.Choice(["inf", "2", "1"]), default="inf", show_default=True, help="The metric.")
 @click.option(
     "--method", type=click.Choice(["best", "paper"]), default="best", show_default=True, help="The algorithm."

@@ -28,16 +28,16 @@ _LOCAL = "--local 37.77,-122.42,50km"
     cls=Command,
     examples=(
         (
-            "Trips of many users, each hidden among places within 500 m:",
+            "Trips of many users; places 500 m apart are told apart at most 75% of the time:",
             f"geoveil points trips.csv -o released.csv --by user {_LOCAL} --privacy medium",
         ),
         (
-            "By meaning, smoothed as taxis move, with a map:",
+            "A budget by its meaning, trajectories smoothed as those of taxis, with a map:",
             f"geoveil points trips.csv -o smooth.csv --by user {_LOCAL} --hide 200m --chance 75% --smooth taxi "
             "--report map.html",
         ),
         (
-            "What would it cost, and how wrong would it be?",
+            "The cost and the error, without a release:",
             f"geoveil points trips.csv --by user {_LOCAL} --rho 5e-5 --dry-run",
         ),
         (
@@ -52,21 +52,21 @@ _LOCAL = "--local 37.77,-122.42,50km"
     "--keep",
     multiple=True,
     metavar="COLUMN",
-    help="A column to release unchanged; 'all': all whose names tell no places. May be repeated.",
+    help="A column to release unchanged; 'all': every column whose name does not suggest a location. May be repeated.",
 )
 @click.option(
     "--smooth",
     "motion",
     type=click.Choice(MOTIONS),
-    help="Denoise trajectories afterwards, for free: how people move.",
+    help="Denoise the released trajectories, for free, given how people move.",
 )
-@click.option("--time", metavar="COLUMN", help="With --smooth: the column of times, where the name does not tell.")
+@click.option("--time", metavar="COLUMN", help="With --smooth: the column of times, if its name is not recognised.")
 @click.option(
     "--method",
     type=click.Choice(["best", "paper", "both"]),
     default="best",
     show_default=True,
-    help="How noise is chosen; 'both' promises CGP and GP at once.",
+    help="The algorithm: ours, or the paper's; 'both' guarantees CGP and GP at once.",
 )
 @partial(question, labelled=False)
 def points(
@@ -97,7 +97,7 @@ def points(
             _foresee(asking, path, ledger, method)
             return
         if target.path is None:
-            raise click.UsageError("-o says where the released file goes; - is stdout.")
+            raise click.UsageError("Name the released file with -o; - is stdout.")
         kind = ending(path)
         asking.check(target, [*dict.fromkeys([kind, *(endings() if kind else ())])])
         if motion is not None:

@@ -33,10 +33,21 @@ def experiments() -> None:
 
 @experiments.command(examples=(("Noise against the number of queries, which takes no data:", _EXAMPLE),))
 @click.argument("figures", nargs=-1, metavar="[FIGURE]...")
-@click.option("--data", type=click.Path(path_type=Path), help="The cabspotting folder, of new_*.txt files.")
-@click.option("--out", type=click.Path(path_type=Path), required=True, help="Folder of the results; resumed if there.")
+@click.option("--data", type=click.Path(path_type=Path), help="The cabspotting folder, with new_*.txt files.")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    required=True,
+    help="The folder of the results; if it exists, the run is resumed.",
+)
 @click.option("--repetitions", type=click.IntRange(1, 999), default=25, show_default=True)
-@click.option("--trajectories", type=click.IntRange(1), default=50, show_default=True, help="For each repetition.")
+@click.option(
+    "--trajectories",
+    type=click.IntRange(1),
+    default=50,
+    show_default=True,
+    help="The number of trajectories in each repetition.",
+)
 @click.option("--workers", type=click.IntRange(1), default=os.cpu_count(), show_default="all processors")
 @click.option("--faithful", is_flag=True, help="The conventions of the authors' programs instead of the paper's text.")
 @click.option("--seed", type=click.IntRange(0), default=2023, show_default=True)

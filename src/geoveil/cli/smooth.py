@@ -30,8 +30,8 @@ RELEASED = click.Path(readable=False)
 )
 @click.argument("released", type=RELEASED)
 @target
-@click.option("--motion", type=click.Choice(MOTIONS), required=True, help="How people move, as is publicly known.")
-@click.option("--time", metavar="COLUMN", help="The column of times, where the name does not tell.")
+@click.option("--motion", type=click.Choice(MOTIONS), required=True, help="How people move, from public knowledge.")
+@click.option("--time", metavar="COLUMN", help="The column of times, if its name is not recognised.")
 @free
 def smooth(released: str, target: Target, motion: str, time: str | None, output: Output) -> None:
     """Denoise released trajectories: people move continuously. Free, as nothing private is looked at again.
@@ -43,7 +43,7 @@ def smooth(released: str, target: Target, motion: str, time: str | None, output:
     from geoveil.saving import endings
 
     if target.path is None:
-        raise click.UsageError("-o says where the smoothed file goes; - is stdout.")
+        raise click.UsageError("Name the smoothed file with -o; - is stdout.")
     kind = ending(Path(released))
     target.check([kind, *endings()])
     drawable(output)
