@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from geoveil._types import Short
+from geoveil.answering.intake import People
 from geoveil.budget import SPENT, STORED, Account, Charge, Entry, Ledger
 from geoveil.errors import (
     BudgetExceeded,
@@ -62,8 +63,12 @@ class Bill:
         The public area of the data.
     experiment : bool
         Whether the noise is seeded, so that the release is an experiment.
-    more : dict
-        Further public facts that tell two questions apart.
+    people : People, optional
+        The persons of points in memory.
+    file : str, optional
+        The name of the file that holds the points.
+    by : str, optional
+        The file's column of persons.
     """
 
     guarantee: Guarantee
@@ -71,7 +76,9 @@ class Bill:
     n: int
     area: Area | None
     experiment: bool
-    more: Mapping[str, object]
+    people: People | None = None
+    file: str | None = None
+    by: str | None = None
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -83,8 +90,14 @@ class Bill:
             "points": self.n,
             "area": None if self.area is None else self.area.certificate(),
             "experiment": self.experiment,
-            **self.more,
+            **self._data(),
         }
+
+    def _data(self) -> dict[str, str | None]:
+        """Return the public facts that tell the data of two questions apart."""
+        if self.file is not None:
+            return {"by": self.by, "file": self.file}
+        return {"rows": "" if self.people is None else self.people.digest}
 
 
 class Receipt:
@@ -99,6 +112,8 @@ class Receipt:
     skipped: NDArray[np.bool_] | None = None
     #: The accounts of these persons.
     skipped_names: tuple[str, ...] = ()
+    #: Tells whether answers are stored before they are released.
+    stores: bool = False
     #: The entry in a ledger's history.
     entry: Entry | None = None
     #: What an error now says about the charge; empty if nobody was charged.
@@ -308,6 +323,8 @@ class LedgerCharger(SessionCharger):
 
 class _LedgerReceipt(Receipt):
     """A charge to a ledger, where the answer is stored before it is released."""
+
+    stores = True
 
     def __init__(self, ledger: Ledger, charge: Charge, identity: str, subjects: list[str]) -> None:
         self._ledger, self._charge = ledger, charge

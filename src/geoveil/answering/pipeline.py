@@ -87,7 +87,8 @@ def answer(
         inquiry = inquiry.without(receipt.skipped)
         if receipt.stored is None:
             drawn = inquiry.draw(source, progress)
-            receipt.store(inquiry.packed(drawn))
+            if receipt.stores:
+                receipt.store(inquiry.packed(drawn))
         else:
             drawn = inquiry.unpacked(receipt.stored)
         return inquiry.shape(drawn, source, receipt)
@@ -136,8 +137,7 @@ class _InMemory(Inquiry[D, Release]):
 
     def bill(self, source: Source) -> Bill:
         form, people = self.data.form, self.data.people
-        more = {"rows": "" if people is None else people.digest}
-        return Bill(self.guarantee, self.first, len(form.coords), self.data.area, not source.exact, more)
+        return Bill(self.guarantee, self.first, len(form.coords), self.data.area, not source.exact, people=people)
 
     @property
     @abstractmethod

@@ -259,9 +259,15 @@ class FilePoints(Inquiry[Written, FileRelease]):
         return replace(self, target=target, final=final)
 
     def bill(self, source: Source) -> Bill:
-        more = {"by": self.people.by, "file": self.file.path.name}
-        n = int(self.people.sizes.sum())
-        return Bill(self.guarantee, self.persons.first, n, self.plane.area, not source.exact, more)
+        return Bill(
+            self.guarantee,
+            self.persons.first,
+            int(self.people.sizes.sum()),
+            self.plane.area,
+            not source.exact,
+            file=self.file.path.name,
+            by=self.people.by,
+        )
 
     def without(self, skipped: NDArray[np.bool_] | None) -> FilePoints:
         return self if skipped is None else replace(self, skipped=skipped)
