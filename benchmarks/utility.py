@@ -17,6 +17,7 @@ import numpy as np
 import shapely
 
 import geoveil as gv
+from geoveil._types import Method
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from tests.cabspotting import Floats, folder
@@ -110,7 +111,7 @@ def whole_tuples(tracks: list[Floats], rng: np.random.Generator) -> None:
     """Print the largest error over the tuple under pure GP, best over paper."""
     print("\n| points under GP, largest error | paper, m | best, m | best / paper |\n|---|---|---|---|")
     for rho in (5e-8, 5e-5, 5e-4):
-        worst: dict[str, list[float]] = {"paper": [], "best": []}
+        worst: dict[Method, list[float]] = {"paper": [], "best": []}
         for track in tracks:
             x = drawn(track, rng)
             for method in worst:

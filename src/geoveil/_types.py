@@ -24,6 +24,7 @@ __all__ = [
     "Function",
     "Labels",
     "Locations",
+    "Method",
     "MetricLike",
     "Missing",
     "Outside",
@@ -57,6 +58,8 @@ Columns: TypeAlias = Sequence[str] | Literal["all"] | None
 #: A coordinate system, as pyproj accepts it.
 CrsLike: TypeAlias = Union["pyproj.CRS", "str", "int", "dict[str, Any]", None]
 
+#: The algorithm: ours, the paper's, or one for CGP and GP at once.
+Method: TypeAlias = Literal["best", "paper", "both"]
 Outside: TypeAlias = Literal["refuse", "clamp"]
 Missing: TypeAlias = Literal["refuse", "drop"]
 Short: TypeAlias = Literal["refuse", "skip"]

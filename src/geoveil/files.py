@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from geoveil._types import Columns, CrsLike, Epsilon, MetricLike, Missing, Outside, Progress, Rho, Short
+from geoveil._types import Columns, CrsLike, Epsilon, Method, MetricLike, Missing, Outside, Progress, Rho, Short
 from geoveil._types import Path as PathLike
 from geoveil.answering.charging import Charger, LedgerCharger, NoCharger, account_names, check_ledger, note_charge
 from geoveil.answering.person_counts import PersonCounts
@@ -50,7 +50,7 @@ def points_file(
     rho: Rho = None,
     epsilon: Epsilon = None,
     metric: MetricLike = None,
-    method: str = "best",
+    method: Method = "best",
     by: str | None = None,
     area: AreaLike = None,
     crs: CrsLike = None,
@@ -200,7 +200,7 @@ def rehearse(
     by: str | None = None,
     area: AreaLike = None,
     crs: CrsLike = None,
-    method: str = "best",
+    method: Method = "best",
     outside: Outside = "refuse",
     missing: Missing = "refuse",
     **reading: str | None,

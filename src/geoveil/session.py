@@ -15,6 +15,7 @@ from geoveil._types import (
     Function,
     Labels,
     Locations,
+    Method,
     MetricLike,
     Missing,
     Outside,
@@ -166,7 +167,7 @@ Nothing was charged or released. Give a smaller budget.
         keep: Columns = None,
         rho: Rho = None,
         epsilon: Epsilon = None,
-        method: str = "best",
+        method: Method = "best",
         key: str | None = None,
     ) -> Release:
         """Release every point.
@@ -199,7 +200,7 @@ Nothing was charged or released. Give a smaller budget.
         gamma0: float = 0.0,
         rho: Rho = None,
         epsilon: Epsilon = None,
-        method: str = "best",
+        method: Method = "best",
         key: str | None = None,
     ) -> Release:
         """Find the k points nearest to a public place.
@@ -237,7 +238,7 @@ Nothing was charged or released. Give a smaller budget.
         extent: float = EXTENT,
         rho: Rho = None,
         epsilon: Epsilon = None,
-        method: str = "best",
+        method: Method = "best",
         key: str | None = None,
     ) -> Release:
         """Release the convex hull of the points.
@@ -265,7 +266,7 @@ Nothing was charged or released. Give a smaller budget.
         radius: float,
         rho: Rho = None,
         epsilon: Epsilon = None,
-        method: str = "best",
+        method: Method = "best",
         key: str | None = None,
     ) -> Release:
         """Find the first point, in their order, within a radius of a public place.
@@ -294,7 +295,7 @@ Nothing was charged or released. Give a smaller budget.
         fn_error: float | None = None,
         rho: Rho = None,
         epsilon: Epsilon = None,
-        method: str = "best",
+        method: Method = "best",
         key: str | None = None,
     ) -> Release:
         """Release the distance from a public place, line or area to the nearest of the points.
@@ -325,7 +326,7 @@ Nothing was charged or released. Give a smaller budget.
         fn_error: float | None = None,
         rho: Rho = None,
         epsilon: Epsilon = None,
-        method: str = "best",
+        method: Method = "best",
         key: str | None = None,
     ) -> Release:
         """Answer the user's own Lipschitz question.
@@ -357,7 +358,7 @@ Nothing was charged or released. Give a smaller budget.
         *,
         rho: Rho = None,
         epsilon: Epsilon = None,
-        method: str = "best",
+        method: Method = "best",
         key: str | None = None,
     ) -> Release:
         """Release the middle of the bounding box.
@@ -380,7 +381,7 @@ Nothing was charged or released. Give a smaller budget.
         *,
         rho: Rho = None,
         epsilon: Epsilon = None,
-        method: str = "best",
+        method: Method = "best",
         key: str | None = None,
     ) -> Release:
         """Release the mean of the points.
@@ -403,7 +404,7 @@ Nothing was charged or released. Give a smaller budget.
         *,
         rho: Rho = None,
         epsilon: Epsilon = None,
-        method: str = "best",
+        method: Method = "best",
         key: str | None = None,
     ) -> Release:
         """Release the median of each coordinate.
@@ -426,7 +427,7 @@ Nothing was charged or released. Give a smaller budget.
         *,
         rho: Rho = None,
         epsilon: Epsilon = None,
-        method: str = "best",
+        method: Method = "best",
         key: str | None = None,
     ) -> Release:
         """Release the bounding box.
@@ -449,7 +450,7 @@ Nothing was charged or released. Give a smaller budget.
         *,
         rho: Rho = None,
         epsilon: Epsilon = None,
-        method: str = "best",
+        method: Method = "best",
         key: str | None = None,
     ) -> Release:
         """Release the radius of the smallest ball that contains the points.
@@ -472,7 +473,7 @@ Nothing was charged or released. Give a smaller budget.
         *,
         rho: Rho = None,
         epsilon: Epsilon = None,
-        method: str = "best",
+        method: Method = "best",
         key: str | None = None,
     ) -> Release:
         """Release the root mean square distance of the points from their mean.
@@ -495,7 +496,7 @@ Nothing was charged or released. Give a smaller budget.
         *,
         rho: Rho = None,
         epsilon: Epsilon = None,
-        method: str = "best",
+        method: Method = "best",
         key: str | None = None,
     ) -> Release:
         """Release the largest distance between two of the points.

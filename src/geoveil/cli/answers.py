@@ -18,9 +18,10 @@ from geoveil.words import metres
 
 if TYPE_CHECKING:
     from geoveil import Release
+    from geoveil._types import Method
 
 _LOCAL = "--local 37.77,-122.42,50km"
-#: So many rows are shown of an answer; files and JSON have all.
+#: The largest number of rows of an answer that the terminal shows; files and JSON have all.
 _ROWS = 40
 _METHOD = click.option(
     "--method",
@@ -49,7 +50,7 @@ _AT = click.option("--at", type=PLACE, required=True, cls=Option, help="The publ
 @target
 @_METHOD
 @question
-def hull(target: Target, method: str, **asked: Any) -> None:
+def hull(target: Target, method: Method, **asked: Any) -> None:
     """Release the convex hull of a file's places: a polygon.
 
     The output's ending tells its format: .geojson, .gpkg, .shp, .parquet or .csv.
@@ -105,7 +106,7 @@ def nearest(
     k: int,
     locations: float | None,
     target: Target,
-    method: str,
+    method: Method,
     **asked: Any,
 ) -> None:
     """Find the k rows nearest to a public place.
@@ -169,7 +170,7 @@ def _rows(release: Release, frame: Any, by: str | None) -> Any:
 @target
 @_METHOD
 @question
-def within(at: tuple[float, float], radius: float, target: Target, method: str, **asked: Any) -> None:
+def within(at: tuple[float, float], radius: float, target: Target, method: Method, **asked: Any) -> None:
     """Find the first row within a distance of a public place, if there is one."""
     asking = FileQuestion(**asked)
     if asking.output.report:

@@ -28,7 +28,7 @@ from geoveil.words import counted
     help="The folder for the results.",
 )
 def demo(out: Path) -> None:
-    """Make up a city with taxis, release their trajectories, and draw the map.
+    """Simulate a city with taxis, release their trajectories, and draw the map.
 
     It contains no real locations. Takes some seconds.
     """
@@ -41,7 +41,7 @@ def demo(out: Path) -> None:
         count = write_taxis(source)
     where = f"--by taxi --local {lat:g},{lon:g},{radius / 1000:g}km"
     terminal.say(
-        f"A made-up city: {counted(count, 'point')} of four taxis in {source}. Released as with",
+        f"A simulated city: {counted(count, 'point')} of four taxis in {source}. Released as with",
         f"  geoveil points {source} -o {target} {where} --rho 5e-4 --smooth taxi",
         "",
     )

@@ -39,7 +39,7 @@ _CODES = "\n".join(f"  {code:<4}{meaning}" for code, meaning in CODES.items())
     cls=Program,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog=f"Exit codes:\n\n\b\n{_CODES}",
-    examples=(("See it work on a made-up city.", "geoveil demo"),),
+    examples=(("See it work on a simulated city:", "geoveil demo"),),
 )
 @click.version_option(__version__, message="geoveil %(version)s")
 @click.option("--debug", is_flag=True, help="Show where in the program an error arose.")
