@@ -543,6 +543,25 @@ def test_an_answer_that_cannot_be_shaped_is_spent_unless_it_is_stored(
     assert session.spent == Decimal("1e-6") * (1 if key else 2)
 
 
+def test_answers_are_packed_only_for_a_ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Packing takes time and memory, which questions without a ledger do not spend."""
+    packed: list[Any] = []
+
+    def pack(parts: Any) -> str:
+        packed.append(parts)
+        return "null"
+
+    monkeypatch.setattr("geoveil.answering.pipeline.packed", pack)
+    gv.points(WALK, rho="1e-6")
+    gv.points(WALK, rho="1e-6", by=["a", "b", "c"] * 10)
+    gv.Session(WALK, rho=1).points(rho="1e-6")
+    assert not packed
+    ledger = gv.Ledger(tmp_path / "budget.db")
+    ledger.create("ann", rho=1)
+    gv.Session(WALK, ledger=ledger, subject="ann").points(rho="1e-6")
+    assert len(packed) == 1
+
+
 @pytest.mark.parametrize(("charged", "kept"), [("nothing", 0), ("unknown", 1), (None, 1)])
 def test_a_limit_gets_back_what_a_ledger_did_not_charge(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, charged: Any, kept: int

@@ -239,5 +239,7 @@ class ManyPersons(_InMemory[Answers]):
             coords = in_input_order(drawn.values, self.people)
             if len(self.people.rows) < len(form.coords):
                 form = form.chosen(np.sort(self.people.rows))
-        value = shape_answers(form, drawn, self.people)
+            value = form.points(coords)
+        else:
+            value = shape_answers(form, drawn, self.people)
         return self._released(form, value, drawn.each, coords, source, receipt, self.people)

@@ -37,18 +37,15 @@ def shape_answer(form: Form, answer: Answer) -> Any:
 
 
 def shape_answers(form: Form, answers: Answers, people: People) -> Any:
-    """Return the answers about many persons.
+    """Return the answers about many persons, other than their points.
 
-    Points return in the order of the input; anything else is a frame with a row for each person, and for neighbours a
-    row for each person and rank.
+    They are a frame with a row for each person, and for neighbours with a row for each person and rank.
     """
     import geopandas
     import pandas as pd
 
     query, values, index = answers.persons.first, answers.values, people.labels
     match query.kind:
-        case "points":
-            return form.points(in_input_order(values, people))
         case "positions":
             k = len(values[0])
             ranks = np.tile(np.arange(1, k + 1), len(values))
