@@ -144,8 +144,8 @@ class InvalidInput(GeoveilError, ValueError):
             shown = repr(self.value)
         except ValueError:  # Python writes no whole number of more than some thousand digits
             shown = f"a {type(self.value).__name__} too large to write"
-        if "\n" in shown:  # a table
-            shown = " ".join(shown.split())
+        if "\n" in shown:  # a table, or an array
+            shown = type(self.value).__name__
         if len(shown) > 120:
             shown = shown[:117] + "..."
         return f"{self._named(naming)} = {shown}: must be {worded(self.allowed, naming)}."

@@ -31,7 +31,7 @@ def test_budgets_from_creation_to_verification(run: Any, tmp_path: Path) -> None
     assert (line["total"], line["spent"], line["remaining"]) == ("0.001", "0.0004", "0.0006")
     assert "0.0006" in run("budget", "show", "b.db", "ann").out
     assert "hull" in run("budget", "statement", "b.db", "ann").out
-    assert "Whole: 3 entries" in run("budget", "verify", "b.db", "hull.geojson.certificate.json").out
+    assert "The history is intact: 3 entries" in run("budget", "verify", "b.db", "hull.geojson.certificate.json").out
     assert run("budget", "lower", "b.db", "ann", "--rho", "5e-4").code == 0
     assert run("budget", "lower", "b.db", "ann", "--rho", "1").code == 2
     assert run("budget", "override", "b.db", "ann", "--rho", "1", "--reason", "she said so").code == 0
@@ -140,7 +140,7 @@ def test_a_command_that_crashed_can_be_run_again(run: Any) -> None:
     for name in ("once", "twice"):
         assert run(*asked, "-o", f"{name}.geojson").code == 0
         checked = run("budget", "verify", "b.db", f"{name}.geojson.certificate.json")
-        assert "Whole: 4 entries" in checked.out
+        assert "The history is intact: 4 entries" in checked.out
     (line,) = json.loads(run("budget", "show", "b.db", "--json").out)
     assert line["spent"] == "0.0002"
 
@@ -160,7 +160,7 @@ def test_stored_answers_are_forgotten(run: Any) -> None:
     assert run("budget", "forget", "b.db").code == 2
     assert "0 answers deleted" in run("budget", "forget", "b.db", "--before", "2000-01-01").out
     assert "1 answer deleted" in run("budget", "forget", "b.db", "--before", "9000-01-01").out
-    assert "Whole: 7 entries" in run("budget", "verify", "b.db").out
+    assert "The history is intact: 7 entries" in run("budget", "verify", "b.db").out
 
 
 @pytest.mark.parametrize("question", ["points", "hull"])

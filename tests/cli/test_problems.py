@@ -256,7 +256,7 @@ def test_messages_are_sentences(run: Any, tmp_path: Path) -> None:
     assert "at most 75% of the time" in words
     (tmp_path / "one.csv").write_text("user,lat,lon\nann,37.77,-122.42\n")
     said = " ".join(run("check", "one.csv", "--by", "user", *LOCAL).out.split())
-    assert "1 row with a place, 1 point." in said
+    assert "1 row with a location, 1 point." in said
     assert "1 person with 1 row." in said
     assert "the columns 'lon' and 'lat'" in said
     refused = run("points", "trips.csv", "-o", "o.gpx", *LOCAL, "--rho", "1").err

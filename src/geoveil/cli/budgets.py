@@ -148,7 +148,8 @@ def verify(ledger: str, certificates: tuple[str, ...], as_json: bool) -> None:
         return
     known = sum(account.get("entry") is not None for account in accounts)
     terminal.say(
-        f"Whole: {entries} entries" + (f", and those of {known} certificates are among them." if accounts else ".")
+        f"The history is intact: {entries} {'entry' if entries == 1 else 'entries'}"
+        + (f", with those of {counted(known, 'certificate')}." if accounts else ".")
     )
     if known < len(accounts):
         terminal.say(f"{len(accounts) - known} certificates refer to no ledger.")

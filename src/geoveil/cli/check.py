@@ -125,19 +125,20 @@ def _system(file: Any, area: dict[str, Any]) -> tuple[Any, Finding]:
         if area["area"] is None and file.crs.is_geographic:
             return None, Finding(
                 "stop",
-                f"Its coordinates are in degrees ({file.crs.name}), in which noise cannot be drawn.",
-                "Say where the data is with --local LAT,LON,RADIUS or --area NAME, from public knowledge.",
+                f"Its coordinates are in degrees ({file.crs.name}), to which noise cannot be added.",
+                "State where the data is with --local LAT,LON,RADIUS or --area NAME, from public knowledge.",
             )
         return None, Finding("stop", message_of(problem))
-    stretched = f"by at most {plane.area.stretch - 1:.3%}" if plane.area.stretch > 1 else "nothing"
-    more = f", drawn in {plane.area.name}, which stretches {stretched}"
+    most = plane.area.stretch - 1
+    stretched = f"stretches distances by at most {most:.3%}" if most > 0 else "does not stretch distances"
+    more = f" Noise is added in the plane of {plane.area.name}, which {stretched}."
     x, y = (file.reading.get(name) for name in ("x", "y"))
     columns = f", the columns {x!r} and {y!r}," if x is not None and y is not None else ""
-    return plane, Finding("good", f"Its coordinates{columns} are in {units} ({file.crs.name}){more}.")
+    return plane, Finding("good", f"Its coordinates{columns} are in {units} ({file.crs.name}).{more}")
 
 
 def _places(file: Any, frame: Any, plane: Any, outside: str) -> Iterator[Finding]:
-    """Find rows without a place, far outliers, and places that occur again and again."""
+    """Find rows without a location, far outliers, and repeated locations."""
     import numpy as np
     import shapely
 
@@ -145,7 +146,7 @@ def _places(file: Any, frame: Any, plane: Any, outside: str) -> Iterator[Finding
     from geoveil.errors import GeoveilError
 
     coords = shapely.get_coordinates(frame.geometry.array)
-    yield Finding("good", f"{counted(len(frame), 'row')} with a place, {counted(len(coords), 'point')}.")
+    yield Finding("good", f"{counted(len(frame), 'row')} with a location, {counted(len(coords), 'point')}.")
     zero = int((coords == 0).all(axis=1).sum())
     if zero:
         yield Finding("note", f"{zero} points are at 0, 0, where devices without a fix put them.", "Remove them.")
@@ -214,7 +215,7 @@ def _people(frame: Any, by: str | None) -> Iterator[Finding]:
         return
     each = counted(sizes.max(), "row")
     if sizes.min() < sizes.max():
-        each = f"{sizes.min()} to {each}, {sizes.median():g} in the middle"
+        each = f"{sizes.min()} to {each}, with a median of {sizes.median():g}"
     yield Finding("good", f"{counted(len(sizes), 'person')} with {each}.")
     if sizes.max() > 20 * sizes.median():
         yield Finding(

@@ -108,14 +108,14 @@ def _shown(guarantee: Guarantee, n: int, told: dict[str, Any]) -> Iterator[Any]:
     for text, share in told["attacker"].items():
         filled = round(_BAR * max(share - 0.5, 0) / 0.5)
         rows.append((metres(float(text)), chance(share), "█" * filled + "░" * (_BAR - filled)))
-    yield terminal.bold("\nWhat a guess can tell, at most")
+    yield terminal.bold("\nSuccess rate of a guess between two places, at most")
     shown = terminal.table(["distance", "right", "from a coin's 50% to 100%"], rows)
     shown.columns[2].justify = "left"
     yield shown
     whose = "one point" if n == 1 else f"{n} points"
-    yield terminal.bold(f"How wrong answers about a person with {whose} are, at most, with probability 95%")
+    yield terminal.bold(f"Largest error of answers about a person with {whose}, with probability 95%")
     yield terminal.table(["question", "error"], [(name, metres(error)) for name, error in told["error_95"].items()])
-    yield f"Of a hull, for places that extend over {EXTENT / 1000:g} km. Many points of one person share the budget."
+    yield f"The hull's error is for points that extend over {EXTENT / 1000:g} km. A person's points share the budget."
     yield terminal.bold("\nAfter several releases about the same person")
     yield terminal.table(
         ["releases", guarantee.symbol, "hidden at 75%"],

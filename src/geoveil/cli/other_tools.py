@@ -16,9 +16,19 @@ from geoveil.words import hidden, metres
 
 #: Location Guard's levels: the radius r of ε = 2/r, in metres.
 _LOCATION_GUARD = {"low": 200.0, "medium": 500.0, "high": 2000.0}
-#: Degrees of a plus code's cell, by its number of digits; each further digit divides it by 5 and 4.
+#: The settings of each tool that truncates locations to cells.
 _SETTINGS = {"decimals": "0 to 10", "geohash": "1 to 12", "plus-code": "2, 4, 6, 8, 10 to 15", "meshtastic": "1 to 32"}
+#: Degrees of a plus code's cell, by its number of digits; each further digit divides it by 5 and 4.
 _PLUS_CODES = {2: 20.0, 4: 1.0, 6: 0.05, 8: 0.0025, 10: 0.000125}
+
+#: The lines of an answer, by the keys of its JSON.
+_TITLES = {
+    "hidden_75": "hidden at 75%",
+    "error_95": "error at 95%",
+    "here": "budget",
+    "or_concentrated": "or",
+    "nearest": "similar budget",
+}
 
 
 @click.command(
@@ -45,9 +55,9 @@ _PLUS_CODES = {2: 20.0, 4: 1.0, 6: 0.05, 8: 0.0025, 10: 0.000125}
 def convert_setting(tool: str, setting: str, lat: float, as_json: bool) -> None:
     """Convert a setting of another tool to a budget.
 
-    Location Guard adds noise that has a guarantee. What rounds places, or cuts codes short, has none: two places on
-    either side of a cell's edge are told apart however near they are, and all else is told exactly. The budget named
-    for it is the one under which two locations a cell apart are guessed right at most 75% of the time.
+    Location Guard adds noise that has a guarantee. Rounded coordinates and truncated codes have none: two places on
+    two sides of a cell's edge are distinguished, however near they are. For these, the command states the budget
+    under which a guess between two places one cell width apart is right at most 75% of the time.
     """
     told = _location_guard(setting) if tool == "location-guard" else _cells(tool, setting, lat)
     if as_json:
@@ -56,7 +66,7 @@ def convert_setting(tool: str, setting: str, lat: float, as_json: bool) -> None:
     lines = []
     for name, text in told.items():
         length = hidden if name == "hidden_75" else metres
-        lines.append((name.replace("_", " "), text if isinstance(text, str) else length(text)))
+        lines.append((_TITLES.get(name, name.replace("_", " ")), text if isinstance(text, str) else length(text)))
     terminal.say(terminal.grid(lines))
 
 
@@ -70,11 +80,11 @@ def _location_guard(setting: str) -> dict[str, Any]:
     guarantee = GP(epsilon=exact.rounded_up(Decimal(2) / Decimal(repr(radius))))
     weaker = guarantee.as_cgp()
     return {
-        "guarantee": f"{guarantee} for each place that is told, which add up",
+        "guarantee": f"{guarantee} for each released location; budgets add up",
         "hidden_75": guarantee.hidden(chance=0.75),
         "error_95": plan("points", n=1, epsilon=guarantee).error,
         "here": f"--epsilon {guarantee.budget}",
-        "or_concentrated": f"--rho {weaker.budget}: implied by it, so that many releases add up to less",
+        "or_concentrated": f"--rho {weaker.budget}, which it implies; add up this one for many releases",
     }
 
 
@@ -85,20 +95,14 @@ def _cells(tool: str, setting: str, lat: float) -> dict[str, Any]:
     try:
         high, wide = _degrees(tool, int(setting))
     except ValueError:
-        wanted = {
-            "decimals": "0 to 10",
-            "geohash": "1 to 12",
-            "plus-code": "2, 4, 6, 8, 10 to 15",
-            "meshtastic": "1 to 32",
-        }
-        raise click.UsageError(f"{tool} {setting!r}: give a number, {wanted[tool]}.") from None
+        raise click.UsageError(f"{tool} {setting!r}: give a number, {_SETTINGS[tool]}.") from None
     # A small part of a cell, as the Earth is round.
     part = min(1.0, 0.01 / max(high, wide))
     north = float(earth().inv(0, lat - high * part / 2, 0, lat + high * part / 2)[2]) / part
     east = float(earth().inv(0, lat, wide * part, lat)[2]) / part
     nearest = CGP.hiding(distance=max(north, east), chance=0.75)
     return {
-        "guarantee": "none: places on two sides of an edge are told apart, however near",
+        "guarantee": "none: places on two sides of an edge are distinguished, however near they are",
         "cell": f"{metres(north)} by {metres(east)}",
         "rms_error": math.hypot(north, east) / math.sqrt(12),
         "nearest": f"--rho {nearest.budget}, which hides {hidden(max(north, east))} at 75%",
