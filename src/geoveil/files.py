@@ -104,7 +104,7 @@ def points_file(
     layer : str, optional
         The layer of a GeoPackage with several.
     progress : callable, optional
-        Is told now and then the share of the work that is done, from 0 to 1.
+        Called from time to time with the share of the work that is done, from 0 to 1.
 
     Returns
     -------
@@ -319,8 +319,9 @@ def read(
     path : str or Path
         CSV, GPX, GeoJSON, GeoParquet, Parquet with columns of coordinates, GeoPackage, Shapefile, or a folder of the
         cabspotting data.
-    area : Area from `local`, what pyproj takes as a projected system, or a region's name, optional
-        The plane to project it to, chosen from public knowledge. Without it the file's own system is kept.
+    area : Area from `local`, code or name of a projected system, or name of a region, optional
+        The area to whose plane locations are projected, chosen from public knowledge. Without it the file's own
+        system is kept.
     outside : {"refuse", "clamp"}
         With `area`: what is done about points outside of it.
     missing : {"refuse", "drop"}
@@ -332,7 +333,7 @@ def read(
     -------
     geopandas.GeoDataFrame
         The locations and all columns except those of bytes, nested values and other geometries. The index is the
-        position of a row in the file. Nothing is private yet.
+        position of a row in the file. It contains the true locations.
 
     Examples
     --------

@@ -111,18 +111,19 @@ def plan(
         The number of coordinates of a point.
     each : bool
         The error of any one point instead of the largest, as in `Release.error`.
-    area : Area from `local`, what pyproj takes as a projected system, or a region's name, optional
-        The plane that the question will be asked in, for noise that grows by what it stretches.
+    area : Area from `local`, code or name of a projected system, or name of a region, optional
+        The area of the question: noise grows by the factor that its plane stretches distances.
     **options
-        What the question itself takes: `k`, `locations`, `extent`, `lipschitz`, `size`, ...
+        Arguments of the question itself: `k`, `locations`, `extent`, `lipschitz`, `size`, ...
 
     Returns
     -------
     Plan
-        Its `error` is that of the release, but where `assumes` says more. A hull's depends on what is released: its
-        plan is for a regular hexagon (above the plane a cross-polytope) that extends over `extent` metres. With
-        `area=`, a length's error also has a share of the length that is released; the plan tells how much. Rounding by
-        PROJ, of millimetres at most for ordinary systems, is not part of a plan.
+        Its `error` is the one that the release will state, under the assumptions in `assumes`. The error of a hull
+        depends on the released hull: the plan is for a regular hexagon (above the plane, a cross-polytope) that
+        extends over `extent` metres. With `area=`, the error of a length also contains a share of the released
+        length, which `assumes` states. Rounding by PROJ, of millimetres at most for ordinary systems, is not part of
+        a plan.
 
     Examples
     --------

@@ -174,7 +174,7 @@ def nearest(
     locations : float, optional
         The share of the budget that releases the places of the neighbours, as the release's `coords`.
     gamma0 : float
-        The paper's γ0 in metres: more accurate below 0.
+        The paper's γ0 in metres, for method="paper"; negative values are more accurate.
     rho, epsilon, metric, method, by, area, crs, outside, missing, rng : optional
         As for `points`.
 

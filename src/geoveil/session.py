@@ -69,12 +69,12 @@ class Session:
     rng, area, crs, outside, missing : optional
         As for `points`.
     progress : callable, optional
-        Is told now and then the share of persons for which a question has been answered, from 0 to 1.
+        Called from time to time with the share of persons for whom a question has been answered, from 0 to 1.
 
     Notes
     -----
     Budgets may be chosen from earlier answers: all answers together keep the total (docs/budgets.md). A question is
-    checked, then charged, and then looks at the data; what is charged is never given back.
+    checked, then charged, and only then uses the data; a charge is never refunded.
 
     Examples
     --------
