@@ -15,7 +15,7 @@ class Naming:
     #: Calls that are shown with their arguments.
     _CALLS: Mapping[str, str] = {
         "gv.local": "gv.local(lat=..., lon=..., radius=...)",
-        "x.to_crs": "x.to_crs(4326)",
+        "x.to_crs": "x.to_crs(4326) (for a file, `ogr2ogr -t_srs EPSG:4326 new.gpkg old.gpkg`)",
         "x.estimate_utm_crs": "estimate_utm_crs()",
     }
 

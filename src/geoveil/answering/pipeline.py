@@ -18,10 +18,8 @@ from geoveil.answering.charging import Bill, Charger, NoCharger, Receipt
 from geoveil.answering.intake import Intake, People, in_the_plane
 from geoveil.answering.packing import packed, unpacked
 from geoveil.answering.requests import Question
-from geoveil.answering.shaping import in_input_order, shape_answer, shape_answers
+from geoveil.answering.shaping import Shaped, shape_answer, shape_answers
 from geoveil.facts import Removed
-from geoveil.geo import Form
-from geoveil.geo.forms import Floats
 from geoveil.noise import Source
 from geoveil.privacy import Guarantee
 from geoveil.queries import Answer, Answers, Persons, Query, ask_each, restored_each
@@ -146,28 +144,23 @@ class _InMemory(Inquiry[D, Release]):
 
     def _released(
         self,
-        form: Form,
-        value: Any,
+        shaped: Shaped,
         answers: tuple[Answer, ...],
-        coords: Floats | None,
         source: Source,
         receipt: Receipt,
         people: People | None = None,
     ) -> Release:
-        kept, removed = self._columns
-        is_table = form.has_columns and answers[0].query.kind == "points"
-        if is_table:
-            value = form.with_columns(value, kept)
+        form = self.data.form
         return Release(
-            value,
+            shaped.value,
             answers=answers,
             guarantee=self.guarantee,
             n=len(form.coords) if people is None else len(people.rows),
-            coords=coords,
+            coords=shaped.coords,
             plane=form.plane,
             by=None if people is None else people.labels,
             clamped=form.clamped,
-            removed=Removed(form.missing, removed if is_table else (), receipt.skipped_names),
+            removed=Removed(form.missing, shaped.removed, receipt.skipped_names),
             inexact="; ".join(filter(None, (source.inexact, answers[0].query.inexact))),
             entry=receipt.entry,
             id=receipt.id,
@@ -198,8 +191,7 @@ class OnePerson(_InMemory[Answer]):
         return self.query.restored(unpacked(stored["answer"]))
 
     def shape(self, drawn: Answer, source: Source, receipt: Receipt) -> Release:
-        form = self.data.form
-        return self._released(form, shape_answer(form, drawn), (drawn,), drawn.coords, source, receipt)
+        return self._released(shape_answer(self.data.form, drawn, self._columns), (drawn,), source, receipt)
 
 
 class ManyPersons(_InMemory[Answers]):
@@ -234,12 +226,5 @@ class ManyPersons(_InMemory[Answers]):
         return restored_each(self.persons, unpacked(stored["answer"]))
 
     def shape(self, drawn: Answers, source: Source, receipt: Receipt) -> Release:
-        form, coords = self.data.form, drawn.coords
-        if self.first.kind == "points":
-            coords = in_input_order(drawn.values, self.people)
-            if len(self.people.rows) < len(form.coords):
-                form = form.chosen(np.sort(self.people.rows))
-            value = form.points(coords)
-        else:
-            value = shape_answers(form, drawn, self.people)
-        return self._released(form, value, drawn.each, coords, source, receipt, self.people)
+        shaped = shape_answers(self.data.form, drawn, self.people, self._columns)
+        return self._released(shaped, drawn.each, source, receipt, self.people)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Hashable
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -11,17 +12,57 @@ from geoveil.geo import Form
 from geoveil.geo.forms import ArrayForm, Floats
 from geoveil.queries import Answer, Answers, Query
 
-__all__ = ["in_input_order", "shape_answer", "shape_answers"]
+__all__ = ["Shaped", "shape_answer", "shape_answers"]
+
+#: The columns of a frame that are released unchanged, and those that are removed.
+SplitColumns: TypeAlias = tuple[list[Hashable], tuple[Hashable, ...]]
 
 
-def shape_answer(form: Form, answer: Answer) -> Any:
+class Shaped(NamedTuple):
+    """An answer in the form of the input.
+
+    Parameters
+    ----------
+    value : object
+        The value of the release.
+    coords : array, optional
+        Released coordinates in metres of the plane.
+    removed : tuple
+        The columns of a frame of released points that were removed.
+    """
+
+    value: Any
+    coords: Floats | None
+    removed: tuple[Hashable, ...] = ()
+
+
+def shape_answer(form: Form, answer: Answer, columns: SplitColumns) -> Shaped:
     """Return the answer about one person in the form of the input."""
-    value: Any = answer.value
-    if value is None:
-        return None
+    if answer.query.kind == "points":
+        return _points(form, answer.value, columns)
+    return Shaped(None if answer.value is None else _value(form, answer), answer.coords)
+
+
+def shape_answers(form: Form, answers: Answers, people: People, columns: SplitColumns) -> Shaped:
+    """Return the answers about many persons: their points in the order of the input, or a frame."""
+    if answers.persons.first.kind == "points":
+        some = len(people.rows) < len(form.coords)
+        kept = form.chosen(np.sort(people.rows)) if some else form
+        return _points(kept, _in_input_order(answers.values, people), columns)
+    return Shaped(_frame(form, answers, people), answers.coords)
+
+
+def _points(form: Form, coords: Floats, columns: SplitColumns) -> Shaped:
+    """Return released points, with the columns of a table that are released unchanged."""
+    kept, removed = columns
+    value = form.points(coords)
+    return Shaped(form.with_columns(value, kept), coords, removed) if form.has_columns else Shaped(value, coords)
+
+
+def _value(form: Form, answer: Answer) -> Any:
+    """Return the value about one person."""
+    value = answer.value
     match answer.query.kind:
-        case "points":
-            return form.points(value)
         case "place":
             return form.place(value)
         case "box":
@@ -36,11 +77,8 @@ def shape_answer(form: Form, answer: Answer) -> Any:
             return value
 
 
-def shape_answers(form: Form, answers: Answers, people: People) -> Any:
-    """Return the answers about many persons, other than their points.
-
-    They are a frame with a row for each person, and for neighbours with a row for each person and rank.
-    """
+def _frame(form: Form, answers: Answers, people: People) -> Any:
+    """Return a frame with a row for each person, and for neighbours with a row for each person and rank."""
     import geopandas
     import pandas as pd
 
@@ -73,7 +111,7 @@ def shape_answers(form: Form, answers: Answers, people: People) -> Any:
             return pd.DataFrame({query.name: pd.Series(bodies, index=index, dtype=object)})
 
 
-def in_input_order(values: Floats, people: People) -> Floats:
+def _in_input_order(values: Floats, people: People) -> Floats:
     """Return rows that stand one person after another in the order of the points that were taken in."""
     coords = np.empty_like(values)
     whole = people.rows.max() == len(values) - 1
