@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from geoveil._types import Columns, CrsLike, Epsilon, Method, MetricLike, Missing, Outside, Progress, Rho, Short
 from geoveil._types import Path as PathLike
@@ -37,8 +36,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = ["FileRelease", "frame_of", "points_file", "read", "rehearse"]
-
-Floats = NDArray[np.float64]
 
 
 @steady()
@@ -130,7 +127,7 @@ def points_file(
     'user,lat,lon,radius_95,rho'
     """
     guarantee, noise = promise(rho, epsilon, metric), source_of(rng)
-    check_ledger(ledger, subject=subject, short=short)
+    check_ledger(ledger, by=by, subject=subject, short=short)
     told: Progress = progress or (lambda share: None)
     reading = {"x": x, "y": y, "delimiter": delimiter, "decimal": decimal, "encoding": encoding, "layer": layer}
     file = open_locations(Path(source), crs=crs, **reading)
@@ -234,8 +231,6 @@ def _charger(inquiry: FilePoints, ledger: Ledger | None, subject: str | None, sh
     if ledger is None:
         return NoCharger()
     people = inquiry.people
-    if people.by is None and subject is None:
-        raise InvalidParameter("subject", None, "given with a ledger", "It is the account that is charged.")
     labels = None if people.by is None else people.persons.to_pylist()
     return LedgerCharger(ledger, account_names(subject, labels), short=short)
 

@@ -7,12 +7,13 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Union
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from geoveil._types import Labels
 from geoveil.arithmetic import steady
 from geoveil.errors import InvalidData, InvalidParameter
 from geoveil.facts import Processing
+from geoveil.geo.forms import Floats
 from geoveil.geo.planes import Plane, plane_of
 from geoveil.improve import drawn_in, moved, persons, released
 from geoveil.mechanisms import Copies, Gaussian, KNorm, Laplace, Mechanism
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Grid", "HeatMap", "density", "remap"]
 
-Floats = NDArray[np.float64]
 #: Where true points can be: cells of a grid, single places, or a heat map.
 Prior: TypeAlias = Union["Grid", "ArrayLike", "geopandas.GeoSeries", "geopandas.GeoDataFrame", "HeatMap"]
 
@@ -305,7 +305,7 @@ def _on_the_map(release: Release, grid: Grid, argument: str) -> Grid:
 
 
 def _into(plane: Plane, places: Any) -> Any:
-    """Coordinates of a system of one's own as metres of the plane, if that is what they are."""
+    """Convert coordinates of the release's system to metres of the plane; return anything else unchanged."""
     try:
         coords = np.asarray(places, dtype=float)
     except (TypeError, ValueError):

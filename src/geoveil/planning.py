@@ -8,13 +8,12 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import numpy as np
-from numpy.typing import NDArray
 
 from geoveil import checks
 from geoveil.answering.intake import in_the_plane
 from geoveil.arithmetic import steady
 from geoveil.errors import GeoveilError, InvalidParameter, Message, NoErrorBound
-from geoveil.geo.areas import Area, AreaLike, area_of
+from geoveil.geo.areas import Area, AreaLike, Floats, area_of
 from geoveil.ground_error import ground_error
 from geoveil.mechanisms import Lipschitz
 from geoveil.noise import rehearsal
@@ -34,8 +33,6 @@ from geoveil.queries import (
 )
 
 __all__ = ["Plan", "plan"]
-
-Floats = NDArray[np.float64]
 
 #: The logarithm of the largest ε that plans consider: noise of millimetres.
 _FARTHEST = 9.0
@@ -165,7 +162,7 @@ def plan(
 
 
 def _assumed(question: str, extent: float, area: Area | None, options: dict[str, Any]) -> str:
-    """Return what the error of a plan depends on besides."""
+    """Return the further assumptions of a plan's error bound, in words."""
     if question == "hull":
         return f"for points that extend over {extent / 1000:g} km"
     if area is None:

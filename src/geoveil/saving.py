@@ -183,7 +183,7 @@ def save(release: Release, path: str | os.PathLike[str]) -> Path:
     if kind == "points" and column is not None:
         remedy = "Release a GeoDataFrame by one of its columns."
         if column not in getattr(release.value, "columns", ()):
-            raise InvalidData("release", repr(release), "of points that say whose they are, in a column", remedy)
+            raise InvalidData("release", repr(release), "of points with a column of persons", remedy)
         persons(release, column)
     own = isinstance(release, LoadedRelease) and ending(path) == ending(release.file.path)
     if not own and ending(path) not in endings():

@@ -113,9 +113,7 @@ Nothing was charged or released. Give a smaller budget.
         missing: Missing = "refuse",
         progress: Progress | None = None,
     ) -> None:
-        check_ledger(ledger, subject=subject, label=label, short=short)
-        if ledger is not None and subject is None and by is None:
-            raise InvalidParameter("subject", None, "given with a ledger", "It is the account that is charged.")
+        check_ledger(ledger, by=by, subject=subject, label=label, short=short)
         self._data = take_in(x, by=by, area=area, crs=crs, outside=outside, missing=missing)
         self._source = source_of(rng)
         self._progress: Progress = progress or (lambda share: None)

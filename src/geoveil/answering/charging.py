@@ -18,7 +18,7 @@ from uuid import uuid4
 import numpy as np
 from numpy.typing import NDArray
 
-from geoveil._types import Short
+from geoveil._types import Labels, Short
 from geoveil.answering.intake import People
 from geoveil.budget import SPENT, STORED, Account, Charge, Entry, Ledger
 from geoveil.errors import (
@@ -158,8 +158,10 @@ def account_names(subject: str | None, labels: Iterable[object] | None) -> list[
     return [f"{before}{label}" for label in labels]
 
 
-def check_ledger(ledger: object, *, subject: str | None = None, label: str | None = None, short: str) -> None:
-    """Refuse a ledger that is none, and arguments that need one where there is none."""
+def check_ledger(
+    ledger: object, *, by: Labels, subject: str | None = None, label: str | None = None, short: str
+) -> None:
+    """Refuse what is not a ledger, a ledger without an account to charge, and arguments that need a ledger."""
     if ledger is not None and not isinstance(ledger, Ledger):
         raise InvalidParameter("ledger", ledger, "a Ledger", "Open it with gv.Ledger(path).")
     if short not in ("refuse", "skip"):
@@ -168,6 +170,8 @@ def check_ledger(ledger: object, *, subject: str | None = None, label: str | Non
     for name, given in needed.items():
         if ledger is None and given is not None:
             raise InvalidParameter(name, given, "left out without a ledger", Message("Give {ledger}."))
+    if ledger is not None and subject is None and by is None:
+        raise InvalidParameter("subject", None, "given with a ledger", "It is the account that is charged.")
 
 
 class NoCharger(Charger):

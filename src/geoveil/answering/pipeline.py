@@ -29,6 +29,7 @@ __all__ = ["Inquiry", "answer", "ask"]
 
 #: What an inquiry draws.
 D = TypeVar("D")
+A = TypeVar("A", Answer, Answers)
 R = TypeVar("R", bound=Release, covariant=True)
 
 
@@ -62,7 +63,7 @@ def ask(
     keep : list of columns or "all", optional
         Columns of a frame that are released unchanged.
     progress : callable
-        Is told the share of persons answered so far.
+        Called with the share of persons answered so far, from 0 to 1.
     """
     charger = charger or NoCharger()
     if data.people is None:
@@ -120,7 +121,7 @@ class Inquiry(ABC, Generic[D, R]):
         """Return the release: the answer in the form of the input, with all that is to be said about it."""
 
 
-class _InMemory(Inquiry[D, Release]):
+class _InMemory(Inquiry[A, Release]):
     """An inquiry about points in memory."""
 
     def __init__(self, data: Intake, question: Question, guarantee: Guarantee, keep: Columns) -> None:
@@ -141,6 +142,9 @@ class _InMemory(Inquiry[D, Release]):
     @abstractmethod
     def first(self) -> Query:
         """The query about the first person."""
+
+    def packed(self, drawn: A) -> dict[str, Any]:
+        return {"answer": packed(drawn.parts())}
 
     def _released(
         self,
@@ -184,9 +188,6 @@ class OnePerson(_InMemory[Answer]):
     def draw(self, source: Source, progress: Progress) -> Answer:
         return self.query.ask(self.data.form.coords, source)
 
-    def packed(self, drawn: Answer) -> dict[str, Any]:
-        return {"answer": packed(drawn.parts())}
-
     def unpacked(self, stored: dict[str, Any]) -> Answer:
         return self.query.restored(unpacked(stored["answer"]))
 
@@ -218,9 +219,6 @@ class ManyPersons(_InMemory[Answers]):
     def draw(self, source: Source, progress: Progress) -> Answers:
         rows = self.people.rows
         return ask_each(self.persons, self.data.form.coords[rows], source, progress).renamed(rows)
-
-    def packed(self, drawn: Answers) -> dict[str, Any]:
-        return {"answer": packed(drawn.parts())}
 
     def unpacked(self, stored: dict[str, Any]) -> Answers:
         return restored_each(self.persons, unpacked(stored["answer"]))

@@ -1,6 +1,6 @@
 """Requests: what is asked, checked as far as that is possible without looking at points.
 
-Functions, sessions and plans build their questions here.
+Functions and sessions build their questions here.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ def lipschitz_function(
 ) -> Lipschitz:
     """Return a user's function with its Lipschitz constant and the metric for which it is stated.
 
-    Without a metric of its own it is stated for that of the budget.
+    The constant of a plain function is taken to hold under the metric of the budget.
     """
     for given in (rho, epsilon):
         metric = given.metric if isinstance(given, Guarantee) else metric

@@ -28,6 +28,7 @@ from geoveil.geo.formats.atomic import write_certificate
 from geoveil.geo.formats.fingerprints import Fingerprint, State, digest, file_state, label_hashes
 from geoveil.geo.formats.formulas import has_formulas
 from geoveil.geo.formats.location_file import ROWS
+from geoveil.geo.forms import Floats
 from geoveil.geo.geometries import Index, count_missing
 from geoveil.geo.plain_values import copied_index, is_text, shows_places
 from geoveil.mechanisms import Additive, sample_people, sample_rows
@@ -41,7 +42,6 @@ if TYPE_CHECKING:
 
 __all__ = ["FilePoints", "FileRelease", "no_locations"]
 
-Floats = NDArray[np.float64]
 T = TypeVar("T")
 R = TypeVar("R")
 
@@ -172,7 +172,7 @@ class FilePoints(Inquiry[Written, FileRelease]):
         Parameters
         ----------
         progress : callable
-            Is told the share of the whole work that is done.
+            Called with the share of the whole work that is done, from 0 to 1.
         every_column : bool
             Whether all released columns are read, so that a damaged one is found now.
         """
