@@ -131,7 +131,7 @@ def test_what_cannot_be_saved_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidData, match="places on the Earth"):
         gv.save(gv.mean([[0.0, 0.0]], rho=1e-3), tmp_path / "out.csv")
     frame = people()
-    with pytest.raises(InvalidData, match="in a column"):
+    with pytest.raises(InvalidData, match="with a column of persons"):
         gv.save(gv.points(frame.geometry, by=frame["user"], rho=1e-3, area=BAY), tmp_path / "out.csv")
     labelled = frame.assign(person="ann")
     with pytest.raises(InvalidData, match="the labels that the release was made with"):
