@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import warnings
-from collections.abc import Set
 from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,23 +10,18 @@ import numpy as np
 
 from geoveil._types import Columns, CrsLike, Epsilon, Method, MetricLike, Missing, Outside, Progress, Rho, Short
 from geoveil._types import Path as PathLike
-from geoveil.answering.charging import Charger, LedgerCharger, NoCharger, account_names, check_ledger, note_charge
-from geoveil.answering.person_counts import PersonCounts
-from geoveil.answering.pipeline import answer
-from geoveil.answering.streaming import FilePoints, FileRelease, no_locations
+from geoveil.answering.charging import check_ledger
+from geoveil.answering.preparation import prepare, rehearse, system_of
+from geoveil.answering.streaming import FileRelease, no_locations
 from geoveil.arithmetic import steady
-from geoveil.budget import SPENT, Ledger
-from geoveil.errors import GeoveilWarning, InvalidFile, InvalidParameter
+from geoveil.budget import Ledger
 from geoveil.geo import AreaLike, Plane
-from geoveil.geo.columns import choose
-from geoveil.geo.formats import LocationFile, ending, open_locations
-from geoveil.geo.formats.atomic import certificate_path, replaced_files, staging_folder
-from geoveil.geo.formats.fingerprints import files_of
+from geoveil.geo.formats import LocationFile, open_locations
 from geoveil.geo.formats.location_file import readable
 from geoveil.geo.geometries import count_missing
 from geoveil.geo.planes import plane_of
 from geoveil.noise import source_of
-from geoveil.privacy import CGP, Guarantee, promise
+from geoveil.privacy import promise
 
 if TYPE_CHECKING:
     import geopandas
@@ -130,166 +122,24 @@ def points_file(
     check_ledger(ledger, by=by, subject=subject, short=short)
     told: Progress = progress or (lambda share: None)
     reading = {"x": x, "y": y, "delimiter": delimiter, "decimal": decimal, "encoding": encoding, "layer": layer}
-    file = open_locations(Path(source), crs=crs, **reading)
-    inquiry = _inquiry(file, guarantee, method, by, area, outside, missing, keep)
-    target = _checked_target(Path(target), file)
-    # A column that cannot be read is refused before anything is charged.
-    inquiry.count(told, every_column=ledger is not None)
-    if inquiry.placed:
-        inquiry.kept, inquiry.removed = _columns(file, by, keep, guarantee.symbol, places=inquiry.placed)
-    if formulas := [name for name in inquiry.kept if name in inquiry.formulas]:
-        message = f"{target}: texts in {', '.join(formulas)} begin as formulas do, and a spreadsheet would run them."
-        warnings.warn(message, GeoveilWarning, stacklevel=2)
-    charger = _charger(inquiry, ledger, subject, short)
-    release: FileRelease | None = None
-    try:
-        with staging_folder(target) as folder:
-            release = answer(inquiry.into(folder / target.name, target), noise, charger, progress=told)
-    except BaseException as problem:
-        if release is not None and release.entry is not None:
-            # The file was charged for and written, but not put in its place.
-            note_charge(problem, SPENT)
-        if isinstance(problem, OSError):
-            raise _unwritable(target, problem) from None
-        raise
-    told(1.0)
-    return release
-
-
-def _unwritable(target: Path, problem: OSError) -> InvalidFile:
-    """Return the error of a target that cannot be written, which says whether it was charged for."""
-    remedy = "Check that there is room on the disk and that you may write there."
-    refused = InvalidFile(str(target), str(problem), "a file that can be written", remedy, charged="nothing")
-    if SPENT in getattr(problem, "__notes__", []):
-        note_charge(refused, SPENT)
-    return refused
-
-
-def _inquiry(
-    file: LocationFile,
-    guarantee: Guarantee,
-    method: str,
-    by: str | None,
-    area: AreaLike,
-    outside: Outside,
-    missing: Missing,
-    keep: Columns,
-) -> FilePoints:
-    """Check what is asked about a file, as far as its header tells."""
-    plane = plane_of(file.crs, area, stated_by=_system_of(file))
-    kept, removed = _columns(file, by, keep, guarantee.symbol)
-    return FilePoints(
-        file=file,
-        plane=plane,
+    return prepare(
+        source,
+        target,
         guarantee=guarantee,
+        noise=noise,
         method=method,
-        people=PersonCounts(by),
+        by=by,
+        area=area,
+        crs=crs,
         outside=outside,
         missing=missing,
-        kept=kept,
-        removed=removed,
-    )
-
-
-def rehearse(
-    source: PathLike,
-    *,
-    by: str | None = None,
-    area: AreaLike = None,
-    crs: CrsLike = None,
-    method: Method = "best",
-    outside: Outside = "refuse",
-    missing: Missing = "refuse",
-    **reading: str | None,
-) -> FilePoints:
-    """Do all that `points_file` does before it charges, so that what it would refuse is refused now.
-
-    Parameters
-    ----------
-    source : str or Path
-        The file.
-    by, area, crs, method, outside, missing : optional
-        As for `points_file`.
-    **reading : str, optional
-        As for `points_file`: x, y, delimiter, decimal, encoding, layer.
-
-    Returns
-    -------
-    FilePoints
-        It knows the number of points of each person.
-    """
-    file = open_locations(Path(source), crs=crs, **reading)
-    inquiry = _inquiry(file, CGP(rho=1), method, by, area, outside, missing, None)
-    inquiry.count(lambda share: None, every_column=True)
-    if inquiry.placed:
-        _columns(file, by, None, inquiry.guarantee.symbol, places=inquiry.placed)
-    return inquiry
-
-
-def _charger(inquiry: FilePoints, ledger: Ledger | None, subject: str | None, short: Short) -> Charger:
-    """Return who is charged for the points of a file."""
-    if ledger is None:
-        return NoCharger()
-    people = inquiry.people
-    labels = None if people.by is None else people.persons.to_pylist()
-    return LedgerCharger(ledger, account_names(subject, labels), short=short)
-
-
-def _system_of(file: LocationFile) -> str:
-    """Return how errors name the coordinate system of a file."""
-    return f"the coordinate system of {file.path.name}"
-
-
-def _checked_target(target: Path, file: LocationFile) -> Path:
-    own = {_identity(path) for path in (file.path, *files_of(file.path))}
-    if not own.isdisjoint(map(_identity, replaced_files(target))):
-        allowed = "a file other than the source, and not one that is part of it"
-        raise InvalidParameter("target", str(target), allowed, "Choose another name.")
-    if file.path.is_dir():
-        if target.exists():
-            raise InvalidFile(str(target), "a folder or file that exists", "a new folder", "Choose another name.")
-    elif ending(target) != ending(file.path):
-        allowed = f"a file that ends in {ending(file.path)}, as the source does"
-        raise InvalidParameter(
-            "target", str(target), allowed, "gv.save(gv.load(target), path) then writes it in another format."
-        )
-    if target.suffix.lower() == ".shp" and target.suffix != ".shp":
-        raise InvalidParameter("target", str(target), "a file that ends in .shp, in lower case", "Rename it.")
-    beside = certificate_path(target)
-    if beside.is_dir():
-        raise InvalidFile(str(beside), "a folder", "free for the certificate", "Remove it, or choose another name.")
-    return target
-
-
-def _identity(path: Path) -> str:
-    """Return a text that all names of one file share: links are followed, and Windows does not tell A from a."""
-    return os.path.normcase(os.path.realpath(path))
-
-
-def _columns(
-    file: LocationFile, by: str | None, keep: Columns, symbol: str, places: Set[str] = frozenset()
-) -> tuple[list[str], tuple[str, ...]]:
-    """Return the columns that are released unchanged, and those that are removed; `places` are texts of geometries."""
-    import pyarrow as pa
-
-    unsafe = file.unsafe | places
-    safe = [name for name in file.columns if name not in unsafe]
-    if by is not None and not (isinstance(by, str) and by in safe):
-        remedy = "Leave it out if all rows are one person's."
-        raise InvalidParameter("by", by, f"a column of {file.path.name}, one of {safe}", remedy)
-    if by is not None:
-        kind = file.columns[by]
-        plain = kind.value_type if pa.types.is_dictionary(kind) else kind
-        usable = (pa.types.is_integer, pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
-        numbers_too = (pa.types.is_boolean, pa.types.is_float32, pa.types.is_float64, pa.types.is_decimal)
-        if not any(test(plain) for test in (*usable, *numbers_too, pa.types.is_temporal)):
-            raise InvalidParameter("by", by, f"a column of texts or numbers; this one is {kind}", "Convert it first.")
-    always = [*file.time_columns, *(name for name in file.structure if name in file.columns)]
-    kept, left = choose([*file.columns], times=always, by=by, keep=keep, places=unsafe)
-    for name in kept:
-        if file.extensible and name.casefold() in ("radius_95", symbol):
-            raise InvalidParameter("keep", name, "columns without this name: released ones have it", "Rename it.")
-    return kept, left
+        keep=keep,
+        ledger=ledger,
+        subject=subject,
+        short=short,
+        reading=reading,
+        progress=told,
+    ).release(told)
 
 
 @steady()
@@ -342,7 +192,7 @@ def read(
     """
     reading = {"x": x, "y": y, "delimiter": delimiter, "decimal": decimal, "encoding": encoding, "layer": layer}
     file = open_locations(Path(path), crs=crs, **reading)
-    plane = None if area is None else plane_of(file.crs, area, released=False, stated_by=_system_of(file))
+    plane = None if area is None else plane_of(file.crs, area, released=False, stated_by=system_of(file))
     return frame_of(file, plane, outside, missing)
 
 

@@ -21,7 +21,7 @@ from tests.formats import make
 BAD = {
     "no budget": (2, "points trips.csv -o o.csv"),
     "two budgets": (2, "points trips.csv -o o.csv --rho 1 --epsilon 1"),
-    "half a meaning": (2, "points trips.csv -o o.csv --hide 200m"),
+    "half a meaning": (2, "points trips.csv -o o.csv --rho 1e-4 --chance 75%"),
     "no such length": (2, "points trips.csv -o o.csv --hide 200parsec --chance 75%"),
     "a chance of a coin": (2, "points trips.csv -o o.csv --local 37.77,-122.42,50km --hide 200m --chance 50%"),
     "a negative budget": (2, "points trips.csv -o o.csv --local 37.77,-122.42,50km --rho -1"),

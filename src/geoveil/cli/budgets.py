@@ -34,7 +34,7 @@ def budget() -> None:
 @budget.command(
     examples=(
         ("A thousandth per square metre for ann:", "geoveil budget create budget.db ann --rho 1e-3"),
-        ("By meaning, for two:", "geoveil budget create budget.db bob eve --hide 100m --chance 75%"),
+        ("By meaning, for two:", "geoveil budget create budget.db bob eve --hide 100m"),
     )
 )
 @LEDGER

@@ -31,7 +31,7 @@ _SAME = frozenset(
 #: How to do on the command line what a function does.
 _COMMANDS = {
     "gv.local": "--local LAT,LON,RADIUS",
-    "gv.CGP.hiding": "--hide 200m --chance 75%",
+    "gv.CGP.hiding": "--hide 200m",
     "x.to_crs": "`ogr2ogr -t_srs EPSG:4326 new.gpkg old.gpkg`",
     "x.estimate_utm_crs": "a projection estimated from the data",
     "gv.points": "'geoveil points'",

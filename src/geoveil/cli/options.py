@@ -65,20 +65,19 @@ def _budget(
     if len(ways) != 1:
         said = f"{' and '.join(ways)} are both budgets" if ways else "no budget was given"
         raise click.UsageError(
-            f"{said}. Give one of --privacy low|medium|high, --hide 200m --chance 75%, --rho or --epsilon; "
+            f"{said}. Give one of --privacy low|medium|high, --hide 200m, --rho or --epsilon; "
             "'geoveil explain' shows what each means."
         )
-    if (hide is None) != (chance is None):
-        raise click.UsageError("--hide and --chance go together, as in --hide 200m --chance 75%.")
+    if chance is not None and hide is None:
+        raise click.UsageError("--chance goes with --hide, as in --hide 200m --chance 60%.")
     if privacy is not None:
-        hide, chance = LEVELS[privacy], _CHANCE
+        hide = LEVELS[privacy]
     if hide is None:
         if notion is not None:
             raise click.UsageError("--notion goes with --hide or --privacy; --rho and --epsilon say it already.")
         return Budget(promise(rho, epsilon, metric))
-    assert chance is not None
     kind = GP if notion == "GP" else CGP
-    return Budget(kind.hiding(distance=hide, chance=chance, metric=metric or "inf"))
+    return Budget(kind.hiding(distance=hide, chance=_CHANCE if chance is None else chance, metric=metric or "inf"))
 
 
 budget = gathered(
@@ -94,8 +93,15 @@ budget = gathered(
             + ".",
         },
     ),
-    (("--hide",), {"type": LENGTH, "help": "By meaning: a guess between two locations at this distance is right ..."}),
-    (("--chance",), {"type": CHANCE, "help": "... at most this share of the time, such as 75%."}),
+    (
+        ("--hide",),
+        {
+            "type": LENGTH,
+            "help": "By meaning: a guess between two locations at this distance (200m, 1.5km, 300ft, 2mi) is "
+            "right at most 75% of the time ...",
+        },
+    ),
+    (("--chance",), {"type": CHANCE, "help": "... or at most this share of the time."}),
     (("--rho",), {"metavar": "NUMBER", "help": "Concentrated geo-privacy, per square metre."}),
     (("--epsilon",), {"metavar": "NUMBER", "help": "Geo-privacy (geo-indistinguishability), per metre."}),
     (

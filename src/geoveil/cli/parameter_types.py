@@ -9,7 +9,13 @@ import click
 
 __all__ = ["AREA", "CHANCE", "LENGTH", "PLACE", "degrees"]
 
-_METRES = {"m": 1.0, "km": 1000.0, "ft": 0.3048, "mi": 1609.344, "": 1.0}
+#: The units of lengths in metres, by each of their names.
+_METRES = {
+    **dict.fromkeys(["", "m", "meter", "meters", "metre", "metres"], 1.0),
+    **dict.fromkeys(["km", "kilometer", "kilometers", "kilometre", "kilometres"], 1000.0),
+    **dict.fromkeys(["ft", "foot", "feet"], 0.3048),
+    **dict.fromkeys(["mi", "mile", "miles"], 1609.344),
+}
 _NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 
 
@@ -35,8 +41,8 @@ class _Written(click.ParamType):  # type: ignore[type-arg]
 
 class _Length(_Written):
     def read(self, text: str) -> float | None:
-        found = re.fullmatch(rf"({_NUMBER})\s*(m|km|ft|mi|)", text)
-        if not found or not float(found[1]) > 0:
+        found = re.fullmatch(rf"({_NUMBER})\s*([a-z]*)\.?", text.lower())
+        if not found or found[2] not in _METRES or not float(found[1]) > 0:
             return None
         return float(found[1]) * _METRES[found[2]]
 

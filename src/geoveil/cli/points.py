@@ -33,8 +33,7 @@ _LOCAL = "--local 37.77,-122.42,50km"
         ),
         (
             "A budget by its meaning, trajectories smoothed as those of taxis, with a map:",
-            f"geoveil points trips.csv -o smooth.csv --by user {_LOCAL} --hide 200m --chance 75% --smooth taxi "
-            "--report map.html",
+            f"geoveil points trips.csv -o smooth.csv --by user {_LOCAL} --hide 200m --smooth taxi --report map.html",
         ),
         (
             "The cost and the error, without a release:",

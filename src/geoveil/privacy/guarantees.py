@@ -313,7 +313,9 @@ class CGP(Guarantee):
         return cls(rho=exact.round_down(rho, 6), metric=metric)
 
     @classmethod
-    def hiding(cls, *, distance: float, chance: float, gaussian: bool = False, metric: str | Metric = dist_inf) -> CGP:
+    def hiding(
+        cls, *, distance: float, chance: float = 0.75, gaussian: bool = False, metric: str | Metric = dist_inf
+    ) -> CGP:
         """Return the budget that limits an attacker's chance of telling two locations apart.
 
         Parameters
@@ -332,8 +334,10 @@ class CGP(Guarantee):
         Examples
         --------
         >>> import geoveil as gv
-        >>> gv.CGP.hiding(distance=200, chance=0.75)
+        >>> gv.CGP.hiding(distance=200)
         CGP(rho=1.37326e-05)
+        >>> gv.CGP.hiding(distance=200, chance=0.6)
+        CGP(rho=2.02732e-06)
         """
         distance, chance = meaning.check_distance(distance), meaning.check_chance(chance)
         rho = (meaning.rho_hiding_gaussian if gaussian else meaning.rho_hiding)(distance, chance)
@@ -504,13 +508,13 @@ class GP(Guarantee):
         return cls(epsilon=epsilon, metric=guarantee.metric)
 
     @classmethod
-    def hiding(cls, *, distance: float, chance: float, metric: str | Metric = dist_inf) -> GP:
+    def hiding(cls, *, distance: float, chance: float = 0.75, metric: str | Metric = dist_inf) -> GP:
         """Return the budget that limits an attacker's chance of telling two locations apart; see `CGP.hiding`.
 
         Examples
         --------
         >>> import geoveil as gv
-        >>> gv.GP.hiding(distance=200, chance=0.75)
+        >>> gv.GP.hiding(distance=200)
         GP(epsilon=0.00549306)
         """
         distance, chance = meaning.check_distance(distance), meaning.check_chance(chance)

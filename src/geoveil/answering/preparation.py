@@ -1,0 +1,254 @@
+"""Prepare the release of a file: check what is asked and count the points of each person; charge and draw nothing."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Set
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from geoveil._types import Columns, CrsLike, Method, Missing, Outside, Progress, Short
+from geoveil._types import Path as PathLike
+from geoveil.answering.charging import Charger, LedgerCharger, NoCharger, account_names, note_charge
+from geoveil.answering.person_counts import PersonCounts
+from geoveil.answering.pipeline import answer
+from geoveil.answering.streaming import FilePoints, FileRelease
+from geoveil.budget import SPENT, Ledger
+from geoveil.errors import GeoveilWarning, InvalidFile, InvalidParameter
+from geoveil.geo import AreaLike
+from geoveil.geo.columns import choose
+from geoveil.geo.formats import LocationFile, ending, open_locations
+from geoveil.geo.formats.atomic import certificate_path, replaced_files, staging_folder
+from geoveil.geo.formats.fingerprints import files_of
+from geoveil.geo.planes import plane_of
+from geoveil.noise import Source
+from geoveil.privacy import CGP, Guarantee
+
+__all__ = ["PreparedFile", "prepare", "rehearse", "system_of"]
+
+
+@dataclass(frozen=True)
+class PreparedFile:
+    """The release of a file that was checked and counted, before anything is charged or drawn.
+
+    Parameters
+    ----------
+    inquiry : FilePoints
+        The points, and the number of them that each person has.
+    charger : Charger
+        Who is charged.
+    source : Source
+        The source of randomness.
+    target : Path
+        The released file.
+    """
+
+    inquiry: FilePoints
+    charger: Charger
+    source: Source
+    target: Path
+
+    def release(self, progress: Progress) -> FileRelease:
+        """Charge, draw and write the file with its certificate."""
+        target = self.target
+        release: FileRelease | None = None
+        try:
+            with staging_folder(target) as folder:
+                written = self.inquiry.into(folder / target.name, target)
+                release = answer(written, self.source, self.charger, progress=progress)
+        except BaseException as problem:
+            if release is not None and release.entry is not None:
+                # The file was charged for and written, but not put in its place.
+                note_charge(problem, SPENT)
+            if isinstance(problem, OSError):
+                raise _unwritable(target, problem) from None
+            raise
+        progress(1.0)
+        return release
+
+
+def prepare(
+    source: PathLike,
+    target: PathLike,
+    *,
+    guarantee: Guarantee,
+    noise: Source,
+    method: Method,
+    by: str | None,
+    area: AreaLike,
+    crs: CrsLike,
+    outside: Outside,
+    missing: Missing,
+    keep: Columns,
+    ledger: Ledger | None,
+    subject: str | None,
+    short: Short,
+    reading: dict[str, Any],
+    progress: Progress,
+) -> PreparedFile:
+    """Check a file and what is asked about it, and count its points.
+
+    Parameters
+    ----------
+    source, target : str or Path
+        The file, and the file to be released.
+    guarantee : CGP or GP
+        The guarantee for each person.
+    noise : Source
+        The source of randomness.
+    method, by, area, crs, outside, missing, keep, ledger, subject, short
+        As for `geoveil.points_file`.
+    reading : dict
+        The other options with which the file is read.
+    progress : callable
+        Called with the share of the whole work that is done, from 0 to 1.
+    """
+    file = open_locations(Path(source), crs=crs, **reading)
+    inquiry = _inquiry(file, guarantee, method, by, area, outside, missing, keep)
+    target = _checked_target(Path(target), file)
+    # A column that cannot be read is refused before anything is charged.
+    inquiry.count(progress, every_column=ledger is not None)
+    if inquiry.placed:
+        inquiry.kept, inquiry.removed = _columns(file, by, keep, guarantee.symbol, places=inquiry.placed)
+    if formulas := [name for name in inquiry.kept if name in inquiry.formulas]:
+        message = f"{target}: texts in {', '.join(formulas)} begin as formulas do, and a spreadsheet would run them."
+        warnings.warn(message, GeoveilWarning, stacklevel=3)
+    return PreparedFile(inquiry, _charger(inquiry, ledger, subject, short), noise, target)
+
+
+def _unwritable(target: Path, problem: OSError) -> InvalidFile:
+    """Return the error of a target that cannot be written, which says whether it was charged for."""
+    remedy = "Check that there is room on the disk and that you may write there."
+    refused = InvalidFile(str(target), str(problem), "a file that can be written", remedy, charged="nothing")
+    if SPENT in getattr(problem, "__notes__", []):
+        note_charge(refused, SPENT)
+    return refused
+
+
+def _inquiry(
+    file: LocationFile,
+    guarantee: Guarantee,
+    method: str,
+    by: str | None,
+    area: AreaLike,
+    outside: Outside,
+    missing: Missing,
+    keep: Columns,
+) -> FilePoints:
+    """Check what is asked about a file, as far as its header tells."""
+    plane = plane_of(file.crs, area, stated_by=system_of(file))
+    kept, removed = _columns(file, by, keep, guarantee.symbol)
+    return FilePoints(
+        file=file,
+        plane=plane,
+        guarantee=guarantee,
+        method=method,
+        people=PersonCounts(by),
+        outside=outside,
+        missing=missing,
+        kept=kept,
+        removed=removed,
+    )
+
+
+def rehearse(
+    source: PathLike,
+    *,
+    by: str | None = None,
+    area: AreaLike = None,
+    crs: CrsLike = None,
+    method: Method = "best",
+    outside: Outside = "refuse",
+    missing: Missing = "refuse",
+    **reading: str | None,
+) -> FilePoints:
+    """Do all that `points_file` does before it charges, so that what it would refuse is refused now.
+
+    Parameters
+    ----------
+    source : str or Path
+        The file.
+    by, area, crs, method, outside, missing : optional
+        As for `points_file`.
+    **reading : str, optional
+        As for `points_file`: x, y, delimiter, decimal, encoding, layer.
+
+    Returns
+    -------
+    FilePoints
+        It knows the number of points of each person.
+    """
+    file = open_locations(Path(source), crs=crs, **reading)
+    inquiry = _inquiry(file, CGP(rho=1), method, by, area, outside, missing, None)
+    inquiry.count(lambda share: None, every_column=True)
+    if inquiry.placed:
+        _columns(file, by, None, inquiry.guarantee.symbol, places=inquiry.placed)
+    return inquiry
+
+
+def _charger(inquiry: FilePoints, ledger: Ledger | None, subject: str | None, short: Short) -> Charger:
+    """Return who is charged for the points of a file."""
+    if ledger is None:
+        return NoCharger()
+    people = inquiry.people
+    labels = None if people.by is None else people.persons.to_pylist()
+    return LedgerCharger(ledger, account_names(subject, labels), short=short)
+
+
+def system_of(file: LocationFile) -> str:
+    """Return how errors name the coordinate system of a file."""
+    return f"the coordinate system of {file.path.name}"
+
+
+def _checked_target(target: Path, file: LocationFile) -> Path:
+    own = {_identity(path) for path in (file.path, *files_of(file.path))}
+    if not own.isdisjoint(map(_identity, replaced_files(target))):
+        allowed = "a file other than the source, and not one that is part of it"
+        raise InvalidParameter("target", str(target), allowed, "Choose another name.")
+    if file.path.is_dir():
+        if target.exists():
+            raise InvalidFile(str(target), "a folder or file that exists", "a new folder", "Choose another name.")
+    elif ending(target) != ending(file.path):
+        allowed = f"a file that ends in {ending(file.path)}, as the source does"
+        raise InvalidParameter(
+            "target", str(target), allowed, "gv.save(gv.load(target), path) then writes it in another format."
+        )
+    if target.suffix.lower() == ".shp" and target.suffix != ".shp":
+        raise InvalidParameter("target", str(target), "a file that ends in .shp, in lower case", "Rename it.")
+    beside = certificate_path(target)
+    if beside.is_dir():
+        raise InvalidFile(str(beside), "a folder", "free for the certificate", "Remove it, or choose another name.")
+    return target
+
+
+def _identity(path: Path) -> str:
+    """Return a text that all names of one file share: links are followed, and Windows does not tell A from a."""
+    return os.path.normcase(os.path.realpath(path))
+
+
+def _columns(
+    file: LocationFile, by: str | None, keep: Columns, symbol: str, places: Set[str] = frozenset()
+) -> tuple[list[str], tuple[str, ...]]:
+    """Return the columns that are released unchanged, and those that are removed; `places` are texts of geometries."""
+    import pyarrow as pa
+
+    unsafe = file.unsafe | places
+    safe = [name for name in file.columns if name not in unsafe]
+    if by is not None and not (isinstance(by, str) and by in safe):
+        remedy = "Leave it out if all rows are one person's."
+        raise InvalidParameter("by", by, f"a column of {file.path.name}, one of {safe}", remedy)
+    if by is not None:
+        kind = file.columns[by]
+        plain = kind.value_type if pa.types.is_dictionary(kind) else kind
+        usable = (pa.types.is_integer, pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
+        numbers_too = (pa.types.is_boolean, pa.types.is_float32, pa.types.is_float64, pa.types.is_decimal)
+        if not any(test(plain) for test in (*usable, *numbers_too, pa.types.is_temporal)):
+            raise InvalidParameter("by", by, f"a column of texts or numbers; this one is {kind}", "Convert it first.")
+    always = [*file.time_columns, *(name for name in file.structure if name in file.columns)]
+    kept, left = choose([*file.columns], times=always, by=by, keep=keep, places=unsafe)
+    for name in kept:
+        if file.extensible and name.casefold() in ("radius_95", symbol):
+            raise InvalidParameter("keep", name, "columns without this name: released ones have it", "Rename it.")
+    return kept, left
