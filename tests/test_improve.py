@@ -54,7 +54,7 @@ def test_smoothing_keeps_the_guarantee_and_loses_the_bound() -> None:
     account = json.loads(json.dumps(smoothed.certificate()))
     assert account["radius_95"] is None
     assert "speed=8" in account["processed"][0]
-    assert "no bound" in repr(smoothed)
+    assert "no guaranteed bound" in repr(smoothed)
 
 
 def test_smoothing_takes_times_in_any_order_and_kind() -> None:

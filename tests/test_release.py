@@ -306,19 +306,19 @@ def test_a_person_can_read_a_release(name: str, by: Any) -> None:
     """The repr says what was asked of how many points and persons, what it guarantees and how wrong it can be."""
     text = repr(ask(name, by=by))
     lines = text.splitlines()
-    assert lines[0].startswith(f"Release of {name.split(',')[0].split(' ')[0]}: 6 points, taken as ")
-    assert ("one person's" if by is None else "3 persons") in lines[0]
+    assert lines[0].startswith(f"Release of {name.split(',')[0].split(' ')[0]}: 6 points of ")
+    assert ("one person" if by is None else "3 persons") in lines[0]
     assert [line.split()[0] for line in lines[1:]] == ["guarantee", "mechanism", "error", "exact"]
-    assert "0.0001-CGP per m² under dist_inf" in text
+    assert "hidden at 75%" in text
     assert "95%" in text
     assert "array(" not in text
     assert max(map(len, lines)) < 250
 
 
 def test_a_forgotten_by_shows_in_the_repr() -> None:
-    """The repr of many points says that they were taken as one person's, and the scale that follows."""
+    """The repr of many points says that they belong to one person, and the scale that follows."""
     text = repr(gv.points(np.zeros((20_000, 2)), rho=5e-5, rng=np.random.default_rng(1)))
-    assert "20 000 points, taken as one person's" in text
+    assert "20,000 points of one person" in text
     assert "14.15 km" in text
 
 

@@ -68,8 +68,11 @@ def test_removed_parts_are_listed(naming: object, keep: str) -> None:
 def test_an_error_without_a_bound_is_said_to_have_none() -> None:
     """With the error to expect, where one is known."""
     facts = replace(released().facts(), error=None)
-    assert error_line(facts) == "no bound"
-    assert error_line(replace(facts, expected_error=12.0)) == "no bound; 12 m to be expected"
+    assert error_line(facts) == "no guaranteed bound"
+    assert (
+        error_line(replace(facts, expected_error=12.0))
+        == "no guaranteed bound; expected error 12 m (root mean square)"
+    )
 
 
 def test_the_words_of_a_certificate_are_two_paragraphs() -> None:

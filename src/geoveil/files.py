@@ -73,7 +73,7 @@ def points_file(
     rho, epsilon, metric, method, area, outside, missing, rng : optional
         As for `points`.
     by : str, optional
-        The column that names the person of each row. Without it all points are taken as one person's.
+        The column that names the person of each row. Without it all points belong to one person.
     crs : coordinate system, as pyproj accepts it, optional
         The coordinate system of the file, where the file does not state it: WGS 84 if columns are called longitude
         and latitude.
@@ -109,8 +109,8 @@ def points_file(
     >>> _ = (folder / "trips.csv").write_text("\n".join(rows))
     >>> bay = gv.local(lat=37.77, lon=-122.42, radius=50_000)
     >>> gv.points_file(folder / "trips.csv", folder / "released.csv", by="user", rho=5e-5, area=bay)
-    Release of points: 3 points, taken as those of 2 persons
-      guarantee  5e-05-CGP per m² under dist_inf, for each person
+    Release of points: 3 points of 2 persons
+      guarantee  104 m hidden at 75% for each person (CGP with ρ = 5e-05 per m²)
       mechanism  Gaussian of scale 141.5 m (first person)
       error      at most 245 m to 384 m for each person with probability 95%
       exact      yes

@@ -130,7 +130,7 @@ def plan(
     >>> round(gv.plan("nearest", n=20_000, k=10, rho=1e-2).error)
     340
     >>> print(gv.plan("hull", n=20_000, rho=5e-5, extent=50_000))       # doctest: +ELLIPSIS
-    hull under 5e-05-CGP per m² under dist_inf: at most 3... m with probability 0.95, for points that extend over 50 km
+    hull under CGP with ρ = 5e-05 per m²: at most 3... m with probability 0.95, for points that extend over 50 km
     """
     n = checks.count("n", n, low=1, remedy="It is the number of points of one person.")
     dimension = checks.count("dimension", dimension, low=1, remedy="It is 2 for places on a map.")

@@ -87,7 +87,7 @@ def points(
         summaries and the user's own functions, gives CGP and GP at once.
     by : str or array of labels, optional
         The person of each point: a column of a frame, or one label for each point. Each person's points are then
-        released as a tuple with the whole budget. Without it all points are taken as one person's.
+        released as a tuple with the whole budget. Without it all points belong to one person.
     area : Area from `local`, code or name of a projected system, or name of a region, optional
         Where the points are, from public knowledge: noise is added in the plane of this area. It may be left out if
         the data's own system is such a plane. The budget is per metre on the ground, so noise grows by the factor
@@ -122,10 +122,10 @@ def points(
     >>> release.value.shape
     (5, 2)
     >>> release
-    Release of points: 5 points, taken as one person's
-      guarantee  5e-05-CGP per m² under dist_inf
+    Release of points: 5 points of one person
+      guarantee  104 m hidden at 75% (CGP with ρ = 5e-05 per m²)
       mechanism  Gaussian of scale 223.7 m
-      error      at most 678 m with probability 95%; any one point 548 m
+      error      at most 678 m with probability 95%; a single point at most 548 m
       exact      yes
 
     Longitudes and latitudes need their coordinate system and a public area:

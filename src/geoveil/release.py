@@ -358,7 +358,9 @@ class Release:
 
     def __repr__(self) -> str:
         facts = self.facts(every_error=False)
-        return "\n".join([heading(facts), *(f"  {name:<10} {text}" for name, text in lines(facts))])
+        told = lines(facts)
+        width = max(len(name) for name, _ in told)
+        return "\n".join([heading(facts), *(f"  {name:<{width}}  {text}" for name, text in told)])
 
 
 def _runs(answer: Answer) -> list[tuple[Mechanism, int]]:

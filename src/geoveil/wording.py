@@ -6,7 +6,7 @@ from geoveil.facts import ErrorBound, Exactness, Facts, MechanismUse, Removed
 from geoveil.messages import PYTHON, Message, Naming
 from geoveil.words import counted, hidden, metres
 
-__all__ = ["error_line", "heading", "lines", "paragraphs", "steps_line"]
+__all__ = ["error_line", "heading", "lines", "paragraphs", "promise", "steps_line"]
 
 #: Two versions of a person's data that the guarantee is about, by metric.
 _DIFFERING = {
@@ -18,8 +18,8 @@ _DIFFERING = {
 
 def heading(facts: Facts) -> str:
     """Return the line that says which question was asked, and about how many points."""
-    persons = "one person's" if facts.persons is None else f"those of {counted(facts.persons, 'person')}"
-    return f"Release of {facts.query}: {counted(facts.points, 'point')}, taken as {persons}"
+    persons = "one person" if facts.persons is None else counted(facts.persons, "person")
+    return f"Release of {facts.query}: {counted(facts.points, 'point')} of {persons}"
 
 
 def lines(facts: Facts, naming: Naming = PYTHON) -> list[tuple[str, str]]:
@@ -33,12 +33,15 @@ def lines(facts: Facts, naming: Naming = PYTHON) -> list[tuple[str, str]]:
         The reader's names of arguments.
     """
     found = [
-        ("guarantee", _guarantee(facts)),
+        ("guarantee", promise(facts)),
         ("mechanism", ", ".join(_mechanism(use, facts.persons) for use in facts.mechanisms)),
-        ("processed", steps_line(facts.processed)),
+        ("post-processing", steps_line(facts.processed)),
         ("error", error_line(facts)),
         ("exact", _exact(facts.exactness)),
-        ("outside", "points outside the area were moved to its edge; errors are from there" if facts.clamped else ""),
+        (
+            "outside",
+            "points outside the area were moved to its edge; errors are measured from there" if facts.clamped else "",
+        ),
         ("removed", _removed(facts.removed, naming)),
     ]
     return [(name, text) for name, text in found if text]
@@ -50,25 +53,30 @@ def paragraphs(facts: Facts) -> tuple[str, str]:
     differing = _DIFFERING[facts.guarantee.metric.name].format(away)
     hides = (
         f"Anyone trying to tell apart two versions of a person's data {differing} will be right at most 75% of "
-        "the time. Versions that differ less are harder to tell apart, others easier."
+        "the time. Smaller differences are harder to detect, larger ones easier."
     )
     sentences = ["The number of points, their order, their times and the persons they belong to are not hidden."]
     if facts.error is not None:
-        sentences.append(f"The answer is wrong by {error_line(facts)}.")
+        sentences.append(f"The error of the answer is {error_line(facts)}.")
     if facts.clamped:
-        sentences.append("Points outside the area were moved to its edge first; the error is from there.")
+        sentences.append(
+            "Points outside the area were moved to its edge before noise was added; the error is measured from there."
+        )
     exactness = facts.exactness
     if exactness.inexact:
         sentences.append(f"The noise is not exact: {exactness.inexact}.")
     if exactness.rounding:
         moved, apart = (metres(times * exactness.rounding, digits=2) for times in (1, 2))
         sentences.append(
-            f"Rounding moved points by at most {moved} first: two versions count as up to {apart} farther apart."
+            f"Before noise was added, rounding moved points by at most {moved}: the guarantee holds as if two "
+            f"versions differed by up to {apart} more."
         )
     if facts.charged:
-        sentences.append("It was charged to a ledger, where budgets about the same person add up.")
+        sentences.append(
+            "It was charged to a ledger, which adds up the budgets of all releases about the same person."
+        )
     else:
-        sentences.append("Other releases about the same person add to what it tells.")
+        sentences.append("Each further release about the same person reveals more.")
     return hides, " ".join(sentences)
 
 
@@ -82,7 +90,8 @@ def error_line(facts: Facts) -> str:
     bound = facts.error
     if bound is None:
         expected = facts.expected_error
-        return "no bound" if expected is None else f"no bound; {metres(expected)} to be expected"
+        known = "" if expected is None else f"; expected error {metres(expected)} (root mean square)"
+        return f"no guaranteed bound{known}"
     ends = " to ".join(dict.fromkeys((metres(bound.smallest), metres(bound.largest))))
     return _bound(bound, ends) + _parts(bound)
 
@@ -95,14 +104,16 @@ def _bound(bound: ErrorBound, ends: str) -> str:
 
 
 def _parts(bound: ErrorBound) -> str:
-    point = "" if bound.point is None else f"; any one point {metres(bound.point)}"
-    location = "" if bound.location is None else f"; each released location {metres(bound.location)}"
+    point = "" if bound.point is None else f"; a single point at most {metres(bound.point)}"
+    location = "" if bound.location is None else f"; each released location at most {metres(bound.location)}"
     return point + location
 
 
-def _guarantee(facts: Facts) -> str:
-    line = str(facts.guarantee) if facts.also is None else f"{facts.guarantee} and {facts.also}"
-    return line if facts.persons is None else f"{line}, for each person"
+def promise(facts: Facts) -> str:
+    """Return the guarantee in words, with its budget: "104 m hidden at 75% (CGP with ρ = 5e-05 per m²)"."""
+    budgets = str(facts.guarantee) if facts.also is None else f"{facts.guarantee} and {facts.also}"
+    each = "" if facts.persons is None else " for each person"
+    return f"{hidden(facts.guarantee.hidden(chance=0.75))} hidden at 75%{each} ({budgets})"
 
 
 def _mechanism(use: MechanismUse, persons: int | None) -> str:
@@ -115,7 +126,7 @@ def _exact(exactness: Exactness) -> str:
     if exactness.inexact:
         return f"no: {exactness.inexact}"
     stated, rounding = exactness.fn_error, exactness.rounding
-    line = f"yes, if the function is wrong by at most {stated:g} m, as stated" if stated else "yes"
+    line = f"yes, if the error of the function is at most {stated:g} m, as stated" if stated else "yes"
     return f"{line}; points are rounded by at most {metres(rounding, digits=2)}" if rounding else line
 
 

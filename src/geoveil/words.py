@@ -57,7 +57,7 @@ def _rounded(length: float, digits: int, to: Callable[[float], int]) -> str:
     # A length with no more digits is not rounded, whatever the last bit of the quotient.
     units = shown / unit
     whole = round(units) if math.isclose(units, round(units), rel_tol=1e-12) else to(units)
-    return f"{whole * unit:,.6g} {'km' if kilometres else 'm'}".replace(",", " ")
+    return f"{whole * unit:,.6g} {'km' if kilometres else 'm'}"
 
 
 def chance(share: float) -> str:
@@ -72,11 +72,11 @@ def chance(share: float) -> str:
 
 
 def counted(count: int, noun: str = "") -> str:
-    """Return a count and its noun, with spaces between thousands.
+    """Return a count and its noun, with commas between thousands.
 
     Examples
     --------
     >>> counted(1), counted(1234567, "point"), counted(1, "person")
-    ('1', '1 234 567 points', '1 person')
+    ('1', '1,234,567 points', '1 person')
     """
-    return f"{count:_} {noun}".replace("_", " ").rstrip() + ("s" if noun and count != 1 else "")
+    return f"{count:,} {noun}".rstrip() + ("s" if noun and count != 1 else "")

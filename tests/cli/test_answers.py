@@ -60,7 +60,7 @@ def test_within_and_summary(run: Any, tmp_path: Path) -> None:
     ]
     shown = run("summary", "trips.csv", *LOCAL, "--rho", "1e3", "--by", "user")
     assert len(re.findall(r"^ u\d ", shown.out, re.MULTILINE)) == 3
-    assert "1e+03-CGP" in shown.out or "1000-CGP" in shown.out
+    assert "ρ = 1000 per m²" in shown.out
 
 
 @pytest.mark.parametrize("system", [4326, 3460])

@@ -118,7 +118,7 @@ def test_a_summary_is_charged_as_a_whole_or_not_at_all(run: Any) -> None:
     (line,) = json.loads(run("budget", "show", "b.db", "--json").out)
     assert line["spent"] == "0.00003"
     page = Path("map.html").read_text()
-    assert "3e-05-CGP" in page
+    assert "ρ = 3e-05 per m²" in page
     assert "2e-05-CGP" not in page
 
 

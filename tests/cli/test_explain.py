@@ -54,8 +54,8 @@ def test_check_finds_what_gives_places_away(run: Any, tmp_path: Path) -> None:
     words = "\n".join(finding["what"] for finding in told["findings"])
     assert not told["ready"]
     for expected in (
-        "'address' may give",
-        "'reading' may give",
+        "'address' may reveal",
+        "'reading' may reveal",
         "1 of 60 rows have no location",
         "at 0, 0",
         "degrees",
@@ -70,7 +70,7 @@ def test_check_finds_what_gives_places_away(run: Any, tmp_path: Path) -> None:
     assert [line["what"] for line in found if "released unchanged" in line["what"]] == [
         "These columns are released unchanged: time."
     ]
-    assert "'zone' may give" in json.dumps(json.loads(run("check", "odd.csv", "--json").out))
+    assert "'zone' may reveal" in json.dumps(json.loads(run("check", "odd.csv", "--json").out))
     bad = run("check", "odd.csv", *LOCAL)
     assert bad.code == 3
     assert "Not ready yet." in bad.out
@@ -113,7 +113,7 @@ def test_what_check_says_of_columns_is_what_a_release_does(run: Any, tmp_path: P
     run("points", "many.csv", "-o", "out.csv", *LOCAL, "--rho", "1e-3", "--keep", "all")
     assert removed.isdisjoint(pd.read_csv(tmp_path / "out.csv").columns)
     assert {"plate", "platform"} <= {*pd.read_csv(tmp_path / "out.csv").columns}
-    (persons,) = [line["what"] for line in found if "Columns that may name persons" in line["what"]]
+    (persons,) = [line["what"] for line in found if "Columns that may identify the person" in line["what"]]
     assert "user_id" in persons
     assert not re.search("vocabulary|paid", persons)
     path, _ = make("trips.gpx", tmp_path)

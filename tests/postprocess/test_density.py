@@ -260,8 +260,8 @@ def test_the_map_is_a_release() -> None:
     assert found.query == "points"
     assert found.id != raw.id
     assert found.certificate()["processed"] == ["deconvolved to a heat map of 12 by 16 cells"]
-    assert "processed  deconvolved" in repr(found)
-    assert "no bound" in repr(found)
+    assert "post-processing  deconvolved" in repr(found)
+    assert "no guaranteed bound" in repr(found)
     with pytest.raises(NoErrorBound):
         found.error(0.05)
     with pytest.raises(ValueError, match="read-only"):

@@ -374,7 +374,7 @@ def test_a_remapped_release_tells_what_was_done() -> None:
     raw = released()
     done = remap(raw, pd.DataFrame(PLACES).to_numpy())
     assert "remapped to the posterior mean under a public prior of 4 places" in repr(done)
-    assert "no bound; " in repr(done)
+    assert "no guaranteed bound; " in repr(done)
     assert done.certificate()["radius_95"] is None
     assert done.id != raw.id
     assert gv.clamp(done, shapely.box(0, 0, 100, 100)).value.max() <= 100

@@ -232,8 +232,8 @@ def test_guarantees_read_as_a_person_would_write_them() -> None:
         "GP(epsilon=0.3, delta=1e-09, within=300, metric='2')"
     )
     assert repr(gv.CGP(rho=1) / 3) == f"CGP(rho=0.{'3' * 30})"
-    assert str(gv.CGP(rho=5e-5)) == "5e-05-CGP per m² under dist_inf"
-    assert str(gv.GP(epsilon=1, delta=1e-9, within=20)) == "1-GP per m under dist_inf, delta 1e-09, within 20 m"
+    assert str(gv.CGP(rho=5e-5)) == "CGP with ρ = 5e-05 per m²"
+    assert str(gv.GP(epsilon=1, delta=1e-9, within=20)) == "GP with ε = 1 per m, δ = 1e-09, within 20 m"
 
 
 def test_parts_of_nothing_have_no_total() -> None:

@@ -469,7 +469,7 @@ def test_many_points_are_thinned_evenly_and_it_is_said() -> None:
     assert len(shapes.circles) == 1
     assert not len(shapes.more)
     text = page(Report("Visits", (layer,), gv.center(np.zeros((9, 2)), rho=1).facts(), {}))
-    assert "16 667 of 50 001 points are drawn" in text
+    assert "16,667 of 50,001 points are drawn" in text
     assert text.count('class="dots fine"') <= 64
     assert len(dots(text)) == 16_667
     assert len(text) < 600_000

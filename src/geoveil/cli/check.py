@@ -84,13 +84,13 @@ def _found(path: Path, by: str | None, area: dict[str, Any], reading: dict[str, 
         frame = read(path, **how, missing="drop")
     except GeoveilError as problem:
         if refused is None:
-            yield Finding("note", message_of(problem), "A column that is removed cannot be read.")
+            yield Finding("note", message_of(problem), "One of the columns to be removed cannot be read.")
     else:
         for finding in _about(file, frame, by, area, missing):
             stopped = stopped or finding.kind == "stop"
             yield finding
     for name in formulas:
-        what = f"The column {name!r} has texts that begin as formulas do: a spreadsheet would run them."
+        what = f"The column {name!r} has texts that a spreadsheet would run as formulas."
         yield Finding("note", what, "They are released unchanged: clean them, or warn the recipient.")
     # What is found above says more; whatever else a release refuses is told in its words.
     if refused is not None and not stopped:
@@ -102,7 +102,7 @@ def _about(file: Any, frame: Any, by: str | None, area: dict[str, Any], missing:
     if len(frame) < rows:
         kind: Any = "note" if missing == "drop" else "stop"
         yield Finding(
-            kind, f"{rows - len(frame)} of {counted(rows, 'row')} have no location.", "--missing drop removes them."
+            kind, f"{rows - len(frame):,} of {counted(rows, 'row')} have no location.", "--missing drop removes them."
         )
     plane, about = _system(file, area)
     yield about
@@ -149,12 +149,16 @@ def _places(file: Any, frame: Any, plane: Any, outside: str) -> Iterator[Finding
     yield Finding("good", f"{counted(len(frame), 'row')} with a location, {counted(len(coords), 'point')}.")
     zero = int((coords == 0).all(axis=1).sum())
     if zero:
-        yield Finding("note", f"{zero} points are at 0, 0, where devices without a fix put them.", "Remove them.")
+        yield Finding(
+            "note", f"{counted(zero, 'point')} at 0, 0, which devices write if they have no fix.", "Remove them."
+        )
     if file.crs.is_geographic and (np.abs(coords) > [180, 90]).any():
         swapped = not (np.abs(coords[:, ::-1]) > [180, 90]).any()
-        metres = "Give --crs: 3857 if they are Web Mercator metres, as web maps have them."
-        remedy = "Longitude is x, latitude is y: they seem to be swapped." if swapped else metres
-        yield Finding("stop", "Some coordinates are no degrees.", remedy)
+        metres = "Give --crs, such as --crs 3857 for Web Mercator, the system of web maps."
+        remedy = (
+            "Longitude and latitude seem to be swapped: x is the longitude, y the latitude." if swapped else metres
+        )
+        yield Finding("stop", "Some coordinates are not degrees: latitudes go to 90, longitudes to 180.", remedy)
     elif plane is not None:
         try:
             plane.enter(coords, outside, lambda row: f"point {row + 1}")
@@ -165,12 +169,14 @@ def _places(file: Any, frame: Any, plane: Any, outside: str) -> Iterator[Finding
         share = 1 - unique / len(coords)
         yield Finding(
             "note",
-            f"{len(coords) - unique} points ({share:.0%}) stand where another one does.",
-            "If rows occur twice, remove them: each copy makes the noise of its person larger.",
+            f"{counted(len(coords) - unique, 'point')} ({share:.0%}) have the same coordinates as another point.",
+            "If rows are duplicates, remove them: each copy adds noise to all points of its person.",
         )
     decimals = _decimals(coords)
     if file.crs.is_geographic and decimals is not None and decimals <= 3:
-        yield Finding("note", f"Coordinates are rounded to {decimals} decimals.", "That is fine, and hides nothing.")
+        yield Finding(
+            "note", f"Coordinates are rounded to {decimals} decimals.", "That is fine, but it hides nothing."
+        )
 
 
 def _decimals(coords: Any) -> int | None:
@@ -194,7 +200,7 @@ def _people(frame: Any, by: str | None) -> Iterator[Finding]:
     """Find how many points each person has, and how uneven that is."""
     if by is None:
         likely = [name for name in frame if _names_persons(name)]
-        named = f" Columns that may name persons: {', '.join(map(str, likely))}." if likely else ""
+        named = f" Columns that may identify the person: {', '.join(map(str, likely))}." if likely else ""
         yield Finding(
             "note",
             f"Without --by all {counted(len(frame), 'row')} belong to one person and share the budget.{named}",
@@ -205,23 +211,27 @@ def _people(frame: Any, by: str | None) -> Iterator[Finding]:
         yield Finding(
             "stop",
             f"There is no column {by!r}.",
-            f"There are {', '.join(map(str, frame.columns.drop(frame.geometry.name)))}.",
+            f"The columns are {', '.join(map(str, frame.columns.drop(frame.geometry.name)))}.",
         )
         return
     if frame[by].isna().any():
-        yield Finding("stop", f"{int(frame[by].isna().sum())} rows have no {by}.", "Every row needs a person.")
+        yield Finding(
+            "stop",
+            f"{counted(int(frame[by].isna().sum()), 'row')} without a value in {by!r}.",
+            "Every row needs a person.",
+        )
     sizes = frame[by].value_counts()
     if not len(sizes):
         return
     each = counted(sizes.max(), "row")
     if sizes.min() < sizes.max():
-        each = f"{sizes.min()} to {each}, with a median of {sizes.median():g}"
+        each = f"{sizes.min():,} to {each} each (median {sizes.median():,.12g})"
     yield Finding("good", f"{counted(len(sizes), 'person')} with {each}.")
     if sizes.max() > 20 * sizes.median():
         yield Finding(
             "note",
-            f"{sizes.index[0]!r} has {sizes.max()} rows, far more than others.",
-            "Noise grows with their number: thin them?",
+            f"{sizes.index[0]!r} has {counted(sizes.max(), 'row')}, far more than others.",
+            "Noise grows with the number of rows: consider keeping fewer of them.",
         )
 
 
@@ -245,20 +255,23 @@ def _columns(file: Any, frame: Any, by: str | None) -> Iterator[Finding]:
     telling = {}
     for name in left:
         if tells_places(name):
-            telling[name] = "its name says so", "It is removed, also with --keep all, unless --keep names it."
+            telling[name] = (
+                "its name suggests a location",
+                f"It is removed, also with --keep all, unless you name it: --keep {name}.",
+            )
         else:
             share = _explained(frame[name], first)
             if share >= _EXPLAINED:
                 # What is released must not depend on the places, so --keep all does not look at this.
-                why = f"it tells {share:.0%} of where a place is"
-                telling[name] = why, "It is removed unless --keep names it, or all."
+                why = f"it explains {share:.0%} of the variation of the locations"
+                telling[name] = why, "It is removed, unless you name it or give --keep all."
     for name, (why, remedy) in telling.items():
-        yield Finding("note", f"The column {name!r} may give places away: {why}.", remedy)
+        yield Finding("note", f"The column {name!r} may reveal locations: {why}.", remedy)
     safe = [name for name in left if name not in telling]
     if safe:
         yield Finding("good", f"These columns are removed unless --keep names them: {', '.join(map(str, safe))}.")
     for name in sorted(unsafe):
-        yield Finding("note", f"The column {name!r} may hold places itself.", "It is never released.")
+        yield Finding("note", f"The column {name!r} may contain locations.", "It is never released.")
 
 
 def _explained(column: Any, coords: Any) -> float:

@@ -1,4 +1,4 @@
-"""`geoveil demo`: releases of a made-up city, with a map."""
+"""`geoveil demo`: releases of a simulated city, with a map."""
 
 from __future__ import annotations
 
@@ -37,20 +37,20 @@ def demo(out: Path) -> None:
     out.mkdir(parents=True, exist_ok=True)
     source, target = out / "taxis.csv", out / "released.csv"
     lat, lon, radius = AREA
-    with terminal.waiting("Making up a city"):
+    with terminal.waiting("Simulating a city"):
         count = write_taxis(source)
     where = f"--by taxi --local {lat:g},{lon:g},{radius / 1000:g}km"
     terminal.say(
-        f"A simulated city: {counted(count, 'point')} of four taxis in {source}. Released as with",
+        f"A simulated city: {counted(count, 'point')} of four taxis in {source}, released as by",
         f"  geoveil points {source} -o {target} {where} --rho 5e-4 --smooth taxi",
         "",
     )
     release, near, hull = _released(source, target, AREA, STATION)
     describe(release, f"{target}: {counted(release.n, 'point')} of {len(release.by)} taxis, smoothed")
     terminal.say("")
-    describe(hull, "hull.geojson: the area of all taxis, as one person's")
+    describe(hull, "hull.geojson: the convex hull of all tracks, treated as one person")
     terminal.say("")
-    describe(near, "The three points nearest to the station, with their places")
+    describe(near, "The three points nearest to the station, with their locations")
     terminal.say("", terminal.bold("The certificate, in words"), release.certificate()["words"], "")
     terminal.say("Map and certificate: " + ", ".join(_drawn(out, source, release, near, hull)))
 
@@ -68,23 +68,23 @@ def _released(source: Path, target: Path, area: Any, station: tuple[float, float
 
 
 def _drawn(out: Path, source: Path, release: Any, near: Any, hull: Any) -> list[str]:
-    """Draw the map as a page and as a picture, with the true trajectories, which are made up; return the files."""
+    """Draw the map as a page and as a picture, with the true trajectories, which are simulated; return the files."""
     from geoveil import read, total
     from geoveil.report import Layer, Report, layers_of, write
 
     true = read(source)
     layers = (
         *layers_of(hull, name="released hull"),
-        Layer("made-up ways", true.get_coordinates().to_numpy(), "lines", "public", parts=_whose(true)),
+        Layer("simulated tracks", true.get_coordinates().to_numpy(), "lines", "public", parts=_whose(true)),
         *(
             replace(layer, kind="lines", parts=_whose(release.value))
-            for layer in layers_of(release, name="released ways")
+            for layer in layers_of(release, name="released tracks")
         ),
         *layers_of(near, name="released neighbours"),
     )
     guarantee = total([release.guarantee, near.guarantee, hull.guarantee])
     whole = replace(release, guarantee=guarantee, processing=replace(release.processing, combined=True))
-    page = Report("A made-up city, released", layers, whole.facts(), whole.certificate())
+    page = Report("A simulated city, released", layers, whole.facts(), whole.certificate())
     with terminal.waiting("Drawing"):
         write(out / "map.html", page)
         if find_spec("matplotlib") is None:

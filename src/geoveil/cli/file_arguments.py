@@ -14,7 +14,7 @@ import click
 
 from geoveil.cli.command import gathered
 from geoveil.cli.terminal import say, state
-from geoveil.errors import FileUnavailable, InvalidFile, InvalidParameter
+from geoveil.errors import FileUnavailable, InvalidParameter
 
 __all__ = ["SOURCE", "Target", "distinct", "incoming", "target", "writable"]
 
@@ -54,15 +54,17 @@ def writable(path: str) -> None:
     """Refuse a file that cannot be written, before anything is charged."""
     folder = Path(path).absolute().parent
     if Path(path).is_dir():
-        raise InvalidFile(path, "a folder that is there", "a file", "Choose another name.")
+        raise FileUnavailable(path, "this is a folder", "a file", "Choose another name.")
     if not folder.is_dir():
-        raise InvalidFile(path, str(folder), "in a folder that is there", "Make the folder first.")
+        raise FileUnavailable(
+            path, f"there is no folder {folder}", "in an existing folder", "Create the folder first."
+        )
     if not os.access(folder, os.W_OK):
         raise FileUnavailable(
             path,
-            f"cannot be written, as the folder {folder} is read-only",
+            f"cannot be written, because the folder {folder} is read-only",
             "a file in another folder",
-            "Choose another.",
+            "Choose another folder.",
         )
 
 

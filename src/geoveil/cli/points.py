@@ -111,7 +111,7 @@ def points(
         if asking.output.json:
             terminal.json({"output": target.path, "certificate": release.certificate()})
         else:
-            head = f"{target.name}: {counted(release.n, 'point')}, {_whose(release.by)}"
+            head = f"{target.name}: {counted(release.n, 'point')} of {_whose(release.by)}"
             describe(release, head, [*target.lines[-1:], *lines])
 
 
@@ -149,11 +149,11 @@ def _foresee(asking: FileQuestion, path: Path, ledger: Ledger | None, method: st
     if asking.output.json:
         terminal.json({**told, "points": sum(sizes), "persons": len(sizes)})
     else:
-        each = "" if asking.by is None else f", {min(sizes)} to {max(sizes)} each"
+        each = "" if asking.by is None else f", {min(sizes):,} to {max(sizes):,} each"
         whose = _whose(None if asking.by is None else sizes)
-        terminal.answer(f"{counted(sum(sizes), 'point')}, {whose}{each}. Nothing was released or charged.")
+        terminal.answer(f"{counted(sum(sizes), 'point')} of {whose}{each}. Nothing was released or charged.")
         terminal.answer(terminal.grid(lines))
 
 
 def _whose(persons: Any) -> str:
-    return "one person's" if persons is None else f"of {counted(len(persons), 'person')}"
+    return "one person" if persons is None else counted(len(persons), "person")

@@ -12,11 +12,11 @@ __all__ = ["CODES", "code_of", "message_of", "usage"]
 #: Exit codes, and what they mean.
 CODES = {
     0: "done",
-    1: "an unexpected problem; --debug shows where",
-    2: "the command line: an option or a parameter that is not allowed",
-    3: "the data: a file that cannot be read, used or written",
-    4: "the budget does not suffice; nothing was charged",
-    5: "the ledger: busy, unavailable or changed",
+    1: "an unexpected problem; geoveil --debug shows where",
+    2: "invalid option or value",
+    3: "a file that cannot be read, used or written",
+    4: "not enough budget; nothing was charged",
+    5: "a ledger that is busy, unavailable or was tampered with",
     130: "stopped by Ctrl-C",
 }
 

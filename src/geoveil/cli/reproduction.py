@@ -89,7 +89,7 @@ def _run(names: tuple[str, ...], workers: int, *, out: Path, **options: Any) -> 
     real = any(cell.real for cell in cells)
     if real and (data is None or not data.is_dir()):
         remedy = "Give the folder of new_*.txt files of the cabspotting data."
-        raise InvalidParameter("--data", None if data is None else str(data), "a folder that is there", remedy)
+        raise InvalidParameter("--data", None if data is None else str(data), "an existing folder", remedy)
     out.mkdir(parents=True, exist_ok=True)
     cache: Path = options["cache"] or out
     cache.mkdir(parents=True, exist_ok=True)

@@ -103,7 +103,7 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, total: int =
     for row in rows:
         shown.add_row(*map(Text, row))
     if total > len(rows):
-        shown.caption = f"and {total - len(rows)} more: --json has all"
+        shown.caption = f"and {total - len(rows):,} more; --json prints all"
     return shown
 
 

@@ -372,7 +372,7 @@ class CGP(Guarantee):
         return f"CGP(rho={exact.shown(self.rho)}{_shown_metric(self.metric)})"
 
     def __str__(self) -> str:
-        return f"{exact.rounded_up(self.rho)}-CGP per m² under {self.metric}"
+        return f"CGP with ρ = {exact.rounded_up(self.rho)} per m²{_worded_metric(self.metric)}"
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -547,13 +547,17 @@ class GP(Guarantee):
         return f"GP(epsilon={exact.shown(self.epsilon)}{extra}{_shown_metric(self.metric)})"
 
     def __str__(self) -> str:
-        extra = f", delta {float(self.delta):g}" if self.delta else ""
+        extra = f", δ = {float(self.delta):g}" if self.delta else ""
         extra += f", within {float(self.within):g} m" if self.within is not None else ""
-        return f"{exact.rounded_up(self.epsilon)}-GP per m under {self.metric}{extra}"
+        return f"GP with ε = {exact.rounded_up(self.epsilon)} per m{_worded_metric(self.metric)}{extra}"
 
 
 def _shown_metric(metric: Metric) -> str:
     return "" if metric == dist_inf else f", metric={metric.name!r}"
+
+
+def _worded_metric(metric: Metric) -> str:
+    return "" if metric == dist_inf else f" under {metric}"
 
 
 def total(guarantees: Iterable[Guarantee | Guaranteed]) -> Guarantee:

@@ -7,7 +7,7 @@ from typing import Any
 
 from geoveil.facts import Facts
 from geoveil.report.formatting import lengths
-from geoveil.wording import lines
+from geoveil.wording import lines, promise
 from geoveil.words import counted
 
 __all__ = ["headline", "table_rows"]
@@ -23,7 +23,7 @@ def headline(facts: Facts) -> str:
     """Return one line with the question, the number of points and persons, and the guarantee."""
     persons = counted(1 if facts.persons is None else facts.persons, "person")
     question = f"Release of {facts.query.replace('_', ' ')}"
-    return " · ".join((question, counted(facts.points, "point"), persons, str(facts.guarantee)))
+    return " · ".join((question, counted(facts.points, "point"), persons, promise(facts)))
 
 
 def table_rows(facts: Facts, certificate: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -52,7 +52,7 @@ def table_rows(facts: Facts, certificate: Mapping[str, Any]) -> list[tuple[str, 
         ("Area", "" if area is None else f"{area['name']}; its plane stretches {_stretch(area['stretch'])}"),
         ("Outside the area", worded.get("outside", "")),
         ("Coordinate system", certificate.get("crs") or ""),
-        ("Processed", worded.get("processed", "")),
+        ("Post-processing", worded.get("post-processing", "")),
         ("Exact", worded["exact"]),
         ("Public", ", ".join(certificate.get("public", ()))),
         ("Entry in the ledger", "" if entry is None else f"{entry['number']} of {entry['ledger']}, {entry['hash']}"),

@@ -29,10 +29,10 @@ def number(value: float) -> str:
 
     Examples
     --------
-    >>> number(812.3), number(5.64), number(0.012)
-    ('810', '5.6', '0.012')
+    >>> number(8123.0), number(5.64), number(0.012)
+    ('8,100', '5.6', '0.012')
     """
-    return f"{float(f'{value:.2g}'):.12g}"
+    return f"{float(f'{value:.2g}'):,.12g}"
 
 
 def location(lon: float, lat: float) -> str:
