@@ -1,0 +1,384 @@
+"""Columns of coordinates, geometries, times and persons in a table, found by names, types and some first values.
+
+The values serve to tell formats apart, never places: whether texts are WKT, whether numbers are times. What is not
+clear is left to the owner of the table, with a list of candidates.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+from geoveil.geo.columns import tells_places
+from geoveil.geo.times import are_times
+
+__all__ = ["SAMPLE", "Encoding", "Pair", "Recognised", "encoding_of", "is_missing", "recognise"]
+
+#: Number of first rows that are looked at.
+SAMPLE = 1000
+
+#: How a column holds locations: WKT, GeoJSON, WKB in hexadecimal or bytes, "37.77, -122.42" or "-122.42, 37.77".
+Encoding: TypeAlias = Literal["wkt", "geojson", "hex", "wkb", "lat,lon", "lon,lat"]
+#: The columns of x and y: longitude and latitude, or easting and northing.
+Pair: TypeAlias = tuple[Any, Any]
+
+
+@dataclass(frozen=True)
+class Recognised:
+    """The columns of a table that were recognised.
+
+    Parameters
+    ----------
+    pairs : tuple of (x, y)
+        The columns of coordinates: none, those of one location for each row, or of an origin and a destination.
+    degrees : bool
+        Whether the names of `pairs` say that they are longitude and latitude.
+    geometry : (name, encoding), optional
+        The column of geometries, where there are no columns of coordinates.
+    times : tuple
+        The columns that hold times, by name and content.
+    unclear_times : tuple
+        Columns whose content looks like times but not their name, or the name but not the content.
+    persons : tuple
+        Columns that may name persons, the likeliest first.
+    candidates : tuple of (x, y)
+        All pairs of columns that may hold coordinates.
+    geometries : dict
+        All columns that hold geometries as texts or bytes, and their encodings.
+    """
+
+    pairs: tuple[Pair, ...] = ()
+    degrees: bool = False
+    geometry: tuple[Any, Encoding] | None = None
+    times: tuple[Any, ...] = ()
+    unclear_times: tuple[Any, ...] = ()
+    persons: tuple[Any, ...] = ()
+    candidates: tuple[Pair, ...] = ()
+    geometries: dict[Any, Encoding] = field(default_factory=dict)
+
+
+def recognise(sample: Mapping[Any, Sequence[Any]], types: Mapping[Any, Any] | None = None) -> Recognised:
+    """Recognise the columns of a table.
+
+    Parameters
+    ----------
+    sample : mapping
+        The first values of each column, by name; about `SAMPLE` of them.
+    types : mapping, optional
+        The types of columns, as pandas, polars or pyarrow write them: "datetime64[ns]", "timestamp[us, tz=UTC]".
+
+    Examples
+    --------
+    >>> places = {"start_lat": [40.7], "start_lng": [-73.9], "end_lat": [40.8], "end_lng": [-73.8]}
+    >>> found = recognise({"user_id": [1], "started_at": ["2024-05-01 08:30"], **places})
+    >>> found.pairs
+    (('start_lng', 'start_lat'), ('end_lng', 'end_lat'))
+    >>> found.times, found.persons
+    (('started_at',), ('user_id',))
+    >>> recognise({"geom": ["POINT (8.5 47.4)"], "t": [1_211_018_404_000]}).geometry
+    ('geom', 'wkt')
+    """
+    types = types or {}
+    values = {name: [value for value in found[:SAMPLE] if not is_missing(value)] for name, found in sample.items()}
+    geometries = {name: code for name, found in values.items() if (code := encoding_of(name, found)) is not None}
+    degrees, metres = _pairs([name for name in sample if name not in geometries], values)
+    pairs = _chosen(degrees)
+    geometry = None if pairs or degrees else _main_geometry(geometries)
+    if not pairs and not degrees and geometry is None and not geometries:
+        pairs = _chosen(metres)
+    places = {*geometries, *(name for pair in (*degrees.values(), *metres.values()) for name in pair)}
+    others = {name: found for name, found in values.items() if name not in places}
+    times = {name: are_times(name, types.get(name), found) for name, found in others.items()}
+    return Recognised(
+        pairs=pairs,
+        degrees=bool(pairs) and pairs[0] in degrees.values(),
+        geometry=geometry,
+        times=tuple(name for name, sure in times.items() if sure),
+        unclear_times=tuple(name for name, sure in times.items() if sure is None),
+        persons=_persons({name: found for name, found in others.items() if not times[name]}),
+        candidates=(*degrees.values(), *metres.values()),
+        geometries=geometries,
+    )
+
+
+def is_missing(value: Any) -> bool:
+    """Return whether a value stands for a missing one: None, NaN, an empty text, NA, null."""
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return True
+    if isinstance(value, str):
+        return value.strip().casefold() in MISSING
+    return type(value).__name__ in ("NAType", "NaTType")
+
+
+#: Texts that stand for a missing value.
+MISSING = ("", "na", "n/a", "nan", "nat", "null", "none")
+
+
+# Coordinates ---------------------------------------------------------------------------------------------------------
+
+#: Names of axes, the usual ones first: degrees, then systems that the name does not tell.
+_LONGITUDES = ("longitude", "lon", "lng", "long", "longitud", "longitudine", "längengrad", "laengengrad")
+_LATITUDES = ("latitude", "lat", "latitud", "latitudine", "breitengrad")
+_EASTINGS = ("x", "easting", "eastings", "east", "rechtswert", "ostwert", "e")
+_NORTHINGS = ("y", "northing", "northings", "north", "hochwert", "nordwert", "n")
+_AXES = {
+    word: (axis, degrees, rank)
+    for axis, degrees, names in (
+        ("x", True, _LONGITUDES),
+        ("y", True, _LATITUDES),
+        ("x", False, _EASTINGS),
+        ("y", False, _NORTHINGS),
+    )
+    for rank, word in enumerate(names)
+}
+#: Words in one piece: "decimallatitude", "gpslon", "xcoord", "pointy".
+_JOINED = (
+    re.compile(r"(?P<more>\w{2,}?)(?P<axis>latitude|longitude|lat|lon|lng|long)"),
+    re.compile(r"(?P<axis>latitude|longitude|lat|lon|lng|long|[xy])(?P<more>deg|degrees|dd|coord|coordinate|pos|utm)"),
+    re.compile(r"(?P<more>coord|coordinate|point|pos|utm|gps|loc)(?P<axis>[xy])"),
+)
+#: Words that say nothing about which location of a row is meant.
+_NEUTRAL = frozenset(
+    (
+        *(
+            "deg",
+            "degree",
+            "degrees",
+            "dd",
+            "decimal",
+            "wgs",
+            "84",
+            "wgs84",
+            "gps",
+            "gnss",
+            "gis",
+            "geo",
+            "geom",
+            "raw",
+        ),
+        *("location", "loc", "position", "pos", "point", "coord", "coords", "coordinate", "coordinates", "centroid"),
+        *("center", "centre", "value", "event", "utm", "4326", "epsg", "gcs", "map", "place", "venue", "site"),
+    )
+)
+#: Words for the origin of a trip, each with those for its destination.
+_TRIPS = {
+    "pickup": ("dropoff", "destination"),
+    "start": ("end", "stop", "finish"),
+    "starting": ("ending",),
+    "begin": ("end",),
+    "origin": ("destination", "dest", "dst"),
+    "orig": ("dest", "destination"),
+    "o": ("d",),
+    "from": ("to",),
+    "source": ("target", "destination", "dest"),
+    "src": ("dst", "dest"),
+    "departure": ("arrival",),
+    "dep": ("arr",),
+    "boarding": ("alighting",),
+    "board": ("alight",),
+    "first": ("last",),
+    "a": ("b",),
+    "1": ("2",),
+}
+Rest: TypeAlias = tuple[str, ...]
+
+
+def _tokens(name: Any) -> list[str]:
+    """Split a name into words and numbers in small letters; "pick up" and "drop off" are one word each."""
+    found = re.findall(r"[A-Z]+(?![^\W\dA-Z_])|[A-Z]?[^\W\dA-Z_]+|\d+", str(name))
+    text = " ".join(word.casefold() for word in found)
+    return text.replace("pick up", "pickup").replace("drop off", "dropoff").split()
+
+
+def _axis(name: Any) -> tuple[str, bool, int, Rest] | None:
+    """Return the axis that a name says, whether it is in degrees, its rank among names, and the other words."""
+    said: list[tuple[str, bool, int]] = []
+    rest: list[str] = []
+    for word in _tokens(name):
+        match = next((match for pattern in _JOINED if (match := pattern.fullmatch(word))), None)
+        if word in _AXES:
+            said.append(_AXES[word])
+        elif match is not None:
+            said.append(_AXES[match["axis"]])
+            rest.append(match["more"])
+        else:
+            rest.append(word)
+    if not said or len({axis for axis, _, _ in said}) > 1:
+        return None
+    axis, degrees, rank = min(said, key=lambda each: (not each[1], each[2]))
+    return axis, degrees, rank, tuple(rest)
+
+
+def _pairs(names: Sequence[Any], values: Mapping[Any, Sequence[Any]]) -> tuple[dict[Rest, Pair], dict[Rest, Pair]]:
+    """Return the pairs of columns that may be coordinates, by their other words: degrees, and unknown systems."""
+    found: dict[bool, dict[Rest, dict[str, tuple[int, Any]]]] = {True: {}, False: {}}
+    for name in names:
+        said = _axis(name)
+        if said is None or not _are_numbers(values[name]):
+            continue
+        axis, degrees, rank, rest = said
+        best = found[degrees].setdefault(rest, {})
+        if axis not in best or rank < best[axis][0]:
+            best[axis] = rank, name
+    whole = {
+        kind: {rest: (both["x"][1], both["y"][1]) for rest, both in named.items() if len(both) == 2}
+        for kind, named in found.items()
+    }
+    return whole[True], whole[False]
+
+
+def _are_numbers(values: Sequence[Any]) -> bool:
+    """Return whether most of some values are numbers; a few that are not are told when their rows are read."""
+    fine = sum(not isinstance(value, bool) and _NUMBER.fullmatch(str(value).strip()) is not None for value in values)
+    return 2 * fine >= len(values)
+
+
+_NUMBER = re.compile(r"[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?")
+
+
+def _chosen(pairs: Mapping[Rest, Pair]) -> tuple[Pair, ...]:
+    """Return the location of a row, or its origin and destination; nothing if several pairs may be meant."""
+    if () in pairs:
+        return (pairs[()],)
+    plain = [pair for rest, pair in pairs.items() if _NEUTRAL.issuperset(rest)]
+    if plain:
+        return (plain[0],) if len(plain) == 1 else ()
+    trips = [(pair, pairs[other]) for rest, pair in pairs.items() for other in _destinations(rest) if other in pairs]
+    if len(trips) == 1:
+        return trips[0]
+    return tuple(pairs.values()) if len(pairs) == 1 else ()
+
+
+def _destinations(rest: Rest) -> list[Rest]:
+    """Return the words that name the destination where these name the origin."""
+    return [(*rest[:at], other, *rest[at + 1 :]) for at, word in enumerate(rest) for other in _TRIPS.get(word, ())]
+
+
+# Geometries ----------------------------------------------------------------------------------------------------------
+
+_WKT = re.compile(
+    r"\s*(SRID\s*=\s*\d+\s*;)?\s*(MULTI)?(POINT|LINESTRING|POLYGON)\s*(Z|M|ZM)?\s*(\(|EMPTY)", re.IGNORECASE
+)
+_HEX = re.compile(r"(0[01])[0-9a-f]{40,}", re.IGNORECASE)
+_GEOJSON = re.compile(r'\s*\{.*"(coordinates|features|geometry)"\s*:', re.DOTALL)
+_TWO = re.compile(r"\s*[(\[]?\s*([+-]?\d{1,3}\.\d+)\s*[,; ]\s*([+-]?\d{1,3}\.\d+)\s*[)\]]?\s*")
+#: Names of columns of geometries, the usual ones first.
+_GEOMETRIES = (
+    "geometry",
+    "geom",
+    "the_geom",
+    "wkt",
+    "wkt_geom",
+    "shape",
+    "wkb_geometry",
+    "geojson",
+    "route",
+    "location",
+)
+
+
+def encoding_of(name: Any, values: Sequence[Any]) -> Encoding | None:
+    """Return how the values of a column hold locations, or None.
+
+    Parameters
+    ----------
+    name : object
+        The name of the column, by which "12.5, 30.25" is told from two other numbers, and x, y from y, x.
+    values : sequence
+        Some of its values, without those that are missing.
+
+    Examples
+    --------
+    >>> encoding_of("where", ["LINESTRING (8.5 47.4, 8.6 47.4)"]), encoding_of("latlng", ["37.77,-122.42"])
+    ('wkt', 'lat,lon')
+    """
+    if not values:
+        return None
+    if all(isinstance(value, bytes) and value[:1] in (b"\0", b"\1") and len(value) >= 21 for value in values):
+        return "wkb"
+    if not all(isinstance(value, str) for value in values):
+        return None
+    patterns: tuple[tuple[re.Pattern[str], Encoding], ...] = ((_WKT, "wkt"), (_GEOJSON, "geojson"))
+    for pattern, encoding in patterns:
+        if all(pattern.match(value) for value in values):
+            return encoding
+    if all(len(value) % 2 == 0 and _HEX.fullmatch(value) for value in values):
+        return "hex"
+    two = [match.groups() for value in values if (match := _TWO.fullmatch(value))]
+    if len(two) < len(values) or not (tells_places(name) or "lat" in str(name).casefold()):
+        return None
+    first, second = (max(abs(float(pair[i])) for pair in two) for i in (0, 1))
+    if first > 180 or second > 180 or (first > 90 and second > 90):
+        return None
+    east_first = re.match(r".*(lon|lng|long|longitude)\W*_?lat", str(name).casefold()) is not None
+    return "lon,lat" if first > 90 or (east_first and second <= 90) else "lat,lon"
+
+
+def _main_geometry(geometries: Mapping[Any, Encoding]) -> tuple[Any, Encoding] | None:
+    """Return the column of the geometry of a row: the only one, or the one with the usual name."""
+    if len(geometries) == 1:
+        return next(iter(geometries.items()))
+    known = {str(name).casefold(): name for name in geometries}
+    usual = next((known[name] for name in _GEOMETRIES if name in known), None)
+    return None if usual is None else (usual, geometries[usual])
+
+
+# Persons -------------------------------------------------------------------------------------------------------------
+
+#: Words in the names of columns of persons, and of others that often stand for persons.
+_PERSONS = frozenset(
+    (
+        *("user", "uid", "userid", "username", "person", "persons", "personid", "people", "individual", "subject"),
+        *("participant", "respondent", "patient", "member", "customer", "client", "passenger", "rider", "driver"),
+        *(
+            "owner",
+            "host",
+            "employee",
+            "worker",
+            "student",
+            "visitor",
+            "guest",
+            "agent",
+            "device",
+            "deviceid",
+            "phone",
+        ),
+        *("imei", "imsi", "msisdn", "mmsi", "imo", "callsign", "vessel", "ship", "taxi", "cab", "vehicle", "car"),
+        *("bike", "scooter", "animal", "bird", "tag", "collar", "tracker", "sensor", "logger", "account", "nutzer"),
+        *("caller", "subscriber", "household", "aircraft", "icao", "icao24", "medallion", "hack"),
+    )
+)
+_PERHAPS = frozenset(
+    (
+        *("id", "ids", "identifier", "name", "track", "trackid", "traj", "trajectory", "tid", "trip", "tripid"),
+        *("route", "run", "label", "group"),
+    )
+)
+_NOBODY = frozenset(
+    (
+        *("obs", "observation", "row", "index", "record", "event", "point", "fix", "venue", "station", "type", "kind"),
+        *("casual", "count", "number", "age", "gender", "sex", "category", "class", "status", "code", "zone"),
+    )
+)
+
+
+def _persons(values: Mapping[Any, Sequence[Hashable]]) -> tuple[Any, ...]:
+    """Return the columns that may name persons, the likeliest first."""
+    sure: list[Any] = []
+    perhaps: list[Any] = []
+    for name, found in values.items():
+        said = {*_tokens(name), "".join(_tokens(name))}
+        if any(isinstance(value, float) and not value.is_integer() for value in found):
+            continue
+        # A column in which every row has another value numbers the rows.
+        repeated = len(found) < 10 or len({str(value) for value in found}) < len(found)
+        if not _NOBODY.isdisjoint(said):
+            continue
+        if not _PERSONS.isdisjoint(said):
+            sure.append(name)
+        elif not _PERHAPS.isdisjoint(said) and repeated:
+            perhaps.append(name)
+    return (*sure, *perhaps)
