@@ -64,7 +64,7 @@ def test_check_finds_what_gives_places_away(run: Any, tmp_path: Path) -> None:
     assert "'battery'" not in words
     table.assign(t="POINT (1 2)").to_csv(tmp_path / "shapes.csv", index=False)
     found = json.loads(run("check", "shapes.csv", "--json").out)["findings"]
-    assert [line["remedy"] for line in found if "'t' may hold places itself" in line["what"]] == [
+    assert [line["remedy"] for line in found if "'t' may contain locations" in line["what"]] == [
         "It is never released."
     ]
     assert [line["what"] for line in found if "released unchanged" in line["what"]] == [
