@@ -547,7 +547,7 @@ def test_texts_that_are_json_stay_texts(tmp_path: Path) -> None:
     frame["user"] = ["{}", "[1]", "{", "]"]
     path, told = make("trips.geojson", tmp_path, frame)
     gv.points_file(path, tmp_path / "out.geojson", rho=FINE, **told)
-    gv.save(gv.points(frame, rho=FINE, **told), tmp_path / "saved.geojson")
+    gv.points(frame, rho=FINE, **told).to_file(tmp_path / "saved.geojson")
     for name in ("out.geojson", "saved.geojson"):
         features = json.loads((tmp_path / name).read_text())["features"]
         assert [feature["properties"]["user"] for feature in features] == frame["user"].tolist()

@@ -389,7 +389,6 @@ def test_the_public_names_are_these() -> None:
         "radius_of_gyration",
         "read",
         "remap",
-        "save",
         "smooth",
         "total",
     ]

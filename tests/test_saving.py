@@ -13,7 +13,6 @@ from jsonschema import Draft202012Validator
 
 import geoveil as gv
 from geoveil.errors import InvalidData, InvalidFile, InvalidParameter
-from geoveil.saving import table
 from tests.formats import BAY, FORMATS, make, people
 
 STATION = geopandas.GeoSeries.from_xy([-122.42], [37.77], crs=4326)
@@ -22,7 +21,7 @@ SCHEMA = json.loads((Path(gv.__file__).parent / "certificate.schema.json").read_
 
 def saved(release: Any, path: Path) -> dict[str, Any]:
     """The certificate that lies beside a saved release, checked against the schema."""
-    assert gv.save(release, path) == path
+    assert release.to_file(path) == path
     account: dict[str, Any] = json.loads(path.with_name(path.name + ".certificate.json").read_text())
     Draft202012Validator(SCHEMA).validate(account)
     return account
@@ -82,7 +81,7 @@ def test_answers_can_be_saved(question: str, by: str | None, tmp_path: Path) -> 
     release = getattr(gv, question)(people(), by=by, rho=1e-2, area=BAY, **options.get(question, {}))
     account = saved(release, tmp_path / "answer.csv")
     assert account["query"] == question
-    frame = table(release)
+    frame = release.to_frame()
     assert len(frame) == (1 if by is None else 3) * (2 if question == "nearest" else 1)
     assert (frame["rho"] == 1e-2).all()
     assert (frame["excess_95" if question == "nearest" else "radius_95"] > 0).all()
@@ -97,7 +96,7 @@ def test_answers_can_be_saved(question: str, by: str | None, tmp_path: Path) -> 
 def test_neighbours_with_their_places_are_saved_with_them(tmp_path: Path) -> None:
     """Places that were released stand beside the rows that were found."""
     release: Any = gv.nearest(people(), STATION, k=3, locations=0.5, rho=1e-2, area=BAY)
-    frame = table(release)
+    frame = release.to_frame()
     assert frame["rank"].tolist() == [1, 2, 3]
     np.testing.assert_allclose(frame.geometry.x, release.plane.out(release.coords)[:, 0])
 
@@ -129,21 +128,21 @@ def test_a_heat_map_is_saved_as_cells(tmp_path: Path) -> None:
 def test_what_cannot_be_saved_is_refused(tmp_path: Path) -> None:
     """Metres of no place on Earth, persons without a column, unknown endings, and answers where nothing was placed."""
     with pytest.raises(InvalidData, match="places on the Earth"):
-        gv.save(gv.mean([[0.0, 0.0]], rho=1e-3), tmp_path / "out.csv")
+        gv.mean([[0.0, 0.0]], rho=1e-3).to_file(tmp_path / "out.csv")
     frame = people()
     with pytest.raises(InvalidData, match="with a column of persons"):
-        gv.save(gv.points(frame.geometry, by=frame["user"], rho=1e-3, area=BAY), tmp_path / "out.csv")
+        gv.points(frame.geometry, by=frame["user"], rho=1e-3, area=BAY).to_file(tmp_path / "out.csv")
     labelled = frame.assign(person="ann")
     with pytest.raises(InvalidData, match="the labels that the release was made with"):
-        gv.save(gv.points(labelled, by=np.arange(60), rho=1e-3, area=BAY, keep="all"), tmp_path / "out.csv")
+        gv.points(labelled, by=np.arange(60), rho=1e-3, area=BAY, keep="all").to_file(tmp_path / "out.csv")
     with pytest.raises(InvalidParameter, match="ends in one of"):
-        gv.save(gv.hull(frame, rho=1e-3, area=BAY), tmp_path / "out.gpx")
+        gv.hull(frame, rho=1e-3, area=BAY).to_file(tmp_path / "out.gpx")
     with pytest.raises(InvalidParameter, match="no places"):
-        gv.save(gv.radius(frame, rho=1e-3, area=BAY), tmp_path / "out.geojson")
+        gv.radius(frame, rho=1e-3, area=BAY).to_file(tmp_path / "out.geojson")
     other = gv.points(frame, by="user", rho=1e-3, area=BAY)
     heat = gv.density(gv.points(frame, by="user", rho=1e-3, area=BAY), gv.Grid((-4000, -4000, 4000, 4000), cell=2000))
     with pytest.raises(InvalidData, match="of one input"):
-        gv.save(gv.remap(other, heat), tmp_path / "out.csv")
+        gv.remap(other, heat).to_file(tmp_path / "out.csv")
     assert not [*tmp_path.iterdir()]
 
 

@@ -2,7 +2,7 @@ from . import errors
 from ._version import __version__
 from .budget import Charge, Entry, Ledger
 from .facts import ErrorBound, Exactness, Facts, MechanismUse, Processing, Removed
-from .files import FileRelease, points_file, read
+from .files import FileRelease, load, points_file, read
 from .geo import Area, local
 from .heatmaps import Grid, HeatMap, density, remap
 from .improve import Motion, clamp, smooth
@@ -26,7 +26,6 @@ from .questions import (
     radius_of_gyration,
 )
 from .release import Release
-from .saving import load, save
 from .session import Session
 
 __all__ = [
@@ -80,7 +79,6 @@ __all__ = [
     "radius_of_gyration",
     "read",
     "remap",
-    "save",
     "smooth",
     "total",
 ]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,23 +10,21 @@ import numpy as np
 from geoveil._types import Columns, CrsLike, Epsilon, Method, MetricLike, Missing, Outside, Progress, Rho, Short
 from geoveil._types import Path as PathLike
 from geoveil.answering.charging import check_ledger
+from geoveil.answering.loading import frame_of, load
 from geoveil.answering.preparation import prepare, rehearse, system_of
-from geoveil.answering.streaming import FileRelease, no_locations
+from geoveil.answering.streaming import FileRelease
 from geoveil.arithmetic import steady
 from geoveil.budget import Ledger
-from geoveil.geo import AreaLike, Plane
-from geoveil.geo.formats import LocationFile, open_locations
-from geoveil.geo.formats.location_file import readable
-from geoveil.geo.geometries import count_missing
+from geoveil.geo import AreaLike
+from geoveil.geo.formats import open_locations
 from geoveil.geo.planes import plane_of
 from geoveil.noise import source_of
 from geoveil.privacy import promise
 
 if TYPE_CHECKING:
     import geopandas
-    import pandas as pd
 
-__all__ = ["FileRelease", "frame_of", "points_file", "read", "rehearse"]
+__all__ = ["FileRelease", "load", "points_file", "read", "rehearse"]
 
 
 @steady()
@@ -194,51 +191,3 @@ def read(
     file = open_locations(Path(path), crs=crs, **reading)
     plane = None if area is None else plane_of(file.crs, area, released=False, stated_by=system_of(file))
     return frame_of(file, plane, outside, missing)
-
-
-def frame_of(
-    file: LocationFile, plane: Plane | None = None, outside: Outside = "refuse", missing: Missing = "refuse"
-) -> geopandas.GeoDataFrame:
-    """Return the whole file as a frame, in its own coordinate system or in a plane."""
-    import geopandas
-    import pandas as pd
-    import pyarrow as pa
-    import shapely
-
-    safe = [name for name in file.columns if name not in file.unsafe]
-    tables, geometries, rows = [], [], []
-    for batch in file.batches(safe):
-        there = batch.present
-        if count_missing(there, missing, batch.name):
-            batch = batch.chosen(there)
-        if plane is not None and len(batch):
-            batch = batch.moved(plane.enter(batch.coords, outside, batch.name_of_point).values)
-        tables.append(batch.columns)
-        rows.append(batch.first + (np.arange(len(batch)) if batch.numbers is None else batch.numbers))
-        geometries.append(batch.places if batch.shaped else shapely.points(batch.places))
-    if not sum(map(len, rows)):
-        raise no_locations(file)
-    index = np.concatenate(rows) if missing == "drop" else pd.RangeIndex(sum(map(len, rows)))
-    with readable(file.path, type(file).__name__, "A column cannot be read: remove it."):
-        columns = pa.concat_tables(tables).to_pandas(ignore_metadata=True)
-    # A table without columns has lost its number of rows.
-    columns = columns.set_axis(index) if len(columns.columns) else pd.DataFrame(index=index)
-    for name in file.times:
-        if columns[name].dtype.kind not in "mM":
-            columns[name] = _datetimes(columns[name])
-    system = file.crs if plane is None else plane.area.crs
-    name = next(name for name in chain(["geometry", "place"], map("place_{}".format, count(2))) if name not in columns)
-    places = geopandas.GeoSeries(np.concatenate(geometries), crs=system, index=columns.index)
-    return geopandas.GeoDataFrame(columns.assign(**{name: places}), geometry=name, crs=system)
-
-
-def _datetimes(texts: pd.Series) -> pd.Series:
-    """Return texts as pandas times if all of them are times, in UTC if their zones differ; else the texts."""
-    import pandas as pd
-
-    for zone in (False, True):
-        try:
-            return pd.to_datetime(texts, format="ISO8601", utc=zone)
-        except ValueError:
-            continue
-    return texts

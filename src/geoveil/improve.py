@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -14,14 +13,14 @@ from geoveil._types import Labels, Region
 from geoveil.arithmetic import steady
 from geoveil.errors import InvalidData, InvalidParameter
 from geoveil.geo import form_of
-from geoveil.geo.forms import Floats, Index
+from geoveil.geo.forms import Floats
 from geoveil.mechanisms import Gaussian
 from geoveil.messages import Message
 from geoveil.postprocess import clamping, smoothing
 from geoveil.postprocess.motion import CAR, CYCLING, TAXI, WALKING, Motion
-from geoveil.release import Release
+from geoveil.release import Release, persons
 
-__all__ = ["Motion", "clamp", "drawn_in", "moved", "persons", "released", "smooth"]
+__all__ = ["Motion", "clamp", "drawn_in", "in_memory", "moved", "smooth"]
 
 _MOTIONS = {"car": CAR, "cycling": CYCLING, "taxi": TAXI, "walking": WALKING}
 
@@ -61,7 +60,7 @@ def smooth(release: Release, *, times: ArrayLike | str, motion: str | Motion, by
     >>> off(smoothed) < 0.6 * off(released)
     True
     """
-    released(release)
+    release = in_memory(release)
     if release.query != "points" or not isinstance(release.answers[0].mechanisms[0], Gaussian):
         remedy = Message("Use {gv.points} with {rho}.")
         raise InvalidData("release", repr(release), "of points with Gaussian noise", remedy)
@@ -114,8 +113,8 @@ def clamp(release: Release, region: Region) -> Release:
     """
     import shapely
 
-    released(release)
-    coords, kind = release.coords, release.answers[0].query.kind
+    release = in_memory(release)
+    coords, kind = release.coords, release.kind
     clampable = kind == "points" or (kind == "place" and release.by is None)
     if coords is None or coords.shape[1] != 2 or not clampable:
         remedy = "Use gv.points, or gv.center about one person."
@@ -141,7 +140,7 @@ def clamp(release: Release, region: Region) -> Release:
 
 def moved(release: Release, coords: Floats, step: str, *, bounded: bool, expected: float | None) -> Release:
     """The release with other coordinates, in the form it had."""
-    kind = release.answers[0].query.kind
+    kind = release.kind
     if kind == "points":
         value = form_of(release.value, release.plane).points(coords)
         if hasattr(release.value, "columns"):
@@ -164,35 +163,14 @@ def moved(release: Release, coords: Floats, step: str, *, bounded: bool, expecte
     )
 
 
-def persons(release: Release, by: Labels) -> Index:
-    """For each released point the position of its person among the release's."""
-    import pandas as pd
+def in_memory(release: object) -> Release:
+    """Return a release with its points in memory; that of a file is loaded.
 
-    if release.by is None:
-        if by is not None:
-            raise InvalidParameter("by", by, "left out", "All points of this release are one person's.")
-        return np.zeros(release.n, dtype=np.int64)
-    sizes = np.array([answer.query.n for answer in release.answers])
-    if by is None and release.by.name in getattr(release.value, "columns", ()):
-        by = release.by.name
-    if by is None:
-        if sizes.max() > 1:
-            raise InvalidParameter(
-                "by", None, "a label for each point", "Give the labels that were given to gv.points: they are public."
-            )
-        return np.arange(release.n)
-    codes, found = pd.factorize(form_of(release.value, release.plane).people(by))
-    if list(found) != list(release.by) or (np.bincount(codes) != sizes).any():
-        raise InvalidData("by", by, "the labels that the release was made with", "Give what was given to gv.points.")
-    return np.asarray(codes, dtype=np.int64)
-
-
-def released(release: object) -> None:
-    """Refuse what is not a release: a point that was never released must not be processed as if it were."""
+    Anything else is refused: a point that was never released must not be processed as if it were.
+    """
     if not isinstance(release, Release):
         raise InvalidData("release", type(release).__name__, "a Release", "Use gv.points.")
-    if isinstance(release.value, Path):
-        raise InvalidData("release", str(release.value), "with its points in memory", "Use gv.load, of that path.")
+    return release.in_memory()
 
 
 def drawn_in(release: Release) -> tuple[Any, float]:

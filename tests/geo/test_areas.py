@@ -255,7 +255,7 @@ def test_files_hold_no_complement_of_what_crosses_the_antimeridian(ending: str, 
     }
     widths = {"box": 0.2, "boxes": 0.2, "east": 0.05, "cells": 0.25}
     for name, answer in answers.items():
-        path = gv.save(answer, tmp_path / (name + ending))
+        path = answer.to_file(tmp_path / (name + ending))
         shapes = geopandas.read_file(path).geometry.explode()
         assert (shapes.bounds["maxx"] - shapes.bounds["minx"] < widths[name] + 0.01).all(), name
     assert answers["east"].value[[0, 2]] == pytest.approx([-179.95, -179.9], abs=1e-3)

@@ -15,7 +15,6 @@ from geoveil.geo.areas import Area, area_of
 from geoveil.geo.tangent import Tangent, shrink
 from geoveil.ground_error import ground_error, ground_length_error
 from geoveil.queries import SUMMARIES, FirstWithin, Nearest
-from geoveil.saving import table
 
 EARTH = pyproj.Geod(ellps="WGS84")
 #: So much budget that noise is of centimetres.
@@ -44,7 +43,7 @@ def test_lengths_are_off_by_no_more_than_is_said(name: str, radius: float) -> No
     off = abs(release.value - (whole if name == "diameter" else whole / 2))
     assert off > 5 * gv.plan(name, n=2, **how).error or radius == 5e4
     assert off <= release.error(1e-9)
-    assert release.certificate()["radius_95"] == release.error(0.05) == table(release)["radius_95"].iloc[0]
+    assert release.certificate()["radius_95"] == release.error(0.05) == release.to_frame()["radius_95"].iloc[0]
 
 
 def test_lengths_in_a_registered_plane() -> None:

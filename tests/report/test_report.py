@@ -20,7 +20,7 @@ import geoveil as gv
 from geoveil.errors import InvalidData, InvalidFile, InvalidParameter
 from geoveil.facts import Exactness
 from geoveil.geo.distortion import earth
-from geoveil.report import Balance, Layer, Report, layers_of, write
+from geoveil.report import Balance, Layer, Report, write
 from geoveil.report import page as page_module
 from geoveil.report.charts import attacker_curve, gauges
 from geoveil.report.formatting import WARNING
@@ -51,7 +51,7 @@ def ask(question: Any, *args: Any, x: Any = None, **how: Any) -> gv.Release:
 
 def report_of(release: gv.Release, *more: Layer, **said: Any) -> Report:
     """The report of a release."""
-    return Report("Trips", (*layers_of(release), *more), release.facts(), release.certificate(), **said)
+    return Report("Trips", (*release.layers(), *more), release.facts(), release.certificate(), **said)
 
 
 def truth_of(frame: geopandas.GeoDataFrame) -> Layer:
@@ -166,7 +166,7 @@ def test_without_truth_nothing_of_it_is_there() -> None:
     """True places are not on the page, neither on the map nor in degrees; with a layer of truth they are."""
     frame = trips(5)
     release = ask(gv.points, by="user", x=frame)
-    layout = lay_out(layers_of(release))
+    layout = lay_out(release.layers())
     assert layout is not None
     true = shapely.get_coordinates(frame.geometry.array)
     flat = layout.projection.to_map(true)
@@ -182,7 +182,7 @@ def test_without_truth_nothing_of_it_is_there() -> None:
 
 def test_the_truth_has_no_say_in_the_view() -> None:
     """The map of a release is the same with a layer of truth and without, wherever the truth is."""
-    layers = layers_of(ask(gv.points, by="user"))
+    layers = ask(gv.points, by="user").layers()
     far = Layer("true places", np.array([[10.0, 50.0]]), "points", "truth")
     (here, view), (there, other) = view_of(layers), view_of((far, *layers))
     assert (here.lon, here.lat, view) == (there.lon, there.lat, other)
@@ -277,7 +277,7 @@ def test_points_have_their_places_and_radii() -> None:
     """Released points are on the map where they were released, each with its own radius."""
     frame = trips(4, by=["ann", "ann", "ann", "bob"])
     release = ask(gv.points, by="user", x=frame)
-    [layer] = layers_of(release, name="trips")
+    [layer] = release.layers(name="trips")
     assert (layer.name, layer.kind, layer.role) == ("trips", "points", "released")
     assert layer.places == pytest.approx(shapely.get_coordinates(release.value.geometry.array), abs=1e-9)
     ann, bob = release.error(0.05, each=True)
@@ -287,28 +287,28 @@ def test_points_have_their_places_and_radii() -> None:
 def test_labels_given_beside_the_data_leave_the_largest_radius() -> None:
     """Where whose point is whose is not known, every point has the largest radius."""
     release = ask(gv.points, x=trips(4).geometry, by=["ann", "ann", "ann", "bob"])
-    [layer] = layers_of(release)
+    [layer] = release.layers()
     assert layer.radius == pytest.approx(release.error(0.05, each=True).max())
 
 
 def test_a_loaded_file_can_be_shown(tmp_path: Path) -> None:
-    """What `load` gives has its layers; what `points_file` gives has its points elsewhere, and says so."""
+    """What `load` gives has its layers, and so has what `points_file` gives, from the file."""
     trips(6).to_file(tmp_path / "trips.geojson")
     out = tmp_path / "out.geojson"
     release = gv.points_file(tmp_path / "trips.geojson", out, by="user", rho=1e-4, area=BAY)
-    [layer] = layers_of(gv.load(out))
+    [layer] = gv.load(out).layers()
     assert layer.places.shape == (6, 2)
-    with pytest.raises(InvalidData, match=r"gv\.load"):
-        layers_of(release)
+    [same] = release.layers()
+    np.testing.assert_array_equal(same.places, layer.places)
 
 
 @pytest.mark.slow
 def test_a_projected_system_is_taken_back_to_degrees() -> None:
     """Of data in UTM the layer is in degrees; points that noise threw off the Earth have no place."""
     x = trips(50).to_crs(32610)
-    [layer] = layers_of(ask(gv.points, x=x, by="user", area=None))
+    [layer] = ask(gv.points, x=x, by="user", area=None).layers()
     assert np.abs(layer.places - [-122.4, 37.8]).max() < 1
-    [lost] = layers_of(ask(gv.points, x=x, by="user", area=None, rho=1e-15))
+    [lost] = ask(gv.points, x=x, by="user", area=None, rho=1e-15).layers()
     assert np.isnan(lost.places).any()
     layout = lay_out((layer, lost))
     assert layout is not None
@@ -316,20 +316,21 @@ def test_a_projected_system_is_taken_back_to_degrees() -> None:
 
 
 def test_a_release_in_plain_metres_has_no_map() -> None:
-    """An array without a coordinate system is refused with a remedy."""
-    with pytest.raises(InvalidData, match=r"location on Earth.*crs"):
-        layers_of(gv.mean([[0.0, 0.0]], rho=1e-4))
+    """An array without a coordinate system has no layers, and its page says that it has no location."""
+    release = gv.mean([[0.0, 0.0]], rho=1e-4)
+    assert release.layers() == ()
+    assert "no location on a map" in page(report_of(release))
 
 
 @pytest.mark.parametrize("question", [gv.center, gv.mean, gv.median])
 def test_a_place_is_a_mark(question: Any) -> None:
     """A released place is a mark with its radius; of several persons each has their name."""
     release = ask(question)
-    [layer] = layers_of(release)
+    [layer] = release.layers()
     assert (layer.kind, layer.texts) == ("marks", (release.query,))
     assert layer.places[0] == pytest.approx([release.value.x, release.value.y])
     assert layer.radius == pytest.approx(release.error(0.05))
-    [people] = layers_of(ask(question, x=trips(4, by=["ann", "ann", "bob", "bob"]), by="user"))
+    [people] = ask(question, x=trips(4, by=["ann", "ann", "bob", "bob"]), by="user").layers()
     assert people.texts == ("ann", "bob")
 
 
@@ -337,7 +338,7 @@ def test_a_place_is_a_mark(question: Any) -> None:
 def test_a_hull_is_an_area_with_a_band() -> None:
     """A hull is drawn where it is; between the dashed lines are the hulls that it may be wrong by."""
     release = ask(gv.hull, x=trips(400), rho=1e-2)
-    [layer] = layers_of(release)
+    [layer] = release.layers()
     layout = lay_out((layer,))
     assert layout is not None
     [shapes] = layout.shapes
@@ -355,7 +356,7 @@ def test_a_hull_is_an_area_with_a_band() -> None:
 def test_hulls_of_persons_are_one_layer() -> None:
     """Each person's hull is a part; many have no bands."""
     frame = trips(300, by=np.repeat(np.arange(30), 10))
-    [layer] = layers_of(ask(gv.hull, x=frame, by="user", rho=1e-2))
+    [layer] = ask(gv.hull, x=frame, by="user", rho=1e-2).layers()
     assert layer.parts is not None
     assert np.unique(layer.parts).tolist() == list(range(30))
     layout = lay_out((layer,))
@@ -368,7 +369,7 @@ def test_hulls_of_persons_are_one_layer() -> None:
 def test_bounds_are_a_box_whose_band_has_corners() -> None:
     """The box of a release is drawn, and the band around it holds every box within the error."""
     release = ask(gv.bounds)
-    [layer] = layers_of(release)
+    [layer] = release.layers()
     layout = lay_out((layer,))
     assert layout is not None
     [shapes] = layout.shapes
@@ -382,16 +383,16 @@ def test_bounds_are_a_box_whose_band_has_corners() -> None:
 def test_neighbours_are_numbered_and_the_place_is_public() -> None:
     """Released places of neighbours are marks 1 to k, with the radius of their own noise; the place is public."""
     release = ask(gv.nearest, FERRY, k=3, locations=0.5, x=trips(50), rho=1e-3)
-    marks, place = layers_of(release)
+    marks, place = release.layers()
     assert (marks.texts, marks.role) == (("1", "2", "3"), "released")
     assert (place.kind, place.role) == ("marks", "public")
     assert place.places[0] == pytest.approx(FERRY, abs=1e-6)
     assert release.coords is not None
     assert 0 < float(np.max(marks.radius)) < 1000  # type: ignore[arg-type]
-    [alone] = layers_of(ask(gv.nearest, FERRY, k=3, x=trips(50)))
+    [alone] = ask(gv.nearest, FERRY, k=3, x=trips(50)).layers()
     assert alone.role == "public"
     several = trips(60, by=np.repeat(["ann", "bob"], 30))
-    marks, place = layers_of(ask(gv.nearest, FERRY, k=3, locations=0.5, x=several, by="user"))
+    marks, place = ask(gv.nearest, FERRY, k=3, locations=0.5, x=several, by="user").layers()
     assert marks.texts == ("1", "2", "3", "1", "2", "3")
 
 
@@ -399,7 +400,7 @@ def test_neighbours_are_numbered_and_the_place_is_public() -> None:
 def test_a_length_has_no_place(question: Any, tmp_path: Path) -> None:
     """A length has no layers: its page has no map and says so, and there is no figure of it."""
     release = ask(question)
-    assert layers_of(release) == ()
+    assert release.layers() == ()
     write(tmp_path / "out.html", report_of(release))
     text = (tmp_path / "out.html").read_text()
     assert "no location on a map" in text
@@ -412,7 +413,7 @@ def test_a_length_has_no_place(question: Any, tmp_path: Path) -> None:
 @pytest.mark.parametrize("question", [gv.distance, lambda x, p, **how: gv.first_within(x, p, radius=500, **how)])
 def test_a_question_about_a_place_shows_the_place(question: Any) -> None:
     """Of a distance, or a first visit, the public place is on the map, and nothing else."""
-    [place] = layers_of(ask(question, FERRY))
+    [place] = ask(question, FERRY).layers()
     assert (place.role, place.kind) == ("public", "marks")
     assert place.places[0] == pytest.approx(FERRY, abs=1e-6)
 
@@ -421,11 +422,11 @@ def test_smoothed_and_line_shaped_releases() -> None:
     """Smoothed points have no radius, as no theorem gives one; rows that are lines are drawn as lines."""
     frame = trips(40, by=["ann"] * 40)
     smoothed = gv.smooth(ask(gv.points, by="user", x=frame), times=np.arange(40.0) * 60, motion="taxi")
-    [layer] = layers_of(smoothed)
+    [layer] = smoothed.layers()
     assert (layer.kind, layer.radius) == ("points", None)
     coords = shapely.get_coordinates(frame.geometry.array)
     lines = geopandas.GeoSeries([shapely.LineString(coords[:25]), shapely.LineString(coords[25:])], crs=4326)
-    [layer] = layers_of(ask(gv.points, x=lines, by=["ann", "bob"]))
+    [layer] = ask(gv.points, x=lines, by=["ann", "bob"]).layers()
     assert layer.kind == "lines"
     layout = lay_out((layer,))
     assert layout is not None
@@ -437,7 +438,7 @@ def test_a_heat_map_is_a_grid() -> None:
     """Cells are drawn where they are, shaded by their numbers; of very many, several are joined."""
     release = ask(gv.points, x=trips(5000), by="user", rho=1e-5)
     heat = gv.density(release, gv.Grid((-10_000, -10_000, 10_000, 10_000), cell=500))
-    [layer] = layers_of(heat)
+    [layer] = heat.layers()
     assert layer.values is not None
     assert layer.values.sum() == pytest.approx(heat.value.sum())
     layout = lay_out((layer,))
@@ -448,7 +449,7 @@ def test_a_heat_map_is_a_grid() -> None:
     where = geopandas.GeoSeries.from_xy(*heat.grid.centers[row, column][:, None], crs=BAY.crs).to_crs(4326)
     assert cells.covers(shapely.Point(*layout.projection.to_map(np.array([[where.x[0], where.y[0]]]))[0]))
     assert low < heat.value.max() <= high * (1 + 1e-9)
-    [coarse] = layers_of(gv.density(release, gv.Grid((-10_000, -10_000, 10_000, 10_000), cell=50)))
+    [coarse] = gv.density(release, gv.Grid((-10_000, -10_000, 10_000, 10_000), cell=50)).layers()
     assert coarse.values is not None
     assert len(coarse.values) <= 40_000
     assert "cells of 100 m" in coarse.name
@@ -522,12 +523,12 @@ def test_figures_are_drawn(ending: str, truth: bool, tmp_path: Path) -> None:
     from matplotlib.image import imread
 
     frame = trips()
-    layers = layers_of(ask(gv.nearest, FERRY, k=3, locations=0.5, x=frame))
+    layers = ask(gv.nearest, FERRY, k=3, locations=0.5, x=frame).layers()
     release = ask(gv.points, by="user", x=frame)
     more = [truth_of(frame)] if truth else []
     path = tmp_path / f"out.{ending}"
     odd = Layer("_cost in $ of $x", np.array([FERRY]), "marks", "public", texts=("$a$",))
-    write(path, report_of(release, *layers, *layers_of(ask(gv.hull, x=frame)), *more, odd))
+    write(path, report_of(release, *layers, *ask(gv.hull, x=frame).layers(), *more, odd))
     data = path.read_bytes()
     if ending == "pdf":
         assert data.startswith(b"%PDF-")

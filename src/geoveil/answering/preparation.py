@@ -213,7 +213,7 @@ def _checked_target(target: Path, file: LocationFile) -> Path:
     elif ending(target) != ending(file.path):
         allowed = f"a file that ends in {ending(file.path)}, as the source does"
         raise InvalidParameter(
-            "target", str(target), allowed, "gv.save(gv.load(target), path) then writes it in another format."
+            "target", str(target), allowed, "gv.load(target).to_file(path) then writes it in another format."
         )
     if target.suffix.lower() == ".shp" and target.suffix != ".shp":
         raise InvalidParameter("target", str(target), "a file that ends in .shp, in lower case", "Rename it.")

@@ -78,6 +78,11 @@ class FileRelease(Release):
     def beyond(self) -> int:
         return self.moved
 
+    def in_memory(self) -> Release:
+        from geoveil.answering.loading import load
+
+        return load(self.value)
+
     def certificate(self) -> dict[str, Any]:
         file = {"name": self.value.name, "sha256": self.digest, "reading": self.reading, "kind": "points"}
         if self.formulas:

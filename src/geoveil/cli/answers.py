@@ -12,7 +12,7 @@ from geoveil.cli.command import Command, Option
 from geoveil.cli.file_arguments import Target, target
 from geoveil.cli.file_questions import FileQuestion, question
 from geoveil.cli.parameter_types import CHANCE, LENGTH, PLACE
-from geoveil.cli.presentation import in_degrees, lines_of, public_place, table, value_of
+from geoveil.cli.presentation import in_degrees, lines_of, public_place, value_of
 from geoveil.facts import Processing
 from geoveil.words import metres
 
@@ -136,7 +136,7 @@ def _rows(release: Release, frame: Any, by: str | None) -> Any:
     """The rows that were found, with what of them is public: their times, and their places if these were released."""
     from geoveil.geo.columns import is_time
 
-    whole = table(release)
+    whole = release.to_frame()
     found = whole.head(_ROWS)
     name = release.query
     times = [column for column in frame if is_time(column, frame[column].dtype)]
@@ -243,7 +243,7 @@ def summary(**asked: Any) -> None:
 def _summary(releases: list[Release], by: str | None) -> Any:
     """Return center, radius and bounds of the first persons, and how wrong they can be."""
     total = 1 if by is None else len(releases[0].by)
-    center, radius, bounds = (table(release).head(_ROWS) for release in releases)
+    center, radius, bounds = (release.to_frame().head(_ROWS) for release in releases)
     places, boxes = center.to_crs(4326).geometry, in_degrees(bounds.geometry).bounds
     rows = []
     for at in range(len(center)):

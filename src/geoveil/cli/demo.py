@@ -63,24 +63,24 @@ def _released(source: Path, target: Path, area: Any, station: tuple[float, float
     with terminal.waiting("Asking"), gv.Session(gv.read(source), rho=1e-3, area=bay) as session:
         near = session.nearest(public_place(station), k=3, locations=0.5, rho=6e-4)
         hull = session.hull(rho=4e-4)
-        gv.save(hull, target.with_name("hull.geojson"))
+        hull.to_file(target.with_name("hull.geojson"))
     return release, near, hull
 
 
 def _drawn(out: Path, source: Path, release: Any, near: Any, hull: Any) -> list[str]:
     """Draw the map as a page and as a picture, with the true trajectories, which are simulated; return the files."""
     from geoveil import read, total
-    from geoveil.report import Layer, Report, layers_of, write
+    from geoveil.report import Layer, Report, write
 
     true = read(source)
     layers = (
-        *layers_of(hull, name="released hull"),
+        *hull.layers(name="released hull"),
         Layer("simulated tracks", true.get_coordinates().to_numpy(), "lines", "public", parts=_whose(true)),
         *(
             replace(layer, kind="lines", parts=_whose(release.value))
-            for layer in layers_of(release, name="released tracks")
+            for layer in release.layers(name="released tracks")
         ),
-        *layers_of(near, name="released neighbours"),
+        *near.layers(name="released neighbours"),
     )
     guarantee = total([release.guarantee, near.guarantee, hull.guarantee])
     whole = replace(release, guarantee=guarantee, processing=replace(release.processing, combined=True))

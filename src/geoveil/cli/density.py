@@ -44,10 +44,10 @@ def density(
     """
     import numpy as np
 
-    from geoveil import Grid, save
+    from geoveil import Grid
     from geoveil import density as heat_map
     from geoveil.geo import form_of
-    from geoveil.saving import endings
+    from geoveil.release.as_file import endings
 
     if target.path is None and output.report is None and not output.json:
         raise click.UsageError("Name the heat map's file with -o or --report, or give --json.")
@@ -70,7 +70,7 @@ def density(
         heat = heat_map(releases, Grid(bounds, cell / unit))
     if target.path is not None:
         with target.opened(".geojson") as path:
-            save(heat, path)
+            heat.to_file(path)
     report(output, "Heat map", [heat])
     more = [*target.lines, *([("report", output.report)] if output.report else [])]
     if not heat.value.sum():

@@ -107,7 +107,7 @@ class FileQuestion:
     def opened(self, target: Target | None = None, *, placed: bool = True) -> Iterator[OpenedFile]:
         """Read the file and open the ledger, if there is one; nothing is asked yet."""
         from geoveil import read
-        from geoveil.saving import endings
+        from geoveil.release.as_file import endings
 
         self.check(target or Target(None, None), endings(placed=placed))
         with self.arrived() as (path, ledger):
@@ -207,10 +207,9 @@ class OpenedFile:
 
     def put(self, release: Release, target: Target, *, placed: bool = True) -> list[tuple[str, str]]:
         """Write the release to a file, if one was named, and return the lines that name it."""
-        from geoveil import save
-        from geoveil.saving import endings
+        from geoveil.release.as_file import endings
 
         if target.path is not None:
             with terminal.waiting(f"Writing {target.name}"), target.opened(endings(placed=placed)[0]) as path:
-                save(release, path)
+                release.to_file(path)
         return target.lines

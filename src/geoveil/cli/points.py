@@ -83,7 +83,7 @@ def points(
     """
     from geoveil import load
     from geoveil.geo.formats import ending, opener_of
-    from geoveil.saving import endings
+    from geoveil.release.as_file import endings
 
     asking = FileQuestion(**asked)
     if time is not None and motion is None:
@@ -117,7 +117,7 @@ def points(
 
 def release_file(path: Path, target: Path, motion: str | None, time: str | None, **how: Any) -> Release:
     """Release a file; with a motion, only the smoothed release is written."""
-    from geoveil import load, points_file, save
+    from geoveil import load, points_file
     from geoveil.geo.formats import ending
     from geoveil.geo.formats.workspace import workspace
 
@@ -133,7 +133,7 @@ def release_file(path: Path, target: Path, motion: str | None, time: str | None,
             return release
         with terminal.waiting("Smoothing" if motion else f"Writing {target.name}"):
             result = load(first) if motion is None else smoothed(load(first), motion, time)
-            save(result, target)
+            result.to_file(target)
         return replace(result, removed=release.removed)
 
 

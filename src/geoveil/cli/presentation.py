@@ -27,7 +27,6 @@ __all__ = [
     "lines_of",
     "public_place",
     "report",
-    "table",
     "truth_of",
     "value_of",
 ]
@@ -47,18 +46,11 @@ def describe(release: Release, head: str | None = None, more: Sequence[tuple[str
     say(bold(head or heading(release.facts(every_error=False))), grid([*lines_of(release), *more]))
 
 
-def table(release: Release) -> Any:
-    """Return a release as a frame."""
-    from geoveil.saving import table as rows
-
-    return rows(release)
-
-
 def value_of(release: Release) -> Any:
     """Return the value as JSON: GeoJSON where it has locations, else rows."""
     import json
 
-    found = table(release)
+    found = release.to_frame()
     if hasattr(found, "geometry"):
         shapes = found.set_geometry(in_degrees(found.geometry))
         return json.loads(shapes.to_json(drop_id=True))
@@ -194,10 +186,10 @@ def report(
     """
     if output.report is None:
         return
-    from geoveil.report import Report, layers_of, write
+    from geoveil.report import Report, write
 
     with waiting("Drawing the map"):
-        drawn = [layer for release in releases for layer in layers_of(release)]
+        drawn = [layer for release in releases for layer in release.layers()]
         if output.with_truth and truth is not None:
             drawn += truth_of(*truth)
         told = whole or releases[0]

@@ -38,9 +38,8 @@ def smooth(released: str, target: Target, motion: str, time: str | None, output:
 
     RELEASED is a file that 'geoveil points' wrote, with its certificate beside it.
     """
-    from geoveil import save
     from geoveil.geo.formats import ending
-    from geoveil.saving import endings
+    from geoveil.release.as_file import endings
 
     if target.path is None:
         raise click.UsageError("Name the smoothed file with -o; - is stdout.")
@@ -51,7 +50,7 @@ def smooth(released: str, target: Target, motion: str, time: str | None, output:
     with terminal.waiting("Smoothing"):
         release = smoothed(as_released(released), motion, time)
     with target.opened(kind) as path:
-        save(release, path)
+        release.to_file(path)
     report(output, f"{Path(released).name}, smoothed", [release])
     if output.json:
         terminal.json({"output": target.path, "certificate": release.certificate()})

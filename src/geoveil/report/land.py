@@ -47,7 +47,9 @@ def _pieces() -> tuple[Polygons, Floats]:
     return polygons, (np.floor(middles / _SIDE) + 0.5) * _SIDE
 
 
-def land_around(to_map: Callable[[Floats], Floats], lon: float, lat: float, reach: float) -> Polygons:
+def land_around(
+    to_map: Callable[[Floats], Floats], lon: float, lat: float, reach: float, *, beyond: bool = True
+) -> Polygons:
     """Return the land around a location as polygons of a map, in full detail nearby and coarser farther away.
 
     Parameters
@@ -58,6 +60,8 @@ def land_around(to_map: Callable[[Floats], Floats], lon: float, lat: float, reac
         The middle of the map, in degrees.
     reach : float
         Half the side of the square with full detail, in metres.
+    beyond : bool
+        Whether land outside of this square is returned as well.
 
     Examples
     --------
@@ -83,5 +87,7 @@ def land_around(to_map: Callable[[Floats], Floats], lon: float, lat: float, reac
             flat = shapely.difference(flat, shapely.box(-inner, -inner, inner, inner))
         parts = shapely.get_parts(shapely.get_parts(shapely.simplify(flat, detail)))
         found.append(parts[(shapely.get_type_id(parts) == 3) & (shapely.area(parts) > detail**2)])
+        if not beyond:
+            break
         inner, reach = reach, min(_COARSER * reach, FARTHEST)
     return np.concatenate(found)

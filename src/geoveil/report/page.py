@@ -18,7 +18,7 @@ from geoveil.report.svg import map_svg
 from geoveil.wording import paragraphs
 from geoveil.words import counted
 
-__all__ = ["page"]
+__all__ = ["page", "static"]
 
 #: The number of gauges that are as high together as the chart of the attacker.
 _GAUGES_BESIDE_CHART = 3
@@ -32,12 +32,12 @@ def page(report: Report) -> str:
         f'<tr><th scope="row">{escape(name)}</th><td>{escape(text)}</td></tr>'
         for name, text in table_rows(report.facts, report.certificate)
     )
-    return Template(_static("page.html")).substitute(
+    return Template(static("page.html")).substitute(
         version=escape(__version__),
         page_title=escape(warning + report.title),
         variables=colours.variables(),
-        style=_static("page.css"),
-        script=_static("page.js"),
+        style=static("page.css"),
+        script=static("page.js"),
         banner=banner,
         title=escape(report.title),
         lead=escape(headline(report.facts)),
@@ -52,7 +52,7 @@ def page(report: Report) -> str:
     )
 
 
-def _static(name: str) -> str:
+def static(name: str) -> str:
     """Return the text of a file of this package."""
     return resources.files("geoveil.report").joinpath(name).read_text(encoding="utf-8")
 

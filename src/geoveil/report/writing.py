@@ -51,12 +51,12 @@ def write(path: str | os.PathLike[str], report: Report) -> None:
     >>> import pathlib, tempfile
     >>> import geopandas
     >>> import geoveil as gv
-    >>> from geoveil.report import Report, layers_of, write
+    >>> from geoveil.report import Report, write
     >>> people = geopandas.GeoSeries.from_xy([-122.41, -122.45], [37.78, 37.76], crs=4326)
     >>> bay = gv.local(lat=37.77, lon=-122.42, radius=50_000)
     >>> release = gv.points(people, by=["ann", "bob"], rho=1e-4, area=bay)
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "report.html"
-    >>> write(path, Report("Two homes", layers_of(release), release.facts(), release.certificate()))
+    >>> write(path, Report("Two homes", release.layers(), release.facts(), release.certificate()))
     >>> path.read_text()[:15]
     '<!DOCTYPE html>'
     """

@@ -1,4 +1,4 @@
-"""The layers of a release: its value, where it has a location, and the public location of the question."""
+"""The layers of a map that show a release: its value, and the public location of the question."""
 
 from __future__ import annotations
 
@@ -7,60 +7,27 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from geoveil.errors import InvalidData, InvalidParameter
+from geoveil.errors import InvalidParameter
 from geoveil.geo import Plane
-from geoveil.heatmaps import HeatMap
-from geoveil.improve import persons, released
-from geoveil.release import Release
-from geoveil.report.layers import Floats, Layer
-from geoveil.words import metres
+from geoveil.geo.forms import Floats
+from geoveil.release.labels import persons
+from geoveil.report import Layer
 
 if TYPE_CHECKING:
     import shapely
 
-__all__ = ["layers_of"]
+    from geoveil.release.release import Release
+
+__all__ = ["degrees", "layers_of", "truth_layer"]
 
 #: The largest number of locations with labels; more labels could not be read.
 _LABELLED = 30
-#: The largest number of cells of a heat map that are drawn; those of a finer one are joined.
-_MOST_CELLS = 40_000
 #: The distance from the middle of an area, in metres, beyond which released points are not drawn.
 _FARTHEST = 5e6
 
 
-def layers_of(release: Release, *, name: str | None = None) -> tuple[Layer, ...]:
-    """Return the layers that show a release: its value, and the public location of its question.
-
-    Parameters
-    ----------
-    release : Release
-        A release of data with a coordinate system.
-    name : str, optional
-        The name in the legend; by default "released" and the question.
-
-    Returns
-    -------
-    tuple of Layer
-        The layers; empty if the value has no location, such as a length.
-
-    Examples
-    --------
-    >>> import geopandas
-    >>> import geoveil as gv
-    >>> from geoveil.report import layers_of
-    >>> people = geopandas.GeoSeries.from_xy([-122.41, -122.45], [37.78, 37.76], crs=4326)
-    >>> bay = gv.local(lat=37.77, lon=-122.42, radius=50_000)
-    >>> [layer] = layers_of(gv.points(people, by=["ann", "bob"], rho=1e-4, area=bay))
-    >>> layer.name, layer.kind, layer.role, layer.places.shape, round(layer.radius[0])
-    ('released points', 'points', 'released', (2, 2), 173)
-    """
-    released(release)
-    plane = release.plane
-    if plane is None:
-        remedy = "Give a GeoSeries or GeoDataFrame with its crs, or read a file with gv.read."
-        raise InvalidData("release", "metres without a coordinate system", "of data with a location on Earth", remedy)
-    if isinstance(release, HeatMap):
-        return (_heat_map(release, plane, name or "released heat map"),)
+def layers_of(release: Release, plane: Plane, name: str | None = None) -> tuple[Layer, ...]:
+    """Return the layers that show a release: its value, and the public location of its question."""
     query = release.answers[0].query
     found = {
         "points": _points,
@@ -71,6 +38,17 @@ def layers_of(release: Release, *, name: str | None = None) -> tuple[Layer, ...]
     }.get(query.kind)
     layers = () if found is None else found(release, plane, name or f"released {query.name}")
     return (*layers, *_asked_about(release, plane))
+
+
+def truth_layer(truth: Any) -> Layer:
+    """Return a layer of true locations, which its owner has given; a page or figure with it must not be shared."""
+    import shapely
+
+    if not hasattr(truth, "geometry") or getattr(truth, "crs", None) is None:
+        remedy = "Give the data that was released, such as truth=trips, or leave it out."
+        raise InvalidParameter("truth", type(truth).__name__, "a GeoSeries or GeoDataFrame with its crs", remedy)
+    places = shapely.get_coordinates(truth.to_crs(4326).geometry.array)
+    return Layer("true locations", places, "points", "truth")
 
 
 def degrees(plane: Plane, metres: Floats) -> Floats:
@@ -102,8 +80,8 @@ def _points(release: Release, plane: Plane, name: str) -> tuple[Layer, ...]:
         except InvalidParameter:
             # The persons were given apart from the data, and are not known by row: the largest radius holds for all.
             radius = float(radii.max())
-    rows = np.asarray(release.value.geometry.array)
-    if (shapely.get_type_id(rows) == 1).all():
+    rows = np.asarray(getattr(release.value, "geometry", ()))
+    if len(rows) and (shapely.get_type_id(rows) == shapely.GeometryType.LINESTRING).all():
         return (Layer(name, places, "lines", "released", shapely.get_coordinates(rows, return_index=True)[1], radius),)
     return (Layer(name, places, "points", "released", radius=radius),)
 
@@ -166,26 +144,3 @@ def _asked_about(release: Release, plane: Plane) -> tuple[Layer, ...]:
         return ()
     location = degrees(plane, np.array([p]))
     return (Layer("location asked about", location, "marks", "public", texts=("asked about",)),)
-
-
-def _heat_map(release: HeatMap, plane: Plane, name: str) -> Layer:
-    """Return the cells of a heat map that have points, joined in blocks where there are too many to be seen."""
-    grid = release.grid.scaled(plane.drawn_in[1])
-    joined = max(1, int(np.ceil(np.sqrt(release.value.size / _MOST_CELLS))))
-    rows, columns = grid.shape
-    pad = [(0, -size % joined) for size in (rows, columns)]
-    blocks = np.pad(release.value, pad).reshape((rows + pad[0][1]) // joined, joined, -1, joined)
-    numbers = blocks.sum(axis=(1, 3))
-    row, column = np.nonzero(numbers > 0)
-    side = grid.cell * joined
-    west, south = grid.bounds[:2]
-    corners = [(west + (column + i) * side, south + (row + j) * side) for i, j in ((0, 0), (1, 0), (1, 1), (0, 1))]
-    cells = np.stack([np.column_stack(corner) for corner in corners], axis=1)
-    return Layer(
-        f"{name}, points in cells of {metres(side)}",
-        degrees(plane, cells.reshape(-1, 2)),
-        "grid",
-        "released",
-        parts=np.repeat(np.arange(len(cells)), 4),
-        values=numbers[row, column],
-    )

@@ -1,0 +1,217 @@
+"""Load released files: a file and its certificate become a release with its points in memory."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import chain, count
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from geoveil._types import Missing, Outside
+from geoveil._types import Path as PathLike
+from geoveil.answering.intake import in_the_plane
+from geoveil.answering.streaming import no_locations
+from geoveil.arithmetic import steady
+from geoveil.budget import Entry
+from geoveil.errors import FileUnavailable, InvalidFile
+from geoveil.facts import Processing, Removed
+from geoveil.geo import Plane
+from geoveil.geo.areas import Area
+from geoveil.geo.formats import Batch, LocationFile, ending, open_locations
+from geoveil.geo.formats.atomic import certificate_path
+from geoveil.geo.formats.coordinates import numbers
+from geoveil.geo.formats.fingerprints import digest
+from geoveil.geo.formats.location_file import readable
+from geoveil.geo.geometries import count_missing, vertices
+from geoveil.privacy import certified
+from geoveil.queries import Persons, Points, answers_without_values
+from geoveil.release import Release
+from geoveil.release.as_file import write_release
+
+if TYPE_CHECKING:
+    import geopandas
+    import pandas as pd
+
+__all__ = ["LoadedRelease", "frame_of", "load"]
+
+#: The options with which a file is read, as certificates state them.
+READING = {"crs", "x", "y", "delimiter", "decimal", "encoding", "layer"}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LoadedRelease(Release):
+    """A release that was read from a file.
+
+    Parameters
+    ----------
+    file : LocationFile
+        The file, opened.
+    """
+
+    file: LocationFile = field(kw_only=True)
+
+    def to_file(self, path: PathLike) -> Path:
+        path = Path(path)
+        if ending(path) != ending(self.file.path):
+            return super().to_file(path)
+        # Its own format may be one that no frame can be written to, such as GPX.
+        return write_release(self, path, self._rewrite)
+
+    def _rewrite(self, path: Path) -> dict[str, Any]:
+        """Write the file that was read, with the places that the release has now; return the options to read it."""
+        import pyarrow as pa
+
+        coords, plane = self.coords, self.plane
+        assert coords is not None
+        assert plane is not None
+        columns = [name for name in self.file.columns if self.processing.bounded or name != "radius_95"]
+        places = plane.out(coords)
+
+        def batches() -> Iterator[Batch]:
+            first = 0
+            for batch in self.file.batches(columns):
+                last = first + len(batch.rows)
+                yield batch.moved(places[first:last])
+                first = last
+
+        self.file.write(path, batches(), pa.schema([(name, self.file.columns[name]) for name in columns]))
+        return self.file.reading
+
+
+@steady()
+def load(path: PathLike) -> Release:
+    r"""Read a released file and its certificate, as a release that can be smoothed, clamped, remapped and counted.
+
+    Parameters
+    ----------
+    path : str or Path
+        A file that `points_file` or `Release.to_file` wrote; its certificate must be beside it.
+
+    Returns
+    -------
+    Release
+        Its value is a GeoDataFrame.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import geoveil as gv
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> _ = (folder / "trips.csv").write_text("user,lat,lon\nann,37.78,-122.41\nbob,37.76,-122.45\n")
+    >>> bay = gv.local(lat=37.77, lon=-122.42, radius=50_000)
+    >>> _ = gv.points_file(folder / "trips.csv", folder / "released.csv", by="user", rho=5e-5, area=bay)
+    >>> gv.load(folder / "released.csv").guarantee
+    CGP(rho=5e-05)
+    """
+    import pandas as pd
+    import pyarrow as pa
+
+    path = Path(path)
+    beside = certificate_path(path)
+    try:
+        account = json.loads(beside.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        remedy = "A released file is loaded together with its certificate, which must be in the same folder."
+        raise FileUnavailable(str(beside), "certificate not found", "in the same folder", remedy) from None
+    except (OSError, ValueError, RecursionError) as problem:
+        remedy = "Get the released file and its certificate again."
+        raise InvalidFile(str(beside), str(problem), "a certificate", remedy) from None
+    changed = "The file or its certificate was changed since the release: get both anew."
+    try:
+        guarantee = certified(account)
+        area, file, by, method = Area.certified(account["area"]), account["file"], account["by"], account["method"]
+        sha256, reading = file["sha256"], dict(file["reading"])
+        kind = file.get("kind", "points")
+        more = {name: account[name] for name in ("inexact", "id")}
+        more["entry"] = None if account["entry"] is None else Entry(**account["entry"])
+        more |= {"clamped": account["outside"] == "clamp", "removed": Removed(account["missing"])}
+        rounding = float(account["rounding"])
+        expected = None if account.get("expected_error") is None else float(account["expected_error"]) * area.shrink
+        more["processing"] = Processing(
+            tuple(account["processed"]), bounded=account["radius_95"] is not None, expected=expected
+        )
+        if not {*reading} <= READING or not isinstance(by, str | None):
+            raise ValueError(reading, by)
+    except (KeyError, TypeError, AttributeError, ValueError) as problem:
+        raise InvalidFile(str(beside), repr(problem), "the certificate of a released file", changed) from None
+    if kind != "points":
+        raise InvalidFile(str(path), account["query"], "a file of released points", "Read answers with geopandas.")
+    opened = open_locations(path, **reading)
+    if digest(path) != sha256 or (by is not None and by not in opened.columns):
+        raise InvalidFile(str(path), "another digest", "the file that its certificate is about", changed)
+    frame = frame_of(opened)
+    for name in ("radius_95", guarantee.symbol):
+        if name in frame and reading.get("decimal"):
+            texts = pa.array(frame[name], pa.string())
+            frame[name] = numbers(texts, reading["decimal"], lambda row: f"{path.name}, row {row + 1}")
+    if guarantee.symbol in frame and (frame[guarantee.symbol] != float(guarantee.budget)).any():
+        raise InvalidFile(str(beside), str(guarantee), f"the {guarantee.symbol} that the file states", changed)
+    plane = Plane(opened.crs, area)
+    coords, rows = vertices(np.asarray(frame.geometry.array))
+    codes, persons = (np.zeros(len(rows), int), None) if by is None else pd.factorize(frame[by].to_numpy()[rows])
+    working = in_the_plane(guarantee, area)
+    return LoadedRelease(
+        frame,
+        answers=answers_without_values(
+            Persons.by_size(np.bincount(codes), lambda n: Points(n, 2, working, method, rounding=rounding))
+        ),
+        n=len(rows),
+        coords=plane.into(coords),
+        plane=plane,
+        by=None if persons is None else pd.Index(persons, name=by),
+        guarantee=guarantee,
+        file=opened,
+        **more,
+    )
+
+
+def frame_of(
+    file: LocationFile, plane: Plane | None = None, outside: Outside = "refuse", missing: Missing = "refuse"
+) -> geopandas.GeoDataFrame:
+    """Return the whole file as a frame, in its own coordinate system or in a plane."""
+    import geopandas
+    import pandas as pd
+    import pyarrow as pa
+    import shapely
+
+    safe = [name for name in file.columns if name not in file.unsafe]
+    tables, geometries, rows = [], [], []
+    for batch in file.batches(safe):
+        there = batch.present
+        if count_missing(there, missing, batch.name):
+            batch = batch.chosen(there)
+        if plane is not None and len(batch):
+            batch = batch.moved(plane.enter(batch.coords, outside, batch.name_of_point).values)
+        tables.append(batch.columns)
+        rows.append(batch.first + (np.arange(len(batch)) if batch.numbers is None else batch.numbers))
+        geometries.append(batch.places if batch.shaped else shapely.points(batch.places))
+    if not sum(map(len, rows)):
+        raise no_locations(file)
+    index = np.concatenate(rows) if missing == "drop" else pd.RangeIndex(sum(map(len, rows)))
+    with readable(file.path, type(file).__name__, "A column cannot be read: remove it."):
+        columns = pa.concat_tables(tables).to_pandas(ignore_metadata=True)
+    # A table without columns has lost its number of rows.
+    columns = columns.set_axis(index) if len(columns.columns) else pd.DataFrame(index=index)
+    for name in file.times:
+        if columns[name].dtype.kind not in "mM":
+            columns[name] = _datetimes(columns[name])
+    system = file.crs if plane is None else plane.area.crs
+    name = next(name for name in chain(["geometry", "place"], map("place_{}".format, count(2))) if name not in columns)
+    places = geopandas.GeoSeries(np.concatenate(geometries), crs=system, index=columns.index)
+    return geopandas.GeoDataFrame(columns.assign(**{name: places}), geometry=name, crs=system)
+
+
+def _datetimes(texts: pd.Series) -> pd.Series:
+    """Return texts as pandas times if all of them are times, in UTC if their zones differ; else the texts."""
+    import pandas as pd
+
+    for zone in (False, True):
+        try:
+            return pd.to_datetime(texts, format="ISO8601", utc=zone)
+        except ValueError:
+            continue
+    return texts

@@ -1,0 +1,118 @@
+"""A release as a file, with its certificate beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from geoveil._types import Path as PathLike
+from geoveil.errors import InvalidData, InvalidFile, InvalidParameter
+from geoveil.geo.formats import ending
+from geoveil.geo.formats.atomic import staging_folder, write_certificate
+from geoveil.geo.formats.fingerprints import digest
+from geoveil.geo.formats.gdal import AS_TEXT, DRIVERS
+from geoveil.release.labels import persons
+
+if TYPE_CHECKING:
+    from geoveil.release.release import Release
+
+__all__ = ["endings", "write_release"]
+
+_TABLES = (".csv", ".tsv", ".parquet")
+
+
+def endings(*, placed: bool = True) -> tuple[str, ...]:
+    """Return the file endings of formats to which releases can be written; without places, those of tables."""
+    return (*DRIVERS, ".geoparquet", *_TABLES) if placed else _TABLES
+
+
+def write_release(release: Release, path: PathLike, write: Callable[[Path], dict[str, Any]] | None = None) -> Path:
+    """Write a release and its certificate into files, whole or not at all.
+
+    Parameters
+    ----------
+    release : Release
+        About places on the Earth.
+    path : str or Path
+        The file; its ending tells the format.
+    write : callable, optional
+        Writes the rows into a file and returns the options with which it is read; by default the frame of the
+        release is written.
+    """
+    path = Path(path)
+    if release.plane is None:
+        remedy = "Ask about a GeoSeries or a GeoDataFrame; numpy writes arrays."
+        raise InvalidData("release", repr(release), "about places on the Earth", remedy)
+    kind = release.kind
+    if release.processing.combined and kind != "cells":
+        allowed = "of one input: this one was remapped by a map of other releases"
+        raise InvalidData("release", repr(release), allowed, "Write release.value with geopandas.")
+    column = None if release.by is None else str(release.by.name)
+    if kind == "points" and column is not None:
+        remedy = "Release a GeoDataFrame by one of its columns."
+        if column not in getattr(release.value, "columns", ()):
+            raise InvalidData("release", repr(release), "of points with a column of persons", remedy)
+        persons(release, column)
+    if write is None and ending(path) not in endings():
+        raise InvalidParameter("path", str(path), f"a file that ends in one of {', '.join(endings())}", "Choose one.")
+    with staging_folder(path) as folder:
+        written = folder / path.name
+        reading = _write(release.to_frame(), written) if write is None else write(written)
+        account = {
+            **release.certificate(),
+            "by": column if kind == "points" else None,
+            "file": {"name": path.name, "sha256": digest(written), "reading": reading, "kind": kind},
+        }
+        write_certificate(written, account)
+    return path
+
+
+def _cut(shape: Any) -> Any:
+    """A shape that goes on beyond 180 degrees, in parts, as GeoJSON asks for (RFC 7946, 3.1.9)."""
+    import shapely
+
+    west, _, east, _ = shape.bounds
+    if west >= -180 and east <= 180:
+        return shape
+    parts = [
+        shapely.transform(shape & shapely.box(low, -90, low + 360, 90), lambda at, low=low: at - [low + 180, 0])
+        for low in (-540.0, -180.0, 180.0)
+    ]
+    return shapely.union_all([part for part in parts if not part.is_empty])
+
+
+def _write(frame: Any, path: Path) -> dict[str, Any]:
+    """Write a frame; with what it can be read again."""
+    import shapely
+
+    kind, shaped = ending(path), hasattr(frame, "geometry")
+    if kind in (".csv", ".tsv"):
+        reading = {"delimiter": "\t" if kind == ".tsv" else ",", "decimal": "."}
+        if shaped:
+            places = frame.geometry.array
+            rest = frame.drop(columns=frame.geometry.name)
+            if (shapely.get_type_id(places) == shapely.GeometryType.POINT).all():
+                x, y = ("longitude", "latitude") if frame.crs.is_geographic else ("x", "y")
+                rest = rest.assign(**{x: shapely.get_x(places), y: shapely.get_y(places)})
+                reading |= {"crs": frame.crs.to_string(), "x": x, "y": y}
+            else:
+                rest = rest.assign(wkt=shapely.to_wkt(places, rounding_precision=-1))
+            frame = rest
+        frame.to_csv(path, index=False, sep=reading["delimiter"])
+        return reading
+    if not shaped and kind not in _TABLES:
+        raise InvalidParameter("path", path.name, "a .csv, .tsv or .parquet file", "The answer has no places.")
+    if kind not in DRIVERS:
+        frame.to_parquet(path, index=False)
+        return {}
+    import pyogrio
+
+    driver = DRIVERS[kind][0]
+    if driver == "GeoJSON" and frame.crs.is_geographic:
+        frame = frame.set_geometry([_cut(shape) for shape in frame.geometry], crs=frame.crs)
+    try:
+        frame.to_file(path, driver=driver, engine="pyogrio", **(AS_TEXT if driver == "GeoJSON" else {}))
+    except (pyogrio.errors.DataSourceError, pyogrio.errors.FeatureError) as problem:
+        raise InvalidFile(str(path), str(problem), "a file that can be written", "Is there room?") from None
+    return {}

@@ -1,0 +1,59 @@
+"""A release in a notebook: a card that says what it guarantees and shows a small map, and a plot."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from geoveil.errors import GeoveilError, InvalidData
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from geoveil.release.release import Release
+    from geoveil.report import Layer
+
+__all__ = ["card_of", "draw_frame"]
+
+#: The largest number of points of a file that are read for a small map.
+_MOST_READ = 1_000_000
+#: How answers are drawn unless the caller states otherwise, by their kind.
+_STYLES: dict[str, dict[str, Any]] = {
+    "points": {"color": "#0f766e", "markersize": 6, "alpha": 0.7},
+    "place": {"color": "#0f766e"},
+    "positions": {"color": "#0f766e"},
+    "body": {"facecolor": (0.06, 0.46, 0.43, 0.13), "edgecolor": "#0f766e"},
+    "box": {"facecolor": (0.06, 0.46, 0.43, 0.13), "edgecolor": "#0f766e"},
+    "cells": {"column": "points", "cmap": "viridis", "legend": True},
+}
+
+
+def draw_frame(release: Release, ax: Axes | None, style: dict[str, Any]) -> Axes:
+    """Draw the frame of a release with matplotlib."""
+    frame = release.to_frame()
+    if not hasattr(frame, "geometry"):
+        remedy = "See release.value and release.error(); nearest(..., locations=0.5) also releases locations."
+        raise InvalidData("release", f"of {release.query}", "one whose value has a location", remedy)
+    usual = dict(_STYLES[release.kind])
+    if style.keys() & {"color", "facecolor", "edgecolor", "column", "c", "cmap"}:
+        usual = {name: value for name, value in usual.items() if name in ("markersize", "alpha")}
+        if release.kind == "cells" and not style.keys() & {"color", "facecolor", "column"}:
+            usual |= {"column": "points", "legend": True}
+    axes: Axes = frame.plot(ax=ax, **{**usual, **style})
+    return axes
+
+
+def card_of(release: Release) -> str:
+    """Return the HTML that a notebook shows for a release."""
+    from geoveil.report import card
+
+    return card(release.facts(every_error=False), _layers(release))
+
+
+def _layers(release: Release) -> tuple[Layer, ...]:
+    """Return the layers of a small map; none for a file that is large, was changed or is gone."""
+    if release.coords is None and release.kind == "points" and release.n > _MOST_READ:
+        return ()
+    try:
+        return release.layers()
+    except (GeoveilError, OSError):
+        return ()
