@@ -7,6 +7,7 @@ import re
 import sys
 from dataclasses import replace
 from decimal import Decimal
+from html import escape
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ import geoveil as gv
 from geoveil.errors import InvalidData, InvalidFile, InvalidParameter
 from geoveil.facts import Exactness
 from geoveil.geo.distortion import earth
+from geoveil.protection import TABLE
 from geoveil.report import Balance, Layer, Report, write
 from geoveil.report import page as page_module
 from geoveil.report.charts import attacker_curve, gauges
@@ -604,3 +606,12 @@ def test_balances_are_checked() -> None:
     with pytest.raises(InvalidParameter, match="cost"):
         Balance("ann", "rho", Decimal(1), Decimal("0.1"), Decimal("0.2"))
     assert Balance("ann", "rho", Decimal(1), Decimal("0.3"), Decimal("0.2")).left == Decimal("0.7")
+
+
+def test_the_page_says_what_is_protected_and_what_to_ask() -> None:
+    """All rows of the table of protection, with their headings."""
+    text = page(report_of(ask(gv.points, by="user")))
+    assert text.count('<th scope="col">') == 4
+    for topic in TABLE:
+        for cell in topic:
+            assert f">{escape(cell)}<" in text

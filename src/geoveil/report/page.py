@@ -8,6 +8,7 @@ from importlib import resources
 from string import Template
 
 from geoveil._version import __version__
+from geoveil.protection import HEADINGS, TABLE
 from geoveil.report import colours
 from geoveil.report.certificate_table import headline, table_rows
 from geoveil.report.charts import attacker_curve, gauges
@@ -47,9 +48,24 @@ def page(report: Report) -> str:
         half="" if len(report.balances) <= _GAUGES_BESIDE_CHART else ' class="wide"',
         curve=attacker_curve(report.guarantee),
         gauges=gauges(report.balances),
+        protection=_protection(),
         details=rows,
         certificate=escape(json.dumps(report.certificate, indent=2, ensure_ascii=False, default=str)),
     )
+
+
+def _protection() -> str:
+    """Return the table of what is protected; each cell names its column, for small screens."""
+    head = "".join(f'<th scope="col">{escape(name)}</th>' for name in HEADINGS)
+    rows = []
+    for about, *cells in TABLE:
+        said = "".join(
+            f'<td data-column="{escape(name)}">{escape(text)}</td>'
+            for name, text in zip(HEADINGS[1:], cells, strict=True)
+        )
+        rows.append(f'<tr><th scope="row">{escape(about)}</th>{said}</tr>')
+    listed = "\n".join(rows)
+    return f'<table class="protection">\n<thead><tr>{head}</tr></thead>\n<tbody>\n{listed}\n</tbody>\n</table>'
 
 
 def static(name: str) -> str:

@@ -1,0 +1,80 @@
+"""What a release protects, what it does not protect, and what to ask the analyst: one table for all readers.
+
+The report page shows it, and a test compares it with the table in `docs/limits.md`.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+__all__ = ["HEADINGS", "TABLE", "Topic"]
+
+HEADINGS = ("", "Protected", "Not protected", "Ask the analyst")
+
+
+class Topic(NamedTuple):
+    """A row of the table."""
+
+    about: str
+    protected: str
+    unprotected: str
+    ask: str
+
+
+#: The most important topics come first.
+TABLE = (
+    Topic(
+        "Where a person was",
+        "Differences up to the distance that the certificate states, such as 100 m.",
+        "Larger differences: the district and the city can be recognised.",
+        "Which distance is hidden? Is it large enough here, also where houses are far apart?",
+    ),
+    Topic(
+        "Who is in the data",
+        "Nothing.",
+        "The labels of persons, their number, and the number of points of each.",
+        "Are the labels pseudonyms? Who has the key to them? Does each person have one label in all files?",
+    ),
+    Topic(
+        "When",
+        "Nothing.",
+        "Times and the order of points are released unchanged.",
+        "Are exact times needed? Were they rounded to hours or days before the release?",
+    ),
+    Topic(
+        "Other columns",
+        "Columns that nobody named are removed.",
+        "Columns that were named are released unchanged. Some reveal locations: a street, a cell, a speed.",
+        "Which columns were released unchanged, and why was each of them needed?",
+    ),
+    Topic(
+        "Several releases",
+        "With a ledger, all releases about a person together stay within one budget.",
+        "Without a ledger, each further release about the same person reveals more.",
+        "Which releases about these persons exist or are planned? Are all of them charged to one ledger?",
+    ),
+    Topic(
+        "People who are together",
+        "Each person's own points.",
+        "A household or passengers of one car: their tracks are noisy copies of one track.",
+        "Do several labels stand for the same vehicle, household or group?",
+    ),
+    Topic(
+        "What others know already",
+        "The guarantee holds whatever an attacker knows.",
+        "Knowledge from elsewhere: who knows that a person is at one of two far-away places can tell which.",
+        "Who receives the release, and what else do they have about these persons?",
+    ),
+    Topic(
+        "The area",
+        "Whether a point was outside, if such points were moved to the edge (clamp).",
+        "If points outside were refused or removed, it is known that all released points were inside.",
+        "Was the area chosen from public knowledge? Were points outside of it removed?",
+    ),
+    Topic(
+        "The original data",
+        "Nothing: geoveil protects what is released, not where it comes from.",
+        "The original file, backups, reports with true locations, and keys of pseudonyms.",
+        "Where are the originals kept, who can read them, and when are they deleted?",
+    ),
+)

@@ -1,0 +1,23 @@
+"""The table of what is protected, what is not, and what to ask."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from geoveil.protection import HEADINGS, TABLE
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.mark.once
+def test_the_page_about_limits_has_the_same_table() -> None:
+    """Row by row, in the same order."""
+    lines = (ROOT / "docs" / "limits.md").read_text(encoding="utf-8").splitlines()
+    start = next(i for i, line in enumerate(lines) if HEADINGS[1] in line and line.startswith("|"))
+    rows = [
+        [cell.strip(" *") for cell in lines[start + i].strip("|").split("|")] for i in (0, *range(2, 2 + len(TABLE)))
+    ]
+    assert rows == [[*HEADINGS], *([*topic] for topic in TABLE)]
+    assert not lines[start + 2 + len(TABLE)].startswith("|")
