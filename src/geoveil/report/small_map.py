@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 
 import numpy as np
@@ -24,6 +24,8 @@ _WIDTH, _HEIGHT, _SIDE = 360, 240, 4
 _DOTS, _CIRCLES, _LABELS = 600, 20, 10
 #: The largest number of lines or areas, and of their vertices, that are drawn.
 _OUTLINES, _VERTICES = 100, 3000
+#: The number of points from which the part of the map that is shown is chosen.
+_VIEWED = 10_000
 #: The number of shades of squares.
 _SHADES = 5
 #: Colours that are seen on light and on dark backgrounds.
@@ -57,7 +59,7 @@ def small_map(layers: Sequence[Layer]) -> tuple[str, list[str]]:
     """
     if not any(np.isfinite(layer.places).all(axis=1).any() for layer in layers):
         return "", []
-    projection, view = view_of(layers)
+    projection, view = view_of([_thinned(layer) for layer in layers])
     x, y = view.middle
     pixel = max(view.width / _WIDTH, view.height / _HEIGHT)
     frame = _Frame(projection, x - pixel * _WIDTH / 2, y + pixel * _HEIGHT / 2, pixel)
@@ -69,6 +71,15 @@ def small_map(layers: Sequence[Layer]) -> tuple[str, list[str]]:
         f'aria-label="{escape(label)}" fill="none">{_land(frame)}{drawn}{_scale_bar(frame)}</svg>'
     )
     return svg, said
+
+
+def _thinned(layer: Layer) -> Layer:
+    """Return a layer with fewer points, evenly chosen."""
+    if layer.kind != "points" or len(layer.places) <= _VIEWED:
+        return layer
+    some = slice(None, None, -(-len(layer.places) // _VIEWED))
+    radius = layer.radius[some] if isinstance(layer.radius, np.ndarray) else layer.radius
+    return replace(layer, places=layer.places[some], radius=radius)
 
 
 def _land(frame: _Frame) -> str:
@@ -84,36 +95,46 @@ def _land(frame: _Frame) -> str:
 
 def _layer(layer: Layer, frame: _Frame, said: list[str]) -> str:
     """Return the shapes of a layer, and say what they are."""
+    import shapely
+
     flat = frame.pixels(frame.projection.to_map(layer.places))
     known: NDArray[np.bool_] = np.asarray(np.isfinite(flat).all(axis=1))
     parts = np.zeros(len(flat), dtype=np.int64) if layer.parts is None else layer.parts
     hue = _COLOURS[layer.role]
     if layer.kind == "grid":
         assert layer.values is not None
-        order = np.argsort(parts, kind="stable")
-        cells = flat[order].reshape(len(layer.values), -1, 2).mean(axis=1)
-        said.append(f"■ {layer.name}: darker squares have more")
-        return _squares(cells, layer.values, hue)
+        corners = flat[np.argsort(parts, kind="stable")].reshape(len(layer.values), -1, 2)
+        said.append(f"■ {layer.name}: the stronger the colour, the more")
+        if not len(corners):
+            return ""
+        # As large as a cell, or as several of them.
+        cell = float(np.nanmedian(np.ptp(corners, axis=1)))
+        return _squares(corners.mean(axis=1), layer.values, hue, cell * np.ceil(_SIDE / cell), np.nanmin(flat, axis=0))
     count = len(np.unique(parts))
     outlined = layer.kind == "area" or (layer.kind == "lines" and known.sum() <= _VERTICES and count <= _OUTLINES)
     if outlined:
         rings = list(_split(flat[known], parts[known]))
         drawn = rings[:: -(-len(rings) // _OUTLINES)]
         part = f": {counted(len(drawn))} of {counted(len(rings))} drawn" if len(drawn) < len(rings) else ""
-        said.append(f"{'▱' if layer.kind == 'area' else '∿'} {layer.name}{part}{_error(layer)}")
+        said.append(f"{'▭' if layer.kind == 'area' else '∿'} {layer.name}{part}{_error(layer)}")
         closed = layer.kind == "area"
         fill = f' fill="{hue}" fill-opacity=".15"' if closed else ""
-        paths = "".join(_path(ring, closed=closed) for ring in drawn)
+        # An area of one place, or a track of one point, is no line.
+        fine = shapely.simplify([shapely.LineString(np.vstack([ring, ring[-1:]])) for ring in drawn], 0.3)
+        paths = "".join(_path(shapely.get_coordinates(line), closed=closed) for line in fine)
         return f'<path d="{paths}" stroke="{hue}" stroke-width="1.5" stroke-linejoin="round"{fill}/>'
     places = flat[known]
     if len(places) > _DOTS:
-        said.append(f"■ {layer.name}: darker squares have more{_error(layer)}")
+        said.append(f"■ {layer.name}: the stronger the colour, the more{_error(layer)}")
         return _squares(places, np.ones(len(places)), hue) + _circles(layer, flat, known, frame, hue)
     said.append(f"{'◆' if layer.role == 'public' else '●'} {layer.name}{_error(layer)}")
-    dots = "".join(f"M{x:.1f} {y:.1f}h0" for x, y in places)
-    size = 7 if layer.kind == "marks" else 4
-    cap = "square" if layer.role == "public" else "round"
-    marks = f'<path d="{dots}" stroke="{hue}" stroke-width="{size}" stroke-linecap="{cap}" stroke-opacity=".8"/>'
+    if layer.role == "public":
+        diamonds = "".join(f"M{x - 4:.1f} {y:.1f}l4-4 4 4-4 4z" for x, y in places)
+        marks = f'<path d="{diamonds}" fill="{hue}"/>'
+    else:
+        dots = "".join(f"M{x:.1f} {y:.1f}h0" for x, y in places)
+        size = 7 if layer.kind == "marks" else 4
+        marks = f'<path d="{dots}" stroke="{hue}" stroke-width="{size}" stroke-linecap="round" stroke-opacity=".8"/>'
     return _circles(layer, flat, known, frame, hue) + marks + _labels(layer, flat, known)
 
 
@@ -122,7 +143,9 @@ def _error(layer: Layer) -> str:
     if layer.radius is None or not np.size(layer.radius):
         return ""
     said = lengths(np.atleast_1d(np.asarray(layer.radius, dtype=float)))
-    return f", edge within {said} (95%)" if layer.kind == "area" else f", circle: error radius {said} (95%)"
+    if layer.kind in ("area", "lines"):
+        return f", {'edge' if layer.kind == 'area' else 'each vertex'} within {said} (95%)"
+    return f", circle: error radius {said} (95%)"
 
 
 def _circles(layer: Layer, flat: Floats, known: NDArray[np.bool_], frame: _Frame, hue: str) -> str:
@@ -150,28 +173,43 @@ def _labels(layer: Layer, flat: Floats, known: NDArray[np.bool_]) -> str:
     )
 
 
-def _squares(places: Floats, weights: Floats, hue: str) -> str:
-    """Return squares of which darker ones have more weight; neighbours in a row of one shade are one line."""
-    rows, columns = _HEIGHT // _SIDE, _WIDTH // _SIDE
-    column, row = np.floor(places / _SIDE).T
+def _squares(places: Floats, weights: Floats, hue: str, side: float = _SIDE, origin: Floats | None = None) -> str:
+    """Return squares, the more weight the stronger their colour; neighbours in a row of one shade are one line.
+
+    Parameters
+    ----------
+    places, weights : array
+        The points and what each of them counts.
+    hue : str
+        The colour.
+    side : float
+        The side of a square, in pixels.
+    origin : array, optional
+        A corner of a square; by default that of the map.
+    """
+    x, y = (0.0, 0.0) if origin is None else (float(end % side) - side for end in origin)
+    rows, columns = (int(extent / side) + 2 for extent in (_HEIGHT, _WIDTH))
+    column, row = np.floor((places - [x, y]) / side).T
     inside = (row >= 0) & (row < rows) & (column >= 0) & (column < columns)
     at = row[inside].astype(np.int64) * columns + column[inside].astype(np.int64)
     sums = np.bincount(at, weights[inside], minlength=rows * columns).reshape(rows, columns)
     most = float(sums.max())
     if most <= 0:
         return ""
-    shades = np.ceil(np.sqrt(sums / most) * _SHADES).astype(int)
+    # A single point is seen; of a heat map, which is an estimate, very small numbers are not.
+    to = np.ceil if origin is None else np.rint
+    shades = to(np.sqrt(sums / most) * _SHADES).astype(int)
     found = []
     for shade in range(1, _SHADES + 1):
         # A run begins where the shade does and its western neighbour does not have it.
         same = np.pad((shades == shade).astype(np.int8), ((0, 0), (1, 1)))
         step = np.diff(same, axis=1)
         (row, first), (_, last) = np.nonzero(step == 1), np.nonzero(step == -1)
-        runs = zip((row * _SIDE + _SIDE // 2).tolist(), (first * _SIDE).tolist(), (last * _SIDE).tolist(), strict=True)
-        lines = "".join(f"M{west} {y}H{east}" for y, west, east in runs)
+        ends = np.column_stack([x + first * side, y + (row + 0.5) * side, x + last * side]).tolist()
+        lines = "".join(f"M{west:.4g} {middle:.4g}H{east:.4g}" for west, middle, east in ends)
         if lines:
             found.append(f'<path d="{lines}" stroke-opacity="{0.9 * shade / _SHADES:.2f}"/>')
-    return f'<g stroke="{hue}" stroke-width="{_SIDE}" shape-rendering="crispEdges">{"".join(found)}</g>'
+    return f'<g stroke="{hue}" stroke-width="{side:.4g}" shape-rendering="crispEdges">{"".join(found)}</g>'
 
 
 def _scale_bar(frame: _Frame) -> str:

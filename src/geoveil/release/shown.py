@@ -1,0 +1,254 @@
+"""The faces of a release: a frame, a file, a picture, a page, and what a notebook shows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+from geoveil.arithmetic import steady
+from geoveil.wording import heading
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import geopandas
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+    from geoveil._types import CrsLike
+    from geoveil._types import Path as PathLike
+    from geoveil.release.release import Release
+    from geoveil.report import Layer, Report, ReportView
+
+__all__ = ["Shown"]
+
+
+class Shown:
+    """A release as it is shown to people and handed to other programs: the methods of `Release` for that."""
+
+    @property
+    def _self(self) -> Release:
+        """The release, with all that is known of it."""
+        return cast("Release", self)
+
+    def in_memory(self) -> Release:
+        """Return the release with its points in memory: the release itself, or that of a file, loaded.
+
+        Examples
+        --------
+        >>> import geoveil as gv
+        >>> release = gv.mean([[0.0, 0.0], [100.0, 0.0]], rho=1e-4)
+        >>> release.in_memory() is release
+        True
+        """
+        return self._self
+
+    @steady()
+    def to_frame(self, *, crs: CrsLike = None) -> geopandas.GeoDataFrame | pd.DataFrame:
+        """Return the release as a frame: a row for each point or answer, with its error and its budget.
+
+        Parameters
+        ----------
+        crs : coordinate system, as pyproj accepts it, optional
+            The coordinate system of the frame; by default that of the input.
+
+        Returns
+        -------
+        geopandas.GeoDataFrame or pandas.DataFrame
+            The columns `radius_95` and `rho` or `epsilon` state the 95% error radius in metres and the budget; a
+            frame of neighbours states in `excess_95` how much farther they may be than the true ones. Answers
+            without a location, such as lengths, are a pandas.DataFrame. A heat map has a polygon for each cell.
+
+        Examples
+        --------
+        >>> import geopandas
+        >>> import geoveil as gv
+        >>> homes = geopandas.GeoSeries.from_xy([-122.41, -122.45, -122.43], [37.78, 37.76, 37.75], crs=4326)
+        >>> bay = gv.local(lat=37.77, lon=-122.42, radius=50_000)
+        >>> frame = gv.center(homes, rho=1e-4, area=bay).to_frame(crs=32610)
+        >>> frame.columns.tolist(), frame.geom_type.tolist(), frame.crs.to_epsg()
+        (['geometry', 'radius_95', 'rho'], ['Point'], 32610)
+        """
+        from geoveil.release.as_frame import frame_with_errors
+
+        release = self.in_memory()
+        return frame_with_errors(release, release._rows(crs))
+
+    def _rows(self, crs: CrsLike) -> geopandas.GeoDataFrame | pd.DataFrame:
+        """Return the released points or answers as rows of a frame."""
+        from geoveil.release.as_frame import rows_of
+
+        rows = rows_of(self._self)
+        return rows if crs is None or not hasattr(rows, "geometry") else rows.to_crs(crs)
+
+    @steady()
+    def to_file(self, path: PathLike) -> Path:
+        """Write the release and its certificate into files, whole or not at all.
+
+        Parameters
+        ----------
+        path : str or Path
+            Its ending tells the format: .csv, .tsv, .geojson, .gpkg, .shp or .parquet. A release that was read from a
+            file is written in the format of that file as well.
+
+        Returns
+        -------
+        Path
+            The path of the file. The certificate is beside it, and `geoveil.load` reads points again.
+
+        Examples
+        --------
+        >>> import pathlib, tempfile
+        >>> import geopandas
+        >>> import geoveil as gv
+        >>> folder = pathlib.Path(tempfile.mkdtemp())
+        >>> homes = geopandas.GeoSeries.from_xy([-122.41, -122.45, -122.43], [37.78, 37.76, 37.75], crs=4326)
+        >>> bay = gv.local(lat=37.77, lon=-122.42, radius=50_000)
+        >>> _ = gv.hull(homes, rho=1e-4, area=bay).to_file(folder / "hull.geojson")
+        >>> sorted(path.name for path in folder.iterdir())
+        ['hull.geojson', 'hull.geojson.certificate.json']
+        """
+        from geoveil.release.as_file import write_release
+
+        release = self.in_memory()
+        return write_release(release, path) if release is self._self else release.to_file(path)
+
+    @steady()
+    def layers(self, *, name: str | None = None) -> tuple[Layer, ...]:
+        """Return the layers of a map that show the release: its value, and the public location of its question.
+
+        Parameters
+        ----------
+        name : str, optional
+            The name in the legend; by default "released" and the question.
+
+        Returns
+        -------
+        tuple of Layer
+            The layers; empty if the value has no location on Earth, such as a length.
+
+        Examples
+        --------
+        >>> import geopandas
+        >>> import geoveil as gv
+        >>> people = geopandas.GeoSeries.from_xy([-122.41, -122.45], [37.78, 37.76], crs=4326)
+        >>> bay = gv.local(lat=37.77, lon=-122.42, radius=50_000)
+        >>> [layer] = gv.points(people, by=["ann", "bob"], rho=1e-4, area=bay).layers()
+        >>> layer.name, layer.kind, layer.role, layer.places.shape, round(layer.radius[0])
+        ('released points', 'points', 'released', (2, 2), 173)
+        """
+        from geoveil.release.as_layers import layers_of
+
+        release = self.in_memory()
+        if release is not self._self:
+            return release.layers(name=name)
+        return () if release.plane is None else layers_of(release, release.plane, name)
+
+    @steady()
+    def plot(self, ax: Axes | None = None, **style: Any) -> Axes:
+        """Draw the release with matplotlib, as GeoPandas draws a frame.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            The axes to draw in; by default new ones.
+        **style
+            Arguments of `geopandas.GeoDataFrame.plot`, such as `color`, `markersize` or `cmap`.
+
+        Returns
+        -------
+        matplotlib Axes
+            The axes, in the coordinate system of the release, so that other frames can be drawn over it.
+
+        Examples
+        --------
+        >>> import matplotlib
+        >>> matplotlib.use("agg")
+        >>> import geopandas
+        >>> import geoveil as gv
+        >>> homes = geopandas.GeoSeries.from_xy([-122.41, -122.45, -122.43], [37.78, 37.76, 37.75], crs=4326)
+        >>> bay = gv.local(lat=37.77, lon=-122.42, radius=50_000)
+        >>> ax = gv.hull(homes, rho=1e-4, area=bay).plot(color="teal")
+        >>> len(ax.collections)
+        1
+        """
+        from geoveil.release.notebook import draw_frame
+
+        return draw_frame(self._self, ax, style)
+
+    @steady()
+    def explore(self, *, title: str | None = None, truth: Any = None) -> ReportView:
+        """Show the report of the release as an interactive page, in a notebook or in a browser, also offline.
+
+        Parameters
+        ----------
+        title : str, optional
+            The heading of the page; by default the question and the number of points.
+        truth : GeoSeries or GeoDataFrame, optional
+            True locations to draw as well. Such a page says that it must not be shared.
+
+        Returns
+        -------
+        ReportView
+            Shown as a page by a notebook; `save(path)` writes it into a file, `show_in_browser()` opens it.
+
+        Examples
+        --------
+        >>> import pathlib, tempfile
+        >>> import geopandas
+        >>> import geoveil as gv
+        >>> homes = geopandas.GeoSeries.from_xy([-122.41, -122.45, -122.43], [37.78, 37.76, 37.75], crs=4326)
+        >>> bay = gv.local(lat=37.77, lon=-122.42, radius=50_000)
+        >>> view = gv.hull(homes, rho=1e-4, area=bay).explore()
+        >>> view.save(pathlib.Path(tempfile.mkdtemp()) / "hull.html").name
+        'hull.html'
+        """
+        from geoveil.report import ReportView
+
+        return ReportView(self._report(title, truth))
+
+    @steady()
+    def report(self, path: PathLike, *, title: str | None = None, truth: Any = None) -> Path:
+        """Write a report: a page with a map, the guarantee and the certificate; or the map alone as a figure.
+
+        Parameters
+        ----------
+        path : str or Path
+            A file that ends in .html, .png or .pdf; figures require matplotlib.
+        title : str, optional
+            The heading; by default the question and the number of points.
+        truth : GeoSeries or GeoDataFrame, optional
+            True locations to draw as well. Such a report says that it must not be shared.
+
+        Returns
+        -------
+        Path
+            The path of the file.
+
+        Examples
+        --------
+        >>> import pathlib, tempfile
+        >>> import geopandas
+        >>> import geoveil as gv
+        >>> homes = geopandas.GeoSeries.from_xy([-122.41, -122.45, -122.43], [37.78, 37.76, 37.75], crs=4326)
+        >>> bay = gv.local(lat=37.77, lon=-122.42, radius=50_000)
+        >>> path = gv.hull(homes, rho=1e-4, area=bay).report(pathlib.Path(tempfile.mkdtemp()) / "hull.html")
+        >>> path.read_text()[:15]
+        '<!DOCTYPE html>'
+        """
+        return self.explore(title=title, truth=truth).save(path)
+
+    def _report(self, title: str | None, truth: Any) -> Report:
+        """Return the report of the release; true locations are in it only if the owner gives them."""
+        from geoveil.release.as_layers import truth_layer
+        from geoveil.report import Report
+
+        release = self._self
+        facts = release.facts()
+        layers = self.layers() if truth is None else (*self.layers(), truth_layer(truth))
+        return Report(title or heading(facts), layers, facts, release.certificate())
+
+    @steady()
+    def _repr_html_(self) -> str:
+        from geoveil.release.notebook import card_of
+
+        return card_of(self._self)
