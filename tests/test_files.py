@@ -786,10 +786,10 @@ MALFORMED: dict[str, tuple[str | bytes, str]] = {
     "area.geojson": (
         '{"type": "FeatureCollection", "features": [{"type": "Feature", "properties": {"user": "a"}, "geometry": '
         '{"type": "Polygon", "coordinates": [[[-122.4, 37.7], [-122.3, 37.7], [-122.3, 37.8], [-122.4, 37.7]]]}}]}',
-        r"^area\.geojson, row 1 = .*Point, LineString or MultiPoint",
+        r"^area\.geojson, row 1 = .*a Point, a LineString, or several of them",
     ),
     "other.gpkg": ("not a database", r"other\.gpkg = .*GPKG"),
-    "places.xyz": ("a", r"places\.xyz = '\.xyz'.*ends in one of \.geojson"),
+    "places.xyz": ("a", r"places\.xyz = '\.xyz'.*ends in one of \.csv.*\.geojson"),
 }
 
 

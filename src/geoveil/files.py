@@ -54,15 +54,17 @@ def points_file(
     layer: str | None = None,
     progress: Progress | None = None,
 ) -> FileRelease:
-    r"""Release every point of a file, into a file of the same format and coordinate system.
+    r"""Release every point of a file, into a file of the same coordinate system.
 
     Parameters
     ----------
     source : str or Path
-        CSV (also .tsv and .gz), GPX, GeoJSON, GeoParquet, Parquet with columns of coordinates, GeoPackage, Shapefile,
-        or a folder of the cabspotting data.
+        CSV (also .tsv, .txt and .gz), Excel, Parquet and GeoParquet, GeoJSON (also one feature per line), GPX, KML,
+        GeoPackage, Shapefile, FlatGeobuf, a track of Geolife (.plt), any of these alone in a .zip file, or a folder of
+        the Geolife or the cabspotting data.
     target : str or Path
-        The released file, beside which its certificate is written. Both appear at the end, whole, or not at all.
+        The released file, in the format of its ending, beside which its certificate is written. Both appear at the
+        end, whole, or not at all.
     keep : list of columns or "all", optional
         Columns that are released unchanged, besides times and the column named by `by`. The others are removed, since
         they may reveal places; the release's `removed.columns` names them. "all" excludes columns whose names suggest
@@ -88,7 +90,7 @@ def points_file(
         The format of a CSV file: the separator of fields (found in the header), the decimal mark ("."), and the
         encoding ("utf-8").
     layer : str, optional
-        The layer of a GeoPackage with several.
+        The layer of a GeoPackage, or the sheet of an Excel file, with several.
     progress : callable, optional
         Called from time to time with the share of the work that is done, from 0 to 1.
 
@@ -159,8 +161,7 @@ def read(
     Parameters
     ----------
     path : str or Path
-        CSV, GPX, GeoJSON, GeoParquet, Parquet with columns of coordinates, GeoPackage, Shapefile, or a folder of the
-        cabspotting data.
+        As for `points_file`.
     area : Area from `local`, code or name of a projected system, or name of a region, optional
         The area to whose plane locations are projected, chosen from public knowledge. Without it the file's own
         system is kept.

@@ -22,6 +22,7 @@ from geoveil.geo.columns import choose
 from geoveil.geo.formats import LocationFile, ending, open_locations
 from geoveil.geo.formats.atomic import certificate_path, replaced_files, staging_folder
 from geoveil.geo.formats.fingerprints import files_of
+from geoveil.geo.formats.output_formats import form_of
 from geoveil.geo.planes import plane_of
 from geoveil.noise import Source
 from geoveil.privacy import CGP, Guarantee
@@ -106,12 +107,14 @@ def prepare(
         Called with the share of the whole work that is done, from 0 to 1.
     """
     file = open_locations(Path(source), crs=crs, **reading)
-    inquiry = _inquiry(file, guarantee, method, by, area, outside, missing, keep)
     target = _checked_target(Path(target), file)
+    form = form_of(file, target, ending(target), ending(file.path))
+    inquiry = _inquiry(file, form, guarantee, method, by, area, outside, missing, keep)
     # A column that cannot be read is refused before anything is charged.
     inquiry.count(progress, every_column=ledger is not None)
     if inquiry.placed:
-        inquiry.kept, inquiry.removed = _columns(file, by, keep, guarantee.symbol, places=inquiry.placed)
+        inquiry.kept, inquiry.removed = _columns(file, form, by, keep, guarantee.symbol, places=inquiry.placed)
+    form.check_columns(inquiry.kept)
     if formulas := [name for name in inquiry.kept if name in inquiry.formulas]:
         message = f"{target}: texts in {', '.join(formulas)} begin as formulas do, and a spreadsheet would run them."
         warnings.warn(message, GeoveilWarning, stacklevel=3)
@@ -129,6 +132,7 @@ def _unwritable(target: Path, problem: OSError) -> InvalidFile:
 
 def _inquiry(
     file: LocationFile,
+    form: LocationFile,
     guarantee: Guarantee,
     method: str,
     by: str | None,
@@ -139,9 +143,10 @@ def _inquiry(
 ) -> FilePoints:
     """Check what is asked about a file, as far as its header tells."""
     plane = plane_of(file.crs, area, stated_by=system_of(file))
-    kept, removed = _columns(file, by, keep, guarantee.symbol)
+    kept, removed = _columns(file, form, by, keep, guarantee.symbol)
     return FilePoints(
         file=file,
+        form=form,
         plane=plane,
         guarantee=guarantee,
         method=method,
@@ -181,10 +186,10 @@ def rehearse(
         It knows the number of points of each person.
     """
     file = open_locations(Path(source), crs=crs, **reading)
-    inquiry = _inquiry(file, CGP(rho=1), method, by, area, outside, missing, None)
+    inquiry = _inquiry(file, file, CGP(rho=1), method, by, area, outside, missing, None)
     inquiry.count(lambda share: None, every_column=True)
     if inquiry.placed:
-        _columns(file, by, None, inquiry.guarantee.symbol, places=inquiry.placed)
+        _columns(file, file, by, None, inquiry.guarantee.symbol, places=inquiry.placed)
     return inquiry
 
 
@@ -207,14 +212,8 @@ def _checked_target(target: Path, file: LocationFile) -> Path:
     if not own.isdisjoint(map(_identity, replaced_files(target))):
         allowed = "a file other than the source, and not one that is part of it"
         raise InvalidParameter("target", str(target), allowed, "Choose another name.")
-    if file.path.is_dir():
-        if target.exists():
-            raise InvalidFile(str(target), "a folder or file that exists", "a new folder", "Choose another name.")
-    elif ending(target) != ending(file.path):
-        allowed = f"a file that ends in {ending(file.path)}, as the source does"
-        raise InvalidParameter(
-            "target", str(target), allowed, "gv.load(target).to_file(path) then writes it in another format."
-        )
+    if not ending(target) and target.exists():
+        raise InvalidFile(str(target), "a folder or file that exists", "a new folder", "Choose another name.")
     if target.suffix.lower() == ".shp" and target.suffix != ".shp":
         raise InvalidParameter("target", str(target), "a file that ends in .shp, in lower case", "Rename it.")
     beside = certificate_path(target)
@@ -229,7 +228,7 @@ def _identity(path: Path) -> str:
 
 
 def _columns(
-    file: LocationFile, by: str | None, keep: Columns, symbol: str, places: Set[str] = frozenset()
+    file: LocationFile, form: LocationFile, by: str | None, keep: Columns, symbol: str, places: Set[str] = frozenset()
 ) -> tuple[list[str], tuple[str, ...]]:
     """Return the columns that are released unchanged, and those that are removed; `places` are texts of geometries."""
     import pyarrow as pa
@@ -249,6 +248,6 @@ def _columns(
     always = [*file.time_columns, *(name for name in file.structure if name in file.columns)]
     kept, left = choose([*file.columns], times=always, by=by, keep=keep, places=unsafe)
     for name in kept:
-        if file.extensible and name.casefold() in ("radius_95", symbol):
+        if form.extensible and name.casefold() in ("radius_95", symbol):
             raise InvalidParameter("keep", name, "columns without this name: released ones have it", "Rename it.")
     return kept, left

@@ -134,6 +134,8 @@ class FilePoints(Inquiry[Written, FileRelease]):
     ----------
     file : LocationFile
         The file.
+    form : LocationFile
+        The format that is written: the file itself, or a file of another format with its columns.
     plane : Plane
         The plane in which noise is added.
     guarantee : CGP or GP
@@ -149,6 +151,7 @@ class FilePoints(Inquiry[Written, FileRelease]):
     """
 
     file: LocationFile
+    form: LocationFile
     plane: Plane
     guarantee: Guarantee
     method: str
@@ -189,7 +192,8 @@ class FilePoints(Inquiry[Written, FileRelease]):
             batch, missing = self._present(batch)
             coded = self.people.labels(batch).dictionary_encode()
             self.placed.update(name for name in texts if shows_places(batch.columns[name]))
-            if self.file.spreadsheet:
+            self.form.check_shapes(batch)
+            if self.form.spreadsheet:
                 self.formulas.update(name for name in texts if has_formulas(batch.columns[name]))
             if len(batch):
                 self.plane.enter(batch.coords, self.outside, batch.name_of_point)
@@ -214,7 +218,7 @@ class FilePoints(Inquiry[Written, FileRelease]):
             distinct(self.people.persons, self.people.by, self.file.path.name)
         if not self.people.sizes.sum():
             raise no_locations(self.file)
-        if self.file.spreadsheet:
+        if self.form.spreadsheet:
             self.formulas.update(name for name in texts if has_formulas(pa.array([name])))
 
     @cached_property
@@ -283,7 +287,7 @@ class FilePoints(Inquiry[Written, FileRelease]):
 
         assert self.target is not None
         moved = 0
-        added = ("radius_95", self.guarantee.symbol) if self.file.extensible else ()
+        added = ("radius_95", self.guarantee.symbol) if self.form.extensible else ()
         types = [*((name, self.file.columns[name]) for name in self.kept), *((name, pa.float64()) for name in added)]
         released = self._released_together if self.together else self._released_apart
         second, known = Fingerprint(), label_hashes(self.people.persons)
@@ -296,7 +300,7 @@ class FilePoints(Inquiry[Written, FileRelease]):
                 yield batch
                 progress(_FIRST_PASS + (1 - _FIRST_PASS) * batch.share)
 
-        self.file.write(self.target, parts(), pa.schema(types))
+        self.form.write(self.target, parts(), pa.schema(types))
         if second.digest != self._first.digest or file_state(self.file.path) != self._state:
             raise self._changed()
         return Written(digest(self.target), moved)
@@ -325,7 +329,7 @@ class FilePoints(Inquiry[Written, FileRelease]):
             entry=receipt.entry,
             id=receipt.id,
             by_column=self.people.by,
-            reading=self.file.reading,
+            reading=self.form.reading,
             digest=drawn.sha256,
             moved=drawn.moved,
             formulas=tuple(name for name in self.kept if name in self.formulas),
@@ -360,7 +364,7 @@ class FilePoints(Inquiry[Written, FileRelease]):
         import pyarrow as pa
 
         stated = {}
-        if self.file.extensible:
+        if self.form.extensible:
             stated["radius_95"] = pa.array(self.radii[self.persons.which[read.rows]])
             stated[self.guarantee.symbol] = pa.repeat(float(self.guarantee.budget), len(read.batch))
         return read, _pruned(read.batch.moved(self.plane.out(coords), **stated)), self.plane.beyond(coords)

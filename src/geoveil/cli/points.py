@@ -82,8 +82,7 @@ def points(
     and the --by column are released unchanged; other columns are removed unless --keep names them.
     """
     from geoveil import load
-    from geoveil.geo.formats import ending, opener_of
-    from geoveil.release.as_file import endings
+    from geoveil.geo.formats import opener_of, targets
 
     asking = FileQuestion(**asked)
     if time is not None and motion is None:
@@ -97,13 +96,13 @@ def points(
             return
         if target.path is None:
             raise click.UsageError("Name the released file with -o; - is stdout.")
-        kind = ending(path)
-        asking.check(target, [*dict.fromkeys([kind, *(endings() if kind else ())])])
+        kinds = targets(path)
+        asking.check(target, kinds)
         if motion is not None:
             check_times(path, asking.how, time)
         # Times are public: a column of times that is named is released.
         kept = "all" if "all" in keep else [*keep, *([time] if time else [])] or None
-        with target.opened(kind) as written:
+        with target.opened(kinds[0]) as written:
             how = {**asking.budget.keywords, **asking.area, **asking.how, **asking.account.keywords(ledger)}
             release = release_file(path, written, motion, time, **how, by=asking.by, method=method, keep=kept)
             drawn = [] if asking.output.report is None else [load(written)]
@@ -118,21 +117,18 @@ def points(
 def release_file(path: Path, target: Path, motion: str | None, time: str | None, **how: Any) -> Release:
     """Release a file; with a motion, only the smoothed release is written."""
     from geoveil import load, points_file
-    from geoveil.geo.formats import ending
     from geoveil.geo.formats.workspace import workspace
 
-    same = ending(path) == ending(target)
     with ExitStack() as stack:
         first = target
-        if motion is not None or not same:
-            folder = stack.enter_context(workspace(target.absolute().parent))
-            first = folder / (target.name if same else f"released{ending(path)}")
+        if motion is not None:
+            first = stack.enter_context(workspace(target.absolute().parent)) / target.name
         with terminal.progress(f"Releasing {path.name}") as tell:
             release = points_file(path, first, progress=tell, **how)
-        if first == target:
+        if motion is None:
             return release
-        with terminal.waiting("Smoothing" if motion else f"Writing {target.name}"):
-            result = load(first) if motion is None else smoothed(load(first), motion, time)
+        with terminal.waiting("Smoothing"):
+            result: Release = smoothed(load(first), motion, time)
             result.to_file(target)
         return replace(result, removed=release.removed)
 

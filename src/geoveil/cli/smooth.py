@@ -87,7 +87,7 @@ def check_times(path: Path, how: dict[str, Any], given: str | None) -> None:
 
     file = open_locations(path, **{name: value for name, value in how.items() if name != "missing"})
     chosen = _column(file, given)
-    _times(pa.concat_tables(batch.columns for batch in file.batches([chosen])).to_pandas()[chosen])
+    _times(pa.concat_tables(batch.columns for batch in file.batches([chosen])).to_pandas(ignore_metadata=True)[chosen])
 
 
 def _times(column: Any) -> Any:

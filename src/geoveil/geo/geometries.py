@@ -61,18 +61,29 @@ def count_missing(there: NDArray[np.bool_], missing: str, name: RowName = positi
 
 
 def vertices(geometries: Geometries, name: RowName = position) -> tuple[NDArray[np.float64], Index]:
-    """Return the vertices of Points, LineStrings and MultiPoints, without altitudes, and the row of each."""
+    """Return the vertices of Points, LineStrings and collections of these, without altitudes, and the row of each."""
     import shapely
 
     kinds = shapely.get_type_id(geometries)
-    allowed = np.isin(kinds, [0, 1, 4])  # Point, LineString, MultiPoint
+    allowed = np.isin(kinds, [0, 1, 4, 5])  # Point, LineString, MultiPoint, MultiLineString
     allowed &= ~shapely.is_empty(geometries)
     if not allowed.all():
         first = int((~allowed).argmax())
+        outlines = np.isin(kinds, [3, 6])
+        if outlines.any():
+            first = int(outlines.argmax())
+            raise InvalidData(
+                name(first),
+                geometries[first].geom_type,
+                "a Point, a LineString, or several of them",
+                f"{int(outlines.sum())} of {len(geometries)} rows are polygons, whose corners are not where persons "
+                "were: if a polygon stands for a person's location, replace it by a point first, as "
+                "GeoDataFrame.representative_point() or 'Centroids' of a GIS does.",
+            )
         raise InvalidData(
             name(first),
             geometries[first],
-            "a Point, LineString or MultiPoint that is not empty",
+            "a Point, LineString, MultiPoint or MultiLineString that is not empty",
             f"{int((~allowed).sum())} of {len(geometries)} rows are not: drop or convert them first.",
         )
     coords, rows = shapely.get_coordinates(geometries, return_index=True)

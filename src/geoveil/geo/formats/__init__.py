@@ -1,57 +1,94 @@
-"""Readers and writers of location files: CSV, GPX, GeoJSON, GeoParquet, GeoPackage, Shapefile and cabspotting."""
+"""Readers and writers of location files: tables, Excel, GPX, GeoJSON, GeoParquet, GeoPackage, Shapefile and others."""
 
 from __future__ import annotations
 
 import stat
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from geoveil.errors import FileUnavailable, InvalidFile, InvalidParameter
+from geoveil.geo.formats.archives import ARCHIVES, unpack
 from geoveil.geo.formats.cabspotting import open_cabspotting
+from geoveil.geo.formats.contents import ending_by_content
 from geoveil.geo.formats.csv import open_csv
+from geoveil.geo.formats.excel import open_excel
 from geoveil.geo.formats.gdal import DRIVERS, open_gdal
 from geoveil.geo.formats.gpx import open_gpx
 from geoveil.geo.formats.guards import encodable
+from geoveil.geo.formats.kml import open_kml
 from geoveil.geo.formats.location_file import Batch, LocationFile, readable
+from geoveil.geo.formats.output_formats import CONVERTED
 from geoveil.geo.formats.parquet import open_parquet
+from geoveil.geo.formats.plt import open_plt, tracks_in
 
-__all__ = ["Batch", "LocationFile", "ending", "open_locations", "opener_of"]
+__all__ = ["READ", "Batch", "LocationFile", "ending", "open_locations", "opener_of", "targets"]
 
 _OPEN: dict[str, Callable[..., LocationFile]] = {
-    **dict.fromkeys(DRIVERS, open_gdal),
-    **dict.fromkeys((".csv", ".tsv", ".csv.gz", ".tsv.gz"), open_csv),
+    **dict.fromkeys((".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz"), open_csv),
+    ".xlsx": open_excel,
     **dict.fromkeys((".parquet", ".geoparquet"), open_parquet),
+    **dict.fromkeys(DRIVERS, open_gdal),
     ".gpx": open_gpx,
+    ".kml": open_kml,
+    ".plt": open_plt,
 }
+#: The endings of files that are read.
+READ = (*_OPEN, *ARCHIVES)
+#: Endings of sources that are written only as files of another format.
+_READ_ONLY = (*ARCHIVES, ".kml", ".plt")
+#: Formats by content that are opened whatever the name of the file; others need their ending.
+_NAMELESS = (".csv", ".parquet", ".geojson", ".gpx", ".kml", ".plt", ".gz", ".zip")
 
 
 def ending(path: Path) -> str:
     """Return the ending of a file name, in lower case, which determines its format."""
     suffixes = [suffix.lower() for suffix in path.suffixes]
-    return "".join(suffixes[-2:]) if suffixes[-1:] == [".gz"] else "".join(suffixes[-1:])
+    whole = "".join(suffixes[-2:])
+    if suffixes[-1:] == [".gz"]:
+        return whole if whole in _OPEN else ".gz"
+    return "".join(suffixes[-1:])
+
+
+def targets(path: Path) -> list[str]:
+    """Return the endings of files that a source can be released to; the first is the usual one."""
+    if path.is_dir():
+        return [*CONVERTED] if tracks_in(path) else ["", *CONVERTED]
+    own = ending(path)
+    return [*dict.fromkeys([*([own] if own in _OPEN and own not in _READ_ONLY else []), *CONVERTED])]
 
 
 def open_locations(path: str | Path, **reading: Any) -> LocationFile:
-    """Open a file of locations and read its columns; its ending determines the format.
+    """Open a file of locations and read its columns; its ending, or else its content, determines the format.
 
     Parameters
     ----------
     path : str or Path
-        The path of a file, or of the folder of the cabspotting data.
+        The path of a file, or of a folder of the cabspotting or the Geolife data.
     **reading
-        Options of the format: `crs`; for CSV and Parquet `x`, `y`; for CSV `delimiter`, `decimal`, `encoding`; for
-        GeoPackage `layer`.
+        Options of the format: `crs`; for tables `x`, `y`; for CSV `delimiter`, `decimal`, `encoding`; for
+        GeoPackage and Excel `layer`.
     """
     path = Path(path)
     opener = opener_of(path)
     given = {name: value for name, value in reading.items() if value is not None}
+    if opener is _open_archive:
+        return _open_archive(path, **given)
     taken = set(opener.__kwdefaults__ or {})
     for name in sorted(set(given) - taken):
         allowed = f"left out, as files like {path.name} have no such option"
         raise InvalidParameter(name, given[name], allowed, f"They take {', '.join(sorted(taken)) or 'no options'}.")
-    with readable(path, ending(path).lstrip(".") or "cabspotting"):
-        return opener(path, **given)
+    try:
+        with readable(path, ending(path).lstrip(".") or "location"):
+            return opener(path, **given)
+    except InvalidFile:
+        found = None if path.is_dir() else ending_by_content(path)
+        packed = found == ".gz" and ending(path).endswith(found)
+        if found not in (None, ".csv") and not packed and _OPEN.get(str(found)) is not opener:
+            remedy = f"Rename it, so that it ends in {found}."
+            raise InvalidFile(str(path), f"content of a {found} file", f"a {ending(path)} file", remedy) from None
+        raise
 
 
 def opener_of(path: Path) -> Callable[..., LocationFile]:
@@ -66,13 +103,38 @@ def opener_of(path: Path) -> Callable[..., LocationFile]:
         reason = getattr(problem, "strerror", None) or str(problem)
         raise InvalidFile(str(path), reason, "a file that can be read", "Check its name and permissions.") from None
     if stat.S_ISDIR(found.st_mode):
-        return open_cabspotting
+        return open_plt if tracks_in(path) else open_cabspotting
     if not stat.S_ISREG(found.st_mode):
         remedy = "Save the data to a file first, or give - to a command."
         raise InvalidFile(str(path), "a pipe or a device", "a file on the disk, as it is read twice", remedy)
-    if ending(path) not in _OPEN:
-        known = f"a file that ends in one of {', '.join(_OPEN)}"
-        raise InvalidFile(str(path), ending(path), known, "Convert it, or rename it if it is one of these.")
     if not found.st_size:
         raise InvalidFile(str(path), "0 bytes", "a file with locations", "The file is empty: create it again.")
-    return _OPEN[ending(path)]
+    if ending(path) in _OPEN:
+        return _OPEN[ending(path)]
+    return _open_archive if ending(path) in ARCHIVES else _opener_by_content(path)
+
+
+def _opener_by_content(path: Path) -> Callable[..., LocationFile]:
+    """Return the function that opens a file whose ending is not known."""
+    found = ending_by_content(path)
+    if found in _NAMELESS:
+        return _open_archive if found in ARCHIVES else _OPEN[found]
+    shown = ending(path) or "no ending"
+    if found is not None:
+        remedy = f"Rename it, so that it ends in {found}."
+        raise InvalidFile(str(path), shown, f"a file that ends in {found}, as its content is of that format", remedy)
+    known = f"a file that ends in one of {', '.join(READ)}"
+    raise InvalidFile(str(path), shown, known, "Convert it, or rename it if it is one of these.")
+
+
+def _open_archive(path: Path, **reading: Any) -> LocationFile:
+    """Unpack the one file of locations in an archive, and open it."""
+    inner, held = unpack(path, _OPEN)
+    if ending(inner) in ARCHIVES:
+        raise InvalidFile(str(path), inner.name, "an archive that contains no archive", "Unpack it.")
+    try:
+        return replace(open_locations(inner, **reading), held=held)
+    except InvalidFile as problem:
+        # The unpacked file is gone when the error is read.
+        problem.argument = problem.argument.replace(str(inner), f"{path}: {inner.name}")
+        raise

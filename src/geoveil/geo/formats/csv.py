@@ -169,6 +169,9 @@ class CSV(LocationFile):
                 yield Batch(self, first, share, np.column_stack(pairs), batch.columns)
                 first += part.num_rows
 
+    def check_shapes(self, batch: Batch) -> None:
+        _ = batch.pairs
+
     def write(self, path: Path, batches: Iterator[Batch], schema: pa.Schema) -> None:
         import pyarrow as pa
 
@@ -184,7 +187,7 @@ class CSV(LocationFile):
             stream.write(encoder.encode(self._lines([pa.array([name]) for name in names])))
             for batch in batches:
                 fields = dict(zip(batch.columns.column_names, batch.columns.columns, strict=True))
-                fields |= dict(zip(pair, (pa.array(part) for part in batch.places.T.copy()), strict=True))
+                fields |= dict(zip(pair, (pa.array(part) for part in batch.pairs.T.copy()), strict=True))
                 stream.write(encoder.encode(self._lines([texts(fields[name], decimal) for name in names])))
 
     def _lines(self, fields: list[pa.Array]) -> str:

@@ -25,7 +25,9 @@ State: TypeAlias = list[tuple[str, int, int, int, int]]
 def files_of(path: Path) -> list[Path]:
     """Return the files that belong to a path: those of a folder, or the parts of a shapefile."""
     if path.is_dir():
-        return sorted(file for file in path.iterdir() if file.is_file())
+        # Hidden folders are those of unfinished outputs.
+        found = (file for file in path.rglob("*") if file.suffix.lower() in (".txt", ".plt") and file.is_file())
+        return sorted(file for file in found if not any(part[0] == "." for part in file.relative_to(path).parts))
     if path.suffix.lower() == ".shp":
         return [path, *(path.with_suffix(end) for end in SHAPEFILE_PARTS if path.with_suffix(end).exists())]
     return [path]
@@ -36,7 +38,8 @@ def digest(path: Path) -> str:
     digests = {}
     for file in files_of(path):
         with file.open("rb") as handle:
-            digests[file.name] = hashlib.file_digest(handle, "sha256").hexdigest()
+            name = file.relative_to(path if path.is_dir() else path.parent).as_posix()
+            digests[name] = hashlib.file_digest(handle, "sha256").hexdigest()
     if [*digests] == [path.name]:
         return digests[path.name]
     lines = "".join(f"{name} {found}\n" for name, found in digests.items())

@@ -1,4 +1,4 @@
-"""GeoJSON, GeoPackage and Shapefile, read and written by GDAL."""
+"""GeoJSON, GeoPackage, Shapefile and FlatGeobuf, read and written by GDAL."""
 
 from __future__ import annotations
 
@@ -22,8 +22,10 @@ __all__ = ["AS_TEXT", "DRIVERS", "GDALFile", "open_gdal"]
 DRIVERS = {
     ".geojson": ("GeoJSON", "GeoJSONSeq"),
     ".json": ("GeoJSON", "GeoJSONSeq"),
+    **dict.fromkeys((".geojsonl", ".geojsons", ".ndjson", ".jsonl", ".ndgeojson"), ("GeoJSONSeq", "GeoJSON")),
     ".gpkg": ("GPKG",),
     ".shp": ("ESRI Shapefile",),
+    ".fgb": ("FlatGeobuf",),
 }
 #: Options with which times are read as texts.
 _OPTIONS: dict[str, Any] = {"datetime_as_string": True}
@@ -34,13 +36,23 @@ AS_TEXT = {"AUTODETECT_JSON_STRINGS": "NO"}
 _TIMES = ("OFTDate", "OFTTime", "OFTDateTime")
 #: Largest number of bytes in a text field of a shapefile.
 _WIDTH = 254
+#: Largest number of bytes in the name of a column of a shapefile.
+_NAME = 10
+#: Options with which files are written, by driver.
+_WRITING: dict[str, dict[str, str]] = {
+    "GeoJSON": {"WRITE_NAME": "NO", **AS_TEXT},
+    # An index would change the order of the rows.
+    "FlatGeobuf": {"SPATIAL_INDEX": "NO"},
+}
 
 
 def open_gdal(path: Path, *, crs: Any = None, layer: str | None = None) -> GDALFile:
     """Open a layer of a file and read its columns."""
     import pyogrio
 
-    expected = DRIVERS[path.suffix.lower()][0]
+    # GeoJSON is read from files with any ending; the others are recognised by theirs.
+    drivers = DRIVERS.get(path.suffix.lower(), DRIVERS[".geojson"])
+    expected = drivers[0]
     name = guarded(path, expected)
     try:
         layers = [str(found) for found, _ in pyogrio.list_layers(name)]
@@ -54,7 +66,7 @@ def open_gdal(path: Path, *, crs: Any = None, layer: str | None = None) -> GDALF
     except (pyogrio.errors.DataSourceError, pyogrio.errors.DataLayerError) as problem:
         remedy = "It may be truncated, or of another format: create it again."
         raise InvalidFile(str(path), str(problem), f"a valid {expected} file", remedy) from None
-    if info["driver"] not in DRIVERS[path.suffix.lower()]:
+    if info["driver"] not in drivers:
         raise InvalidFile(str(path), info["driver"], f"a file of the format {expected}", "Convert it.")
     if info["geometry_type"] is None:
         raise InvalidFile(str(path), chosen, "a layer with geometries", "Choose another layer or file.")
@@ -112,6 +124,27 @@ class GDALFile(LocationFile):
     geometry: str
     kind: str
 
+    @property
+    def shape(self) -> str:
+        return self.kind
+
+    def check_columns(self, names: Sequence[str]) -> None:
+        # GDAL would cut them, and a recipient would not find the column of persons.
+        if self.driver == "ESRI Shapefile":
+            for name in names:
+                if len(name.encode()) > _NAME:
+                    allowed = f"columns with names of at most {_NAME} bytes, the limit of a shapefile"
+                    raise InvalidParameter("target", name, allowed, "Choose a target that ends in .gpkg.")
+
+    def check_shapes(self, batch: Batch) -> None:
+        if (
+            self.driver == "ESRI Shapefile"
+            and batch.shaped
+            and len(kinds := {shape.geom_type for shape in batch.places}) > 1
+        ):
+            allowed = "geometries of one type, for a shapefile"
+            raise InvalidFile(str(batch.file.path), sorted(kinds), allowed, "Choose a target that ends in .gpkg.")
+
     def _batches(self, columns: Sequence[str]) -> Iterator[Batch]:
         import pyarrow as pa
         import pyogrio
@@ -161,7 +194,7 @@ class GDALFile(LocationFile):
                 geometry_name=self.geometry,
                 geometry_type=self.kind,
                 crs=self.crs.to_wkt(),
-                **({"WRITE_NAME": "NO", **AS_TEXT} if self.driver == "GeoJSON" else {}),
+                **_WRITING.get(self.driver, {}),
             )
         except Exception as problem:
             if failed:

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO, TypeAlias
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
-from xml.parsers import expat
 from xml.sax.saxutils import escape
 
 import numpy as np
@@ -16,8 +15,9 @@ import numpy as np
 from geoveil.errors import InvalidFile
 from geoveil.geo.coordinate_systems import GEOGRAPHIC
 from geoveil.geo.formats.coordinates import numbers
-from geoveil.geo.formats.limits import DEPTH, LINE
+from geoveil.geo.formats.limits import DEPTH
 from geoveil.geo.formats.location_file import Batch, LocationFile
+from geoveil.geo.formats.xml_prolog import check_prolog, malformed
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -46,7 +46,7 @@ def open_gpx(path: Path) -> GPX:
     import pyarrow as pa
     import pyproj
 
-    _check_prolog(path)
+    check_prolog(path, "gpx")
     stream = _Stream(path, {})
     found: set[str] = set()
     for _, runs in stream:
@@ -70,40 +70,6 @@ def open_gpx(path: Path) -> GPX:
         space=space if space in _SPACES else _SPACES[-1],
         version=stream.version if stream.version in ("1.0", "1.1") else "1.1",
     )
-
-
-class _Begun(Exception):
-    """Raised when the parser reaches the first tag of a document."""
-
-
-def _check_prolog(path: Path) -> None:
-    """Refuse documents that are not GPX, and those that declare entities, which can expand without limit."""
-
-    def declared(*_: Any) -> None:
-        raise InvalidFile(str(path), "<!DOCTYPE", "GPX, which declares no document type", "Remove the declaration.")
-
-    def begun(name: str, _: Any) -> None:
-        kind = name.rpartition("}")[2]
-        if kind != "gpx":
-            remedy = "Check the format of the file."
-            raise InvalidFile(str(path), kind, "a GPX file, whose outermost tag is gpx", remedy)
-        raise _Begun
-
-    parser = expat.ParserCreate(namespace_separator="}")
-    parser.StartDoctypeDeclHandler, parser.StartElementHandler = declared, begun
-    try:
-        with path.open("rb") as file:
-            parser.Parse(file.read(LINE), False)
-        raise InvalidFile(str(path), "no tag", "XML that begins with a tag", "Check the format of the file.")
-    except _Begun:
-        pass
-    except expat.ExpatError as problem:
-        raise _malformed(path, expat.errors.messages[problem.code], problem.lineno, problem.offset) from None
-
-
-def _malformed(path: Path, what: str, line: int, column: int) -> InvalidFile:
-    at = f"line {line}, column {column}"
-    return InvalidFile(str(path), f"{what} at {at}", "well-formed XML", "Correct it there.")
 
 
 class _Stream:
@@ -151,7 +117,7 @@ class _Stream:
                         )
             parser.close()
         except ElementTree.ParseError as problem:
-            raise _malformed(self.path, problem.msg.partition(":")[0], *problem.position) from None
+            raise malformed(self.path, problem.msg.partition(":")[0], *problem.position) from None
         yield 1.0, self._runs(around[0], whole=True)
 
     def _runs(self, root: Element, *, whole: bool) -> Iterator[Run]:

@@ -17,6 +17,8 @@ from geoveil.geo.formats.limits import LINE
 
 __all__ = ["encodable", "guarded", "records", "usable_name"]
 
+#: The first bytes of files, by driver: GDAL looks for the words of other drivers in texts alone.
+_HEADS = {"GPKG": b"SQLite format 3\0", "ESRI Shapefile": b"\x00\x00\x27\x0a", "FlatGeobuf": b"fgb\x03fgb"}
 _BLOCK = 2**23
 #: Largest number of bytes of the coordinate system of a GeoJSON file.
 _SYSTEM = 2**12
@@ -27,18 +29,28 @@ def guarded(path: Path, driver: str) -> str:
     """Check a file, and return the name by which GDAL opens it with this driver."""
     usable_name(path)
     where = path.absolute()
-    if driver == "GeoJSON":
+    if driver in ("GeoJSON", "GeoJSONSeq"):
         _check_systems(where)
         return f"{'GeoJSONSeq' if _is_sequence(where) else 'GeoJSON'}:{where}"
-    head = {"GPKG": b"SQLite format 3\0", "ESRI Shapefile": b"\x00\x00\x27\x0a"}[driver]
+    head = _HEADS[driver]
     with where.open("rb") as file:
         found = file.read(len(head))
     if found != head:
         remedy = "It may be truncated, or of another format: create it again."
         raise InvalidFile(str(path), found, f"the first bytes of a {driver} file", remedy)
+    if driver == "FlatGeobuf":
+        _check_header(where)
     if driver == "GPKG":
         _check_tables(where)
     return str(where)
+
+
+def _check_header(path: Path) -> None:
+    """Refuse FlatGeobuf whose header is longer than 16 MiB: the zero byte in a shorter size ends what is searched."""
+    with path.open("rb") as file:
+        size = int.from_bytes(file.read(12)[8:], "little")
+    if size >= 2**24:
+        raise InvalidFile(str(path), size, "FlatGeobuf with a header of less than 16 MiB", "Create it again.")
 
 
 def encodable(path: Path) -> bytes:

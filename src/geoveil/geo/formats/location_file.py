@@ -98,6 +98,15 @@ class Batch:
     def _points(self) -> tuple[Floats, Index]:
         return vertices(self.places, self.name) if self.shaped else (self.places, np.arange(len(self)))
 
+    @property
+    def pairs(self) -> Floats:
+        """The coordinates of rows that are single points, for formats that have a pair of columns for them."""
+        if self.shaped and not np.array_equal(self.rows, np.arange(len(self))):
+            row = int(np.flatnonzero(np.bincount(self.rows, minlength=len(self)) != 1)[0])
+            remedy = "Choose a target that ends in .geojson, .gpkg or .parquet, which hold lines."
+            raise InvalidFile(self.name(row), self.places[row].geom_type, "a point, for a table of points", remedy)
+        return self.coords
+
     def moved(self, coords: Floats, **columns: Any) -> Batch:
         """Return the same rows with other points and additional columns."""
         import shapely
@@ -127,6 +136,8 @@ class LocationFile(ABC):
         The columns that contain locations themselves, or may.
     reading : dict
         The options with which the file, and files written like it, can be read again.
+    held : object, optional
+        What must exist as long as the file is read: the folder into which it was unpacked.
     """
 
     path: Path
@@ -135,13 +146,21 @@ class LocationFile(ABC):
     times: frozenset[str] = frozenset()
     unsafe: frozenset[str] = frozenset()
     reading: dict[str, Any] = field(default_factory=dict)
+    held: object = None
 
+    #: Whether files of this format are written.
+    writable: ClassVar[bool] = True
     #: Whether columns can be added.
-    extensible = True
+    extensible: ClassVar[bool] = True
     #: Whether spreadsheets open the file and may run its texts as formulas.
     spreadsheet: ClassVar[bool] = False
     #: Columns without which the file cannot be written.
     structure: ClassVar[tuple[str, ...]] = ()
+
+    @property
+    def shape(self) -> str:
+        """The type of all geometries, or "Unknown" if it is not known or they are of several types."""
+        return "Point"
 
     @property
     def time_columns(self) -> list[str]:
@@ -159,6 +178,12 @@ class LocationFile(ABC):
     @abstractmethod
     def _batches(self, columns: Sequence[str]) -> Iterator[Batch]:
         """Read the rows for `batches`. Any exception is reported as a fault of the file."""
+
+    def check_columns(self, names: Sequence[str]) -> None:  # noqa: B027
+        """Refuse names of columns that the format cannot hold."""
+
+    def check_shapes(self, batch: Batch) -> None:  # noqa: B027
+        """Refuse geometries that the format cannot hold."""
 
     @abstractmethod
     def write(self, path: Path, batches: Iterator[Batch], schema: pa.Schema) -> None:

@@ -100,7 +100,7 @@ def open_parquet(
     )
 
 
-_KINDS = ("Point", "LineString", "MultiPoint")
+_KINDS = ("Point", "LineString", "MultiPoint", "MultiLineString")
 
 
 def _footer(path: Path) -> int:
@@ -153,6 +153,11 @@ class GeoParquet(_Parquet):
 
     geometry: str
     described: dict[str, Any]
+
+    @property
+    def shape(self) -> str:
+        types = self.described["geometry_types"]
+        return str(types[0]) if len(types) == 1 else "Unknown"
 
     def _batches(self, columns: Sequence[str]) -> Iterator[Batch]:
         remedy = f"The column {self.geometry} must hold geometries as WKB, or points as pairs of numbers."

@@ -1,0 +1,212 @@
+"""Excel workbooks (.xlsx): a sheet with a header and two columns of coordinates."""
+
+from __future__ import annotations
+
+import datetime
+import zipfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from geoveil.errors import FileUnavailable, InvalidFile, InvalidParameter
+from geoveil.geo.formats.coordinates import coordinate_columns, numbers
+from geoveil.geo.formats.limits import EXPANSION, UNPACKED, check_names
+from geoveil.geo.formats.location_file import Batch, LocationFile, readable
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["Excel", "open_excel"]
+
+#: Rows in a batch: fewer than in other formats, since they are held as Python objects.
+_ROWS = 2**15
+#: Largest number of rows of a sheet, with its header.
+_MOST = 2**20
+
+
+def open_excel(
+    path: Path, *, crs: Any = None, x: str | None = None, y: str | None = None, layer: str | None = None
+) -> Excel:
+    """Open a sheet of a workbook, and read it once to find the types of its columns."""
+    _check_size(path)
+    with _workbook(path) as book, readable(path, "Excel"):
+        sheets = [sheet.title for sheet in book.worksheets if any(True for _ in _rows(sheet))]
+        if not sheets:
+            raise InvalidFile(str(path), "no rows", "a sheet with a header and rows", "The workbook is empty.")
+        if layer not in (sheets if len(sheets) != 1 else [*sheets, None]):
+            raise InvalidParameter("layer", layer, f"a sheet of {path.name}, one of {sheets}", "Name one of them.")
+        chosen = sheets[0] if layer is None else layer
+        rows = _rows(book[chosen])
+        names = [f"column {i}" if name is None else str(name) for i, name in enumerate(_trimmed(next(rows)), start=1)]
+        check_names(path, names)
+        x, y, system = coordinate_columns(path, names, x, y, crs)
+        kinds: list[set[type]] = [set() for _ in names]
+        count = 0
+        for row in rows:
+            count += 1
+            for kind, value in zip(kinds, row, strict=False):
+                kind.add(type(value))
+    columns = {name: _type(kind) for name, kind in zip(names, kinds, strict=True) if name not in (x, y)}
+    import pyarrow as pa
+
+    return Excel(
+        path=path,
+        crs=system,
+        columns=columns,
+        times=frozenset(name for name, kind in columns.items() if pa.types.is_temporal(kind)),
+        reading={"x": x, "y": y, "crs": system.to_string()},
+        sheet=chosen,
+        rows=count,
+        order=names,
+    )
+
+
+def _check_size(path: Path) -> None:
+    """Refuse what is not an archive, and one that would take too much memory when it is unpacked."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            size = sum(part.file_size for part in archive.infolist())
+    except (zipfile.BadZipFile, OSError) as problem:
+        remedy = "It may be truncated, or an older .xls file: save it again as .xlsx or .csv."
+        raise InvalidFile(str(path), str(problem), "a valid .xlsx file", remedy) from None
+    if size > UNPACKED:
+        EXPANSION.check(path, size / max(path.stat().st_size, 1))
+
+
+@contextmanager
+def _workbook(path: Path) -> Iterator[Any]:
+    """Open a workbook; formulas are read as the values that they had when it was saved."""
+    openpyxl = _openpyxl(path)
+    with readable(path, "Excel"):
+        book = openpyxl.load_workbook(path, read_only=True, data_only=True, keep_links=False)
+    try:
+        yield book
+    finally:
+        book.close()
+
+
+def _openpyxl(path: Path) -> Any:
+    try:
+        import openpyxl
+    except ImportError:
+        problem, remedy = "openpyxl is not installed", "Use pip install 'geoveil[excel]', or save it as a .csv file."
+        raise FileUnavailable(path.name, problem, "readable", remedy) from None
+    return openpyxl
+
+
+def _rows(sheet: Any) -> Iterator[tuple[Any, ...]]:
+    """Yield the rows of a sheet that are not empty."""
+    # A sheet may claim more columns than it has.
+    sheet.reset_dimensions()
+    for row in sheet.iter_rows(values_only=True):
+        if any(value is not None for value in row):
+            yield row
+
+
+def _trimmed(row: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return the cells of a row up to the last one that is not empty."""
+    return row[: max(i for i, value in enumerate(row, start=1) if value is not None)]
+
+
+def _type(kinds: set[type]) -> pa.DataType:
+    """Return the type of a column in which values of these types occur."""
+    import pyarrow as pa
+
+    kinds = kinds - {type(None)}
+    if kinds and kinds <= {datetime.datetime, datetime.date}:
+        return pa.timestamp("us")
+    for types, found in (({bool}, pa.bool_()), ({int}, pa.int64()), ({int, float}, pa.float64())):
+        if kinds and kinds <= types:
+            return found
+    return pa.string()
+
+
+def _converted(kind: pa.DataType) -> Callable[[Any], Any]:
+    """Return the function that makes a cell a value of this type."""
+    import pyarrow as pa
+
+    if pa.types.is_timestamp(kind):
+        return lambda value: (
+            value if isinstance(value, datetime.datetime) else datetime.datetime.combine(value, datetime.time())
+        )
+    if pa.types.is_string(kind):
+        return lambda value: value.isoformat(sep=" ") if isinstance(value, datetime.datetime) else str(value)
+    return lambda value: float(value) if pa.types.is_floating(kind) else value
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Excel(LocationFile):
+    """A sheet of a workbook; dates and numbers remain dates and numbers, and texts are never run as formulas."""
+
+    sheet: str
+    rows: int
+    order: list[str]
+
+    def _batches(self, columns: Sequence[str]) -> Iterator[Batch]:
+        import pyarrow as pa
+
+        x, y = self.reading["x"], self.reading["y"]
+        at = {name: self.order.index(name) for name in (*columns, x, y)}
+        first = 0
+        with _workbook(self.path) as book:
+            rows = _rows(book[self.sheet])
+            next(rows)
+            while part := [*islice(rows, _ROWS)]:
+                cells = {name: [row[i] if i < len(row) else None for row in part] for name, i in at.items()}
+                table = pa.table(
+                    {name: _array(cells[name], self.columns[name]) for name in columns}
+                    | {"": pa.nulls(len(part))}  # a table without columns has no number of rows
+                ).select([*columns])
+                share = min((first + len(part)) / max(self.rows, 1), 1.0)
+                batch = Batch(self, first, share, np.empty((0, 2)), table)
+                pairs = [numbers(_array(cells[name], pa.string()), ".", batch.name) for name in (x, y)]
+                yield Batch(self, first, share, np.column_stack(pairs), table)
+                first += len(part)
+
+    def check_shapes(self, batch: Batch) -> None:
+        _ = batch.pairs
+        if (rows := batch.first + len(batch)) >= _MOST:
+            remedy = "Choose a target that ends in .csv or .parquet."
+            raise InvalidFile(batch.file.path.name, rows, f"fewer than {_MOST} rows, the limit of Excel", remedy)
+
+    def write(self, path: Path, batches: Iterator[Batch], schema: pa.Schema) -> None:
+        openpyxl = _openpyxl(path)
+        x, y = self.reading["x"], self.reading["y"]
+        kept = [name for name in self.order if name in schema.names or name in (x, y)]
+        names = [*kept, *(name for name in schema.names if name not in kept)]
+        book = openpyxl.Workbook(write_only=True)
+        # The name of the sheet may reveal more than the release.
+        sheet = book.create_sheet("released")
+        sheet.append([_cell(sheet, name) for name in names])
+        for batch in batches:
+            fields = {name: batch.columns[name].to_pylist() for name in batch.columns.column_names}
+            fields |= dict(zip((x, y), batch.pairs.T.tolist(), strict=True))
+            for row in zip(*(fields[name] for name in names), strict=True):
+                sheet.append([_cell(sheet, value) for value in row])
+        book.save(path)
+
+
+def _array(values: Iterable[Any], kind: pa.DataType) -> pa.Array:
+    import pyarrow as pa
+
+    convert = _converted(kind)
+    return pa.array([None if value is None else convert(value) for value in values], kind)
+
+
+def _cell(sheet: Any, value: Any) -> Any:
+    """Return a cell; texts are marked as such, since Excel would run those that begin with an equals sign."""
+    from openpyxl.cell import WriteOnlyCell
+
+    if isinstance(value, datetime.datetime) and value.tzinfo is not None:
+        value = value.isoformat(sep=" ")  # Excel knows no time zones
+    plain = isinstance(value, bool | int | float | datetime.datetime | datetime.date | datetime.time | None)
+    cell = WriteOnlyCell(sheet, value if plain else "")
+    if not plain:
+        cell.value = str(value)
+        cell.data_type = "s"
+    return cell

@@ -1,0 +1,154 @@
+"""Formats that released points are written in: that of the source, or that of another file ending."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import chain, count
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from geoveil.errors import InvalidParameter
+from geoveil.geo.formats.csv import CSV
+from geoveil.geo.formats.excel import Excel
+from geoveil.geo.formats.gdal import DRIVERS, GDALFile
+from geoveil.geo.formats.location_file import LocationFile
+from geoveil.geo.formats.parquet import GeoParquet
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["CONVERTED", "form_of"]
+
+_TABLES = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz")
+_PARQUET = (".parquet", ".geoparquet")
+#: The endings of formats that points of any other format can be written in.
+CONVERTED = (*_TABLES, ".xlsx", *_PARQUET, *DRIVERS)
+#: The usual ones of these, for errors.
+_USUAL = ".csv, .xlsx, .parquet, .geojson, .gpkg, .shp or .fgb"
+
+
+def form_of(file: LocationFile, target: Path, ending: str, own: str) -> LocationFile:
+    """Return a file that says how released points are written.
+
+    Parameters
+    ----------
+    file : LocationFile
+        The source.
+    target : Path
+        The file to be written.
+    ending, own : str
+        The endings of the target and of the source.
+
+    Returns
+    -------
+    LocationFile
+        The source itself if the target has its format; else one of the target's format with the source's columns, of
+        which only `write`, and what describes it, may be used.
+    """
+    if file.writable and ending == own:
+        return file
+    if ending in _TABLES:
+        return _csv(file, target, ending)
+    if ending == ".xlsx":
+        return _excel(file, target)
+    if ending in _PARQUET:
+        return _parquet(file, target)
+    if ending in DRIVERS:
+        return _gdal(file, target, DRIVERS[ending][0])
+    same = f"{own}, as the source does, or " if file.writable and own not in ("", *CONVERTED) else ""
+    allowed = f"a file that ends in {same}{_USUAL}"
+    if file.writable and not own:
+        allowed = f"{allowed}, or a new folder"
+    raise InvalidParameter("target", str(target), allowed, "Choose another name.")
+
+
+def _common(file: LocationFile, target: Path) -> dict[str, Any]:
+    return {"path": target, "crs": file.crs, "columns": file.columns, "times": file.times, "unsafe": file.unsafe}
+
+
+def _free(name: str, columns: Iterable[str]) -> str:
+    """Return a name that no column has, whatever its capitals."""
+    taken = {column.casefold() for column in columns}
+    names = chain([name, f"released_{name}"], map((name + "_{}").format, count(2)))
+    return next(each for each in names if each.casefold() not in taken)
+
+
+def _pair(file: LocationFile) -> tuple[str, str]:
+    """Return the names of columns of coordinates: those of the source, if it has any."""
+    if "x" in file.reading:
+        return file.reading["x"], file.reading["y"]
+    x, y = ("longitude", "latitude") if file.crs.is_geographic else ("x", "y")
+    return _free(x, file.columns), _free(y, file.columns)
+
+
+def _csv(file: LocationFile, target: Path, ending: str) -> CSV:
+    x, y = _pair(file)
+    delimiter, decimal = file.reading.get("delimiter", ","), file.reading.get("decimal", ".")
+    if ".tsv" in ending:
+        delimiter = "\t"
+    elif delimiter == "\t" and ".csv" in ending:
+        delimiter = ";" if decimal == "," else ","
+    reading = {"x": x, "y": y, "delimiter": delimiter, "decimal": decimal, "crs": file.crs.to_string()}
+    encoding = file.reading.get("encoding", "utf-8")
+    return CSV(**_common(file, target), reading={**reading, "encoding": encoding}, order=_order(file, x, y))
+
+
+def _order(file: LocationFile, x: str, y: str) -> list[str]:
+    """Return the order of the columns of a table: that of the source, if it is a table."""
+    order = [name for name in getattr(file, "order", file.columns) if name in file.columns or name in (x, y)]
+    return [*order, *(name for name in (x, y) if name not in order)]
+
+
+def _excel(file: LocationFile, target: Path) -> Excel:
+    x, y = _pair(file)
+    reading = {"x": x, "y": y, "crs": file.crs.to_string()}
+    return Excel(**_common(file, target), reading=reading, sheet="", rows=0, order=_order(file, x, y))
+
+
+def _parquet(file: LocationFile, target: Path) -> GeoParquet:
+    geometry = _free("geometry", file.columns)
+    shape = [] if file.shape == "Unknown" else [file.shape]
+    return GeoParquet(
+        **_common(file, target),
+        geometry=geometry,
+        described={"encoding": "WKB", "geometry_types": shape, "crs": file.crs.to_json_dict()},
+        rows=0,
+        compression="SNAPPY",
+        order=[*file.columns, geometry],
+    )
+
+
+def _gdal(file: LocationFile, target: Path, driver: str) -> GDALFile:
+    import pyarrow as pa
+
+    known = getattr(file, "fields", {})
+    fields = {name: known.get(name, pa.field(name, kind)) for name, kind in file.columns.items()}
+    return GDALFile(
+        **_common(file, target),
+        name=str(target),
+        driver=driver,
+        layer="",
+        named=False,
+        fields={name: field.with_type(kind) for name, field in fields.items() if (kind := _storable(field.type))}
+        if driver != "ESRI Shapefile"
+        else {name: pa.field(name, _storable(field.type, times=False)) for name, field in fields.items()},
+        options={},
+        rows=0,
+        geometry=_free("geometry", file.columns),
+        kind=file.shape,
+    )
+
+
+def _storable(kind: pa.DataType, *, times: bool = True) -> pa.DataType:
+    """Return the type in which GDAL stores the values of a column: their own, or texts."""
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(kind):
+        return _storable(kind.value_type, times=times)
+    if pa.types.is_float16(kind):
+        return pa.float32()
+    if pa.types.is_unsigned_integer(kind):
+        return pa.int64() if kind.bit_width < 64 else pa.float64()
+    whole = pa.types.is_boolean(kind) or pa.types.is_signed_integer(kind) or pa.types.is_floating(kind)
+    timed = times and (pa.types.is_timestamp(kind) or pa.types.is_date32(kind))
+    return kind if whole or timed else pa.string()
