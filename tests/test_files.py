@@ -449,7 +449,7 @@ def test_rows_without_a_place_are_refused_or_dropped_and_counted(tmp_path: Path)
         with pytest.raises(InvalidData, match=rf"^{name}, row 1 = .* 3 of 60 rows .*missing=\"drop\""):
             gv.points_file(path, released(tmp_path, name), **told)
         release = gv.points_file(path, released(tmp_path, name), missing="drop", **told)
-        assert (release.n, release.removed.rows, release.certificate()["missing"]) == (57, 3, 3)
+        assert (release.n, release.removed.missing, release.certificate()["rows_removed"]["missing"]) == (57, 3, 3)
         assert "3 rows without a location" in repr(release)
         kept = gv.read(path, missing="drop", **reading)
         assert gv.load(release.value).value["time"].tolist() == kept["time"].tolist()
@@ -772,7 +772,7 @@ MALFORMED: dict[str, tuple[str | bytes, str]] = {
     "nowhere.csv": ("user,east,north\na,1,2\n", r"nowhere\.csv = .*columns with coordinates.*x="),
     "twice.csv": ("user,lat,lon,lat\na,1,2,3\n", r"twice\.csv = \['lat'\].*different names"),
     "nobody.csv": ("user,lat,lon\na,37.7,-122.4\n,37.7,-122.4\n", r"^nobody\.csv, row 2, user = None.*label"),
-    "header.csv": ("user,lat,lon\n", r"header\.csv = .*at least one place"),
+    "header.csv": ("user,lat,lon\n", r"header\.csv = .*at least one location"),
     "empty.csv": ("", r"empty\.csv = .*The file is empty"),
     "latin.csv": ("user,lat,lon\nJosé,37.7,-122.4\n".encode("latin-1"), r"latin\.csv = .*encoding"),
     "empty.parquet": ("", r"empty\.parquet = .*The file is empty"),

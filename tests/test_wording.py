@@ -58,7 +58,7 @@ def test_a_repr_words_the_facts() -> None:
 @pytest.mark.parametrize(("naming", "keep"), [(None, "keep="), (OPTIONS, "--keep")])
 def test_removed_parts_are_listed(naming: object, keep: str) -> None:
     """Columns, rows and persons that are not in a release, with the argument that keeps columns."""
-    removed = Removed(rows=2, columns=("speed", "{keep}"), persons=("ann",))
+    removed = Removed(missing=2, columns=("speed", "{keep}"), persons=("ann",))
     facts = replace(released().facts(), removed=removed)
     shown = dict(lines(facts) if naming is None else lines(facts, OPTIONS))
     columns = f"the columns speed, {{keep}} ({keep} releases columns unchanged)"

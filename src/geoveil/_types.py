@@ -60,7 +60,7 @@ CrsLike: TypeAlias = Union["pyproj.CRS", "str", "int", "dict[str, Any]", None]
 
 #: The algorithm: ours, the paper's, or one for CGP and GP at once.
 Method: TypeAlias = Literal["best", "paper", "both"]
-Outside: TypeAlias = Literal["refuse", "clamp"]
+Outside: TypeAlias = Literal["refuse", "clamp", "drop"]
 Missing: TypeAlias = Literal["refuse", "drop"]
 Short: TypeAlias = Literal["refuse", "skip"]
 

@@ -18,17 +18,26 @@ class Removed:
 
     Parameters
     ----------
-    rows : int
+    missing : int
         The number of rows without a location.
     columns : tuple
         The names of columns that were not released.
     persons : tuple of str
         Accounts of a ledger without enough budget.
+    outside : int
+        The number of rows with a point outside the area.
+    filtered : int
+        The number of rows that do not satisfy the filter.
+    where : str, optional
+        The filter: a condition on public columns that all rows of the release satisfy.
     """
 
-    rows: int = 0
+    missing: int = 0
     columns: tuple[Hashable, ...] = ()
     persons: tuple[str, ...] = ()
+    outside: int = 0
+    filtered: int = 0
+    where: str | None = None
 
 
 @dataclass(frozen=True)
@@ -138,8 +147,9 @@ class Facts:
         The root mean square error to expect on the ground, where one is known.
     exactness : Exactness
         How exact the noise is.
-    clamped : bool
-        Whether points outside the area were moved to its edge first.
+    outside : {"refuse", "clamp", "drop"}
+        What was done about points outside the area: there were none, they were moved to its edge, or their rows were
+        removed.
     removed : Removed
         The parts of the input that are not in the release.
     processed : tuple of str
@@ -158,7 +168,7 @@ class Facts:
     error: ErrorBound | None
     expected_error: float | None
     exactness: Exactness
-    clamped: bool
+    outside: Literal["refuse", "clamp", "drop"]
     removed: Removed
     processed: tuple[str, ...]
     charged: bool

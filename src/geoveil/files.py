@@ -24,7 +24,7 @@ from geoveil.privacy import promise
 if TYPE_CHECKING:
     import geopandas
 
-__all__ = ["FileRelease", "load", "points_file", "read", "rehearse"]
+__all__ = ["FileRelease", "frame_of", "load", "points_file", "read", "rehearse"]
 
 
 @steady()
@@ -42,6 +42,7 @@ def points_file(
     crs: CrsLike = None,
     outside: Outside = "refuse",
     missing: Missing = "refuse",
+    where: str | None = None,
     rng: np.random.Generator | None = None,
     ledger: Ledger | None = None,
     subject: str | None = None,
@@ -69,7 +70,7 @@ def points_file(
         Columns that are released unchanged, besides times and the column named by `by`. The others are removed, since
         they may reveal places; the release's `removed.columns` names them. "all" excludes columns whose names suggest
         places ("lat", "city"). Columns of geometries, bytes or nested values are never released.
-    rho, epsilon, metric, method, area, outside, missing, rng : optional
+    rho, epsilon, metric, method, area, outside, missing, where, rng : optional
         As for `points`.
     by : str, optional
         The column that names the person of each row. Without it all points belong to one person.
@@ -132,6 +133,7 @@ def points_file(
         crs=crs,
         outside=outside,
         missing=missing,
+        where=where,
         keep=keep,
         ledger=ledger,
         subject=subject,
@@ -149,6 +151,7 @@ def read(
     crs: CrsLike = None,
     outside: Outside = "refuse",
     missing: Missing = "refuse",
+    where: str | None = None,
     x: str | None = None,
     y: str | None = None,
     delimiter: str | None = None,
@@ -165,10 +168,13 @@ def read(
     area : Area from `local`, code or name of a projected system, or name of a region, optional
         The area to whose plane locations are projected, chosen from public knowledge. Without it the file's own
         system is kept.
-    outside : {"refuse", "clamp"}
-        With `area`: what is done about points outside of it.
+    outside : {"refuse", "clamp", "drop"}
+        With `area`: what is done about points outside of it, as for `points`.
     missing : {"refuse", "drop"}
         What is done about rows without a location.
+    where : str, optional
+        A condition on columns of the file that selects its rows, as for `points`. The certificate of a later release
+        states a filter, and the rows that were removed, only if they are given to the question itself.
     crs, x, y, delimiter, decimal, encoding, layer : optional
         As for `points_file`.
 
@@ -191,4 +197,4 @@ def read(
     reading = {"x": x, "y": y, "delimiter": delimiter, "decimal": decimal, "encoding": encoding, "layer": layer}
     file = open_locations(Path(path), crs=crs, **reading)
     plane = None if area is None else plane_of(file.crs, area, released=False, stated_by=system_of(file))
-    return frame_of(file, plane, outside, missing)
+    return frame_of(file, plane, outside, missing, where)

@@ -63,6 +63,7 @@ def points(
     crs: CrsLike = None,
     outside: Outside = "refuse",
     missing: Missing = "refuse",
+    where: str | None = None,
     rng: np.random.Generator | None = None,
 ) -> Release:
     """Release every point of a tuple: a place, a set of places or a trajectory.
@@ -95,10 +96,14 @@ def points(
     crs : coordinate system, as pyproj accepts it, optional
         The coordinate system of x, as in GeoPandas, where x does not state it: 4326 for an array of longitudes and
         latitudes. An array without one is in metres.
-    outside : {"refuse", "clamp"}
-        What is done about points outside the area: "clamp" moves them to its edge first.
+    outside : {"refuse", "clamp", "drop"}
+        What is done about points outside the area: "clamp" moves them to its edge first, which hides who was outside;
+        "drop" removes rows with a point outside, which does not hide it.
     missing : {"refuse", "drop"}
-        What is done about a frame's rows without a location: "drop" removes and counts them.
+        What is done about rows without a location: "drop" removes and counts them.
+    where : str, optional
+        A condition on columns of a table that selects its rows before anything else, in SQL: "mode = 'bike'". It is
+        public, and so are the columns in it, which need not be released.
     rng : numpy.random.Generator, optional
         For tests and experiments only; by default a cryptographic generator keyed by the operating system.
 
@@ -135,7 +140,7 @@ def points(
     (1, 2)
     """
     guarantee, source = promise(rho, epsilon, metric), source_of(rng)
-    data = take_in(x, by=by, area=area, crs=crs, outside=outside, missing=missing)
+    data = take_in(x, by=by, area=area, crs=crs, outside=outside, missing=missing, where=where)
     return ask(data, requests.points(method), guarantee, source, keep=keep)
 
 
@@ -156,6 +161,7 @@ def nearest(
     crs: CrsLike = None,
     outside: Outside = "refuse",
     missing: Missing = "refuse",
+    where: str | None = None,
     rng: np.random.Generator | None = None,
 ) -> Release:
     """Find the k points nearest to a public place.
@@ -175,7 +181,7 @@ def nearest(
         The share of the budget that releases the places of the neighbours, as the release's `coords`.
     gamma0 : float
         The paper's γ0 in metres, for method="paper"; negative values are more accurate.
-    rho, epsilon, metric, method, by, area, crs, outside, missing, rng : optional
+    rho, epsilon, metric, method, by, area, crs, outside, missing, where, rng : optional
         As for `points`.
 
     Returns
@@ -194,7 +200,7 @@ def nearest(
     3
     """
     guarantee, source = promise(rho, epsilon, metric), source_of(rng)
-    data = take_in(x, by=by, area=area, crs=crs, outside=outside, missing=missing)
+    data = take_in(x, by=by, area=area, crs=crs, outside=outside, missing=missing, where=where)
     return ask(data, requests.nearest(data, p, k, locations, gamma0, method), guarantee, source)
 
 
@@ -217,6 +223,7 @@ def hull(
     crs: CrsLike = None,
     outside: Outside = "refuse",
     missing: Missing = "refuse",
+    where: str | None = None,
     rng: np.random.Generator | None = None,
 ) -> Release:
     """Release the convex hull of the points, in two or more dimensions.
@@ -242,7 +249,7 @@ def hull(
     extent : float
         A public guess of the extent of the points in metres, from which the number of directions is chosen under
         `epsilon` and above the plane. A wrong guess costs accuracy, never privacy.
-    rho, epsilon, metric, method, by, area, crs, outside, missing, rng : optional
+    rho, epsilon, metric, method, by, area, crs, outside, missing, where, rng : optional
         As for `points`.
 
     Returns
@@ -262,7 +269,7 @@ def hull(
     """
     guarantee, source = promise(rho, epsilon, metric), source_of(rng)
     question = requests.hull(k, share, distinct, gamma0, beta, extent, method)
-    data = take_in(x, by=by, area=area, crs=crs, outside=outside, missing=missing)
+    data = take_in(x, by=by, area=area, crs=crs, outside=outside, missing=missing, where=where)
     return ask(data, question, guarantee, source)
 
 
@@ -281,6 +288,7 @@ def first_within(
     crs: CrsLike = None,
     outside: Outside = "refuse",
     missing: Missing = "refuse",
+    where: str | None = None,
     rng: np.random.Generator | None = None,
 ) -> Release:
     """Find the first point, in their order, within a radius of a public place.
@@ -293,7 +301,7 @@ def first_within(
         The place, in the coordinate system of x; or a GeoSeries of one Point in any system.
     radius : float
         The radius in metres.
-    rho, epsilon, metric, method, by, area, crs, outside, missing, rng : optional
+    rho, epsilon, metric, method, by, area, crs, outside, missing, where, rng : optional
         As for `points`.
 
     Returns
@@ -312,7 +320,7 @@ def first_within(
     2016
     """
     guarantee, source = promise(rho, epsilon, metric), source_of(rng)
-    data = take_in(x, by=by, area=area, crs=crs, outside=outside, missing=missing)
+    data = take_in(x, by=by, area=area, crs=crs, outside=outside, missing=missing, where=where)
     return ask(data, requests.first_within(data, p, radius, method), guarantee, source)
 
 
@@ -331,6 +339,7 @@ def distance(
     crs: CrsLike = None,
     outside: Outside = "refuse",
     missing: Missing = "refuse",
+    where: str | None = None,
     rng: np.random.Generator | None = None,
 ) -> Release:
     """Release the distance from a public place, line or area to the nearest of the points.
@@ -345,7 +354,7 @@ def distance(
         The largest error in metres of the distance to a line or an area, as GEOS computes it; see `answer`. Nobody
         has proved a bound; 1e-6 is thousands of roundings of coordinates below 10^7 m. The distance to a place is
         exact.
-    rho, epsilon, metric, method, by, area, crs, outside, missing, rng : optional
+    rho, epsilon, metric, method, by, area, crs, outside, missing, where, rng : optional
         As for `points`.
 
     Returns
@@ -362,7 +371,7 @@ def distance(
     True
     """
     guarantee, source = promise(rho, epsilon, metric), source_of(rng)
-    data = take_in(x, by=by, area=area, crs=crs, outside=outside, missing=missing)
+    data = take_in(x, by=by, area=area, crs=crs, outside=outside, missing=missing, where=where)
     return ask(data, requests.distance(data, p, fn_error, method), guarantee, source)
 
 
@@ -383,6 +392,7 @@ def answer(
     crs: CrsLike = None,
     outside: Outside = "refuse",
     missing: Missing = "refuse",
+    where: str | None = None,
     rng: np.random.Generator | None = None,
 ) -> Release:
     """Answer the user's own Lipschitz question.
@@ -403,7 +413,7 @@ def answer(
         does not round, as a largest coordinate does not. The guarantee then holds as if all inputs were
         2·fn_error/lipschitz farther from each other, and the release is exact. Without it the release states that it
         is not. Points in degrees reach `fn` as doubles in metres; the release states how much these are rounded.
-    rho, epsilon, metric, method, by, area, crs, outside, missing, rng : optional
+    rho, epsilon, metric, method, by, area, crs, outside, missing, where, rng : optional
         As for `points`.
 
     Returns
@@ -422,7 +432,7 @@ def answer(
     """
     own = requests.lipschitz_function(fn, lipschitz, metric, rho, epsilon)
     guarantee, source = promise(rho, epsilon, own.metric if metric is None else metric), source_of(rng)
-    data = take_in(x, by=by, area=area, crs=crs, outside=outside, missing=missing)
+    data = take_in(x, by=by, area=area, crs=crs, outside=outside, missing=missing, where=where)
     return ask(data, requests.own_function(data, own, size, fn_error, method), guarantee, source)
 
 
@@ -439,6 +449,7 @@ def center(
     crs: CrsLike = None,
     outside: Outside = "refuse",
     missing: Missing = "refuse",
+    where: str | None = None,
     rng: np.random.Generator | None = None,
 ) -> Release:
     """Release the middle of the bounding box: √d-Lipschitz.
@@ -447,7 +458,7 @@ def center(
     ----------
     x : array, GeoSeries, GeoDataFrame or shapely MultiPoint
         The points.
-    rho, epsilon, metric, method, by, area, crs, outside, missing, rng : optional
+    rho, epsilon, metric, method, by, area, crs, outside, missing, where, rng : optional
         As for `points`.
 
     Returns
@@ -463,7 +474,7 @@ def center(
     (2,)
     """
     guarantee, source = promise(rho, epsilon, metric), source_of(rng)
-    data = take_in(x, by=by, area=area, crs=crs, outside=outside, missing=missing)
+    data = take_in(x, by=by, area=area, crs=crs, outside=outside, missing=missing, where=where)
     return ask(data, requests.summary("center", method), guarantee, source)
 
 
@@ -480,6 +491,7 @@ def mean(
     crs: CrsLike = None,
     outside: Outside = "refuse",
     missing: Missing = "refuse",
+    where: str | None = None,
     rng: np.random.Generator | None = None,
 ) -> Release:
     """Release the mean of the points: 1-Lipschitz.
@@ -488,7 +500,7 @@ def mean(
     ----------
     x : array, GeoSeries, GeoDataFrame or shapely MultiPoint
         The points.
-    rho, epsilon, metric, method, by, area, crs, outside, missing, rng : optional
+    rho, epsilon, metric, method, by, area, crs, outside, missing, where, rng : optional
         As for `points`.
 
     Returns
@@ -504,7 +516,7 @@ def mean(
     (2,)
     """
     guarantee, source = promise(rho, epsilon, metric), source_of(rng)
-    data = take_in(x, by=by, area=area, crs=crs, outside=outside, missing=missing)
+    data = take_in(x, by=by, area=area, crs=crs, outside=outside, missing=missing, where=where)
     return ask(data, requests.summary("mean", method), guarantee, source)
 
 
@@ -521,6 +533,7 @@ def median(
     crs: CrsLike = None,
     outside: Outside = "refuse",
     missing: Missing = "refuse",
+    where: str | None = None,
     rng: np.random.Generator | None = None,
 ) -> Release:
     """Release the median of each coordinate: √d-Lipschitz.
@@ -529,7 +542,7 @@ def median(
     ----------
     x : array, GeoSeries, GeoDataFrame or shapely MultiPoint
         The points.
-    rho, epsilon, metric, method, by, area, crs, outside, missing, rng : optional
+    rho, epsilon, metric, method, by, area, crs, outside, missing, where, rng : optional
         As for `points`.
 
     Returns
@@ -549,7 +562,7 @@ def median(
     (2,)
     """
     guarantee, source = promise(rho, epsilon, metric), source_of(rng)
-    data = take_in(x, by=by, area=area, crs=crs, outside=outside, missing=missing)
+    data = take_in(x, by=by, area=area, crs=crs, outside=outside, missing=missing, where=where)
     return ask(data, requests.summary("median", method), guarantee, source)
 
 
@@ -566,6 +579,7 @@ def bounds(
     crs: CrsLike = None,
     outside: Outside = "refuse",
     missing: Missing = "refuse",
+    where: str | None = None,
     rng: np.random.Generator | None = None,
 ) -> Release:
     """Release the bounding box: √(2d)-Lipschitz.
@@ -574,7 +588,7 @@ def bounds(
     ----------
     x : array, GeoSeries, GeoDataFrame or shapely MultiPoint
         The points.
-    rho, epsilon, metric, method, by, area, crs, outside, missing, rng : optional
+    rho, epsilon, metric, method, by, area, crs, outside, missing, where, rng : optional
         As for `points`.
 
     Returns
@@ -591,7 +605,7 @@ def bounds(
     (4,)
     """
     guarantee, source = promise(rho, epsilon, metric), source_of(rng)
-    data = take_in(x, by=by, area=area, crs=crs, outside=outside, missing=missing)
+    data = take_in(x, by=by, area=area, crs=crs, outside=outside, missing=missing, where=where)
     return ask(data, requests.summary("bounds", method), guarantee, source)
 
 
@@ -608,6 +622,7 @@ def radius(
     crs: CrsLike = None,
     outside: Outside = "refuse",
     missing: Missing = "refuse",
+    where: str | None = None,
     rng: np.random.Generator | None = None,
 ) -> Release:
     """Release the radius of the smallest ball that contains the points: 1-Lipschitz.
@@ -616,7 +631,7 @@ def radius(
     ----------
     x : array, GeoSeries, GeoDataFrame or shapely MultiPoint
         The points.
-    rho, epsilon, metric, method, by, area, crs, outside, missing, rng : optional
+    rho, epsilon, metric, method, by, area, crs, outside, missing, where, rng : optional
         As for `points`.
 
     Returns
@@ -632,7 +647,7 @@ def radius(
     True
     """
     guarantee, source = promise(rho, epsilon, metric), source_of(rng)
-    data = take_in(x, by=by, area=area, crs=crs, outside=outside, missing=missing)
+    data = take_in(x, by=by, area=area, crs=crs, outside=outside, missing=missing, where=where)
     return ask(data, requests.summary("radius", method), guarantee, source)
 
 
@@ -649,6 +664,7 @@ def radius_of_gyration(
     crs: CrsLike = None,
     outside: Outside = "refuse",
     missing: Missing = "refuse",
+    where: str | None = None,
     rng: np.random.Generator | None = None,
 ) -> Release:
     """Release the root mean square distance of the points from their mean: 1-Lipschitz.
@@ -657,7 +673,7 @@ def radius_of_gyration(
     ----------
     x : array, GeoSeries, GeoDataFrame or shapely MultiPoint
         The points.
-    rho, epsilon, metric, method, by, area, crs, outside, missing, rng : optional
+    rho, epsilon, metric, method, by, area, crs, outside, missing, where, rng : optional
         As for `points`.
 
     Returns
@@ -673,7 +689,7 @@ def radius_of_gyration(
     True
     """
     guarantee, source = promise(rho, epsilon, metric), source_of(rng)
-    data = take_in(x, by=by, area=area, crs=crs, outside=outside, missing=missing)
+    data = take_in(x, by=by, area=area, crs=crs, outside=outside, missing=missing, where=where)
     return ask(data, requests.summary("radius_of_gyration", method), guarantee, source)
 
 
@@ -690,6 +706,7 @@ def diameter(
     crs: CrsLike = None,
     outside: Outside = "refuse",
     missing: Missing = "refuse",
+    where: str | None = None,
     rng: np.random.Generator | None = None,
 ) -> Release:
     """Release the largest distance between two of the points: 2-Lipschitz.
@@ -698,7 +715,7 @@ def diameter(
     ----------
     x : array, GeoSeries, GeoDataFrame or shapely MultiPoint
         The points.
-    rho, epsilon, metric, method, by, area, crs, outside, missing, rng : optional
+    rho, epsilon, metric, method, by, area, crs, outside, missing, where, rng : optional
         As for `points`.
 
     Returns
@@ -714,5 +731,5 @@ def diameter(
     True
     """
     guarantee, source = promise(rho, epsilon, metric), source_of(rng)
-    data = take_in(x, by=by, area=area, crs=crs, outside=outside, missing=missing)
+    data = take_in(x, by=by, area=area, crs=crs, outside=outside, missing=missing, where=where)
     return ask(data, requests.summary("diameter", method), guarantee, source)

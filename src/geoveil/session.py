@@ -66,7 +66,7 @@ class Session:
     short : {"refuse", "skip"}
         With `by` and a ledger: whether persons without enough budget stop a question, or are left out of its answer
         and listed as `removed.persons`.
-    rng, area, crs, outside, missing : optional
+    rng, area, crs, outside, missing, where : optional
         As for `points`.
     progress : callable, optional
         Called from time to time with the share of persons for whom a question has been answered, from 0 to 1.
@@ -111,10 +111,11 @@ Nothing was charged or released. Give a smaller budget.
         crs: CrsLike = None,
         outside: Outside = "refuse",
         missing: Missing = "refuse",
+        where: str | None = None,
         progress: Progress | None = None,
     ) -> None:
         check_ledger(ledger, by=by, subject=subject, label=label, short=short)
-        self._data = take_in(x, by=by, area=area, crs=crs, outside=outside, missing=missing)
+        self._data = take_in(x, by=by, area=area, crs=crs, outside=outside, missing=missing, where=where)
         self._source = source_of(rng)
         self._progress: Progress = progress or (lambda share: None)
         if ledger is None:

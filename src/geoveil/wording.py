@@ -16,6 +16,13 @@ _DIFFERING = {
 }
 
 
+#: What was done about points outside the area, for a reader at a prompt.
+_OUTSIDE = {
+    "clamp": "points outside the area were moved to its edge; errors are measured from there",
+    "drop": "rows with a point outside the area were removed; which rows were outside is not hidden",
+}
+
+
 def heading(facts: Facts) -> str:
     """Return the line that says which question was asked, and about how many points."""
     persons = "one person" if facts.persons is None else counted(facts.persons, "person")
@@ -38,10 +45,7 @@ def lines(facts: Facts, naming: Naming = PYTHON) -> list[tuple[str, str]]:
         ("post-processing", steps_line(facts.processed)),
         ("error", error_line(facts)),
         ("exact", _exact(facts.exactness)),
-        (
-            "outside",
-            "points outside the area were moved to its edge; errors are measured from there" if facts.clamped else "",
-        ),
+        ("outside", _OUTSIDE.get(facts.outside, "")),
         ("removed", _removed(facts.removed, naming)),
     ]
     return [(name, text) for name, text in found if text]
@@ -58,9 +62,21 @@ def paragraphs(facts: Facts) -> tuple[str, str]:
     sentences = ["The number of points, their order, their times and the persons they belong to are not hidden."]
     if facts.error is not None:
         sentences.append(f"The error of the answer is {error_line(facts)}.")
-    if facts.clamped:
+    if facts.outside == "clamp":
         sentences.append(
             "Points outside the area were moved to its edge before noise was added; the error is measured from there."
+        )
+    if facts.outside == "drop":
+        outside = counted(facts.removed.outside, "row")
+        sentences.append(
+            f"Rows with a point outside the area were removed ({outside}). Which rows and persons were outside is not "
+            "hidden; moving points to the edge of the area instead, which is called clamping, hides it."
+        )
+    if facts.removed.where is not None:
+        filtered = counted(facts.removed.filtered, "row")
+        sentences.append(
+            f"Rows that do not satisfy the filter ({facts.removed.where}) were removed ({filtered}); the filter is "
+            "public."
         )
     exactness = facts.exactness
     if exactness.inexact:
@@ -136,8 +152,13 @@ def _removed(removed: Removed, naming: Naming) -> str:
         names = ", ".join(map(str, removed.columns))
         noun = "the column" if len(removed.columns) == 1 else "the columns"
         parts.append(Message("{noun} {names} ({keep} releases columns unchanged)", noun=noun, names=names))
-    if removed.rows:
-        parts.append(Message("{rows} without a location", rows=counted(removed.rows, "row")))
+    if removed.where is not None:
+        filtered = counted(removed.filtered, "row")
+        parts.append(Message("{rows} that do not satisfy {filter}", rows=filtered, filter=removed.where))
+    if removed.missing:
+        parts.append(Message("{rows} without a location", rows=counted(removed.missing, "row")))
+    if removed.outside:
+        parts.append(Message("{rows} with a point outside the area", rows=counted(removed.outside, "row")))
     if removed.persons:
         parts.append(Message("{who} without enough budget", who=counted(len(removed.persons), "person")))
     return "; ".join(part.worded(naming) for part in parts)

@@ -419,8 +419,8 @@ def test_points_outside_are_moved_to_the_edge_or_refused() -> None:
     np.testing.assert_allclose(np.hypot(*np.asarray(release.coords).T), [0, 50_000, 50_000], atol=0.1)
     with pytest.raises(InvalidData, match="or near it"):
         gv.mean(degrees([60.0], [-37.0]), rho=1e-4, area=BAY, outside="clamp")
-    with pytest.raises(InvalidParameter, match=r"^outside = 'drop'"):
-        gv.mean(frame, rho=1e-4, area=BAY, outside="drop")  # type: ignore[arg-type]
+    with pytest.raises(InvalidParameter, match=r"^outside = 'move'"):
+        gv.mean(frame, rho=1e-4, area=BAY, outside="move")  # type: ignore[arg-type]
     with pytest.raises(InvalidParameter, match="left out without an area"):
         gv.mean(np.zeros((3, 2)), rho=1e-4, outside="clamp")
 
@@ -497,7 +497,7 @@ def test_rows_without_a_place_are_refused_or_dropped() -> None:
         gv.points(frame, by="user", rho=1e-4, area=BAY)
     release = gv.points(frame, by="user", rho=1e-4, area=BAY, missing="drop")
     assert release.value.index.tolist() == [0, 2]
-    assert (release.removed.rows, release.n, release.by.tolist()) == (2, 2, ["a", "b"])
+    assert (release.removed.missing, release.n, release.by.tolist()) == (2, 2, ["a", "b"])
     labelled = gv.mean(frame, by=["x", "y", "x", "y"], rho=1e-4, area=BAY, missing="drop")
     assert labelled.by.tolist() == ["x"]
     with pytest.raises(InvalidParameter, match=r"^missing = 'skip'"):

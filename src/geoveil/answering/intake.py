@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -10,16 +11,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from geoveil._types import CrsLike, Labels, Locations, Missing, Outside
+from geoveil.facts import Removed
 from geoveil.geo import Area, AreaLike, Form, enter
 from geoveil.geo.columns import distinct
 from geoveil.geo.forms import Index
 from geoveil.geo.plain_values import copied, copied_index
+from geoveil.geo.row_selection import RowCounts
 from geoveil.privacy import Guarantee
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Intake", "People", "in_the_plane", "take_in"]
+__all__ = ["Intake", "People", "in_the_plane", "removed", "take_in"]
 
 
 @dataclass(frozen=True)
@@ -88,6 +91,7 @@ def take_in(
     crs: CrsLike = None,
     outside: Outside = "refuse",
     missing: Missing = "refuse",
+    where: str | None = None,
 ) -> Intake:
     """Check data once and convert it to points in metres.
 
@@ -95,10 +99,10 @@ def take_in(
     ----------
     x : array, shapely geometry, GeoSeries or GeoDataFrame
         The points.
-    by, area, crs, outside, missing : optional
+    by, area, crs, outside, missing, where : optional
         As for `geoveil.points`.
     """
-    form = enter(x, area, crs=crs, outside=outside, missing=missing)
+    form = enter(x, area, crs=crs, outside=outside, missing=missing, where=where)
     return Intake(form, by, None if by is None else _people(form, by))
 
 
@@ -113,6 +117,11 @@ def _people(form: Form, by: Labels) -> People:
         distinct(pa.array(labels, pa.string()), by if isinstance(by, str) else "by", "x")
     index = pd.Index(copied(labels), name=name, copy=False, tupleize_cols=False)
     return People(index, np.bincount(codes), np.argsort(codes, kind="stable"))
+
+
+def removed(rows: RowCounts, where: str | None, columns: Sequence[Hashable], persons: Sequence[str]) -> Removed:
+    """Return the parts of the input that are not in a release: rows, columns, and persons without enough budget."""
+    return Removed(rows.missing, tuple(columns), tuple(persons), rows.outside, rows.filtered, where)
 
 
 def in_the_plane(guarantee: Guarantee, area: Area | None) -> Guarantee:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import chain, count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -26,7 +26,8 @@ from geoveil.geo.formats.atomic import certificate_path
 from geoveil.geo.formats.coordinates import numbers
 from geoveil.geo.formats.fingerprints import digest
 from geoveil.geo.formats.location_file import readable
-from geoveil.geo.geometries import count_missing, vertices
+from geoveil.geo.geometries import vertices
+from geoveil.geo.row_selection import NONE
 from geoveil.privacy import certified
 from geoveil.queries import Persons, Points, answers_without_values
 from geoveil.release import Release
@@ -128,7 +129,11 @@ def load(path: PathLike) -> Release:
         kind = file.get("kind", "points")
         more = {name: account[name] for name in ("inexact", "id")}
         more["entry"] = None if account["entry"] is None else Entry(**account["entry"])
-        more |= {"clamped": account["outside"] == "clamp", "removed": Removed(account["missing"])}
+        less = account["rows_removed"]
+        removed = Removed(
+            int(less["missing"]), outside=int(less["outside"]), filtered=int(less["filtered"]), where=account["where"]
+        )
+        more |= {"outside": account["outside"], "removed": removed}
         rounding = float(account["rounding"])
         expected = None if account.get("expected_error") is None else float(account["expected_error"]) * area.shrink
         more["processing"] = Processing(
@@ -170,28 +175,34 @@ def load(path: PathLike) -> Release:
 
 
 def frame_of(
-    file: LocationFile, plane: Plane | None = None, outside: Outside = "refuse", missing: Missing = "refuse"
+    file: LocationFile,
+    plane: Plane | None = None,
+    outside: Outside = "refuse",
+    missing: Missing | Literal["keep"] = "refuse",
+    where: str | None = None,
 ) -> geopandas.GeoDataFrame:
-    """Return the whole file as a frame, in its own coordinate system or in a plane."""
+    """Return a file as a frame, in its own coordinate system or in a plane; "keep" keeps all rows of a file."""
     import geopandas
     import pandas as pd
     import pyarrow as pa
     import shapely
 
     safe = [name for name in file.columns if name not in file.unsafe]
-    tables, geometries, rows = [], [], []
+    tables, geometries, rows, removed = [], [], [], NONE
+    chosen = file.row_filter(where)
     for batch in file.batches(safe):
-        there = batch.present
-        if count_missing(there, missing, batch.name):
-            batch = batch.chosen(there)
+        if missing != "keep":
+            batch, less = batch.selected(plane, where=chosen, missing=missing, outside=outside)
+            removed += less
         if plane is not None and len(batch):
             batch = batch.moved(plane.enter(batch.coords, outside, batch.name_of_point).values)
         tables.append(batch.columns)
         rows.append(batch.first + (np.arange(len(batch)) if batch.numbers is None else batch.numbers))
         geometries.append(batch.places if batch.shaped else shapely.points(batch.places))
     if not sum(map(len, rows)):
-        raise no_locations(file)
-    index = np.concatenate(rows) if missing == "drop" else pd.RangeIndex(sum(map(len, rows)))
+        raise no_locations(file, removed)
+    gaps = missing == "drop" or outside == "drop" or chosen is not None
+    index = np.concatenate(rows) if gaps else pd.RangeIndex(sum(map(len, rows)))
     with readable(file.path, type(file).__name__, "A column cannot be read: remove it."):
         columns = pa.concat_tables(tables).to_pandas(ignore_metadata=True)
     # A table without columns has lost its number of rows.

@@ -15,11 +15,10 @@ from numpy.typing import NDArray
 
 from geoveil._types import Columns, Progress
 from geoveil.answering.charging import Bill, Charger, NoCharger, Receipt
-from geoveil.answering.intake import Intake, People, in_the_plane
+from geoveil.answering.intake import Intake, People, in_the_plane, removed
 from geoveil.answering.packing import packed, unpacked
 from geoveil.answering.requests import Question
 from geoveil.answering.shaping import Shaped, shape_answer, shape_answers
-from geoveil.facts import Removed
 from geoveil.noise import Source
 from geoveil.privacy import Guarantee
 from geoveil.queries import Answer, Answers, Persons, Query, ask_each, restored_each
@@ -163,8 +162,8 @@ class _InMemory(Inquiry[A, Release]):
             coords=shaped.coords,
             plane=form.plane,
             by=None if people is None else people.labels,
-            clamped=form.clamped,
-            removed=Removed(form.missing, shaped.removed, receipt.skipped_names),
+            outside=form.outside,
+            removed=removed(form.selection.removed, form.where, shaped.removed, receipt.skipped_names),
             inexact="; ".join(filter(None, (source.inexact, answers[0].query.inexact))),
             entry=receipt.entry,
             id=receipt.id,

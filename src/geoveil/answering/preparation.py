@@ -82,6 +82,7 @@ def prepare(
     crs: CrsLike,
     outside: Outside,
     missing: Missing,
+    where: str | None,
     keep: Columns,
     ledger: Ledger | None,
     subject: str | None,
@@ -99,7 +100,7 @@ def prepare(
         The guarantee for each person.
     noise : Source
         The source of randomness.
-    method, by, area, crs, outside, missing, keep, ledger, subject, short
+    method, by, area, crs, outside, missing, where, keep, ledger, subject, short
         As for `geoveil.points_file`.
     reading : dict
         The other options with which the file is read.
@@ -109,7 +110,7 @@ def prepare(
     file = open_locations(Path(source), crs=crs, **reading)
     target = _checked_target(Path(target), file)
     form = form_of(file, target, ending(target), ending(file.path))
-    inquiry = _inquiry(file, form, guarantee, method, by, area, outside, missing, keep)
+    inquiry = _inquiry(file, form, guarantee, method, by, area, outside, missing, where, keep)
     # A column that cannot be read is refused before anything is charged.
     inquiry.count(progress, every_column=ledger is not None)
     if inquiry.placed:
@@ -139,6 +140,7 @@ def _inquiry(
     area: AreaLike,
     outside: Outside,
     missing: Missing,
+    where: str | None,
     keep: Columns,
 ) -> FilePoints:
     """Check what is asked about a file, as far as its header tells."""
@@ -151,6 +153,7 @@ def _inquiry(
         guarantee=guarantee,
         method=method,
         people=PersonCounts(by),
+        where=file.row_filter(where),
         outside=outside,
         missing=missing,
         kept=kept,
@@ -167,6 +170,7 @@ def rehearse(
     method: Method = "best",
     outside: Outside = "refuse",
     missing: Missing = "refuse",
+    where: str | None = None,
     **reading: str | None,
 ) -> FilePoints:
     """Do all that `points_file` does before it charges, so that what it would refuse is refused now.
@@ -175,7 +179,7 @@ def rehearse(
     ----------
     source : str or Path
         The file.
-    by, area, crs, method, outside, missing : optional
+    by, area, crs, method, outside, missing, where : optional
         As for `points_file`.
     **reading : str, optional
         As for `points_file`: x, y, delimiter, decimal, encoding, layer.
@@ -186,7 +190,7 @@ def rehearse(
         It knows the number of points of each person.
     """
     file = open_locations(Path(source), crs=crs, **reading)
-    inquiry = _inquiry(file, file, CGP(rho=1), method, by, area, outside, missing, None)
+    inquiry = _inquiry(file, file, CGP(rho=1), method, by, area, outside, missing, where, None)
     inquiry.count(lambda share: None, every_column=True)
     if inquiry.placed:
         _columns(file, file, by, None, inquiry.guarantee.symbol, places=inquiry.placed)

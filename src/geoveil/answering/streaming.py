@@ -16,11 +16,10 @@ from numpy.typing import NDArray
 
 from geoveil._types import Missing, Outside, Progress
 from geoveil.answering.charging import Bill, Receipt
-from geoveil.answering.intake import in_the_plane
+from geoveil.answering.intake import in_the_plane, removed
 from geoveil.answering.person_counts import PersonCounts
 from geoveil.answering.pipeline import Inquiry
 from geoveil.errors import InvalidFile
-from geoveil.facts import Removed
 from geoveil.geo import Plane
 from geoveil.geo.columns import distinct
 from geoveil.geo.formats import Batch, LocationFile
@@ -29,8 +28,10 @@ from geoveil.geo.formats.fingerprints import Fingerprint, State, digest, file_st
 from geoveil.geo.formats.formulas import has_formulas
 from geoveil.geo.formats.location_file import ROWS
 from geoveil.geo.forms import Floats
-from geoveil.geo.geometries import Index, count_missing
+from geoveil.geo.geometries import Index
 from geoveil.geo.plain_values import copied_index, is_text, shows_places
+from geoveil.geo.row_filters import RowFilter
+from geoveil.geo.row_selection import NONE, RowCounts
 from geoveil.mechanisms import Additive, sample_people, sample_rows
 from geoveil.noise import Reals, Source
 from geoveil.privacy import Guarantee
@@ -102,12 +103,15 @@ class _Read:
         The rows that are released.
     rows : array
         The position of the person of each of these rows.
+    removed : RowCounts
+        The numbers of rows that were removed, for comparison with the first reading.
     """
 
     coords: Floats
     person: Index
     batch: Batch
     rows: Index
+    removed: RowCounts
 
 
 @dataclass(frozen=True)
@@ -144,6 +148,8 @@ class FilePoints(Inquiry[Written, FileRelease]):
         The algorithm.
     people : PersonCounts
         The persons of the file, who are counted in the first pass.
+    where : RowFilter, optional
+        The filter of rows.
     outside, missing : str
         What is done about points outside the area, and about rows without a location.
     kept, removed : sequence of str
@@ -156,6 +162,7 @@ class FilePoints(Inquiry[Written, FileRelease]):
     guarantee: Guarantee
     method: str
     people: PersonCounts
+    where: RowFilter | None
     outside: Outside
     missing: Missing
     kept: list[str]
@@ -166,8 +173,8 @@ class FilePoints(Inquiry[Written, FileRelease]):
     #: Columns in whose texts a geometry was found, and those that a spreadsheet would run as formulas.
     placed: set[str] = field(default_factory=set)
     formulas: set[str] = field(default_factory=set)
-    #: The number of rows without a location.
-    dropped: int = 0
+    #: The numbers of rows that are removed.
+    rows_removed: RowCounts = NONE
     #: Marks the persons who are left out.
     skipped: NDArray[np.bool_] | None = None
     _held: list[tuple[pa.Array, Index, Floats]] = field(default_factory=list)
@@ -188,8 +195,8 @@ class FilePoints(Inquiry[Written, FileRelease]):
 
         texts = [name for name in self.kept if is_text(self.file.columns[name])]
 
-        def look(batch: Batch) -> tuple[Batch, int, pa.Array, Index, Index]:
-            batch, missing = self._present(batch)
+        def look(batch: Batch) -> tuple[Batch, RowCounts, pa.Array, Index, Index]:
+            batch, less = self._selected(batch)
             coded = self.people.labels(batch).dictionary_encode()
             self.placed.update(name for name in texts if shows_places(batch.columns[name]))
             self.form.check_shapes(batch)
@@ -199,16 +206,16 @@ class FilePoints(Inquiry[Written, FileRelease]):
                 self.plane.enter(batch.coords, self.outside, batch.name_of_point)
             return (
                 batch,
-                missing,
+                less,
                 coded.dictionary,
                 np.asarray(coded.indices)[batch.rows],
                 label_hashes(coded.dictionary),
             )
 
         self._state = file_state(self.file.path)
-        columns = [*dict.fromkeys([*self._by, *texts, *(self.kept if every_column else ())])]
-        for batch, missing, labels, codes, known in _ordered(look, self.file.batches(columns)):
-            self.dropped += missing
+        columns = [*dict.fromkeys([*self._by, *self._filtered_by, *texts, *(self.kept if every_column else ())])]
+        for batch, less, labels, codes, known in _ordered(look, self.file.batches(columns)):
+            self.rows_removed += less
             self.people.add(labels, np.bincount(codes, minlength=len(labels)))
             self._first.add(batch.coords, known[codes])
             if self.together:
@@ -217,7 +224,7 @@ class FilePoints(Inquiry[Written, FileRelease]):
         if self.people.by is not None:
             distinct(self.people.persons, self.people.by, self.file.path.name)
         if not self.people.sizes.sum():
-            raise no_locations(self.file)
+            raise no_locations(self.file, self.rows_removed)
         if self.form.spreadsheet:
             self.formulas.update(name for name in texts if has_formulas(pa.array([name])))
 
@@ -242,10 +249,16 @@ class FilePoints(Inquiry[Written, FileRelease]):
         """The number of points of each person that are written."""
         return self.people.sizes if self.skipped is None else np.where(self.skipped, 0, self.people.sizes)
 
-    def _present(self, batch: Batch) -> tuple[Batch, int]:
-        there = batch.present
-        missing = count_missing(there, self.missing, batch.name)
-        return (batch.chosen(there) if missing else batch), missing
+    @property
+    def _filtered_by(self) -> tuple[str, ...]:
+        return () if self.where is None else self.where.columns
+
+    def _selected(self, batch: Batch) -> tuple[Batch, RowCounts]:
+        return batch.selected(self.plane, where=self.where, missing=self.missing, outside=self.outside)
+
+    def _rows(self) -> Iterator[Batch]:
+        """Read the file again, with the columns that are released and those of the filter."""
+        return self.file.batches([*dict.fromkeys([*self.kept, *self._filtered_by])])
 
     @cached_property
     def persons(self) -> Persons[Points]:
@@ -291,17 +304,20 @@ class FilePoints(Inquiry[Written, FileRelease]):
         types = [*((name, self.file.columns[name]) for name in self.kept), *((name, pa.float64()) for name in added)]
         released = self._released_together if self.together else self._released_apart
         second, known = Fingerprint(), label_hashes(self.people.persons)
+        removed_now = NONE
 
         def parts() -> Iterator[Batch]:
-            nonlocal moved
+            nonlocal moved, removed_now
             for found, batch, beyond in released(source):
                 second.add(found.coords, known[found.person])
+                removed_now += found.removed
                 moved += beyond
                 yield batch
                 progress(_FIRST_PASS + (1 - _FIRST_PASS) * batch.share)
 
         self.form.write(self.target, parts(), pa.schema(types))
-        if second.digest != self._first.digest or file_state(self.file.path) != self._state:
+        same = second.digest == self._first.digest and removed_now == self.rows_removed
+        if not same or file_state(self.file.path) != self._state:
             raise self._changed()
         return Written(digest(self.target), moved)
 
@@ -323,8 +339,10 @@ class FilePoints(Inquiry[Written, FileRelease]):
             n=int(self.sizes.sum()),
             plane=self.plane,
             by=None if index is None else copied_index(index[there]),
-            clamped=self.outside == "clamp",
-            removed=Removed(self.dropped, self.removed, receipt.skipped_names),
+            outside=self.outside,
+            removed=removed(
+                self.rows_removed, None if self.where is None else self.where.text, self.removed, receipt.skipped_names
+            ),
             inexact=source.inexact,
             entry=receipt.entry,
             id=receipt.id,
@@ -349,7 +367,8 @@ class FilePoints(Inquiry[Written, FileRelease]):
 
     def _read(self, batch: Batch) -> _Read:
         """Take a batch of the second reading, without the rows that are not to be released."""
-        batch, _ = self._present(batch)
+        batch, less = self._selected(batch)
+        batch = replace(batch, columns=batch.columns.select(self.kept))
         person = self.people.whose(batch)
         if (person < 0).any():
             raise self._changed()
@@ -357,7 +376,7 @@ class FilePoints(Inquiry[Written, FileRelease]):
         if self.skipped is not None and len(batch):
             kept = ~self.skipped[person]
             batch, person = batch.chosen(kept), person[kept]
-        return _Read(coords, whose, batch, person)
+        return _Read(coords, whose, batch, person, less)
 
     def _written(self, read: _Read, coords: Floats) -> tuple[_Read, Batch, int]:
         """Return a batch with released points of the plane, and the number of points beyond the projection."""
@@ -377,7 +396,7 @@ class FilePoints(Inquiry[Written, FileRelease]):
             which = self.persons.which[read.rows][read.batch.rows]
             return self._written(read, sample_rows(self.mechanisms, which, self._enter(read.batch), source))
 
-        yield from _ordered(release, self.file.batches(self.kept), _workers(source))
+        yield from _ordered(release, self._rows(), _workers(source))
 
     def _released_together(self, source: Source) -> Iterator[tuple[_Read, Batch, int]]:
         """Draw noise for all points at once, as the first pass held them, and yield released batches."""
@@ -404,7 +423,7 @@ class FilePoints(Inquiry[Written, FileRelease]):
         for _ in _ordered(draw, _shares(ends), _workers(source)):
             pass
         first = 0
-        for read in _ordered(self._read, self.file.batches(self.kept)):
+        for read in _ordered(self._read, self._rows()):
             end = first + len(read.batch.rows)
             if not np.array_equal(read.rows[read.batch.rows], person[first:end]):
                 raise self._changed()
@@ -412,9 +431,12 @@ class FilePoints(Inquiry[Written, FileRelease]):
             first = end
 
 
-def no_locations(file: LocationFile) -> InvalidFile:
-    """Return the error of a file without locations."""
-    return InvalidFile(str(file.path), 0, "a file with at least one place", "There is nothing to release.")
+def no_locations(file: LocationFile, removed: RowCounts = NONE) -> InvalidFile:
+    """Return the error of a file without locations, or of which all rows were removed."""
+    remedy = (
+        f"None of its {removed.total} rows remains: {removed}." if removed.total else "There is nothing to release."
+    )
+    return InvalidFile(str(file.path), 0, "a file with at least one location", remedy)
 
 
 def _workers(source: Source) -> int:

@@ -70,8 +70,8 @@ def _found(path: Path, by: str | None, area: dict[str, Any], reading: dict[str, 
     from geoveil.files import rehearse
     from geoveil.geo.formats import open_locations
 
-    missing = reading["missing"]
-    how = {name: value for name, value in reading.items() if name != "missing"}
+    missing, where = reading["missing"], reading.get("where")
+    how = {name: value for name, value in reading.items() if name not in ("missing", "where")}
     file = open_locations(path, **how)
     refused = None
     try:
@@ -81,12 +81,12 @@ def _found(path: Path, by: str | None, area: dict[str, Any], reading: dict[str, 
         refused, formulas = problem, []
     stopped = False
     try:
-        frame = read(path, **how, missing="drop")
+        frame = read(path, **how, missing="drop", where=where)
     except GeoveilError as problem:
         if refused is None:
             yield Finding("note", message_of(problem), "One of the columns to be removed cannot be read.")
     else:
-        for finding in _about(file, frame, by, area, missing):
+        for finding in _about(file, frame, by, area, missing, where):
             stopped = stopped or finding.kind == "stop"
             yield finding
     for name in formulas:
@@ -97,8 +97,14 @@ def _found(path: Path, by: str | None, area: dict[str, Any], reading: dict[str, 
         yield Finding("stop", message_of(refused))
 
 
-def _about(file: Any, frame: Any, by: str | None, area: dict[str, Any], missing: str) -> Iterator[Finding]:
-    rows = sum(len(batch) for batch in file.batches([]))
+def _about(
+    file: Any, frame: Any, by: str | None, area: dict[str, Any], missing: str, where: str | None
+) -> Iterator[Finding]:
+    rows, chosen = 0, file.row_filter(where)
+    for batch in file.batches([] if chosen is None else chosen.columns):
+        rows += len(batch) if chosen is None else int(chosen.rows(batch.columns, batch.name).sum())
+    if chosen is not None:
+        yield Finding("good", f"{counted(rows, 'row')} satisfy the filter; it is stated in the certificate.")
     if len(frame) < rows:
         kind: Any = "note" if missing == "drop" else "stop"
         yield Finding(
@@ -106,6 +112,18 @@ def _about(file: Any, frame: Any, by: str | None, area: dict[str, Any], missing:
         )
     plane, about = _system(file, area)
     yield about
+    if plane is not None and area["outside"] == "drop":
+        from geoveil.geo.row_selection import select_rows
+
+        inside = select_rows(frame, plane, None, missing="drop", outside="drop").rows
+        if inside is not None:
+            out = counted(len(frame) - int(inside.sum()), "row")
+            frame = frame[inside]
+            yield Finding(
+                "note",
+                f"{out} with a point outside the area are removed.",
+                "Which rows were outside is not hidden.",
+            )
     yield from _places(file, frame, plane, area["outside"])
     yield from _people(frame, by)
     yield from _columns(file, frame, by)

@@ -65,8 +65,13 @@ class FileQuestion:
 
     @property
     def how(self) -> dict[str, Any]:
-        """The options for reading the file."""
+        """The options for reading the file and choosing its rows."""
         return {name: value for name, value in self.reading.items() if name != "format"}
+
+    @property
+    def rows(self) -> dict[str, Any]:
+        """The options for choosing rows: --where and --missing."""
+        return {name: self.reading.get(name) for name in ("where", "missing")}
 
     @contextmanager
     def arrived(self) -> Iterator[tuple[Path, Ledger | None]]:
@@ -106,28 +111,42 @@ class FileQuestion:
     @contextmanager
     def opened(self, target: Target | None = None, *, placed: bool = True) -> Iterator[OpenedFile]:
         """Read the file and open the ledger, if there is one; nothing is asked yet."""
-        from geoveil import read
+        from geoveil.files import frame_of
+        from geoveil.geo.formats import open_locations
         from geoveil.release.as_file import endings
 
         self.check(target or Target(None, None), endings(placed=placed))
         with self.arrived() as (path, ledger):
             with terminal.waiting(f"Reading {path.name}"):
-                frame = read(path, **self.how)
+                how = {name: value for name, value in self.how.items() if name not in self.rows}
+                frame = frame_of(open_locations(path, **how), missing="keep")
             # People count rows from one.
             frame.index = (frame.index + 1).rename("row")
-            self._check_locations(frame, path.name)
-            yield OpenedFile(self, path, frame, ledger)
+            yield OpenedFile(self, path, frame, self._chosen(frame, path.name), ledger)
 
-    def _check_locations(self, frame: Any, name: str) -> None:
-        """Refuse locations outside of the area, by the row of the file that they are in."""
+    def _chosen(self, frame: Any, name: str) -> Any:
+        """Return the rows that are asked about; refuse locations by the row of the file that they are in."""
         import numpy as np
 
         from geoveil.geo.geometries import vertices
         from geoveil.geo.planes import plane_of
+        from geoveil.geo.row_selection import frame_filter, select_rows
 
-        coords, rows = vertices(np.asarray(frame.geometry.array))
-        plane = plane_of(frame.crs, self.area["area"])
-        plane.enter(coords, self.area["outside"], lambda point: f"{name}, row {frame.index[rows[point]]}")
+        plane, outside = plane_of(frame.crs, self.area["area"]), self.area["outside"]
+        chosen = frame_filter(frame, self.rows["where"])
+        rows = select_rows(
+            frame,
+            plane,
+            chosen,
+            missing=self.rows["missing"],
+            outside=outside,
+            name=lambda row: f"{name}, row {frame.index[row]}",
+        ).rows
+        left = frame if rows is None else frame[rows]
+        coords, of = vertices(np.asarray(left.geometry.array))
+        if len(coords):
+            plane.enter(coords, outside, lambda point: f"{name}, row {left.index[of[point]]}")
+        return left
 
     def report(
         self, path: Path, ledger: Ledger | None, releases: Sequence[Release], title: str, **more: Any
@@ -147,14 +166,16 @@ class OpenedFile:
 
     asking: FileQuestion
     path: Path
+    #: All rows of the file, and those that are asked about.
     frame: Any
+    chosen: Any
     ledger: Ledger | None
 
     def foresee(self, *names: str, **how: Any) -> None:
         """Show the cost and the error of questions that share the budget, without asking them."""
         shares = self.asking.budget.guarantee.split(len(names))
         by, sizes = self.asking.by, self.sizes
-        persons = None if by is None else self.frame[by].unique().tolist()
+        persons = None if by is None else self.chosen[by].unique().tolist()
         known = self.asking.area_of(self.frame.crs), self.ledger, self.asking.account, persons
         told = [foreseen(name, sizes, share, *known, **how) for name, share in zip(names, shares, strict=True)]
         if self.asking.output.json:
@@ -170,11 +191,11 @@ class OpenedFile:
         import pandas as pd
         import shapely
 
-        points = shapely.get_num_coordinates(self.frame.geometry.array)
+        points = shapely.get_num_coordinates(self.chosen.geometry.array)
         by = self.asking.by
         if by is not None and by not in self.frame:
             raise click.UsageError(f"--by {by}: there is no such column; there are {', '.join(map(str, self.frame))}.")
-        whose = [0] * len(points) if by is None else self.frame[by].to_numpy()
+        whose = [0] * len(points) if by is None else self.chosen[by].to_numpy()
         return [int(size) for size in pd.Series(points).groupby(whose).sum()]
 
     def ask(self, *questions: Callable[[Session], Release]) -> list[Release]:
@@ -186,7 +207,7 @@ class OpenedFile:
         spent = asking.budget.keywords
         with (
             terminal.progress(f"Asking about {asking.title}") as tell,
-            Session(self.frame, **spent, **asking.area, **whose, progress=tell) as session,
+            Session(self.frame, **spent, **asking.area, **asking.rows, **whose, progress=tell) as session,
         ):
             if len(questions) > 1 and asking.account.label is None:
                 # Either all of them are charged, or none.

@@ -25,7 +25,7 @@ _SAME = frozenset(
     [
         *("rho", "epsilon", "metric", "method", "by", "keep", "area", "outside", "missing", "crs", "delimiter"),
         *("decimal", "encoding", "layer", "short", "ledger", "radius", "locations", "chance", "error", "beta", "n"),
-        *("x", "y", "cell", "write_off", "witness", "reason", "before", "label"),
+        *("where", "x", "y", "cell", "write_off", "witness", "reason", "before", "label"),
     ]
 )
 #: How to do on the command line what a function does.

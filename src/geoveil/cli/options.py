@@ -155,10 +155,11 @@ area = gathered(
     (
         ("--outside",),
         {
-            "type": click.Choice(["refuse", "clamp"]),
+            "type": click.Choice(["refuse", "clamp", "drop"]),
             "default": "refuse",
             "show_default": True,
-            "help": "How to treat locations outside the area: clamp moves them to its edge.",
+            "help": "How to treat locations outside the area: clamp moves them to its edge, which hides who was "
+            "outside; drop removes their rows, which does not.",
         },
     ),
 )
@@ -167,6 +168,7 @@ area = gathered(
 def _reading(
     format_: str | None,
     missing: str,
+    where: str | None,
     crs: str | None,
     x: str | None,
     y: str | None,
@@ -175,7 +177,7 @@ def _reading(
     encoding: str | None,
     layer: str | None,
 ) -> dict[str, Any]:
-    given = {"crs": crs, "x": x, "y": y, "delimiter": delimiter, "decimal": decimal}
+    given = {"where": where, "crs": crs, "x": x, "y": y, "delimiter": delimiter, "decimal": decimal}
     given |= {"encoding": encoding, "layer": layer}
     return {"format": format_, "missing": missing, **{name: text for name, text in given.items() if text is not None}}
 
@@ -198,6 +200,13 @@ reading = gathered(
             "default": "refuse",
             "show_default": True,
             "help": "How to treat rows without a location.",
+        },
+    ),
+    (
+        ("--where",),
+        {
+            "metavar": "CONDITION",
+            "help": "Use only rows that satisfy a condition on public columns, such as \"mode = 'bike'\".",
         },
     ),
     (("--crs",), {"metavar": "CODE", "help": "The file's coordinate system, if it does not state one."}),

@@ -145,6 +145,11 @@ class Area:
         lon, lat = degrees.T
         return np.asarray(((lon - west) % 360 <= east - west) & (lat >= south) & (lat <= north))
 
+    @property
+    def is_largest(self) -> bool:
+        """Whether no larger area of its kind can be stated."""
+        return self.disc is not None and self.radius >= _WIDEST
+
     def outside(self, coords: Floats, *, times: float = 1.0) -> NDArray[np.bool_]:
         """Return which points are outside of the area, or of the area enlarged by a factor."""
         if self.disc:

@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from geoveil._types import Columns, Labels, Place, Shape
+from geoveil._types import Columns, Labels, Missing, Outside, Place, Shape
 from geoveil.checks import FARTHEST
 from geoveil.errors import GeoveilWarning, InvalidData, InvalidParameter
 from geoveil.geo.columns import choose, is_time
-from geoveil.geo.geometries import Index, count_missing, extra_dimensions, present, vertices
+from geoveil.geo.geometries import Index, extra_dimensions, vertices
 from geoveil.geo.plain_values import copied, copied_index, may_hold_places
 from geoveil.geo.planes import Plane
+from geoveil.geo.row_selection import NONE, RowCounts, Selection, frame_filter, select_rows
 from geoveil.noise import Ball, Reals, as_reals
 
 if TYPE_CHECKING:
@@ -35,8 +36,8 @@ Floats = NDArray[np.float64]
 class Form(ABC):
     """Locations that have been taken in, and the form in which answers about them return.
 
-    `missing` is the number of removed rows without a location, `clamped` tells whether points outside the area were
-    moved to its edge, and `has_columns` whether the input is a table.
+    `selection` tells which rows of the input remain, `where` the filter that they satisfy, `outside` what was done
+    about points outside the area, and `has_columns` whether the input is a table.
 
     Parameters
     ----------
@@ -46,8 +47,9 @@ class Form(ABC):
         The plane of these metres, and the coordinate system of the input.
     """
 
-    missing = 0
-    clamped = False
+    selection = Selection()
+    where: str | None = None
+    outside: Outside = "refuse"
     has_columns = False
 
     def __init__(self, coords: Floats | Reals, plane: Plane | None = None) -> None:
@@ -131,12 +133,14 @@ class Form(ABC):
         return released
 
     def labels(self, positions: Index) -> Any:
-        """Return the names of points: their positions, or a frame's index labels."""
-        return positions
+        """Return the names of points: their positions in the input, or a frame's index labels."""
+        rows = self.selection.rows
+        return positions if rows is None else np.flatnonzero(rows)[positions]
 
     def people(self, by: Labels) -> Any:
         """Return a label for each point."""
-        return _labels(by, len(self.coords))
+        rows = self.selection.rows
+        return _labels(by, len(self.coords)) if rows is None else _labels(by, len(rows), rows)
 
     def public_place(self, argument: str, place: Place) -> Floats:
         """Convert a public place of the input's system to metres."""
@@ -206,19 +210,27 @@ class FrameForm(Form):
     """A GeoSeries or GeoDataFrame; rows are points, or lines and multipoints taken as their vertices."""
 
     def __init__(
-        self, frame: Any, plane: Plane, *, released: bool, outside: str = "refuse", missing: str = "refuse"
+        self,
+        frame: Any,
+        plane: Plane,
+        *,
+        released: bool,
+        outside: Outside = "refuse",
+        missing: Missing = "refuse",
+        where: str | None = None,
     ) -> None:
         self._given = frame
         self.has_columns = hasattr(frame, "columns")
-        self.clamped = outside == "clamp"
-        self._present = present(np.asarray(frame.geometry.array))
-        self.missing = count_missing(self._present, missing)
-        self._frame = frame[self._present] if self.missing else frame
+        chosen = frame_filter(frame, where)
+        self.outside, self.where = outside, None if chosen is None else chosen.text
+        self.selection = select_rows(frame, plane, chosen, missing=missing, outside=outside)
+        rows = self.selection.rows
+        self._frame = frame if rows is None else frame[rows]
         if not released:
             _check_names(self._frame)
         coords, self._rows = _vertices(np.asarray(self._frame.geometry.array))
         if not released:
-            check_any(len(coords), len(frame))
+            check_any(len(coords), len(frame), self.selection.removed)
         # Released points may lie outside the area.
         super().__init__(plane.into(coords) if released else plane.enter(coords, outside), plane)
 
@@ -269,7 +281,8 @@ class FrameForm(Form):
                 "indexed like x",
                 "Use by.reindex(x.index), or by.to_numpy() if the rows already correspond.",
             )
-        return _labels(by, len(self._given), self._present)[self._rows]
+        rows = self.selection.rows
+        return _labels(by, len(self._given), slice(None) if rows is None else rows)[self._rows]
 
     def with_columns(self, released: Any, kept: Sequence[Hashable]) -> Any:
         for at, name in enumerate(kept):
@@ -385,10 +398,10 @@ def _labels(by: Any, count: int, chosen: Any = slice(None)) -> Any:
     return labels.array
 
 
-def check_any(points: int, rows: int) -> None:
+def check_any(points: int, rows: int, removed: RowCounts = NONE) -> None:
     """Refuse data without a single point."""
     if points == 0:
-        remedy = f"None of the {rows} rows has a place." if rows else "There is nothing to release."
+        remedy = f"None of the {rows} rows remains: {removed}." if removed.total else "There is nothing to release."
         raise InvalidData("x", (points, 2), "at least one point", remedy)
 
 

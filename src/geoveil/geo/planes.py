@@ -31,6 +31,8 @@ NEAR = 3.0
 
 #: Points may be clamped to a box from the box enlarged by this factor, where the scale of its projection is known.
 _AROUND = 1.05
+#: The factor by which points may be outside the area that were not clamped: a second projection rounds differently.
+_SLACK = {"refuse": 1.0, "drop": 1 + 1e-9}
 #: Largest distance from the point of contact, in metres, for the inverse projection to systems other than degrees.
 _FARTHEST = 2.5e6
 
@@ -193,15 +195,18 @@ class Plane:
     def enter(self, coords: Floats, outside: str = "refuse", name: RowName = position) -> Reals:
         """Project data to metres of the plane; refuse points outside the area, or clamp them to it with "clamp".
 
+        With "drop" they were removed before (`contains`), and are refused if one was not.
+
         Clamping moves each point to the nearest point of the disc or box, which is a contraction. Points are clamped
         to a disc from the whole near side of the Earth, and to a box only from its surroundings, where the scale of
         the projection was measured.
         """
-        if outside not in ("refuse", "clamp"):
+        if outside not in ("refuse", "clamp", "drop"):
             raise InvalidParameter(
-                "outside", outside, "'refuse' or 'clamp'", "Leave it out to refuse points outside of the area."
+                "outside", outside, "'refuse', 'clamp' or 'drop'", "Leave it out to refuse points outside of the area."
             )
-        if self._degrees and (problem := _no_degrees(coords, "Correct it, or drop the row.")) is not None:
+        correct = Message("Correct it, or remove such rows with {outside:drop}.")
+        if self._degrees and (problem := _no_degrees(coords, correct)) is not None:
             first, allowed, remedy = problem
             raise InvalidData(name(first), coords[first].tolist(), allowed, remedy)
         clamped = outside == "clamp"
@@ -209,13 +214,19 @@ class Plane:
         if clamped and self.area.disc:
             out = np.asarray(~np.isfinite(inside.values).all(axis=1))
         else:
-            out = self.area.outside(inside.values, times=_AROUND if clamped else 1.0)
+            out = self.area.outside(inside.values, times=_AROUND if clamped else _SLACK[outside])
             out |= self._astray(coords, inside.values)
         if out.any():
             raise self._outside(coords, out, clamped, name)
         if not clamped:
             return inside
         return clamp_to_disc(inside, self.area.radius) if self.area.disc else _clipped(inside, self.area)
+
+    def contains(self, coords: Floats) -> NDArray[np.bool_]:
+        """Return which points are inside the area; invalid longitudes and latitudes are not."""
+        inside = _are_degrees(coords) if self._degrees else np.asarray(np.isfinite(coords).all(axis=1))
+        inside[inside] = self.inside(coords[inside], self.into(coords[inside]))
+        return inside
 
     def inside(self, coords: Floats, flat: Floats) -> NDArray[np.bool_]:
         """Return which coordinates, whose projection to the plane is given, are accepted as inside the area."""
@@ -226,7 +237,10 @@ class Plane:
     def _outside(self, coords: Floats, out: NDArray[np.bool_], clamped: bool, name: RowName) -> InvalidData:
         first = int(out.argmax())
         allowed = f"inside the area, {self.area.name}"
-        remedy = "state a larger area with {area}, {public}"
+        if self.area.is_largest:
+            remedy = "no area of this kind is larger, so release each part of the world by itself"
+        else:
+            remedy = "state a larger area with {area}, {public}"
         if clamped:
             allowed += ", or near it"
             remedy += "" if self.area.disc else "; {area:gv.local} clamps points from any distance"
@@ -241,9 +255,9 @@ class Plane:
             Message(
                 "{count} of {total} points are not: "
                 + remedy
-                + ", or drop them"
                 # Those far from a box cannot be moved to it.
-                + ("." if clamped else ", or give {outside:clamp}."),
+                + ("" if clamped else ", or move them to its edge with {outside:clamp}")
+                + ", or remove such rows with {outside:drop}, which reveals which rows were outside.",
                 count=int(out.sum()),
                 total=len(out),
                 public=PUBLIC,
@@ -421,13 +435,19 @@ class Plane:
         return REACH / self.area.radius if self._degrees else max(1.0, _FARTHEST / self.area.radius)
 
 
-def _no_degrees(coords: Floats, remedy: str) -> tuple[int, str, str] | None:
-    """Return the first row that is no valid longitude and latitude, with texts for an error; None if all are."""
+def _are_degrees(coords: Floats) -> NDArray[np.bool_]:
+    """Return which rows are valid longitudes and latitudes."""
     lon, lat = coords.T
-    sound = (lon >= -180) & (lon <= 360) & (np.abs(lat) <= 90)
+    return np.asarray((lon >= -180) & (lon <= 360) & (np.abs(lat) <= 90))
+
+
+def _no_degrees(coords: Floats, remedy: Text) -> tuple[int, str, Text] | None:
+    """Return the first row that is no valid longitude and latitude, with texts for an error; None if all are."""
+    sound = _are_degrees(coords)
     if sound.all():
         return None
     first = int(sound.argmin())
+    lon, lat = coords.T
     swapped = abs(lon[first]) <= 90 < abs(lat[first]) <= 180
     remedy = "Longitude and latitude seem to be swapped." if swapped else remedy
     return first, "a longitude of -180 to 360 degrees and a latitude of at most 90", remedy

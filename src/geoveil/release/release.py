@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from uuid import uuid4
 
 import numpy as np
@@ -55,8 +55,9 @@ class Release(Shown):
         The plane of these metres, and the coordinate system of the input.
     by : pandas.Index, optional
         The persons, in the order of their answers; None where all points are taken as one person's.
-    clamped : bool
-        Whether points outside the area were moved to its edge before the question was answered; errors are from there.
+    outside : {"refuse", "clamp", "drop"}
+        What was done about points outside the area before the question was answered: there were none, they were moved
+        to its edge, from where errors count, or their rows were removed.
     removed : Removed
         The rows, columns and persons of the input that are not in the release.
     processing : Processing
@@ -76,7 +77,7 @@ class Release(Shown):
     coords: NDArray[np.float64] | None = field(kw_only=True, default=None)
     plane: Plane | None = field(kw_only=True, default=None)
     by: Any = field(kw_only=True, default=None)
-    clamped: bool = field(kw_only=True, default=False)
+    outside: Literal["refuse", "clamp", "drop"] = field(kw_only=True, default="refuse")
     removed: Removed = field(kw_only=True, default=Removed())
     processing: Processing = field(kw_only=True, default=Processing())
     inexact: str = field(kw_only=True, default="")
@@ -286,7 +287,7 @@ class Release(Shown):
             error=self._error_bound(every=every_error) if self.processing.bounded else None,
             expected_error=None if self.processing.expected is None else self.expected_error(),
             exactness=Exactness(self.inexact, self.answers[0].query.fn_error, self.rounding),
-            clamped=self.clamped,
+            outside=self.outside,
             removed=self.removed,
             processed=self.processing.steps,
             charged=self.entry is not None,
@@ -323,8 +324,13 @@ class Release(Shown):
             "method": facts.method,
             "n": facts.points,
             "persons": 1 if facts.persons is None else facts.persons,
-            "missing": facts.removed.rows,
-            "outside": "clamp" if facts.clamped else "refuse",
+            "outside": facts.outside,
+            "where": facts.removed.where,
+            "rows_removed": {
+                "filtered": facts.removed.filtered,
+                "missing": facts.removed.missing,
+                "outside": facts.removed.outside,
+            },
             "crs": self._system(),
             "area": None if self.plane is None else self.plane.area.certificate(),
             "beyond_the_map": self.beyond,

@@ -14,11 +14,15 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from geoveil._types import Missing, Outside
 from geoveil.errors import GeoveilError, InvalidFile, InvalidParameter, Message, Text
 from geoveil.geo.areas import Floats
 from geoveil.geo.columns import is_time
 from geoveil.geo.coordinate_systems import horizontal, registered, system_of
-from geoveil.geo.geometries import Index, present, vertices
+from geoveil.geo.geometries import Index, count_missing, present, vertices
+from geoveil.geo.planes import Plane
+from geoveil.geo.row_filters import RowFilter
+from geoveil.geo.row_selection import RowCounts, rows_inside
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -83,6 +87,29 @@ class Batch:
         """Return the selected rows."""
         numbers = np.arange(len(self)) if self.numbers is None else self.numbers
         return replace(self, places=self.places[rows], columns=self.columns.filter(rows), numbers=numbers[rows])
+
+    def selected(
+        self, plane: Plane | None, *, where: RowFilter | None, missing: Missing, outside: Outside
+    ) -> tuple[Batch, RowCounts]:
+        """Return the rows that remain, and the numbers of those that are removed.
+
+        A filter comes first, then missing locations, then locations outside the area; a line with some points outside
+        is removed as a whole.
+        """
+        batch, filtered = self, 0
+        if where is not None:
+            rows = where.rows(self.columns, self.name)
+            batch, filtered = self.chosen(rows), int((~rows).sum())
+        there = batch.present
+        missed = count_missing(there, missing, batch.name)
+        if missed:
+            batch = batch.chosen(there)
+        out = 0
+        if outside == "drop" and plane is not None and len(batch):
+            inside = rows_inside(plane, batch.coords, batch.rows, len(batch))
+            out = int((~inside).sum())
+            batch = batch.chosen(inside) if out else batch
+        return batch, RowCounts(filtered, missed, out)
 
     @property
     def coords(self) -> Floats:
@@ -166,6 +193,12 @@ class LocationFile(ABC):
     def time_columns(self) -> list[str]:
         """The columns that hold times, by type or by name."""
         return [name for name, kind in self.columns.items() if name in self.times or is_time(name, kind)]
+
+    def row_filter(self, where: str | None) -> RowFilter | None:
+        """Return the filter that selects rows by a condition on columns."""
+        if where is None:
+            return None
+        return RowFilter(where, self.columns, self.unsafe, self.reading.get("decimal") or ".")
 
     def batches(self, columns: Sequence[str]) -> Iterator[Batch]:
         """Read the rows in order, with the given columns."""

@@ -1,0 +1,149 @@
+"""The choice of rows: those that a filter selects, that have a location, and that are inside the area."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from geoveil.errors import InvalidParameter
+from geoveil.geo.areas import Floats
+from geoveil.geo.geometries import Index, RowName, count_missing, position, present, vertices
+from geoveil.geo.planes import Plane
+from geoveil.geo.row_filters import RowFilter
+
+__all__ = ["NONE", "RowCounts", "Selection", "frame_filter", "rows_inside", "select_rows"]
+
+
+@dataclass(frozen=True)
+class RowCounts:
+    """The numbers of rows that were removed, by reason.
+
+    Parameters
+    ----------
+    filtered : int
+        Rows that do not satisfy the filter.
+    missing : int
+        Rows without a location.
+    outside : int
+        Rows with a point outside the area.
+    """
+
+    filtered: int = 0
+    missing: int = 0
+    outside: int = 0
+
+    def __add__(self, other: RowCounts) -> RowCounts:
+        return RowCounts(self.filtered + other.filtered, self.missing + other.missing, self.outside + other.outside)
+
+    @property
+    def total(self) -> int:
+        """The number of all rows that were removed."""
+        return self.filtered + self.missing + self.outside
+
+    def __str__(self) -> str:
+        reasons = {
+            "do not satisfy the filter": self.filtered,
+            "have no location": self.missing,
+            "have a point outside the area": self.outside,
+        }
+        return ", ".join(f"{count} {reason}" for reason, count in reasons.items() if count)
+
+
+#: No row was removed.
+NONE = RowCounts()
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The rows that remain.
+
+    Parameters
+    ----------
+    rows : array of bool, optional
+        Which of the given rows remain; None if all do.
+    removed : RowCounts
+        The numbers of those that do not.
+    """
+
+    rows: NDArray[np.bool_] | None = None
+    removed: RowCounts = NONE
+
+
+def frame_filter(frame: Any, where: str | None) -> RowFilter | None:
+    """Return the filter of a frame's rows; refuse one of data without columns."""
+    if where is None:
+        return None
+    if not hasattr(frame, "columns"):
+        raise InvalidParameter("where", where, "left out, unless x is a table", "Select the rows before you ask.")
+    import pyarrow as pa
+
+    from geoveil.geo.plain_values import may_hold_places
+
+    names = [name for name in frame.columns if isinstance(name, str)]
+    own = frame.geometry.name
+    places = {name for name in names if name == own or may_hold_places(frame[name].array)}
+    # Only columns that may be used are converted.
+    used = [name for name in names if name not in places and name.casefold() in str(where).casefold()]
+    kinds = {name: _arrow(frame[name]).type if name in used else pa.null() for name in names}
+    return RowFilter(where, kinds, places)
+
+
+def _arrow(column: Any) -> Any:
+    """Return a column as a pyarrow array; one of mixed values as texts."""
+    import pyarrow as pa
+
+    try:
+        found = pa.array(column, from_pandas=True)
+        return found if isinstance(found, pa.ChunkedArray) else pa.chunked_array([found])
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, TypeError):
+        return pa.chunked_array([pa.array([None if value is None else str(value) for value in column], pa.string())])
+
+
+def select_rows(
+    frame: Any, plane: Plane, where: RowFilter | None, *, missing: str, outside: str, name: RowName = position
+) -> Selection:
+    """Return the rows of a frame that remain: a filter comes first, then missing locations, then the area.
+
+    Parameters
+    ----------
+    frame : GeoSeries or GeoDataFrame
+        The rows.
+    plane : Plane
+        The plane of the area.
+    where : RowFilter, optional
+        The filter.
+    missing, outside : str
+        As for `geoveil.points`.
+    name : callable
+        Returns the name of a row in errors, given its position.
+    """
+    import pyarrow as pa
+
+    geometries = np.asarray(frame.geometry.array)
+    rows = np.ones(len(geometries), dtype=bool)
+    if where is not None:
+        rows = where.rows(pa.table({column: _arrow(frame[column]) for column in where.columns}), name)
+    left = np.flatnonzero(rows)
+    there = present(geometries[left])
+    missed = count_missing(there, missing, lambda row: name(int(left[row])))
+    left = left[there]
+    out = 0
+    if outside == "drop" and len(left):
+        coords, whose = vertices(geometries[left], lambda row: name(int(left[row])))
+        inside = rows_inside(plane, coords, whose, len(left))
+        out = int((~inside).sum())
+        left = left[inside]
+    removed = RowCounts(int((~rows).sum()), missed, out)
+    if not removed.total:
+        return Selection()
+    kept = np.zeros(len(geometries), dtype=bool)
+    kept[left] = True
+    return Selection(kept, removed)
+
+
+def rows_inside(plane: Plane, coords: Floats, rows: Index, count: int) -> NDArray[np.bool_]:
+    """Return which of `count` rows have no point outside the area, given the points and the row of each."""
+    return np.asarray(np.bincount(rows[~plane.contains(coords)], minlength=count) == 0)

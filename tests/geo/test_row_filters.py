@@ -1,0 +1,148 @@
+"""Filters of rows: what they select, and what they refuse."""
+
+from __future__ import annotations
+
+import datetime
+import warnings
+from typing import Any
+
+import hypothesis.strategies as st
+import pyarrow as pa
+import pytest
+from hypothesis import given
+
+from geoveil.errors import GeoveilWarning, InvalidData, InvalidParameter
+from geoveil.geo.row_filters import RowFilter
+
+TRIPS = pa.table(
+    {
+        "mode": ["bike", "car", "", "bike", None],
+        "hour": [7, 8, 9, None, 11],
+        "cost": ["1.5", " 2", "", "10", "3"],
+        "ok": [True, False, None, True, True],
+        "valid": ["True", "false", "TRUE", "", "yes"],
+        "day": pa.array([datetime.date(2024, 1, d) for d in range(1, 6)]),
+        "when": pa.array([datetime.datetime(2024, 1, d, tzinfo=datetime.UTC) for d in range(1, 6)]),
+        "location.id": ["a", "b", "c", "d", "e"],
+        "my mode": pa.array(["x", "y", "x", "y", "x"]).dictionary_encode(),
+    }
+)
+KINDS = dict(zip(TRIPS.column_names, TRIPS.schema.types, strict=True))
+
+SELECTED = {
+    "mode = 'bike'": [0, 3],
+    'mode = "bike"': [0, 3],
+    "mode == 'bike'": [0, 3],
+    "'bike' = mode": [0, 3],
+    "MODE = 'bike'": [0, 3],
+    "mode != 'bike'": [1],
+    "not mode = 'bike'": [1],
+    "mode is null": [2, 4],
+    "mode is not null": [0, 1, 3],
+    "mode in ('bike', 'car')": [0, 1, 3],
+    "mode not in ('bike')": [1],
+    "mode like 'b%'": [0, 3],
+    "mode ilike 'B%'": [0, 3],
+    "hour between 8 and 9": [1, 2],
+    "hour >= 8 and hour < 11": [1, 2],
+    "8 <= hour": [1, 2, 4],
+    "hour > -1": [0, 1, 2, 4],
+    "hour > 7.5": [1, 2, 4],
+    "cost > 1.5": [1, 3, 4],
+    "cost = 2": [1],
+    "ok": [0, 3, 4],
+    "not ok": [1],
+    "ok = false or hour = 9": [1, 2],
+    "valid = true": [0, 2],
+    "day >= '2024-01-04'": [3, 4],
+    "\"when\" < '2024-01-02'": [0],
+    "\"when\" < '2024-01-02T00:30:00+01:00'": [0],
+    "location.id = 'c'": [2],
+    "\"my mode\" = 'x' and (hour = 7 or hour = 11)": [0, 4],
+}
+
+
+@pytest.mark.parametrize(("text", "rows"), SELECTED.items())
+def test_rows_are_selected_as_sql_does(text: str, rows: list[int]) -> None:
+    """Comparisons with what is missing, such as an empty text, are unknown, and such rows are not selected."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", GeoveilWarning)
+        found = RowFilter(text, KINDS).rows(TRIPS)
+    assert found.nonzero()[0].tolist() == rows
+
+
+REFUSED = {
+    "": "Leave it out",
+    "mode =": "such as",
+    "mode = 'a'; drop table trips": "such as",
+    "mode = (select 1)": "not a text, a number",
+    "upper(mode) = 'BIKE'": "is not a column",
+    "hour + 1 = 8": "is not a column",
+    "1 = 1": "is not a column",
+    "mode = hour": "not a text, a number",
+    "mode = ''": "is null",
+    "hour = 'seven'": "holds numbers",
+    "ok = 1": "holds true and false",
+    "day = 'soon'": "is not a time",
+    "hour like '1%'": "compares texts",
+    "mod = 'bike'": "Did you mean 'mode'",
+    "speed_limit = 3": r"is not one of \['mode'",
+    "exists (select 1)": "not allowed",
+    "case when ok then true end": "not allowed",
+    "mode in (select mode from trips)": "not allowed",
+}
+
+
+@pytest.mark.parametrize(("text", "why"), REFUSED.items())
+def test_everything_else_is_refused_before_a_row_is_read(text: str, why: str) -> None:
+    """Functions, arithmetic, queries, unknown columns and values of another kind are refused."""
+    with pytest.raises(InvalidParameter, match=why) as refused:
+        RowFilter(text, KINDS)
+    assert refused.value.argument == "where"
+
+
+@pytest.mark.parametrize("name", ["lat", "pickup_longitude", "geometry", "Lon"])
+def test_columns_of_locations_cannot_be_used(name: str) -> None:
+    """Which rows such a filter selects would reveal locations."""
+    with pytest.raises(InvalidParameter, match="holds locations"):
+        RowFilter(f"{name} > 3", {**KINDS, name: pa.float64()}, {"geometry"})
+    with pytest.raises(InvalidParameter, match="holds locations"):
+        RowFilter(f"{name} > 3", KINDS, {"geometry"})
+
+
+def test_texts_of_geometries_cannot_be_used() -> None:
+    """A column whose texts are geometries is refused when its rows are read."""
+    table = pa.table({"note": ["POINT (1 2)", "b"]})
+    with pytest.raises(InvalidParameter, match="holds locations"):
+        RowFilter("note = 'b'", {"note": pa.string()}).rows(table)
+
+
+def test_a_column_whose_name_suggests_places_is_warned_of() -> None:
+    """That rows satisfy the filter is public."""
+    with pytest.warns(GeoveilWarning, match="city"):
+        RowFilter("city = 'Bern'", {"city": pa.string()})
+
+
+def test_a_text_that_is_no_number_is_named() -> None:
+    """The error names the row, the column and the text."""
+    table = pa.table({"cost": ["1", "two"]})
+    with pytest.raises(InvalidData, match=r"^row 1, cost = 'two'"):
+        RowFilter("cost > 1", {"cost": pa.string()}).rows(table, lambda row: f"row {row}")
+
+
+def test_numbers_have_the_decimal_mark_of_the_file() -> None:
+    """A German spreadsheet writes 2,5."""
+    table = pa.table({"cost": ["2,5", "3,5"]})
+    assert RowFilter("cost > 3", {"cost": pa.string()}, decimal=",").rows(table).tolist() == [False, True]
+
+
+@given(st.text(max_size=40))
+def test_any_text_is_a_filter_or_an_error_of_the_argument(text: str) -> None:
+    """Nothing else is raised, whatever is written."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", GeoveilWarning)
+        try:
+            found: Any = RowFilter(text, KINDS).columns
+        except InvalidParameter as problem:
+            found = problem.argument
+    assert found == "where" or set(found) <= set(KINDS)
