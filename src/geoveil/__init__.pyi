@@ -1,7 +1,7 @@
 from . import errors
 from ._version import __version__
 from .budget import Charge, Entry, Ledger
-from .facts import ErrorBound, Exactness, Facts, MechanismUse, Processing, Removed
+from .facts import ErrorBound, Exactness, Facts, MechanismUse, Processing, Removed, Unchanged
 from .files import FileRelease, load, points_file, read
 from .geo import Area, local
 from .heatmaps import Grid, HeatMap, density, remap
@@ -53,6 +53,7 @@ __all__ = [
     "Release",
     "Removed",
     "Session",
+    "Unchanged",
     "__version__",
     "answer",
     "bounds",

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 if TYPE_CHECKING:
     from geoveil.privacy import Guarantee
 
-__all__ = ["ErrorBound", "Exactness", "Facts", "MechanismUse", "Processing", "Removed"]
+__all__ = ["ErrorBound", "Exactness", "Facts", "MechanismUse", "Processing", "Reason", "Removed", "Unchanged"]
+
+#: Why a column is released unchanged: it names persons, it holds times, `keep` asks for it, or the form of the data
+#: needs it (the index of a frame, the tracks and segments of a GPX file).
+Reason: TypeAlias = Literal["person", "time", "named", "structure"]
 
 
 @dataclass(frozen=True)
@@ -38,6 +42,26 @@ class Removed:
     outside: int = 0
     filtered: int = 0
     where: str | None = None
+
+
+@dataclass(frozen=True)
+class Unchanged:
+    """A column whose values are in a release as they were: nothing in it is hidden.
+
+    Parameters
+    ----------
+    name : str
+        The name of the column.
+    reason : {"person", "time", "named", "structure"}
+        Why it is released.
+    warnings : tuple of str
+        The reasons why it may reveal locations. They follow from its name, its released values and the released
+        locations, and so reveal nothing more.
+    """
+
+    name: Hashable
+    reason: Reason
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -152,6 +176,8 @@ class Facts:
         removed.
     removed : Removed
         The parts of the input that are not in the release.
+    unchanged : tuple of Unchanged
+        The columns that are released as they were.
     processed : tuple of str
         The steps taken since it was drawn.
     charged : bool
@@ -170,5 +196,6 @@ class Facts:
     exactness: Exactness
     outside: Literal["refuse", "clamp", "drop"]
     removed: Removed
+    unchanged: tuple[Unchanged, ...]
     processed: tuple[str, ...]
     charged: bool

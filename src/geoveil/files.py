@@ -115,6 +115,7 @@ def points_file(
       error      at most 245 m to 384 m for each person with probability 95%
       exact      yes
       removed    the column note (keep= releases columns unchanged)
+      unchanged  user (person)
     >>> (folder / "released.csv").read_text().splitlines()[0]
     'user,lat,lon,radius_95,rho'
     """

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from geoveil.facts import ErrorBound, Exactness, Facts, MechanismUse, Removed
+from geoveil.facts import ErrorBound, Exactness, Facts, MechanismUse, Removed, Unchanged
 from geoveil.messages import PYTHON, Message, Naming
 from geoveil.words import counted, hidden, metres
 
-__all__ = ["error_line", "heading", "lines", "paragraphs", "promise", "steps_line"]
+__all__ = ["error_line", "heading", "lines", "paragraphs", "promise", "steps_line", "warning_line"]
 
 #: Two versions of a person's data that the guarantee is about, by metric.
 _DIFFERING = {
@@ -47,6 +47,8 @@ def lines(facts: Facts, naming: Naming = PYTHON) -> list[tuple[str, str]]:
         ("exact", _exact(facts.exactness)),
         ("outside", _OUTSIDE.get(facts.outside, "")),
         ("removed", _removed(facts.removed, naming)),
+        ("unchanged", ", ".join(f"{column.name} ({column.reason})" for column in facts.unchanged)),
+        ("warning", warning_line(facts)),
     ]
     return [(name, text) for name, text in found if text]
 
@@ -60,6 +62,11 @@ def paragraphs(facts: Facts) -> tuple[str, str]:
         "the time. Smaller differences are harder to detect, larger ones easier."
     )
     sentences = ["The number of points, their order, their times and the persons they belong to are not hidden."]
+    if facts.unchanged:
+        names = ", ".join(str(column.name) for column in facts.unchanged)
+        sentences.append(f"Released unchanged, so that nothing in them is hidden: {names}.")
+    if warned := warning_line(facts):
+        sentences.append(f"Warning: {warned}.")
     if facts.error is not None:
         sentences.append(f"The error of the answer is {error_line(facts)}.")
     if facts.outside == "clamp":
@@ -94,6 +101,15 @@ def paragraphs(facts: Facts) -> tuple[str, str]:
     else:
         sentences.append("Each further release about the same person reveals more.")
     return hides, " ".join(sentences)
+
+
+def warning_line(facts: Facts) -> str:
+    """Return which columns are released unchanged although they may reveal locations, and why; empty without any."""
+    return "; ".join(_warning(column) for column in facts.unchanged if column.warnings)
+
+
+def _warning(column: Unchanged) -> str:
+    return f"the column {column.name} is released unchanged, and {', and '.join(column.warnings)}"
 
 
 def steps_line(steps: tuple[str, ...]) -> str:

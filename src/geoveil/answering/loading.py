@@ -18,7 +18,7 @@ from geoveil.answering.streaming import no_locations
 from geoveil.arithmetic import steady
 from geoveil.budget import Entry
 from geoveil.errors import FileUnavailable, InvalidFile
-from geoveil.facts import Processing, Removed
+from geoveil.facts import Processing, Removed, Unchanged
 from geoveil.geo import Plane
 from geoveil.geo.areas import Area
 from geoveil.geo.formats import Batch, LocationFile, ending, open_locations
@@ -134,6 +134,10 @@ def load(path: PathLike) -> Release:
             int(less["missing"]), outside=int(less["outside"]), filtered=int(less["filtered"]), where=account["where"]
         )
         more |= {"outside": account["outside"], "removed": removed}
+        more["unchanged"] = tuple(
+            Unchanged(str(column["name"]), column["reason"], tuple(map(str, column["warnings"])))
+            for column in account["unchanged"]
+        )
         rounding = float(account["rounding"])
         expected = None if account.get("expected_error") is None else float(account["expected_error"]) * area.shrink
         more["processing"] = Processing(

@@ -164,6 +164,7 @@ class _InMemory(Inquiry[A, Release]):
             by=None if people is None else people.labels,
             outside=form.outside,
             removed=removed(form.selection.removed, form.where, shaped.removed, receipt.skipped_names),
+            unchanged=shaped.unchanged,
             inexact="; ".join(filter(None, (source.inexact, answers[0].query.inexact))),
             entry=receipt.entry,
             id=receipt.id,

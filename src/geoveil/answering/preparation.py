@@ -17,8 +17,9 @@ from geoveil.answering.pipeline import answer
 from geoveil.answering.streaming import FilePoints, FileRelease
 from geoveil.budget import SPENT, Ledger
 from geoveil.errors import GeoveilWarning, InvalidFile, InvalidParameter
+from geoveil.facts import Reason
 from geoveil.geo import AreaLike
-from geoveil.geo.columns import choose
+from geoveil.geo.columns import choose, reasons_of
 from geoveil.geo.formats import LocationFile, ending, open_locations
 from geoveil.geo.formats.atomic import certificate_path, replaced_files, staging_folder
 from geoveil.geo.formats.fingerprints import files_of
@@ -158,6 +159,7 @@ def _inquiry(
         missing=missing,
         kept=kept,
         removed=removed,
+        keep=keep,
     )
 
 
@@ -233,8 +235,11 @@ def _identity(path: Path) -> str:
 
 def _columns(
     file: LocationFile, form: LocationFile, by: str | None, keep: Columns, symbol: str, places: Set[str] = frozenset()
-) -> tuple[list[str], tuple[str, ...]]:
-    """Return the columns that are released unchanged, and those that are removed; `places` are texts of geometries."""
+) -> tuple[dict[str, Reason], tuple[str, ...]]:
+    """Return the columns that are released unchanged and why, and those that are removed.
+
+    `places` are columns of texts in which geometries were found.
+    """
     import pyarrow as pa
 
     unsafe = file.unsafe | places
@@ -254,4 +259,4 @@ def _columns(
     for name in kept:
         if form.extensible and name.casefold() in ("radius_95", symbol):
             raise InvalidParameter("keep", name, "columns without this name: released ones have it", "Rename it.")
-    return kept, left
+    return reasons_of(kept, by=by, times=file.time_columns, structure=file.structure), left

@@ -8,14 +8,15 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from geoveil.answering.intake import People
+from geoveil.facts import Reason, Unchanged
 from geoveil.geo import Form
 from geoveil.geo.forms import ArrayForm, Floats
 from geoveil.queries import Answer, Answers, Query
 
 __all__ = ["Shaped", "shape_answer", "shape_answers"]
 
-#: The columns of a frame that are released unchanged, and those that are removed.
-SplitColumns: TypeAlias = tuple[list[Hashable], tuple[Hashable, ...]]
+#: The columns of a frame that are released unchanged, each with its reason, and those that are removed.
+SplitColumns: TypeAlias = tuple[dict[Hashable, Reason], tuple[Hashable, ...]]
 
 
 class Shaped(NamedTuple):
@@ -29,11 +30,14 @@ class Shaped(NamedTuple):
         Released coordinates in metres of the plane.
     removed : tuple
         The columns of a frame of released points that were removed.
+    unchanged : tuple of Unchanged
+        The columns of a frame of released points that are as they were.
     """
 
     value: Any
     coords: Floats | None
     removed: tuple[Hashable, ...] = ()
+    unchanged: tuple[Unchanged, ...] = ()
 
 
 def shape_answer(form: Form, answer: Answer, columns: SplitColumns) -> Shaped:
@@ -55,8 +59,8 @@ def shape_answers(form: Form, answers: Answers, people: People, columns: SplitCo
 def _points(form: Form, coords: Floats, columns: SplitColumns) -> Shaped:
     """Return released points, with the columns of a table that are released unchanged."""
     kept, removed = columns
-    value = form.points(coords)
-    return Shaped(form.with_columns(value, kept), coords, removed) if form.has_columns else Shaped(value, coords)
+    value = form.with_columns(form.points(coords), kept)
+    return Shaped(value, coords, removed, form.unchanged(kept, coords))
 
 
 def _value(form: Form, answer: Answer) -> Any:

@@ -14,14 +14,17 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from geoveil._types import Missing, Outside, Progress
+from geoveil._types import Columns, Missing, Outside, Progress
 from geoveil.answering.charging import Bill, Receipt
 from geoveil.answering.intake import in_the_plane, removed
 from geoveil.answering.person_counts import PersonCounts
 from geoveil.answering.pipeline import Inquiry
+from geoveil.answering.row_sample import RowSample
 from geoveil.errors import InvalidFile
+from geoveil.facts import Reason, Unchanged
 from geoveil.geo import Plane
 from geoveil.geo.columns import distinct
+from geoveil.geo.disclosure import check_kept, unchanged_columns
 from geoveil.geo.formats import Batch, LocationFile
 from geoveil.geo.formats.atomic import write_certificate
 from geoveil.geo.formats.fingerprints import Fingerprint, State, digest, file_state, label_hashes
@@ -124,10 +127,13 @@ class Written:
         Its digest.
     moved : int
         The number of released points outside the domain of their coordinate system, moved to its edge.
+    unchanged : tuple of Unchanged
+        The columns that are released as they were.
     """
 
     sha256: str
     moved: int
+    unchanged: tuple[Unchanged, ...]
 
 
 @dataclass(kw_only=True)
@@ -152,8 +158,12 @@ class FilePoints(Inquiry[Written, FileRelease]):
         The filter of rows.
     outside, missing : str
         What is done about points outside the area, and about rows without a location.
-    kept, removed : sequence of str
-        The columns that are released unchanged, and those that are removed.
+    kept : dict
+        The columns that are released unchanged, each with the reason.
+    removed : sequence of str
+        The columns that are removed.
+    keep : "all" or sequence of names, optional
+        The columns that the owner asked to release unchanged.
     """
 
     file: LocationFile
@@ -165,8 +175,9 @@ class FilePoints(Inquiry[Written, FileRelease]):
     where: RowFilter | None
     outside: Outside
     missing: Missing
-    kept: list[str]
+    kept: dict[str, Reason]
     removed: tuple[str, ...]
+    keep: Columns = None
     #: The path that is written, and the name that the file will have.
     target: Path | None = None
     final: Path | None = None
@@ -213,9 +224,12 @@ class FilePoints(Inquiry[Written, FileRelease]):
             )
 
         self._state = file_state(self.file.path)
-        columns = [*dict.fromkeys([*self._by, *self._filtered_by, *texts, *(self.kept if every_column else ())])]
-        for batch, less, labels, codes, known in _ordered(look, self.file.batches(columns)):
+        named = [name for name, reason in self.kept.items() if reason == "named"]
+        wanted = [*self._by, *self._filtered_by, *texts, *named, *(self.kept if every_column else ())]
+        sample = RowSample(named)
+        for batch, less, labels, codes, known in _ordered(look, self.file.batches([*dict.fromkeys(wanted)])):
             self.rows_removed += less
+            sample.add(batch)
             self.people.add(labels, np.bincount(codes, minlength=len(labels)))
             self._first.add(batch.coords, known[codes])
             if self.together:
@@ -227,6 +241,7 @@ class FilePoints(Inquiry[Written, FileRelease]):
             raise no_locations(self.file, self.rows_removed)
         if self.form.spreadsheet:
             self.formulas.update(name for name in texts if has_formulas(pa.array([name])))
+        check_kept(sample.columns(without=self.placed), sample.places, self.keep, self.plane)
 
     @cached_property
     def together(self) -> bool:
@@ -303,7 +318,7 @@ class FilePoints(Inquiry[Written, FileRelease]):
         added = ("radius_95", self.guarantee.symbol) if self.form.extensible else ()
         types = [*((name, self.file.columns[name]) for name in self.kept), *((name, pa.float64()) for name in added)]
         released = self._released_together if self.together else self._released_apart
-        second, known = Fingerprint(), label_hashes(self.people.persons)
+        second, known, sample = Fingerprint(), label_hashes(self.people.persons), RowSample([*self.kept])
         removed_now = NONE
 
         def parts() -> Iterator[Batch]:
@@ -312,6 +327,7 @@ class FilePoints(Inquiry[Written, FileRelease]):
                 second.add(found.coords, known[found.person])
                 removed_now += found.removed
                 moved += beyond
+                sample.add(batch)
                 yield batch
                 progress(_FIRST_PASS + (1 - _FIRST_PASS) * batch.share)
 
@@ -319,7 +335,8 @@ class FilePoints(Inquiry[Written, FileRelease]):
         same = second.digest == self._first.digest and removed_now == self.rows_removed
         if not same or file_state(self.file.path) != self._state:
             raise self._changed()
-        return Written(digest(self.target), moved)
+        unchanged = unchanged_columns(sample.columns(), self.kept, sample.places, self.plane)
+        return Written(digest(self.target), moved, unchanged)
 
     def packed(self, drawn: Written) -> dict[str, Any]:
         return {"sha256": drawn.sha256}
@@ -343,6 +360,7 @@ class FilePoints(Inquiry[Written, FileRelease]):
             removed=removed(
                 self.rows_removed, None if self.where is None else self.where.text, self.removed, receipt.skipped_names
             ),
+            unchanged=drawn.unchanged,
             inexact=source.inexact,
             entry=receipt.entry,
             id=receipt.id,

@@ -18,8 +18,6 @@ from geoveil.words import counted
 #: Words in names of columns that may say whose place it is, and those that begin such words.
 _PERSONS = frozenset(["id", "uid", "cab", "imei"])
 _PERSONS_BEGIN = ("user", "person", "device", "track", "taxi", "driver", "rider", "subject", "vehicle")
-#: Of the variance of a place's coordinate, what a column must explain to be named.
-_EXPLAINED = 0.5
 
 
 @dataclass(frozen=True)
@@ -126,7 +124,7 @@ def _about(
             )
     yield from _places(file, frame, plane, area["outside"])
     yield from _people(frame, by)
-    yield from _columns(file, frame, by)
+    yield from _columns(file, frame, by, plane)
 
 
 def _system(file: Any, area: dict[str, Any]) -> tuple[Any, Finding]:
@@ -253,62 +251,42 @@ def _people(frame: Any, by: str | None) -> Iterator[Finding]:
         )
 
 
-def _columns(file: Any, frame: Any, by: str | None) -> Iterator[Finding]:
-    """Find the columns that are released unchanged, and those that would give places away if they were."""
+def _columns(file: Any, frame: Any, by: str | None, plane: Any) -> Iterator[Finding]:
+    """Find the columns that are released unchanged, and those that would reveal locations if they were."""
     import shapely
 
-    from geoveil.geo.columns import tells_places
+    from geoveil.geo.columns import reasons_of, tells_places
+    from geoveil.geo.disclosure import sampled, suspicions, unchanged_columns
     from geoveil.geo.plain_values import may_hold_places
 
     geometry = frame.geometry
-    first = shapely.get_coordinates(shapely.centroid(geometry.array))
     names = [name for name in frame if name != geometry.name]
     unsafe = {*file.unsafe, *(name for name in names if may_hold_places(frame[name].array))}
     names = [name for name in names if name not in unsafe]
-    released = [*([by] if by is not None else []), *file.time_columns, *file.structure]
-    released = [name for name in dict.fromkeys(released) if name in names]
+    always = [*([by] if by is not None else []), *file.time_columns, *file.structure]
+    released = [name for name in dict.fromkeys(always) if name in names]
+    rows = sampled(len(frame))
+    places = shapely.get_coordinates(shapely.centroid(geometry.array[rows]))
+    sample = {name: frame[name].iloc[rows] for name in names}
     if released:
         yield Finding("good", f"These columns are released unchanged: {', '.join(map(str, released))}.")
+    reasons = reasons_of(released, by=by, times=file.time_columns, structure=file.structure)
+    for column in unchanged_columns({name: sample[name] for name in released}, reasons, places, plane):
+        if column.warnings:
+            what = f"The column {column.name!r} is released unchanged: {', and '.join(column.warnings)}."
+            yield Finding("note", what, "The certificate and the report say so.")
     left = [name for name in names if name not in released]
-    telling = {}
-    for name in left:
-        if tells_places(name):
-            telling[name] = (
-                "its name suggests a location",
-                f"It is removed, also with --keep all, unless you name it: --keep {name}.",
-            )
-        else:
-            share = _explained(frame[name], first)
-            if share >= _EXPLAINED:
-                # What is released must not depend on the places, so --keep all does not look at this.
-                why = f"it explains {share:.0%} of the variation of the locations"
-                telling[name] = why, "It is removed, unless you name it or give --keep all."
-    for name, (why, remedy) in telling.items():
-        yield Finding("note", f"The column {name!r} may reveal locations: {why}.", remedy)
+    telling = {name: why for name in left if (why := suspicions(name, sample[name], places, plane))}
+    for name, why in telling.items():
+        yield Finding(
+            "note",
+            f"The column {name!r} may reveal locations: {', and '.join(why)}.",
+            f"It is removed, also with --keep all, unless you name it: --keep {name}."
+            if tells_places(name)
+            else f"It is removed, unless you name it: --keep {name}. Until then --keep all is refused.",
+        )
     safe = [name for name in left if name not in telling]
     if safe:
         yield Finding("good", f"These columns are removed unless --keep names them: {', '.join(map(str, safe))}.")
     for name in sorted(unsafe):
         yield Finding("note", f"The column {name!r} may contain locations.", "It is never released.")
-
-
-def _explained(column: Any, coords: Any) -> float:
-    """How much of the variance of places, in ranks, the values of a column explain, at most of either coordinate."""
-    import numpy as np
-    import pandas as pd
-
-    known = column.notna().to_numpy()
-    if known.sum() < 20:
-        return 0.0
-    # Ranks, as a few places far away would hide all others.
-    places = pd.DataFrame(coords[known]).rank()
-    numbers = pd.to_numeric(column[known], errors="coerce")
-    found = [0.0]
-    if numbers.notna().all() and numbers.nunique() > 1:
-        found += [float(places[axis].corr(numbers.rank().reset_index(drop=True)) ** 2) for axis in places]
-    codes, labels = pd.factorize(column[known])
-    # A column in which nearly every value is another one explains all by chance.
-    if 1 < len(labels) <= known.sum() / 5:
-        within = places.groupby(codes).transform("mean")
-        found += [float(within[axis].var(ddof=0) / places[axis].var(ddof=0)) for axis in places]
-    return float(np.nanmax(found))

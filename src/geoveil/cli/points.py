@@ -101,7 +101,7 @@ def points(
         if motion is not None:
             check_times(path, asking.how, time)
         # Times are public: a column of times that is named is released.
-        kept = "all" if "all" in keep else [*keep, *([time] if time else [])] or None
+        kept = [*keep, *([time] if time else [])] or None
         with target.opened(kinds[0]) as written:
             how = {**asking.budget.keywords, **asking.area, **asking.how, **asking.account.keywords(ledger)}
             release = release_file(path, written, motion, time, **how, by=asking.by, method=method, keep=kept)

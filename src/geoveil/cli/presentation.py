@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from geoveil.cli.file_arguments import writable
 from geoveil.cli.option_names import OPTIONS
 from geoveil.cli.options import ChargedAccount, Output
-from geoveil.cli.terminal import bold, grid, say, state, waiting
+from geoveil.cli.terminal import bold, grid, say, state, styled, waiting
 from geoveil.wording import heading, lines
 from geoveil.words import metres
 
@@ -43,7 +43,11 @@ def lines_of(release: Release) -> list[tuple[str, str]]:
 
 def describe(release: Release, head: str | None = None, more: Sequence[tuple[str, str]] = ()) -> None:
     """Show the facts of a release."""
-    say(bold(head or heading(release.facts(every_error=False))), grid([*lines_of(release), *more]))
+    shown = [
+        (styled(name, "bold red"), styled(text, "red")) if name == "warning" else (name, text)
+        for name, text in lines_of(release)
+    ]
+    say(bold(head or heading(release.facts(every_error=False))), grid([*shown, *more]))
 
 
 def value_of(release: Release) -> Any:

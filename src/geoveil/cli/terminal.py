@@ -78,8 +78,8 @@ def json(account: Any) -> None:
     click.echo(texts.dumps(account, indent=2, ensure_ascii=not everything, default=str))
 
 
-def grid(lines: Iterable[tuple[Any, str]]) -> Any:
-    """Return a grid of names and texts, whose second column wraps."""
+def grid(lines: Iterable[tuple[Any, Any]]) -> Any:
+    """Return a grid of names and texts, plain or styled, whose second column wraps."""
     from rich.table import Table
     from rich.text import Text
 
@@ -87,7 +87,7 @@ def grid(lines: Iterable[tuple[Any, str]]) -> Any:
     shown.add_column(no_wrap=True, style="dim")
     shown.add_column(overflow="fold")
     for name, text in lines:
-        shown.add_row(Text.assemble("  ", name), Text(text))
+        shown.add_row(Text.assemble("  ", name), text if isinstance(text, Text) else Text(text))
     return shown
 
 

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from geoveil.errors import GeoveilWarning, InvalidData, InvalidParameter
+from geoveil.errors import InvalidData, InvalidParameter
+from geoveil.facts import Reason
 
-__all__ = ["choose", "distinct", "is_coordinate", "is_time", "tells_places", "words"]
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["choose", "distinct", "in_full", "is_coordinate", "is_time", "named_in", "reasons_of"]
+__all__ += ["tells_places", "words"]
 
 #: Usual names of columns of times, which are public.
 _TIMES = frozenset(
@@ -88,35 +92,61 @@ def choose(
     by : object
         The column of persons, if it is one of them.
     keep : "all" or sequence of names, optional
-        Further columns to release. "all" excludes columns whose names reveal places (`tells_places`); they are
-        released only if they are named, with a warning if they are named like coordinates.
+        Further columns to release. "all", alone or in the sequence, excludes columns whose names reveal places
+        (`tells_places`), unless they are named as well.
     places : iterable
         Columns that may hold places themselves: they are never released, and naming one is an error.
     """
     places = set(places)
-    if keep is None:
-        wanted = set()
-    elif isinstance(keep, str) and keep == "all":
-        wanted = {name for name in columns if name not in places and not tells_places(name)}
-    else:
-        try:
-            wanted = {keep} if isinstance(keep, str) else set(keep)
-        except TypeError:
-            raise InvalidParameter("keep", keep, "'all' or a list of columns", "Leave it out.") from None
-        for name in wanted - set(columns):
-            free = [column for column in columns if column not in places]
-            raise InvalidParameter("keep", name, f"'all' or a list of columns, among {free}", "Leave it out.")
-        for name in wanted & places:
-            allowed = (
-                "columns that hold no places: this one has geometries, texts of geometries, bytes or nested values"
-            )
-            remedy = "Release it in a call of its own, or remove the places in it first."
-            raise InvalidParameter("keep", name, allowed, remedy)
-        for name in filter(is_coordinate, wanted):
-            message = f"The column {name!r} is released unchanged, and its name says that it holds coordinates."
-            warnings.warn(message, GeoveilWarning, stacklevel=6)
+    wanted = named_in(keep, columns)
+    for name in wanted - set(columns):
+        free = [column for column in columns if column not in places]
+        raise InvalidParameter("keep", name, f"'all' or a list of columns, among {free}", "Leave it out.")
+    for name in wanted & places:
+        allowed = "columns that hold no places: this one has geometries, texts of geometries, bytes or nested values"
+        remedy = "Release it in a call of its own, or remove the places in it first."
+        raise InvalidParameter("keep", name, allowed, remedy)
+    if keep is not None and (keep == "all" if isinstance(keep, str) else "all" in keep and "all" not in columns):
+        wanted |= {name for name in columns if name not in places and not tells_places(name)}
     wanted |= (set(times) | {by}) - places
     return [name for name in columns if name in wanted], tuple(name for name in columns if name not in wanted)
+
+
+def named_in(keep: Any, columns: Iterable[Any]) -> set[Any]:
+    """Return the columns that `keep` names one by one; "all" names none, unless a column in a list has that name.
+
+    Examples
+    --------
+    >>> named_in("all", ["fare", "note"]), named_in(["all", "note"], ["fare", "note"]), named_in(None, [])
+    (set(), {'note'}, set())
+    """
+    if keep is None:
+        return set()
+    if isinstance(keep, str):
+        return set() if keep == "all" else {keep}
+    try:
+        named = set(keep)
+    except TypeError:
+        raise InvalidParameter("keep", keep, "'all' or a list of columns", "Leave it out.") from None
+    return named if "all" in columns else named - {"all"}
+
+
+def reasons_of(
+    kept: Iterable[Any], *, by: Any, times: Iterable[Any], structure: Iterable[Any] = ()
+) -> dict[Any, Reason]:
+    """Return why each column is released unchanged: for the person, the time, the structure of a file, or by name."""
+    reasons: dict[Any, Reason] = dict.fromkeys(kept, "named")
+    for names, reason in ((structure, "structure"), (times, "time"), ([by], "person")):
+        reasons |= {name: cast(Reason, reason) for name in names if name in reasons}
+    return reasons
+
+
+def in_full(values: Any) -> pd.Series:
+    """Return values as a Series without categories and without an index of its own."""
+    import pandas as pd
+
+    column = pd.Series(values).reset_index(drop=True)
+    return column.astype(object).infer_objects() if isinstance(column.dtype, pd.CategoricalDtype) else column
 
 
 def distinct(labels: Any, column: Any, where: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from decimal import Decimal
 from numbers import Rational
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,9 @@ from numpy.typing import ArrayLike, NDArray
 from geoveil._types import Columns, Labels, Missing, Outside, Place, Shape
 from geoveil.checks import FARTHEST
 from geoveil.errors import GeoveilWarning, InvalidData, InvalidParameter
-from geoveil.geo.columns import choose, is_time
+from geoveil.facts import Reason, Unchanged
+from geoveil.geo.columns import choose, is_time, reasons_of
+from geoveil.geo.disclosure import check_kept, sampled, unchanged_columns
 from geoveil.geo.geometries import Index, extra_dimensions, vertices
 from geoveil.geo.plain_values import copied, copied_index, may_hold_places
 from geoveil.geo.planes import Plane
@@ -122,13 +124,17 @@ class Form(ABC):
         hulls = shapely.convex_hull(gathered(np.concatenate(vertices), indices=whose))
         return hulls if self.plane is None else [self.plane.body(hull) for hull in hulls]
 
-    def columns(self, by: Labels, keep: Columns) -> tuple[list[Hashable], tuple[Hashable, ...]]:
-        """Return the columns that are released unchanged, and those that are removed; here there are none."""
+    def columns(self, by: Labels, keep: Columns) -> tuple[dict[Hashable, Reason], tuple[Hashable, ...]]:
+        """Return the columns that are released unchanged and why, and those that are removed; here there are none."""
         if keep is not None:
             raise InvalidParameter("keep", keep, "left out, unless x is a GeoDataFrame", "There are no columns.")
-        return [], ()
+        return {}, ()
 
-    def with_columns(self, released: Any, kept: Sequence[Hashable]) -> Any:
+    def unchanged(self, reasons: Mapping[Hashable, Reason], coords: Floats) -> tuple[Unchanged, ...]:
+        """Return what there is to say of the columns that are released unchanged with these released points."""
+        return ()
+
+    def with_columns(self, released: Any, kept: Iterable[Hashable]) -> Any:
         """Return released rows with copies of the columns that are released unchanged."""
         return released
 
@@ -284,15 +290,16 @@ class FrameForm(Form):
         rows = self.selection.rows
         return _labels(by, len(self._given), slice(None) if rows is None else rows)[self._rows]
 
-    def with_columns(self, released: Any, kept: Sequence[Hashable]) -> Any:
+    def with_columns(self, released: Any, kept: Iterable[Hashable]) -> Any:
         for at, name in enumerate(kept):
             released.insert(at, name, copied(self._frame[name].array))
         return released
 
-    def columns(self, by: Labels, keep: Columns) -> tuple[list[Hashable], tuple[Hashable, ...]]:
-        """Return the columns that are released unchanged, and those that are removed.
+    def columns(self, by: Labels, keep: Columns) -> tuple[dict[Hashable, Reason], tuple[Hashable, ...]]:
+        """Return the columns that are released unchanged, each with the reason, and those that are removed.
 
-        Times, the column of persons and those that `keep` names are released; others may reveal places.
+        Times, the column of persons and those that `keep` names are released; others may reveal places. Of those that
+        `keep="all"` would release, those that do reveal places are refused.
         """
         if not self.has_columns:
             return super().columns(by, keep)
@@ -301,13 +308,39 @@ class FrameForm(Form):
             remedy = "Rename or drop some: which one is meant cannot be told."
             raise InvalidData("x.columns", columns, "columns of which no two have one name", remedy)
         kinds = {name: str(self._frame[name].dtype) for name in columns}
-        return choose(
+        times = [name for name in columns if is_time(name, kinds[name])]
+        person = by if isinstance(by, str) else None
+        kept, left = choose(
             columns,
-            times=[name for name in columns if is_time(name, kinds[name])],
-            by=by if isinstance(by, str) else None,
+            times=times,
+            by=person,
             keep=keep,
             places=[name for name in columns if may_hold_places(self._frame[name].array)],
         )
+        reasons = reasons_of(kept, by=person, times=times)
+        rows = sampled(len(self._frame))
+        named = {name: self._frame[name].iloc[rows] for name in kept if reasons[name] == "named"}
+        check_kept(named, self._first_points(self.coords.values)[rows], keep, self.plane)
+        return reasons, left
+
+    def unchanged(self, reasons: Mapping[Hashable, Reason], coords: Floats) -> tuple[Unchanged, ...]:
+        import pandas as pd
+
+        if not len(self._frame):
+            return ()
+        rows = sampled(len(self._frame))
+        columns: dict[Hashable, Any] = {name: self._frame[name].iloc[rows] for name in reasons}
+        index, more = self._frame.index, dict(reasons)
+        if not isinstance(index, pd.RangeIndex):
+            for level, name in enumerate(index.names):
+                label: Hashable = "index" if name is None else name
+                if label not in columns:
+                    columns[label], more[label] = index.get_level_values(level)[rows], "structure"
+        return unchanged_columns(columns, more, self._first_points(coords)[rows], self.plane)
+
+    def _first_points(self, coords: Floats) -> Floats:
+        """Return the first point of each row."""
+        return coords[np.searchsorted(self._rows, np.arange(len(self._frame)))]
 
     def _columns(self) -> list[Any]:
         return [name for name in getattr(self._frame, "columns", []) if name != self._frame.geometry.name]

@@ -15,7 +15,7 @@ from geoveil._version import __version__
 from geoveil.arithmetic import steady
 from geoveil.budget import Entry
 from geoveil.errors import NoErrorBound
-from geoveil.facts import ErrorBound, Exactness, Facts, MechanismUse, Processing, Removed
+from geoveil.facts import ErrorBound, Exactness, Facts, MechanismUse, Processing, Removed, Unchanged
 from geoveil.geo import Plane
 from geoveil.ground_error import ground_error, ground_length_error
 from geoveil.mechanisms import Mechanism
@@ -27,10 +27,13 @@ from geoveil.wording import heading, lines, paragraphs, steps_line
 if TYPE_CHECKING:
     import pyproj
 
-__all__ = ["Release"]
+__all__ = ["SCHEMA", "Release"]
 
 #: A value, or, where the input has several persons, a pandas.Series of one value for each.
 PerPerson: TypeAlias = Any
+
+#: The version of the certificate's schema, `certificate.schema.json`.
+SCHEMA = 2
 
 _PUBLIC = ["the number of points", "their order", "timestamps", "identifiers", "the parameters of the query"]
 
@@ -60,6 +63,8 @@ class Release(Shown):
         to its edge, from where errors count, or their rows were removed.
     removed : Removed
         The rows, columns and persons of the input that are not in the release.
+    unchanged : tuple of Unchanged
+        The columns of the input that are in the release as they were.
     processing : Processing
         The steps taken since it was drawn, and what they did to the error bound.
     inexact : str
@@ -79,6 +84,7 @@ class Release(Shown):
     by: Any = field(kw_only=True, default=None)
     outside: Literal["refuse", "clamp", "drop"] = field(kw_only=True, default="refuse")
     removed: Removed = field(kw_only=True, default=Removed())
+    unchanged: tuple[Unchanged, ...] = field(kw_only=True, default=())
     processing: Processing = field(kw_only=True, default=Processing())
     inexact: str = field(kw_only=True, default="")
     entry: Entry | None = field(kw_only=True, default=None)
@@ -289,6 +295,7 @@ class Release(Shown):
             exactness=Exactness(self.inexact, self.answers[0].query.fn_error, self.rounding),
             outside=self.outside,
             removed=self.removed,
+            unchanged=self.unchanged,
             processed=self.processing.steps,
             charged=self.entry is not None,
         )
@@ -316,10 +323,15 @@ class Release(Shown):
         """
         facts = self.facts()
         account: dict[str, Any] = {
+            "schema": SCHEMA,
             **facts.guarantee.certificate(),
             "also": None if facts.also is None else facts.also.certificate(),
             "words": " ".join(paragraphs(facts)),
             "public": _PUBLIC,
+            "unchanged": [
+                {"name": str(column.name), "reason": column.reason, "warnings": list(column.warnings)}
+                for column in facts.unchanged
+            ],
             "query": facts.query,
             "method": facts.method,
             "n": facts.points,

@@ -10,7 +10,9 @@ from typing import Any
 from geoveil.errors import InvalidParameter
 from geoveil.facts import Facts
 from geoveil.privacy import Guarantee
+from geoveil.report.formatting import WARNING
 from geoveil.report.layers import Layer
+from geoveil.wording import warning_line
 
 __all__ = ["Balance", "Report"]
 
@@ -82,6 +84,12 @@ class Report:
     def guarantee(self) -> Guarantee:
         """The guarantee for each person."""
         return self.facts.guarantee
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """The sentences that a reader must not miss: of true locations, and of columns that may reveal them."""
+        told = warning_line(self.facts)
+        return (*((WARNING,) if self.shows_truth else ()), *((f"Warning: {told}.",) if told else ()))
 
     @property
     def shows_truth(self) -> bool:

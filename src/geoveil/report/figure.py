@@ -39,15 +39,17 @@ def draw(path: Path, report: Report) -> None:
     if layout is None:
         raise InvalidData("report", report.title, "one with a location on a map", "Use a path that ends in .html.")
     wide, high = 9.0, 9.0 * min(max(layout.view.height / layout.view.width, 0.55), 0.9)
-    top = 1.05 if report.shows_truth else 0.75
+    top = 0.75 + 0.3 * len(report.warnings)
     below = 0.15 + 0.21 * sum(1 + len(shapes.shades) for shapes in layout.shapes)
     figure = Figure(figsize=(wide, high + top + below))
     axes = figure.add_axes((0.02, below / (high + top + below), 0.96, high / (high + top + below)))
     _map(axes, layout, 0.96 * wide / high)
     inch = 1 / (high + top + below)
-    if report.shows_truth:
+    for at, warning in enumerate(report.warnings):
         banner = {"facecolor": _WARN, "edgecolor": _WARN, "pad": 6}
-        figure.text(0.5, 1 - 0.2 * inch, WARNING, color="w", weight="bold", ha="center", va="center", bbox=banner)
+        how: dict[str, Any] = {"color": "w", "weight": "bold", "ha": "center", "va": "center", "parse_math": False}
+        said = textwrap.shorten(warning, _LONGEST, placeholder=" …")
+        figure.text(0.5, 1 - (0.2 + 0.3 * at) * inch, said, bbox=banner, **how)
     title = textwrap.shorten(report.title, _LONGEST, placeholder=" …")
     figure.text(0.02, 1 - (top - 0.38) * inch, title, color=_TEXT, size=13, weight="bold", parse_math=False)
     promise = headline(report.facts)

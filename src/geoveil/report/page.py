@@ -28,9 +28,9 @@ _GAUGES_BESIDE_CHART = 3
 def page(report: Report) -> str:
     """Return the page of a report as HTML."""
     warning = f"{WARNING} " if report.shows_truth else ""
-    banner = f'<div class="banner" role="alert">{WARNING}</div>\n' if report.shows_truth else ""
+    banner = "".join(f'<div class="banner" role="alert">{escape(text)}</div>\n' for text in report.warnings)
     rows = "\n".join(
-        f'<tr><th scope="row">{escape(name)}</th><td>{escape(text)}</td></tr>'
+        f'<tr{_mark(name)}><th scope="row">{escape(name)}</th><td>{escape(text)}</td></tr>'
         for name, text in table_rows(report.facts, report.certificate)
     )
     return Template(static("page.html")).substitute(
@@ -52,6 +52,10 @@ def page(report: Report) -> str:
         details=rows,
         certificate=escape(json.dumps(report.certificate, indent=2, ensure_ascii=False, default=str)),
     )
+
+
+def _mark(name: str) -> str:
+    return ' class="warning"' if name == "Warning" else ""
 
 
 def _protection() -> str:

@@ -1,0 +1,72 @@
+"""A bounded sample of the rows of a file, for tests of the columns that are released unchanged."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence, Set
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from geoveil.geo.disclosure import sampled
+from geoveil.geo.formats import Batch
+from geoveil.geo.forms import Floats
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["RowSample"]
+
+#: The number of batches from which rows are taken: a file may be sorted by person, and any batch is large.
+_BATCHES = 4
+
+
+class RowSample:
+    """Rows of the first batches of a file, evenly spaced in each, and their locations.
+
+    It depends on the file alone, so that a second run of the same file comes to the same result.
+
+    Parameters
+    ----------
+    names : sequence of str
+        The columns that are wanted; without any, nothing is held.
+    """
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self._names = [*names]
+        self._tables: list[pa.Table] = []
+        self._places: list[Floats] = []
+
+    def add(self, batch: Batch) -> None:
+        """Take rows of a batch, unless enough batches were seen."""
+        import pyarrow as pa
+
+        if not self._names or not len(batch) or len(self._tables) == _BATCHES:
+            return
+        rows = sampled(len(batch))
+        self._tables.append(pa.table({name: _plain(batch.columns[name]).take(rows) for name in self._names}))
+        # The first point of each row.
+        self._places.append(batch.coords[np.searchsorted(batch.rows, rows)])
+
+    @property
+    def places(self) -> Floats:
+        """The location of each row."""
+        return np.concatenate([np.empty((0, 2)), *self._places])
+
+    def columns(self, *, without: Set[str] = frozenset()) -> dict[Hashable, Any]:
+        """Return the columns, as pandas Series by name."""
+        import pyarrow as pa
+
+        if not self._tables:
+            return {}
+        kept = [name for name in self._names if name not in without]
+        table = pa.concat_tables(self._tables).select(kept)
+        return {name: table[name].to_pandas() for name in kept}
+
+
+def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return a column without a dictionary, which may differ from batch to batch, and with texts that can be taken."""
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(column.type):
+        return column.cast(column.type.value_type)
+    return column.cast(pa.large_string()) if pa.types.is_string_view(column.type) else column
