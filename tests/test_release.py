@@ -363,6 +363,7 @@ def test_the_public_names_are_these() -> None:
         "Release",
         "Removed",
         "Session",
+        "Unchanged",
         "__version__",
         "answer",
         "bounds",
