@@ -116,7 +116,7 @@ def prepare(
     inquiry.count(progress, every_column=ledger is not None)
     if inquiry.placed:
         inquiry.kept, inquiry.removed = _columns(file, form, by, keep, guarantee.symbol, places=inquiry.placed)
-    form.check_columns(inquiry.kept)
+    form.check_columns([*inquiry.kept])
     if formulas := [name for name in inquiry.kept if name in inquiry.formulas]:
         message = f"{target}: texts in {', '.join(formulas)} begin as formulas do, and a spreadsheet would run them."
         warnings.warn(message, GeoveilWarning, stacklevel=3)
