@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from geoveil.facts import ErrorBound, Exactness, Facts, MechanismUse, Removed, Unchanged
 from geoveil.messages import PYTHON, Message, Naming
 from geoveil.words import counted, hidden, metres
 
-__all__ = ["error_line", "heading", "lines", "paragraphs", "promise", "steps_line", "warning_line"]
+if TYPE_CHECKING:
+    from geoveil.privacy import Guarantee
+
+__all__ = ["error_line", "guarantee_line", "heading", "lines", "paragraphs", "steps_line", "warning_line"]
 
 #: Two versions of a person's data that the guarantee is about, by metric.
 _DIFFERING = {
@@ -40,7 +45,7 @@ def lines(facts: Facts, naming: Naming = PYTHON) -> list[tuple[str, str]]:
         The reader's names of arguments.
     """
     found = [
-        ("guarantee", promise(facts)),
+        ("guarantee", guarantee_line(facts.guarantee, facts.also, each=facts.persons is not None)),
         ("mechanism", ", ".join(_mechanism(use, facts.persons) for use in facts.mechanisms)),
         ("post-processing", steps_line(facts.processed)),
         ("error", error_line(facts)),
@@ -141,11 +146,27 @@ def _parts(bound: ErrorBound) -> str:
     return point + location
 
 
-def promise(facts: Facts) -> str:
-    """Return the guarantee in words, with its budget: "104 m hidden at 75% (CGP with ρ = 5e-05 per m²)"."""
-    budgets = str(facts.guarantee) if facts.also is None else f"{facts.guarantee} and {facts.also}"
-    each = "" if facts.persons is None else " for each person"
-    return f"{hidden(facts.guarantee.hidden(chance=0.75))} hidden at 75%{each} ({budgets})"
+def guarantee_line(guarantee: Guarantee, also: Guarantee | None = None, *, each: bool = False) -> str:
+    """Return a guarantee in words, with its budget.
+
+    Parameters
+    ----------
+    guarantee : Guarantee
+        The guarantee.
+    also : Guarantee, optional
+        A second guarantee that holds as well.
+    each : bool
+        Whether it holds for each of several persons.
+
+    Examples
+    --------
+    >>> from geoveil.privacy import CGP
+    >>> guarantee_line(CGP(rho=5e-5), each=True)
+    '104 m hidden at 75% for each person (CGP with ρ = 5e-05 per m²)'
+    """
+    budgets = str(guarantee) if also is None else f"{guarantee} and {also}"
+    persons = " for each person" if each else ""
+    return f"{hidden(guarantee.hidden(chance=0.75))} hidden at 75%{persons} ({budgets})"
 
 
 def _mechanism(use: MechanismUse, persons: int | None) -> str:

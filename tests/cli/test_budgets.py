@@ -171,7 +171,7 @@ def test_a_dry_run_looks_at_the_accounts(question: str, run: Any) -> None:
     assert run(*asked).code == 2
     assert "u2" in run(*asked, "--by", "user").err
     run("budget", "create", "b.db", "u2", "--rho", "1e-5")
-    assert "at least 0.00001 left; too little for 1 of them" in " ".join(run(*asked, "--by", "user").out.split())
+    assert "at least 0.00001 left; too little in 1 of them" in " ".join(run(*asked, "--by", "user").out.split())
     told = json.loads(run(*asked, "--by", "user", "--json").out)
     assert (told["remaining"], told["too_little"]) == ("0.00001", ["u2"])
     assert "u2 has 0.00001 left, which is too little" in run(*asked, "--subject", "u2").out
@@ -189,6 +189,6 @@ def test_a_statement_fits_into_a_terminal(run: Any, monkeypatch: pytest.MonkeyPa
     lines = run("budget", "statement", "b.db", "ann").out.splitlines()
     (line,) = [line.strip() for line in lines if "charge" in line]
     assert re.fullmatch(r"20\d\d-\d\d-\d\d \d\d:\d\d:\d\d +charge +radius_of_gyration +0\.000123457", line)
-    assert "could be told apart at most 75% of the time" in " ".join(" ".join(lines).split())
+    assert "A release that spends all of it hides" in " ".join(" ".join(lines).split())
     (_, event) = json.loads(run("budget", "statement", "b.db", "ann", "--json").out)
     assert event["amount"] == "0.0001234567890123456789012345678901234"

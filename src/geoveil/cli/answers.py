@@ -38,7 +38,7 @@ _AT = click.option("--at", type=PLACE, required=True, cls=Option, help="The publ
     cls=Command,
     examples=(
         (
-            "The area that all places of a file lie in:",
+            "The convex hull of all locations:",
             f"geoveil hull trips.csv -o hull.geojson {_LOCAL} --rho 1e-4",
         ),
         (
@@ -51,7 +51,7 @@ _AT = click.option("--at", type=PLACE, required=True, cls=Option, help="The publ
 @_METHOD
 @question
 def hull(target: Target, method: Method, **asked: Any) -> None:
-    """Release the convex hull of a file's places: a polygon.
+    """Release the convex hull of a file's locations: a polygon.
 
     The output's ending tells its format: .geojson, .gpkg, .shp, .parquet or .csv.
     """
@@ -88,7 +88,7 @@ def _wkt(release: Release) -> str:
             f"geoveil nearest trips.csv --at 37.795,-122.394 -k 5 {_LOCAL} --rho 1e-2",
         ),
         (
-            "And where are they? Half of the budget for the places:",
+            "With their locations, which get half of the budget:",
             f"geoveil nearest trips.csv --at 37.795,-122.394 -k 5 --locations 50% {_LOCAL} --rho 1e-2 -o near.csv",
         ),
     ),
@@ -111,12 +111,12 @@ def nearest(
 ) -> None:
     """Find the k rows nearest to a public place.
 
-    Rows are counted from 1. Looking their places up in the data and publishing them would be a leak: --locations
-    releases them too.
+    Rows are counted from 1. Do not look up their locations in the data and publish them: --locations releases
+    them with noise.
     """
     asking = FileQuestion(**asked)
     if asking.output.report and locations is None:
-        raise click.UsageError("--report draws places: with nearest it needs --locations, which releases them.")
+        raise click.UsageError("--report draws locations: add --locations, which releases them.")
     with asking.opened(target, placed=locations is not None) as opened:
         asking.near(opened.frame.crs, at)
         if asking.output.dry_run:
@@ -174,7 +174,7 @@ def within(at: tuple[float, float], radius: float, target: Target, method: Metho
     """Find the first row within a distance of a public place, if there is one."""
     asking = FileQuestion(**asked)
     if asking.output.report:
-        raise click.UsageError("--report draws places, and within gives a row: leave it out.")
+        raise click.UsageError("--report draws locations, and within releases a row: leave it out.")
     with asking.opened(target, placed=False) as opened:
         asking.near(opened.frame.crs, at)
         if asking.output.dry_run:
@@ -194,19 +194,17 @@ _SUMMARY = ("center", "radius", "bounds")
 
 @click.command(
     cls=Command,
-    examples=(
-        ("Where is it, and how far does it extend?", f"geoveil summary trips.csv --by user {_LOCAL} --rho 1e-4"),
-    ),
+    examples=(("Where were users, and over which area?", f"geoveil summary trips.csv --by user {_LOCAL} --rho 1e-4"),),
 )
 @question
 def summary(**asked: Any) -> None:
-    """Release the center of a file's places, the radius of the smallest circle around them, and their bounds.
+    """Release the center of a file's locations, the radius of the smallest circle around them, and their bounds.
 
     A third of the budget goes to each.
     """
     asking = FileQuestion(**asked)
     if asking.account.short == "skip":
-        raise click.UsageError("--short skip is for one question, and a summary asks three: leave it out.")
+        raise click.UsageError("--short skip works for a single question, and a summary asks three: leave it out.")
     shares = asking.budget.guarantee.split(3)
     symbol = asking.budget.guarantee.symbol
     with asking.opened() as opened:
@@ -230,7 +228,7 @@ def summary(**asked: Any) -> None:
             f"Summary of {asking.title}",
             whole=whole,
             more={"query": "center, radius and bounds", "mechanism": mechanisms},
-            remarks=[f"{of.query}: wrong by {dict(lines_of(of))['error']}." for of in releases],
+            remarks=[f"Error of the {of.query}: {dict(lines_of(of))['error']}." for of in releases],
         )
         if asking.output.json:
             answers = {release.query: value_of(release) for release in releases}
@@ -251,9 +249,9 @@ def _summary(releases: list[Release], by: str | None) -> Any:
         rows.append(
             [
                 *([str(center[by].iloc[at])] if by else []),
-                f"{place.y:.5f}, {place.x:.5f} ±{metres(center['radius_95'].iloc[at])}",
-                f"{metres(radius['radius'].iloc[at])} ±{metres(radius['radius_95'].iloc[at])}",
-                f"{box.miny:.5f} to {box.maxy:.5f}, {box.minx:.5f} to {box.maxx:.5f} ±{off}",
+                f"{place.y:.5f}, {place.x:.5f}\n±{metres(center['radius_95'].iloc[at])}",
+                f"{metres(radius['radius'].iloc[at])}\n±{metres(radius['radius_95'].iloc[at])}",
+                f"{box.miny:.5f} to {box.maxy:.5f}\n{box.minx:.5f} to {box.maxx:.5f}\n±{off}",
             ]
         )
     return terminal.table([*([by] if by else []), "center", "radius", "bounds"], rows, total=total)

@@ -29,7 +29,7 @@ def backup(ledger: str, target: str) -> None:
 
     with Ledger(existing(ledger)) as opened, terminal.waiting("Copying"):
         entries = opened.backup(target)
-    terminal.say(f"{target}: {entries} entries, verified.")
+    terminal.say(f"{target}: {entries:,} entries, verified.")
 
 
 @budget.command(
@@ -39,7 +39,7 @@ def backup(ledger: str, target: str) -> None:
             "geoveil budget restore monday.db restored.db charged.csv.certificate.json",
         ),
         (
-            "Nobody knows what was charged since:",
+            "If nobody knows what was charged later:",
             "geoveil budget restore monday.db closed.db --write-off 'the disk broke'",
         ),
     )
@@ -51,14 +51,14 @@ def backup(ledger: str, target: str) -> None:
 @click.option(
     "--write-off",
     metavar="REASON",
-    help="Spend what is left of all budgets, since anything may have been charged after the backup; say why.",
+    help="Spend the rest of all budgets, since the charges after the backup are unknown. Give the reason.",
 )
 def restore(
     backup: str, ledger: str, certificates: tuple[str, ...], witness: str | None, write_off: str | None
 ) -> None:
-    """Make a LEDGER of a BACKUP, unless something was charged since.
+    """Make a LEDGER from a BACKUP, unless something was charged after the backup.
 
-    The CERTIFICATES of the latest releases, or the ledger's witness, tell whether something was.
+    The CERTIFICATES of the latest releases, or the ledger's witness, show whether something was.
     """
     from geoveil import Ledger
 
@@ -68,14 +68,14 @@ def restore(
         )
         entries = opened.verify()
         opened.close()
-    terminal.say(f"{ledger}: {entries} entries, verified." + (" Nothing is left to spend." if write_off else ""))
+    terminal.say(f"{ledger}: {entries:,} entries, verified." + (" Nothing is left to spend." if write_off else ""))
 
 
-@budget.command(examples=(("Where does it end?", "geoveil budget witness budget.db witness.db"),))
+@budget.command(examples=(("Record the last entry:", "geoveil budget witness budget.db witness.db"),))
 @LEDGER
 @click.argument("place", metavar="WITNESS")
 def witness(ledger: str, place: str) -> None:
-    """Record a ledger's last entry at a second place, which then notices if the ledger is set back.
+    """Record a ledger's last entry in a second database, to detect if the ledger is replaced by an older copy.
 
     GEOVEIL_LEDGER_WITNESS=WITNESS in the environment does it after every charge.
     """
@@ -83,4 +83,4 @@ def witness(ledger: str, place: str) -> None:
 
     with Ledger(existing(ledger), witness=place) as opened:
         number = opened.testify()
-    terminal.say(f"{place}: {ledger} has {number} entries.")
+    terminal.say(f"{place}: {ledger} has {number:,} entries.")

@@ -14,10 +14,12 @@ from geoveil.cli import terminal
 from geoveil.cli.command import Program
 from geoveil.cli.options import Budget, as_json, existing
 from geoveil.cli.options import budget as budget_options
+from geoveil.wording import guarantee_line
 from geoveil.words import counted, hidden
 
 LEDGER = click.argument("ledger", metavar="LEDGER")
 SUBJECT = click.argument("subject")
+_BESIDE = "Give the certificate.json beside a released file."
 #: Accounts that are shown where nobody is named: a table of many takes long, and nobody reads it.
 _MOST = 1000
 CERTIFICATES = click.argument("certificates", nargs=-1, type=click.Path(exists=True, dir_okay=False))
@@ -33,8 +35,8 @@ def budget() -> None:
 
 @budget.command(
     examples=(
-        ("A thousandth per square metre for ann:", "geoveil budget create budget.db ann --rho 1e-3"),
-        ("By meaning, for two:", "geoveil budget create budget.db bob eve --hide 100m"),
+        ("An account for ann:", "geoveil budget create budget.db ann --rho 1e-3"),
+        ("Two accounts, with a budget by its meaning:", "geoveil budget create budget.db bob eve --hide 100m"),
     )
 )
 @LEDGER
@@ -42,7 +44,7 @@ def budget() -> None:
 @budget_options
 @as_json
 def create(ledger: str, subjects: tuple[str, ...], budget: Budget, as_json: bool) -> None:
-    """Open accounts with a total that lasts for ever. The ledger is created if it does not exist."""
+    """Open accounts, each with a total budget for all time. The ledger is created if it does not exist."""
     from geoveil import Ledger
 
     with Ledger(ledger) as opened:
@@ -52,7 +54,7 @@ def create(ledger: str, subjects: tuple[str, ...], budget: Budget, as_json: bool
         terminal.json([{"subject": subject, "total": total, **entry.certificate()} for subject in subjects])
     else:
         for subject in subjects:
-            terminal.say(f"{subject}: {budget.guarantee} in all.")
+            terminal.say(f"{subject}: a total budget of {guarantee_line(budget.guarantee)}.")
 
 
 @budget.command(
@@ -111,13 +113,10 @@ def statement(ledger: str, subject: str, as_json: bool) -> None:
     columns = ["time", "event", "query", "amount"]
     shown = terminal.table(columns, [_row(line) for line in lines])
     shown.columns[1].justify = shown.columns[2].justify = "left"
-    terminal.answer(shown, f"Left of {total}: {left}.")
+    terminal.answer(shown, f"{left:.6g} is left of {total}.")
     if left > 0:
-        away = total.with_budget(left).hidden(chance=0.75)
-        terminal.say(
-            f"If all that is left were spent at once, two places {hidden(away)} apart could be told apart at most 75% "
-            "of the time."
-        )
+        away = hidden(total.with_budget(left).hidden(chance=0.75))
+        terminal.say(f"A release that spends all of it hides {away} at 75%.")
 
 
 def _row(line: dict[str, Any]) -> list[str]:
@@ -129,15 +128,15 @@ def _row(line: dict[str, Any]) -> list[str]:
 
 @budget.command(
     examples=(
-        ("Is the history whole?", "geoveil budget verify budget.db"),
-        ("And is what was released in it?", "geoveil budget verify budget.db charged.csv.certificate.json"),
+        ("Is the history intact?", "geoveil budget verify budget.db"),
+        ("And does it contain this release?", "geoveil budget verify budget.db charged.csv.certificate.json"),
     )
 )
 @LEDGER
 @CERTIFICATES
 @as_json
 def verify(ledger: str, certificates: tuple[str, ...], as_json: bool) -> None:
-    """Verify the history's hash chain against the accounts and certificates."""
+    """Verify that the history is intact, agrees with the accounts, and contains the releases of CERTIFICATES."""
     accounts = certificates_in(certificates)
     from geoveil import Ledger
 
@@ -148,11 +147,11 @@ def verify(ledger: str, certificates: tuple[str, ...], as_json: bool) -> None:
         return
     known = sum(account.get("entry") is not None for account in accounts)
     terminal.say(
-        f"The history is intact: {entries} {'entry' if entries == 1 else 'entries'}"
+        f"The history is intact: {entries:,} {'entry' if entries == 1 else 'entries'}"
         + (f", with those of {counted(known, 'certificate')}." if accounts else ".")
     )
     if known < len(accounts):
-        terminal.say(f"{len(accounts) - known} certificates refer to no ledger.")
+        terminal.say(f"{counted(len(accounts) - known, 'certificate')} of releases that were not charged to a ledger.")
 
 
 @budget.command(examples=(("All answers of last year:", "geoveil budget forget budget.db --before 2026-01-01"),))
@@ -184,13 +183,13 @@ def lower(ledger: str, subject: str, budget: Budget) -> None:
     with Ledger(existing(ledger)) as opened:
         opened.lower(subject, **budget.keywords)
         left = opened.remaining(subject)
-    terminal.say(f"{subject}: {budget.guarantee} in all, {left} left.")
+    terminal.say(f"{subject}: a total budget of {guarantee_line(budget.guarantee)}; {left:.6g} is left.")
 
 
 @budget.command(
     examples=(
         (
-            "More than was promised, on record:",
+            "A larger total than was promised:",
             "geoveil budget override budget.db ann --rho 2e-3 --reason 'ann agreed'",
         ),
     )
@@ -198,15 +197,18 @@ def lower(ledger: str, subject: str, budget: Budget) -> None:
 @LEDGER
 @SUBJECT
 @budget_options
-@click.option("--reason", required=True, help="Who decided it, and why: the history keeps it for ever.")
+@click.option("--reason", required=True, help="Who decided it, and why. The history keeps it.")
 def override(ledger: str, subject: str, budget: Budget, reason: str) -> None:
-    """Set a larger total, against what was promised."""
+    """Set a larger total than was promised. The history records it with the reason."""
     from geoveil import Ledger
 
     with Ledger(existing(ledger)) as opened:
         opened.override(subject, **budget.keywords, reason=reason)
         left = opened.remaining(subject)
-    terminal.say(f"{subject}: {budget.guarantee} in all, {left} left. The history says why.")
+    terminal.say(
+        f"{subject}: a total budget of {guarantee_line(budget.guarantee)}; {left:.6g} is left. The reason "
+        "is recorded in the history."
+    )
 
 
 def certificates_in(paths: Sequence[str]) -> list[dict[str, Any]]:
@@ -221,5 +223,5 @@ def certificates_in(paths: Sequence[str]) -> list[dict[str, Any]]:
                 raise ValueError(f"a {type(account).__name__}")
             found.append(account)
         except (OSError, ValueError, RecursionError) as problem:
-            raise InvalidFile(path, str(problem), "a certificate", "Give what is beside a released file.") from None
+            raise InvalidFile(path, str(problem), "a certificate", _BESIDE) from None
     return found

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import click
 
-__all__ = ["Command", "Option", "Program", "gathered"]
+__all__ = ["Command", "Option", "Program", "broken", "gathered"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -81,11 +81,11 @@ def _write_examples(examples: tuple[tuple[str, str], ...], formatter: click.Help
         for number, (wish, line) in enumerate(examples):
             formatter.write("\n" if number else "")
             formatter.write_text(wish)
-            for part in _broken(line, formatter.width - 6):
+            for part in broken(line, formatter.width - 6):
                 formatter.write(f"{'':>{formatter.current_indent}}{part}\n")
 
 
-def _broken(line: str, width: int) -> list[str]:
+def broken(line: str, width: int) -> list[str]:
     """Break a shell command into lines that fit, with backslashes between them."""
     parts = ["$"]
     for word in re.split(r" (?=-|[^-]\S* -o|\S+$)", line):

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from geoveil.cli import terminal
-from geoveil.cli.command import Command
+from geoveil.cli.command import Command, broken
 from geoveil.cli.points import release_file
 from geoveil.cli.presentation import describe, public_place
 from geoveil.words import counted
@@ -41,8 +41,8 @@ def demo(out: Path) -> None:
         count = write_taxis(source)
     where = f"--by taxi --local {lat:g},{lon:g},{radius / 1000:g}km"
     terminal.say(
-        f"A simulated city: {counted(count, 'point')} of four taxis in {source}, released as by",
-        f"  geoveil points {source} -o {target} {where} --rho 5e-4 --smooth taxi",
+        f"A simulated city: {counted(count, 'point')} of four taxis in {source}. The first release is that of",
+        *broken(f"geoveil points {source} -o {target} {where} --rho 5e-4 --smooth taxi", terminal.console().width),
         "",
     )
     release, near, hull = _released(source, target, AREA, STATION)

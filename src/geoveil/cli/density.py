@@ -11,6 +11,7 @@ from geoveil.cli.options import Output, free
 from geoveil.cli.parameter_types import AREA, LENGTH
 from geoveil.cli.presentation import describe, drawable, public_place, report
 from geoveil.cli.smooth import RELEASED, as_released
+from geoveil.words import counted
 
 
 @click.command(
@@ -74,9 +75,9 @@ def density(
     report(output, "Heat map", [heat])
     more = [*target.lines, *([("report", output.report)] if output.report else [])]
     if not heat.value.sum():
-        terminal.say("No released point is near: nothing is known of this place.")
+        terminal.say("No released point is near this area: nothing is known about it.")
     if output.json:
         terminal.json({"counts": heat.value.tolist(), "certificate": heat.certificate()})
     else:
         rows, columns = heat.grid.shape
-        describe(heat, f"{heat.value.sum():.0f} of {heat.n} points in {rows} by {columns} cells", more)
+        describe(heat, f"{heat.value.sum():,.0f} of {counted(heat.n, 'point')} in {rows:,} by {columns:,} cells", more)

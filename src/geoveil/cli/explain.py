@@ -11,6 +11,7 @@ import click
 from geoveil.cli import terminal
 from geoveil.cli.command import Command
 from geoveil.cli.options import LEVELS, Budget, as_json, budget
+from geoveil.wording import guarantee_line
 from geoveil.words import apart, chance, hidden, metres
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ _BAR = 24
 )
 @as_json
 def explain(budget: Budget, n: int, as_json: bool) -> None:
-    """Explain a budget: the success of guesses, the errors of answers, the effect of more releases."""
+    """Explain a budget: how often guesses are right, the errors of answers, the effect of more releases."""
     told = meaning(budget.guarantee, n)
     if as_json:
         terminal.json(told)
@@ -101,18 +102,19 @@ def _shown(guarantee: Guarantee, n: int, told: dict[str, Any]) -> Iterator[Any]:
     from geoveil.queries import EXTENT
 
     between = apart(hidden(told["hidden_75"]), told["metric"])
-    yield f"{guarantee}: anyone trying to tell apart {between} is right at most 75% of the time."
+    yield terminal.bold(guarantee_line(guarantee))
+    yield f"Anyone trying to tell apart {between} is right at most 75% of the time."
     level = min(LEVELS, key=lambda name: abs(math.log(LEVELS[name] / told["hidden_75"])))
     yield f"The nearest level is --privacy {level} ({LEVELS[level]:g} m)."
     rows = []
     for text, share in told["attacker"].items():
         filled = round(_BAR * max(share - 0.5, 0) / 0.5)
         rows.append((metres(float(text)), chance(share), "█" * filled + "░" * (_BAR - filled)))
-    yield terminal.bold("\nSuccess rate of a guess between two places, at most")
-    shown = terminal.table(["distance", "right", "from a coin's 50% to 100%"], rows)
+    yield terminal.bold("\nHow often a guess between two places is right, by their distance")
+    shown = terminal.table(["distance", "right at most", "from 50%, a coin toss, to 100%"], rows)
     shown.columns[2].justify = "left"
     yield shown
-    whose = "one point" if n == 1 else f"{n} points"
+    whose = "one point" if n == 1 else f"{n:,} points"
     yield terminal.bold(f"Largest error of answers about a person with {whose}, with probability 95%")
     yield terminal.table(["question", "error"], [(name, metres(error)) for name, error in told["error_95"].items()])
     yield f"The hull's error is for points that extend over {EXTENT / 1000:g} km. A person's points share the budget."

@@ -182,7 +182,7 @@ class OpenedFile:
             terminal.json(told[0][0] if len(told) == 1 else [machine for machine, _ in told])
             return
         for name, (_, lines) in zip(names, told, strict=True):
-            terminal.answer(f"{name} of {self.asking.title}", terminal.grid(lines))
+            terminal.answer(terminal.bold(f"{name} of {self.asking.title}"), terminal.grid(lines))
         terminal.answer("Nothing was released or charged.")
 
     @cached_property
@@ -194,7 +194,9 @@ class OpenedFile:
         points = shapely.get_num_coordinates(self.chosen.geometry.array)
         by = self.asking.by
         if by is not None and by not in self.frame:
-            raise click.UsageError(f"--by {by}: there is no such column; there are {', '.join(map(str, self.frame))}.")
+            raise click.UsageError(
+                f"--by {by}: there is no such column. The columns are {', '.join(map(str, self.frame))}."
+            )
         whose = [0] * len(points) if by is None else self.chosen[by].to_numpy()
         return [int(size) for size in pd.Series(points).groupby(whose).sum()]
 

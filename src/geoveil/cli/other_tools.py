@@ -56,7 +56,7 @@ def convert_setting(tool: str, setting: str, lat: float, as_json: bool) -> None:
     """Convert a setting of another tool to a budget.
 
     Location Guard adds noise that has a guarantee. Rounded coordinates and truncated codes have none: two places on
-    two sides of a cell's edge are distinguished, however near they are. For these, the command states the budget
+    opposite sides of a cell's edge can be told apart, however close they are. For these, the command states the budget
     under which a guess between two places one cell width apart is right at most 75% of the time.
     """
     told = _location_guard(setting) if tool == "location-guard" else _cells(tool, setting, lat)
@@ -84,7 +84,7 @@ def _location_guard(setting: str) -> dict[str, Any]:
         "hidden_75": guarantee.hidden(chance=0.75),
         "error_95": plan("points", n=1, epsilon=guarantee).error,
         "here": f"--epsilon {guarantee.budget}",
-        "or_concentrated": f"--rho {weaker.budget}, which it implies; add up this one for many releases",
+        "or_concentrated": f"--rho {weaker.budget}, which follows from it; for many releases, add up this one",
     }
 
 
@@ -102,7 +102,7 @@ def _cells(tool: str, setting: str, lat: float) -> dict[str, Any]:
     east = float(earth().inv(0, lat, wide * part, lat)[2]) / part
     nearest = CGP.hiding(distance=max(north, east), chance=0.75)
     return {
-        "guarantee": "none: places on two sides of an edge are distinguished, however near they are",
+        "guarantee": "none: two places on opposite sides of a cell's edge can be told apart, however close they are",
         "cell": f"{metres(north)} by {metres(east)}",
         "rms_error": math.hypot(north, east) / math.sqrt(12),
         "nearest": f"--rho {nearest.budget}, which hides {hidden(max(north, east))} at 75%",

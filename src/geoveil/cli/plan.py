@@ -10,7 +10,7 @@ from geoveil.cli import terminal
 from geoveil.cli.command import Command
 from geoveil.cli.options import area, as_json
 from geoveil.cli.parameter_types import CHANCE, LENGTH
-from geoveil.words import apart, hidden, metres
+from geoveil.words import apart, counted, hidden, metres
 
 _QUESTIONS = {"within": "first_within", "gyration": "radius_of_gyration"}
 _NAMES = ["points", "nearest", "hull", "within", "center", "mean", "median", "bounds", "radius", "gyration"]
@@ -21,7 +21,10 @@ _NAMES += ["diameter", "distance"]
     cls=Command,
     examples=(
         ("Points of 100 each, at most 500 m off:", "geoveil plan points --n 100 --error 500m"),
-        ("The 10 nearest of 20 000, at most 300 m too far:", "geoveil plan nearest --n 20000 -k 10 --error 300m"),
+        (
+            "The 10 nearest of 20,000, at most 300 m too far:",
+            "geoveil plan nearest --n 20000 -k 10 --error 300m",
+        ),
     ),
 )
 @click.argument("question", type=click.Choice(_NAMES))
@@ -45,7 +48,7 @@ def plan(question: str, error: float, area: dict[str, Any], as_json: bool, **how
     from geoveil import plan as foresee
 
     if (question == "nearest") != (how["k"] is not None):
-        raise click.UsageError("nearest needs -k, how many; other questions do not take it.")
+        raise click.UsageError("nearest needs -k, the number of neighbours; other questions do not take it.")
 
     options = {name: how.pop(name) for name in ("k", "extent")}
     options = {name: given for name, given in options.items() if given is not None}
@@ -56,11 +59,12 @@ def plan(question: str, error: float, area: dict[str, Any], as_json: bool, **how
         told = {guarantee.symbol: str(guarantee.budget), "metric": guarantee.metric.name, "hidden_75": away}
         terminal.json({"question": question, **told, "error": found.error, "beta": found.beta})
         return
+    between = apart(hidden(away), guarantee.metric.name)
     lines = [
         ("budget", f"--{guarantee.symbol} {guarantee.budget}"),
         ("error", f"at most {metres(found.error)} with probability {100 * (1 - found.beta):g}%"),
-        ("means", f"a guess between {apart(hidden(away), guarantee.metric.name)} is right at most 75% of the time"),
+        ("hides", f"{hidden(away)} at 75%: a guess between {between} is right at most 75% of the time"),
     ]
-    terminal.say(f"{question}, {how['n']} points of a person", terminal.grid(lines))
+    terminal.say(terminal.bold(f"{question}: {counted(how['n'], 'point')} of one person"), terminal.grid(lines))
     if found.assumes:
         terminal.say(f"The error is {found.assumes}.")

@@ -10,7 +10,7 @@ from geoveil.cli.file_arguments import writable
 from geoveil.cli.option_names import OPTIONS
 from geoveil.cli.options import ChargedAccount, Output
 from geoveil.cli.terminal import bold, grid, say, state, styled, waiting
-from geoveil.wording import heading, lines
+from geoveil.wording import guarantee_line, heading, lines
 from geoveil.words import metres
 
 if TYPE_CHECKING:
@@ -100,11 +100,11 @@ def foreseen(
     errors = [found.error for found in plans]
     shown = " to ".join(dict.fromkeys(metres(end) for end in (min(errors), max(errors))))
     assumed = f", {plans[0].assumes}" if plans[0].assumes else ""
-    lines = [("cost", f"{guarantee}" + (" for each person" if len(sizes) > 1 else ""))]
+    lines = [("guarantee", guarantee_line(guarantee, each=len(sizes) > 1))]
     lines.append(("error", f"at most {shown} with probability 95%{assumed}"))
     if name == "points":
         each = error(numbers[-1], each=True).error
-        lines.append(("", f"any one point of the person with most points: {metres(each)}"))
+        lines.append(("", f"a single point at most {metres(each)}, for the person with the most points"))
     told = {
         "question": name,
         guarantee.symbol: str(guarantee.budget),
@@ -128,11 +128,11 @@ def _foreseen_balance(ledger: Ledger, names: Sequence[str], guarantee: Any) -> t
     short = [name for name, (total, rest) in left.items() if price(guarantee, total).budget > rest]
     least = exact.written(min(rest for _, rest in left.values()))
     if len(names) == 1:
-        line = f"{names[0]} has {least} left" + (", which is too little" if short else "")
+        line = f"{names[0]} has {least} left" + (", which is not enough" if short else "")
     else:
-        line = f"each of {len(names)} accounts has at least {least} left"
+        line = f"each of {len(names):,} accounts has at least {least} left"
         if short:
-            line += f"; too little for {len(short)} of them, the first of which is {short[0]}"
+            line += f"; too little in {len(short):,} of them, such as {short[0]}"
     return {"remaining": least, "too_little": short}, line
 
 
@@ -160,7 +160,7 @@ def truth_of(path: Path, reading: dict[str, Any]) -> tuple[Layer, ...]:
     with offline():
         frame = read(path, **reading).to_crs(4326)
     places = shapely.get_coordinates(frame.geometry.array)
-    return (Layer("true places", places, kind="points", role="truth"),)
+    return (Layer("true locations", places, kind="points", role="truth"),)
 
 
 def drawable(output: Output) -> None:

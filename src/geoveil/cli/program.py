@@ -27,7 +27,7 @@ from geoveil.cli.points import points
 from geoveil.cli.problems import CODES, code_of, message_of, usage
 from geoveil.cli.reproduction import experiments
 from geoveil.cli.smooth import smooth
-from geoveil.cli.terminal import State, broken_pipe
+from geoveil.cli.terminal import State, broken_pipe, complain
 from geoveil.errors import GeoveilWarning
 
 __all__ = ["main", "program"]
@@ -127,8 +127,8 @@ def main(args: Sequence[str] | None = None) -> None:
 def _note(message: Warning | str, category: type[Warning], *_: object, **__: object) -> None:
     """Print geoveil's warnings; those of libraries are for programmers."""
     if issubclass(category, GeoveilWarning):
-        click.echo(f"geoveil: note: {message}", err=True)
+        complain(f"geoveil: note: {message}")
 
 
 def _complain(message: str) -> None:
-    click.echo(f"geoveil: {message}", err=True)
+    complain(f"geoveil: {message}")

@@ -66,7 +66,7 @@ def as_released(path: str) -> Any:
     release = load(path)
     if release.processing.steps:
         remedy = "Give the file that 'geoveil points' wrote, without --smooth."
-        raise InvalidFile(path, release.processing.steps[0], "a file as it was released", remedy)
+        raise InvalidFile(path, release.processing.steps[0], "a released file that was not processed further", remedy)
     return release
 
 
@@ -75,7 +75,7 @@ def _column(file: LocationFile, given: str | None) -> str:
     chosen = given if given is not None else next(iter(file.time_columns), None)
     if chosen is None or chosen not in file.columns:
         allowed = f"a column of times, one of {list(file.columns)}"
-        raise InvalidParameter("--time", chosen, allowed, "Smoothing needs to know when each point was.")
+        raise InvalidParameter("--time", chosen, allowed, "Smoothing needs the time of each point.")
     return chosen
 
 
@@ -97,8 +97,8 @@ def _times(column: Any) -> Any:
     times = column
     missing = (times.isna() | (times.astype(str).str.strip() == "")).to_numpy()
     if missing.any():
-        allowed = f"a column of times: {missing.sum()} rows have none, the first of them row {missing.argmax() + 1}"
-        raise InvalidParameter("--time", column.name, allowed, "Drop such rows.")
+        allowed = f"a column of times: {missing.sum():,} rows have none, the first of them row {missing.argmax() + 1}"
+        raise InvalidParameter("--time", column.name, allowed, "Remove these rows.")
     if pd.api.types.is_string_dtype(times.dtype) or times.dtype == object:
         seconds = pd.to_numeric(times, errors="coerce")
         try:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json as texts
+import os
+import re
 import sys
+import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -13,7 +16,25 @@ import click
 if TYPE_CHECKING:
     from geoveil.cli.options import ChargedAccount
 
-__all__ = ["State", "answer", "bold", "console", "grid", "json", "progress", "say", "styled", "table", "waiting"]
+__all__ = [
+    "State",
+    "answer",
+    "bold",
+    "console",
+    "fold",
+    "grid",
+    "json",
+    "progress",
+    "say",
+    "styled",
+    "table",
+    "waiting",
+]
+
+
+#: Spaces at which a line is not broken: within "20 km", "ρ = 5e-05" and "per m²".
+_TIED = re.compile(r"(?<=\d) (?=k?m(?:²|\b))|(?<=per) (?=m)| (?== )|(?<= =) ")
+_TIE = "\N{NO-BREAK SPACE}"
 
 
 class State:
@@ -54,9 +75,33 @@ def say(*parts: Any) -> None:
 
 def answer(*parts: Any) -> None:
     """Print an answer, even with --quiet."""
+    shown = console()
     for part in parts:
         # Names of files and people may look like markup.
-        console().print(part, markup=False)
+        shown.print(fold(part, shown.width) if isinstance(part, str) else part, markup=False)
+
+
+def fold(text: str, width: int) -> str:
+    """Break a text into lines that fit, between words and not between a number and its unit.
+
+    Examples
+    --------
+    >>> print(fold("two places that are 100 m apart", 22))
+    two places that are
+    100 m apart
+    """
+    lines = [
+        textwrap.fill(_TIED.sub(_TIE, line), max(width, 1), break_on_hyphens=False, break_long_words=False)
+        for line in text.split("\n")
+    ]
+    return "\n".join(lines).replace(_TIE, " ")
+
+
+def complain(text: str) -> None:
+    """Print an error or a warning to stderr; lines are broken on a terminal alone, for others may search them."""
+    if sys.stderr.isatty():
+        text = fold(text, os.get_terminal_size(sys.stderr.fileno()).columns)
+    click.echo(text, err=True)
 
 
 def bold(text: str) -> Any:
@@ -83,11 +128,14 @@ def grid(lines: Iterable[tuple[Any, Any]]) -> Any:
     from rich.table import Table
     from rich.text import Text
 
+    lines = list(lines)
     shown = Table.grid(padding=(0, 2, 0, 0))
     shown.add_column(no_wrap=True, style="dim")
     shown.add_column(overflow="fold")
+    width = console().width - max((len(name) for name, _ in lines), default=0) - 4
     for name, text in lines:
-        shown.add_row(Text.assemble("  ", name), text if isinstance(text, Text) else Text(text))
+        styled_text = text if isinstance(text, Text) else Text(text)
+        shown.add_row(Text.assemble("  ", name), Text(fold(styled_text.plain, width), style=styled_text.style))
     return shown
 
 
@@ -133,6 +181,4 @@ def waiting(what: str) -> Iterator[None]:
 
 def broken_pipe() -> None:
     """Silence stdout after its reader has gone, also when Python flushes it at exit."""
-    import os
-
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -37,7 +37,7 @@ _LOCAL = "geoveil local "
 
 #: How to choose an area, for the remedies of errors.
 PUBLIC = Message(
-    "chosen from public knowledge, never with {x.estimate_utm_crs} or the data's bounds, which look at the data"
+    "chosen from public knowledge, never with {x.estimate_utm_crs} or otherwise from the data"
 )
 
 

@@ -75,7 +75,7 @@ def plane_of(own: pyproj.CRS | None, area: Any, *, released: bool = True, stated
     )
 
     def projected(why: str) -> Message:
-        return Message("a projected system in metres or feet, unless {area} is given: {why}", why=why)
+        return Message("in metres or feet, unless {area} states where the data is ({why})", why=why)
 
     if not flat.is_projected:
         found = "degrees are not metres" if flat.is_geographic else f"this is a {flat.type_name}"
@@ -253,7 +253,7 @@ class Plane:
             coords[first].tolist(),
             allowed,
             Message(
-                "{count} of {total} points are not: "
+                "{count:,} of {total:,} points are not: "
                 + remedy
                 # Those far from a box cannot be moved to it.
                 + ("" if clamped else ", or move them to its edge with {outside:clamp}")

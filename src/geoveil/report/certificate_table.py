@@ -7,7 +7,7 @@ from typing import Any
 
 from geoveil.facts import Facts
 from geoveil.report.formatting import lengths
-from geoveil.wording import lines, promise
+from geoveil.wording import guarantee_line, lines
 from geoveil.words import counted
 
 __all__ = ["headline", "table_rows"]
@@ -23,7 +23,7 @@ def headline(facts: Facts) -> str:
     """Return one line with the question, the number of points and persons, and the guarantee."""
     persons = counted(1 if facts.persons is None else facts.persons, "person")
     question = f"Release of {facts.query.replace('_', ' ')}"
-    return " · ".join((question, counted(facts.points, "point"), persons, promise(facts)))
+    return " · ".join((question, counted(facts.points, "point"), persons, guarantee_line(facts.guarantee, facts.also)))
 
 
 def table_rows(facts: Facts, certificate: Mapping[str, Any]) -> list[tuple[str, str]]:

@@ -97,7 +97,7 @@ def opener_of(path: Path) -> Callable[..., LocationFile]:
     try:
         found = path.stat()
     except FileNotFoundError:
-        remedy = f"Look in {path.absolute().parent}."
+        remedy = f"The folder is {path.absolute().parent}."
         raise FileUnavailable(str(path), "file not found", "a file that exists", remedy) from None
     except (OSError, ValueError) as problem:
         reason = getattr(problem, "strerror", None) or str(problem)
