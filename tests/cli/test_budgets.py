@@ -174,7 +174,7 @@ def test_a_dry_run_looks_at_the_accounts(question: str, run: Any) -> None:
     assert "at least 0.00001 left; too little in 1 of them" in " ".join(run(*asked, "--by", "user").out.split())
     told = json.loads(run(*asked, "--by", "user", "--json").out)
     assert (told["remaining"], told["too_little"]) == ("0.00001", ["u2"])
-    assert "u2 has 0.00001 left, which is too little" in run(*asked, "--subject", "u2").out
+    assert "u2 has 0.00001 left, which is not enough" in run(*asked, "--subject", "u2").out
     assert json.loads(run(*asked, "--subject", "u0", "--json").out)["too_little"] == []
     with gv.Ledger("b.db") as ledger:
         assert ledger.spent("u0") == 0
