@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Union
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, Union
 
 from numpy.typing import ArrayLike, NDArray
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Columns",
+    "CoordinateColumns",
     "CrsLike",
     "Epsilon",
     "Function",
@@ -43,8 +44,23 @@ Rho: TypeAlias = Number | Guarantee | None
 Epsilon: TypeAlias = Number | Guarantee | None
 MetricLike: TypeAlias = str | Metric | None
 
-#: Points: an (n, d) array, a shapely geometry, or a frame.
-Locations: TypeAlias = Union["ArrayLike", "shapely.Geometry", "geopandas.GeoSeries", "geopandas.GeoDataFrame"]
+
+class ArrowStream(Protocol):
+    """A table of any library that offers the Arrow C stream interface: polars, pyarrow, DuckDB."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
+
+
+class LazyRows(Protocol):
+    """A table that is computed when it is collected, as a LazyFrame of polars is."""
+
+    def collect(self) -> Any: ...
+
+
+#: A table with columns of coordinates.
+Table: TypeAlias = Union["pd.DataFrame", ArrowStream, LazyRows, "Sequence[Mapping[str, Any]]"]
+#: Points: an (n, d) array, a table, a shapely geometry, or a frame.
+Locations: TypeAlias = Union["ArrayLike", "Table", "shapely.Geometry", "geopandas.GeoSeries", "geopandas.GeoDataFrame"]
 #: A public place: coordinates, a shapely Point, or a frame of one.
 Place: TypeAlias = Union["ArrayLike", "shapely.Point", "geopandas.GeoSeries", "geopandas.GeoDataFrame"]
 #: A public place, line or area.
@@ -55,6 +71,8 @@ Region: TypeAlias = Union["shapely.Polygon", "shapely.MultiPolygon"]
 Labels: TypeAlias = Union["str", "Sequence[Any]", "NDArray[Any]", "pd.Series", "pd.Index", None]
 #: Columns that are released unchanged.
 Columns: TypeAlias = Sequence[str] | Literal["all"] | None
+#: The column of latitudes, or of longitudes; several where a row has several points.
+CoordinateColumns: TypeAlias = str | Sequence[str] | None
 #: A coordinate system, as pyproj accepts it.
 CrsLike: TypeAlias = Union["pyproj.CRS", "str", "int", "dict[str, Any]", None]
 

@@ -142,9 +142,7 @@ def moved(release: Release, coords: Floats, step: str, *, bounded: bool, expecte
     """The release with other coordinates, in the form it had."""
     kind = release.kind
     if kind == "points":
-        value = form_of(release.value, release.plane).points(coords)
-        if hasattr(release.value, "columns"):
-            value = release.value.set_geometry(value.geometry)
+        value = form_of(release.value, release.plane, release.pairs).replaced(coords)
     elif isinstance(release.value, np.ndarray):
         value = coords[0]
     else:

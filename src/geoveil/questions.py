@@ -8,6 +8,7 @@ import numpy as np
 
 from geoveil._types import (
     Columns,
+    CoordinateColumns,
     CrsLike,
     Epsilon,
     Function,
@@ -59,6 +60,8 @@ def points(
     metric: MetricLike = None,
     method: Method = "best",
     by: Labels = None,
+    lat: CoordinateColumns = None,
+    lon: CoordinateColumns = None,
     area: AreaLike = None,
     crs: CrsLike = None,
     outside: Outside = "refuse",
@@ -70,12 +73,12 @@ def points(
 
     Parameters
     ----------
-    x : array, GeoSeries, GeoDataFrame or shapely MultiPoint
+    x : array, table, GeoSeries, GeoDataFrame or shapely MultiPoint
         The points; in metres, unless x or `crs` states another coordinate system.
     keep : list of columns or "all", optional
-        Columns of a GeoDataFrame that are released unchanged, besides times and the column named by `by`. The others
-        are removed, since they may reveal places; the release's `removed.columns` names them. "all" excludes columns
-        whose names suggest places ("lat", "city", "zip_code"). Columns of geometries, bytes or nested values are never
+        Columns of a table that are released unchanged, besides times and the column named by `by`. The others are
+        removed, since they may reveal places; the release's `removed.columns` names them. "all" excludes columns whose
+        names suggest places ("lat", "city", "zip_code"). Columns of geometries, bytes or nested values are never
         released.
     rho : float, str, Decimal, Fraction or CGP
         The budget for concentrated geo-privacy, per square metre. Give this or `epsilon`.
@@ -89,13 +92,18 @@ def points(
     by : str or array of labels, optional
         The person of each point: a column of a frame, or one label for each point. Each person's points are then
         released as a tuple with the whole budget. Without it all points belong to one person.
+    lat, lon : str or list of str, optional
+        The columns of latitudes and longitudes of a table: of pandas, polars, pyarrow or DuckDB, or a list of dicts.
+        Lists name several points of a row, such as an origin and a destination. Without them, usual names are
+        recognised. With `crs` of a projected system they are northings and eastings.
     area : Area from `local`, code or name of a projected system, or name of a region, optional
         Where the points are, from public knowledge: noise is added in the plane of this area. It may be left out if
         the data's own system is such a plane. The budget is per metre on the ground, so noise grows by the factor
         that the plane stretches.
     crs : coordinate system, as pyproj accepts it, optional
         The coordinate system of x, as in GeoPandas, where x does not state it: 4326 for an array of longitudes and
-        latitudes. An array without one is in metres.
+        latitudes. Without one, columns of latitudes and longitudes are degrees of WGS 84, and an array is in metres.
+        An array whose numbers could all be degrees is refused; "metres" says that it is in metres.
     outside : {"refuse", "clamp", "drop"}
         What is done about points outside the area: "clamp" moves them to its edge first, which hides who was outside;
         "drop" removes rows with a point outside, which does not hide it.
@@ -110,8 +118,8 @@ def points(
     Returns
     -------
     Release
-        Its value has the form of x. `error(beta)` bounds the largest error over the tuple, `error(beta, each=True)`
-        that of any one point.
+        Its value has the form of x: a table of the same library, with released coordinates in the same columns.
+        `error(beta)` bounds the largest error over the tuple, `error(beta, each=True)` that of any one point.
 
     Notes
     -----
@@ -138,9 +146,16 @@ def points(
     >>> bay = gv.local(lat=37.77, lon=-122.42, radius=50_000)
     >>> gv.points([[-122.41, 37.78]], rho=1e-4, crs=4326, area=bay).value.shape
     (1, 2)
+
+    A table comes back as it came, with released coordinates:
+
+    >>> import pandas as pd
+    >>> trips = pd.DataFrame({"user": ["ann", "bob"], "lat": [37.78, 37.76], "lon": [-122.41, -122.45]})
+    >>> gv.points(trips, lat="lat", lon="lon", by="user", rho=1e-4, area=bay).value.columns.tolist()
+    ['user', 'lat', 'lon']
     """
     guarantee, source = promise(rho, epsilon, metric), source_of(rng)
-    data = take_in(x, by=by, area=area, crs=crs, outside=outside, missing=missing, where=where)
+    data = take_in(x, by=by, lat=lat, lon=lon, area=area, crs=crs, outside=outside, missing=missing, where=where)
     return ask(data, requests.points(method), guarantee, source, keep=keep)
 
 
@@ -157,6 +172,8 @@ def nearest(
     metric: MetricLike = None,
     method: Method = "best",
     by: Labels = None,
+    lat: CoordinateColumns = None,
+    lon: CoordinateColumns = None,
     area: AreaLike = None,
     crs: CrsLike = None,
     outside: Outside = "refuse",
@@ -171,7 +188,7 @@ def nearest(
 
     Parameters
     ----------
-    x : array, GeoSeries, GeoDataFrame or shapely MultiPoint
+    x : array, table, GeoSeries, GeoDataFrame or shapely MultiPoint
         The points.
     p : array or shapely Point
         The place, in the coordinate system of x; or a GeoSeries of one Point in any system.
@@ -181,7 +198,7 @@ def nearest(
         The share of the budget that releases the places of the neighbours, as the release's `coords`.
     gamma0 : float
         The paper's γ0 in metres, for method="paper"; negative values are more accurate.
-    rho, epsilon, metric, method, by, area, crs, outside, missing, where, rng : optional
+    rho, epsilon, metric, method, by, lat, lon, area, crs, outside, missing, where, rng : optional
         As for `points`.
 
     Returns
@@ -200,7 +217,7 @@ def nearest(
     3
     """
     guarantee, source = promise(rho, epsilon, metric), source_of(rng)
-    data = take_in(x, by=by, area=area, crs=crs, outside=outside, missing=missing, where=where)
+    data = take_in(x, by=by, lat=lat, lon=lon, area=area, crs=crs, outside=outside, missing=missing, where=where)
     return ask(data, requests.nearest(data, p, k, locations, gamma0, method), guarantee, source)
 
 
@@ -219,6 +236,8 @@ def hull(
     metric: MetricLike = None,
     method: Method = "best",
     by: Labels = None,
+    lat: CoordinateColumns = None,
+    lon: CoordinateColumns = None,
     area: AreaLike = None,
     crs: CrsLike = None,
     outside: Outside = "refuse",
@@ -233,7 +252,7 @@ def hull(
 
     Parameters
     ----------
-    x : array, GeoSeries, GeoDataFrame or shapely MultiPoint
+    x : array, table, GeoSeries, GeoDataFrame or shapely MultiPoint
         The points.
     k : int, "optimal" or "authors"
         The number of directions, which is even; with method="paper", the number of probes around the points. "optimal"
@@ -249,7 +268,7 @@ def hull(
     extent : float
         A public guess of the extent of the points in metres, from which the number of directions is chosen under
         `epsilon` and above the plane. A wrong guess costs accuracy, never privacy.
-    rho, epsilon, metric, method, by, area, crs, outside, missing, where, rng : optional
+    rho, epsilon, metric, method, by, lat, lon, area, crs, outside, missing, where, rng : optional
         As for `points`.
 
     Returns
@@ -269,7 +288,7 @@ def hull(
     """
     guarantee, source = promise(rho, epsilon, metric), source_of(rng)
     question = requests.hull(k, share, distinct, gamma0, beta, extent, method)
-    data = take_in(x, by=by, area=area, crs=crs, outside=outside, missing=missing, where=where)
+    data = take_in(x, by=by, lat=lat, lon=lon, area=area, crs=crs, outside=outside, missing=missing, where=where)
     return ask(data, question, guarantee, source)
 
 
@@ -284,6 +303,8 @@ def first_within(
     metric: MetricLike = None,
     method: Method = "best",
     by: Labels = None,
+    lat: CoordinateColumns = None,
+    lon: CoordinateColumns = None,
     area: AreaLike = None,
     crs: CrsLike = None,
     outside: Outside = "refuse",
@@ -295,13 +316,13 @@ def first_within(
 
     Parameters
     ----------
-    x : array, GeoSeries, GeoDataFrame or shapely MultiPoint
+    x : array, table, GeoSeries, GeoDataFrame or shapely MultiPoint
         The points.
     p : array or shapely Point
         The place, in the coordinate system of x; or a GeoSeries of one Point in any system.
     radius : float
         The radius in metres.
-    rho, epsilon, metric, method, by, area, crs, outside, missing, where, rng : optional
+    rho, epsilon, metric, method, by, lat, lon, area, crs, outside, missing, where, rng : optional
         As for `points`.
 
     Returns
@@ -320,7 +341,7 @@ def first_within(
     2016
     """
     guarantee, source = promise(rho, epsilon, metric), source_of(rng)
-    data = take_in(x, by=by, area=area, crs=crs, outside=outside, missing=missing, where=where)
+    data = take_in(x, by=by, lat=lat, lon=lon, area=area, crs=crs, outside=outside, missing=missing, where=where)
     return ask(data, requests.first_within(data, p, radius, method), guarantee, source)
 
 
@@ -335,6 +356,8 @@ def distance(
     metric: MetricLike = None,
     method: Method = "best",
     by: Labels = None,
+    lat: CoordinateColumns = None,
+    lon: CoordinateColumns = None,
     area: AreaLike = None,
     crs: CrsLike = None,
     outside: Outside = "refuse",
@@ -346,7 +369,7 @@ def distance(
 
     Parameters
     ----------
-    x : array, GeoSeries, GeoDataFrame or shapely MultiPoint
+    x : array, table, GeoSeries, GeoDataFrame or shapely MultiPoint
         The points.
     p : array or shapely geometry
         The place, line or area, in the coordinate system of x; or a GeoSeries of one geometry in any system.
@@ -354,7 +377,7 @@ def distance(
         The largest error in metres of the distance to a line or an area, as GEOS computes it; see `answer`. Nobody
         has proved a bound; 1e-6 is thousands of roundings of coordinates below 10^7 m. The distance to a place is
         exact.
-    rho, epsilon, metric, method, by, area, crs, outside, missing, where, rng : optional
+    rho, epsilon, metric, method, by, lat, lon, area, crs, outside, missing, where, rng : optional
         As for `points`.
 
     Returns
@@ -371,7 +394,7 @@ def distance(
     True
     """
     guarantee, source = promise(rho, epsilon, metric), source_of(rng)
-    data = take_in(x, by=by, area=area, crs=crs, outside=outside, missing=missing, where=where)
+    data = take_in(x, by=by, lat=lat, lon=lon, area=area, crs=crs, outside=outside, missing=missing, where=where)
     return ask(data, requests.distance(data, p, fn_error, method), guarantee, source)
 
 
@@ -388,6 +411,8 @@ def answer(
     metric: MetricLike = None,
     method: Method = "best",
     by: Labels = None,
+    lat: CoordinateColumns = None,
+    lon: CoordinateColumns = None,
     area: AreaLike = None,
     crs: CrsLike = None,
     outside: Outside = "refuse",
@@ -399,7 +424,7 @@ def answer(
 
     Parameters
     ----------
-    x : array, GeoSeries, GeoDataFrame or shapely MultiPoint
+    x : array, table, GeoSeries, GeoDataFrame or shapely MultiPoint
         The points.
     fn : callable or Lipschitz
         A function of an (n, d) array in metres that returns a number or a vector. The guarantee is only as good as
@@ -413,7 +438,7 @@ def answer(
         does not round, as a largest coordinate does not. The guarantee then holds as if all inputs were
         2·fn_error/lipschitz farther from each other, and the release is exact. Without it the release states that it
         is not. Points in degrees reach `fn` as doubles in metres; the release states how much these are rounded.
-    rho, epsilon, metric, method, by, area, crs, outside, missing, where, rng : optional
+    rho, epsilon, metric, method, by, lat, lon, area, crs, outside, missing, where, rng : optional
         As for `points`.
 
     Returns
@@ -432,7 +457,7 @@ def answer(
     """
     own = requests.lipschitz_function(fn, lipschitz, metric, rho, epsilon)
     guarantee, source = promise(rho, epsilon, own.metric if metric is None else metric), source_of(rng)
-    data = take_in(x, by=by, area=area, crs=crs, outside=outside, missing=missing, where=where)
+    data = take_in(x, by=by, lat=lat, lon=lon, area=area, crs=crs, outside=outside, missing=missing, where=where)
     return ask(data, requests.own_function(data, own, size, fn_error, method), guarantee, source)
 
 
@@ -445,6 +470,8 @@ def center(
     metric: MetricLike = None,
     method: Method = "best",
     by: Labels = None,
+    lat: CoordinateColumns = None,
+    lon: CoordinateColumns = None,
     area: AreaLike = None,
     crs: CrsLike = None,
     outside: Outside = "refuse",
@@ -456,9 +483,9 @@ def center(
 
     Parameters
     ----------
-    x : array, GeoSeries, GeoDataFrame or shapely MultiPoint
+    x : array, table, GeoSeries, GeoDataFrame or shapely MultiPoint
         The points.
-    rho, epsilon, metric, method, by, area, crs, outside, missing, where, rng : optional
+    rho, epsilon, metric, method, by, lat, lon, area, crs, outside, missing, where, rng : optional
         As for `points`.
 
     Returns
@@ -474,7 +501,7 @@ def center(
     (2,)
     """
     guarantee, source = promise(rho, epsilon, metric), source_of(rng)
-    data = take_in(x, by=by, area=area, crs=crs, outside=outside, missing=missing, where=where)
+    data = take_in(x, by=by, lat=lat, lon=lon, area=area, crs=crs, outside=outside, missing=missing, where=where)
     return ask(data, requests.summary("center", method), guarantee, source)
 
 
@@ -487,6 +514,8 @@ def mean(
     metric: MetricLike = None,
     method: Method = "best",
     by: Labels = None,
+    lat: CoordinateColumns = None,
+    lon: CoordinateColumns = None,
     area: AreaLike = None,
     crs: CrsLike = None,
     outside: Outside = "refuse",
@@ -498,9 +527,9 @@ def mean(
 
     Parameters
     ----------
-    x : array, GeoSeries, GeoDataFrame or shapely MultiPoint
+    x : array, table, GeoSeries, GeoDataFrame or shapely MultiPoint
         The points.
-    rho, epsilon, metric, method, by, area, crs, outside, missing, where, rng : optional
+    rho, epsilon, metric, method, by, lat, lon, area, crs, outside, missing, where, rng : optional
         As for `points`.
 
     Returns
@@ -516,7 +545,7 @@ def mean(
     (2,)
     """
     guarantee, source = promise(rho, epsilon, metric), source_of(rng)
-    data = take_in(x, by=by, area=area, crs=crs, outside=outside, missing=missing, where=where)
+    data = take_in(x, by=by, lat=lat, lon=lon, area=area, crs=crs, outside=outside, missing=missing, where=where)
     return ask(data, requests.summary("mean", method), guarantee, source)
 
 
@@ -529,6 +558,8 @@ def median(
     metric: MetricLike = None,
     method: Method = "best",
     by: Labels = None,
+    lat: CoordinateColumns = None,
+    lon: CoordinateColumns = None,
     area: AreaLike = None,
     crs: CrsLike = None,
     outside: Outside = "refuse",
@@ -540,9 +571,9 @@ def median(
 
     Parameters
     ----------
-    x : array, GeoSeries, GeoDataFrame or shapely MultiPoint
+    x : array, table, GeoSeries, GeoDataFrame or shapely MultiPoint
         The points.
-    rho, epsilon, metric, method, by, area, crs, outside, missing, where, rng : optional
+    rho, epsilon, metric, method, by, lat, lon, area, crs, outside, missing, where, rng : optional
         As for `points`.
 
     Returns
@@ -562,7 +593,7 @@ def median(
     (2,)
     """
     guarantee, source = promise(rho, epsilon, metric), source_of(rng)
-    data = take_in(x, by=by, area=area, crs=crs, outside=outside, missing=missing, where=where)
+    data = take_in(x, by=by, lat=lat, lon=lon, area=area, crs=crs, outside=outside, missing=missing, where=where)
     return ask(data, requests.summary("median", method), guarantee, source)
 
 
@@ -575,6 +606,8 @@ def bounds(
     metric: MetricLike = None,
     method: Method = "best",
     by: Labels = None,
+    lat: CoordinateColumns = None,
+    lon: CoordinateColumns = None,
     area: AreaLike = None,
     crs: CrsLike = None,
     outside: Outside = "refuse",
@@ -586,9 +619,9 @@ def bounds(
 
     Parameters
     ----------
-    x : array, GeoSeries, GeoDataFrame or shapely MultiPoint
+    x : array, table, GeoSeries, GeoDataFrame or shapely MultiPoint
         The points.
-    rho, epsilon, metric, method, by, area, crs, outside, missing, where, rng : optional
+    rho, epsilon, metric, method, by, lat, lon, area, crs, outside, missing, where, rng : optional
         As for `points`.
 
     Returns
@@ -605,7 +638,7 @@ def bounds(
     (4,)
     """
     guarantee, source = promise(rho, epsilon, metric), source_of(rng)
-    data = take_in(x, by=by, area=area, crs=crs, outside=outside, missing=missing, where=where)
+    data = take_in(x, by=by, lat=lat, lon=lon, area=area, crs=crs, outside=outside, missing=missing, where=where)
     return ask(data, requests.summary("bounds", method), guarantee, source)
 
 
@@ -618,6 +651,8 @@ def radius(
     metric: MetricLike = None,
     method: Method = "best",
     by: Labels = None,
+    lat: CoordinateColumns = None,
+    lon: CoordinateColumns = None,
     area: AreaLike = None,
     crs: CrsLike = None,
     outside: Outside = "refuse",
@@ -629,9 +664,9 @@ def radius(
 
     Parameters
     ----------
-    x : array, GeoSeries, GeoDataFrame or shapely MultiPoint
+    x : array, table, GeoSeries, GeoDataFrame or shapely MultiPoint
         The points.
-    rho, epsilon, metric, method, by, area, crs, outside, missing, where, rng : optional
+    rho, epsilon, metric, method, by, lat, lon, area, crs, outside, missing, where, rng : optional
         As for `points`.
 
     Returns
@@ -647,7 +682,7 @@ def radius(
     True
     """
     guarantee, source = promise(rho, epsilon, metric), source_of(rng)
-    data = take_in(x, by=by, area=area, crs=crs, outside=outside, missing=missing, where=where)
+    data = take_in(x, by=by, lat=lat, lon=lon, area=area, crs=crs, outside=outside, missing=missing, where=where)
     return ask(data, requests.summary("radius", method), guarantee, source)
 
 
@@ -660,6 +695,8 @@ def radius_of_gyration(
     metric: MetricLike = None,
     method: Method = "best",
     by: Labels = None,
+    lat: CoordinateColumns = None,
+    lon: CoordinateColumns = None,
     area: AreaLike = None,
     crs: CrsLike = None,
     outside: Outside = "refuse",
@@ -671,9 +708,9 @@ def radius_of_gyration(
 
     Parameters
     ----------
-    x : array, GeoSeries, GeoDataFrame or shapely MultiPoint
+    x : array, table, GeoSeries, GeoDataFrame or shapely MultiPoint
         The points.
-    rho, epsilon, metric, method, by, area, crs, outside, missing, where, rng : optional
+    rho, epsilon, metric, method, by, lat, lon, area, crs, outside, missing, where, rng : optional
         As for `points`.
 
     Returns
@@ -689,7 +726,7 @@ def radius_of_gyration(
     True
     """
     guarantee, source = promise(rho, epsilon, metric), source_of(rng)
-    data = take_in(x, by=by, area=area, crs=crs, outside=outside, missing=missing, where=where)
+    data = take_in(x, by=by, lat=lat, lon=lon, area=area, crs=crs, outside=outside, missing=missing, where=where)
     return ask(data, requests.summary("radius_of_gyration", method), guarantee, source)
 
 
@@ -702,6 +739,8 @@ def diameter(
     metric: MetricLike = None,
     method: Method = "best",
     by: Labels = None,
+    lat: CoordinateColumns = None,
+    lon: CoordinateColumns = None,
     area: AreaLike = None,
     crs: CrsLike = None,
     outside: Outside = "refuse",
@@ -713,9 +752,9 @@ def diameter(
 
     Parameters
     ----------
-    x : array, GeoSeries, GeoDataFrame or shapely MultiPoint
+    x : array, table, GeoSeries, GeoDataFrame or shapely MultiPoint
         The points.
-    rho, epsilon, metric, method, by, area, crs, outside, missing, where, rng : optional
+    rho, epsilon, metric, method, by, lat, lon, area, crs, outside, missing, where, rng : optional
         As for `points`.
 
     Returns
@@ -731,5 +770,5 @@ def diameter(
     True
     """
     guarantee, source = promise(rho, epsilon, metric), source_of(rng)
-    data = take_in(x, by=by, area=area, crs=crs, outside=outside, missing=missing, where=where)
+    data = take_in(x, by=by, lat=lat, lon=lon, area=area, crs=crs, outside=outside, missing=missing, where=where)
     return ask(data, requests.summary("diameter", method), guarantee, source)

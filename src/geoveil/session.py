@@ -10,6 +10,7 @@ import numpy as np
 
 from geoveil._types import (
     Columns,
+    CoordinateColumns,
     CrsLike,
     Epsilon,
     Function,
@@ -47,7 +48,7 @@ class Session:
 
     Parameters
     ----------
-    x : array, GeoSeries, GeoDataFrame or shapely MultiPoint
+    x : array, table, GeoSeries, GeoDataFrame or shapely MultiPoint
         The points. They are checked once, now.
     rho, epsilon : optional
         The total budget, as one of them. With a ledger it may be left out: the limit is then what the subject's
@@ -66,7 +67,7 @@ class Session:
     short : {"refuse", "skip"}
         With `by` and a ledger: whether persons without enough budget stop a question, or are left out of its answer
         and listed as `removed.persons`.
-    rng, area, crs, outside, missing, where : optional
+    rng, lat, lon, area, crs, outside, missing, where : optional
         As for `points`.
     progress : callable, optional
         Called from time to time with the share of persons for whom a question has been answered, from 0 to 1.
@@ -107,6 +108,8 @@ Nothing was charged or released. Give a smaller budget.
         label: str | None = None,
         short: Short = "refuse",
         rng: np.random.Generator | None = None,
+        lat: CoordinateColumns = None,
+        lon: CoordinateColumns = None,
         area: AreaLike = None,
         crs: CrsLike = None,
         outside: Outside = "refuse",
@@ -115,7 +118,9 @@ Nothing was charged or released. Give a smaller budget.
         progress: Progress | None = None,
     ) -> None:
         check_ledger(ledger, by=by, subject=subject, label=label, short=short)
-        self._data = take_in(x, by=by, area=area, crs=crs, outside=outside, missing=missing, where=where)
+        self._data = take_in(
+            x, by=by, lat=lat, lon=lon, area=area, crs=crs, outside=outside, missing=missing, where=where
+        )
         self._source = source_of(rng)
         self._progress: Progress = progress or (lambda share: None)
         if ledger is None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from geoveil._types import CrsLike, Labels, Locations, Missing, Outside
+from geoveil._types import CoordinateColumns, CrsLike, Labels, Locations, Missing, Outside
 from geoveil.facts import Removed
 from geoveil.geo import Area, AreaLike, Form, enter
 from geoveil.geo.columns import distinct
@@ -87,6 +87,8 @@ def take_in(
     x: Locations,
     *,
     by: Labels = None,
+    lat: CoordinateColumns = None,
+    lon: CoordinateColumns = None,
     area: AreaLike = None,
     crs: CrsLike = None,
     outside: Outside = "refuse",
@@ -97,12 +99,12 @@ def take_in(
 
     Parameters
     ----------
-    x : array, shapely geometry, GeoSeries or GeoDataFrame
+    x : array, table, shapely geometry, GeoSeries or GeoDataFrame
         The points.
-    by, area, crs, outside, missing, where : optional
+    by, lat, lon, area, crs, outside, missing, where : optional
         As for `geoveil.points`.
     """
-    form = enter(x, area, crs=crs, outside=outside, missing=missing, where=where)
+    form = enter(x, area, lat=lat, lon=lon, crs=crs, outside=outside, missing=missing, where=where)
     return Intake(form, by, None if by is None else _people(form, by))
 
 

@@ -161,6 +161,7 @@ class _InMemory(Inquiry[A, Release]):
             n=len(form.coords) if people is None else len(people.rows),
             coords=shaped.coords,
             plane=form.plane,
+            pairs=form.pairs,
             by=None if people is None else people.labels,
             outside=form.outside,
             removed=removed(form.selection.removed, form.where, shaped.removed, receipt.skipped_names),

@@ -59,8 +59,7 @@ def shape_answers(form: Form, answers: Answers, people: People, columns: SplitCo
 def _points(form: Form, coords: Floats, columns: SplitColumns) -> Shaped:
     """Return released points, with the columns of a table that are released unchanged."""
     kept, removed = columns
-    value = form.with_columns(form.points(coords), kept)
-    return Shaped(value, coords, removed, form.unchanged(kept, coords))
+    return Shaped(form.points(coords, kept), coords, removed, form.unchanged(kept, coords))
 
 
 def _value(form: Form, answer: Answer) -> Any:

@@ -111,9 +111,10 @@ def _about(
     plane, about = _system(file, area)
     yield about
     if plane is not None and area["outside"] == "drop":
+        from geoveil.geo.row_locations import GeometryRows
         from geoveil.geo.row_selection import select_rows
 
-        inside = select_rows(frame, plane, None, missing="drop", outside="drop").rows
+        inside = select_rows(GeometryRows(frame), plane, None, missing="drop", outside="drop").rows
         if inside is not None:
             out = counted(len(frame) - int(inside.sum()), "row")
             frame = frame[inside]

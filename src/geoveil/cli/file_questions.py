@@ -91,13 +91,9 @@ class FileQuestion:
         import pyproj
 
         from geoveil.geo.coordinate_systems import GEOGRAPHIC
-        from geoveil.geo.planes import NEAR, plane_of
+        from geoveil.geo.planes import plane_of
 
-        plane = plane_of(pyproj.CRS(GEOGRAPHIC), self.area_of(crs))
-        if plane.area.outside(plane.into(np.array([[at[1], at[0]]])), times=NEAR).any():
-            raise click.UsageError(
-                f"--at {at[0]:g},{at[1]:g} is far from the area, {plane.area.name}: check its signs."
-            )
+        plane_of(pyproj.CRS(GEOGRAPHIC), self.area_of(crs)).place("p", np.array([at[1], at[0]]))
 
     def check(self, target: Target, endings: Sequence[str]) -> None:
         """Refuse outputs that cannot be written, before anything is charged."""
@@ -130,14 +126,15 @@ class FileQuestion:
 
         from geoveil.geo.geometries import vertices
         from geoveil.geo.planes import plane_of
-        from geoveil.geo.row_selection import frame_filter, select_rows
+        from geoveil.geo.row_locations import GeometryRows
+        from geoveil.geo.row_selection import row_filter, select_rows
 
         plane, outside = plane_of(frame.crs, self.area["area"]), self.area["outside"]
-        chosen = frame_filter(frame, self.rows["where"])
+        locations = GeometryRows(frame)
         rows = select_rows(
-            frame,
+            locations,
             plane,
-            chosen,
+            row_filter(locations, self.rows["where"]),
             missing=self.rows["missing"],
             outside=outside,
             name=lambda row: f"{name}, row {frame.index[row]}",

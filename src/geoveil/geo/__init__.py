@@ -1,8 +1,9 @@
 """Forms and files of location data, and the projections to planes in which noise is added. No privacy here."""
 
 from geoveil.geo.areas import Area, AreaLike, local
-from geoveil.geo.entering import enter
-from geoveil.geo.forms import Form, form_of
+from geoveil.geo.entering import enter, form_of
+from geoveil.geo.forms import Form
 from geoveil.geo.planes import Plane
+from geoveil.geo.row_locations import Pairs
 
-__all__ = ["Area", "AreaLike", "Form", "Plane", "enter", "form_of", "local"]
+__all__ = ["Area", "AreaLike", "Form", "Pairs", "Plane", "enter", "form_of", "local"]

@@ -6,26 +6,44 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from geoveil._types import CrsLike, Missing, Outside
+from geoveil._types import CoordinateColumns, CrsLike, Missing, Outside
 from geoveil.checks import FARTHEST
 from geoveil.errors import InvalidData, InvalidParameter, Message
 from geoveil.geo.areas import AreaLike
-from geoveil.geo.coordinate_systems import system_of
-from geoveil.geo.forms import ArrayForm, Form, FrameForm, check_any, form_of
+from geoveil.geo.coordinate_systems import GEOGRAPHIC, system_of
+from geoveil.geo.forms import (
+    ArrayForm,
+    Floats,
+    Form,
+    GeometryForm,
+    PointsForm,
+    array_of,
+    check_any,
+    checked_vertices,
+)
 from geoveil.geo.geometries import count_missing
 from geoveil.geo.planes import Plane, plane_of
-from geoveil.geo.row_selection import RowCounts, Selection, frame_filter
+from geoveil.geo.row_forms import FrameForm, TableForm
+from geoveil.geo.row_locations import CoordinateRows, Pairs
+from geoveil.geo.row_selection import RowCounts, Selection, no_columns
+from geoveil.geo.table_kinds import Table, table_of
+from geoveil.noise import as_reals
 
 if TYPE_CHECKING:
     import pyproj
 
-__all__ = ["enter"]
+__all__ = ["METRES", "enter", "form_of"]
+
+#: As `crs=`: coordinates are metres of a plane that is nowhere on the Earth, also if they could be degrees.
+METRES = "metres"
 
 
 def enter(
     x: Any,
     area: AreaLike = None,
     *,
+    lat: CoordinateColumns = None,
+    lon: CoordinateColumns = None,
     crs: CrsLike = None,
     outside: Outside = "refuse",
     missing: Missing = "refuse",
@@ -35,11 +53,13 @@ def enter(
 
     Parameters
     ----------
-    x : array, shapely geometry, GeoSeries or GeoDataFrame
+    x : array, table, shapely geometry, GeoSeries or GeoDataFrame
         The locations.
     area : Area, or what pyproj takes as a projected system, optional
         The plane to work in, chosen from public knowledge.
-    crs : what pyproj takes as a coordinate system, optional
+    lat, lon : str or list of str, optional
+        The columns of a table that hold latitudes and longitudes.
+    crs : what pyproj takes as a coordinate system, or "metres", optional
         The system of x, where it does not say it itself.
     outside : {"refuse", "clamp", "drop"}
         What is done about points outside of the area.
@@ -51,23 +71,40 @@ def enter(
     if outside not in ("refuse", "clamp", "drop"):
         remedy = "Leave it out to refuse points outside of the area."
         raise InvalidParameter("outside", outside, "'refuse', 'clamp' or 'drop'", remedy)
-    frame = hasattr(x, "geometry") and hasattr(x, "crs")
+    frame, table = hasattr(x, "geometry") and hasattr(x, "crs"), table_of(x)
     if not frame and hasattr(x, "active_geometry_name"):
         remedy = "Name the column of locations with x.set_geometry(...)."
         raise InvalidData("x", "a GeoDataFrame without an active geometry", "one with an active geometry", remedy)
-    own = x.geometry.crs if frame else None
+    for name, given in {"lat": lat, "lon": lon}.items():
+        if table is None and given is not None:
+            remedy = "Leave it out, or give the table without its geometry: pandas.DataFrame(x.drop(columns=...))."
+            raise InvalidParameter(name, given, "left out, unless x is a table with columns of coordinates", remedy)
+    pairs: Pairs = ()
+    degrees = False
+    if table is not None:
+        pairs, degrees = _named(table, lat, lon) if (lat, lon) != (None, None) else _recognised(table)
     plane = None
-    if frame or crs is not None:
-        plane = plane_of(_system(own, crs), area, stated_by="x.crs" if crs is None else "crs")
+    if frame:
+        plane = plane_of(_system(x.geometry.crs, crs), area, stated_by="x.crs" if crs is None else "crs")
+    elif crs is not None and not (isinstance(crs, str) and crs == METRES):
+        plane = plane_of(system_of("crs", crs), area, stated_by="crs")
+    elif crs is None and table is not None:
+        own = system_of("crs", GEOGRAPHIC) if degrees else None
+        plane = plane_of(own, area, stated_by="lat, lon" if degrees else "crs")
     if plane is None and area is not None:
         remedy = "Give crs=4326 as well if they are longitudes and latitudes; leave both out if they are metres."
         raise InvalidParameter("area", area, "given with crs=, for arrays and shapely geometries", remedy)
     if plane is None and outside != "refuse":
         raise InvalidParameter("outside", outside, "left out without an area", "Select the points before you ask.")
+    form: Form
+    how: dict[str, Any] = {"released": False, "outside": outside, "missing": missing, "where": where}
     if frame and plane is not None:
-        form: Form = FrameForm(x, plane, released=False, outside=outside, missing=missing, where=where)
+        form = FrameForm(x, plane, **how)
+    elif table is not None:
+        form = TableForm(CoordinateRows(table, pairs), plane, **how)
+    elif where is not None:
+        raise no_columns(where)
     else:
-        frame_filter(x, where)
         form = _selected(form_of(x), plane, missing, outside)
         if plane is not None:
             form = _projected(form, plane, outside)
@@ -88,7 +125,63 @@ def enter(
                 total=len(coords),
             ),
         )
+    if plane is None and crs is None and _seem_degrees(coords):
+        say = Message(
+            "Give {crs:4326} and {area} if they are longitudes and latitudes, in this order; {crs:metres} if they are "
+            "metres."
+        )
+        raise InvalidData("x", coords[0].tolist(), "in metres: all of these points could be degrees", say)
     return form
+
+
+def _seem_degrees(coords: Floats) -> bool:
+    """Return whether coordinates without a coordinate system could all be longitudes and latitudes, in any order.
+
+    Degrees that tell streets apart have more than two decimals. Metres rarely have, and reach farther.
+    """
+    if coords.shape[1] != 2:
+        return False
+    most = np.abs(coords).max(axis=0)
+    return bool(1 < most.max() <= 180 and most.min() <= 90 and (np.abs(coords * 100 % 1 - 0.5) < 0.5 - 1e-6).any())
+
+
+def _recognised(table: Table) -> tuple[Pairs, bool]:
+    """Return the columns of coordinates of a table, by their names, and whether these say that they are degrees."""
+    found = table.recognised(table.names)
+    if found.pairs:
+        return found.pairs, found.degrees
+    remedy = Message("Name them with {lat} and {lon}.")
+    if found.candidates:
+        which = ", or ".join(f"lat={y!r}, lon={x!r}" for x, y in found.candidates)
+        remedy = Message("Say which: {which}.", which=which)
+    if found.geometries:
+        remedy = Message(
+            "{names} holds geometries: make it a GeoDataFrame, with geopandas.GeoSeries.from_wkt or from_wkb.",
+            names=", ".join(map(str, found.geometries)),
+        )
+    raise InvalidData("x", table.names, "a table with one pair of columns named as coordinates are", remedy)
+
+
+def _named(table: Table, lat: CoordinateColumns, lon: CoordinateColumns) -> tuple[Pairs, bool]:
+    """Return the columns of coordinates that the caller names, which are degrees without a coordinate system."""
+    lats, lons = _names(table, "lat", lat), _names(table, "lon", lon)
+    named = [*lats, *lons]
+    if len(lats) != len(lons) or len(set(named)) < len(named):
+        allowed = f"as many columns as lat={lats!r} has, each named once"
+        raise InvalidParameter("lon", lons, allowed, "They belong together in their order.")
+    return tuple(zip(lons, lats, strict=True)), True
+
+
+def _names(table: Table, argument: str, given: Any) -> list[Any]:
+    """Return the names of columns that the caller gives, as one name or a list."""
+    several = isinstance(given, list | tuple) and given not in table.names
+    names = list(given) if several else [given]
+    for name in names or [None]:
+        if name not in table.names:
+            other = "lon" if argument == "lat" else "lat"
+            remedy = Message("Name both {lat} and {lon}.") if name is None else f"Is it the name of {other}?"
+            raise InvalidParameter(argument, name, f"a column of x, one of {table.names}", remedy)
+    return names
 
 
 def _system(own: pyproj.CRS | None, given: CrsLike) -> pyproj.CRS | None:
@@ -121,7 +214,7 @@ def _selected(form: Form, plane: Plane | None, missing: Missing, outside: Outsid
         count_missing(np.ones(0, dtype=bool), missing)
         return form
     name = "missing" if missing == "drop" else "outside"
-    if not isinstance(form, ArrayForm):
+    if isinstance(form, GeometryForm):
         remedy = "Give an array of points to remove some of them, or move them to the edge with outside='clamp'."
         raise InvalidParameter(name, "drop", "left out for a single geometry, which is one row", remedy)
     values = form.coords.values
@@ -134,4 +227,33 @@ def _selected(form: Form, plane: Plane | None, missing: Missing, outside: Outsid
     if removed.total:
         form.selection, form.coords = Selection(inside, removed), form.coords[inside]
         check_any(len(form.coords), len(inside), removed)
+    return form
+
+
+def form_of(x: Any, plane: Plane | None = None, pairs: Pairs = ()) -> Form:
+    """Return the form of locations: of a user's in metres, or of those that were released in a plane.
+
+    Parameters
+    ----------
+    x : object
+        The locations.
+    plane : Plane, optional
+        The plane in which they were released.
+    pairs : tuple of pairs of names
+        The columns of coordinates of a table that was released.
+    """
+    import shapely
+
+    if pairs and (table := table_of(x)) is not None:
+        return TableForm(CoordinateRows(table, pairs), plane, released=True)
+    if hasattr(x, "geometry") and hasattr(x, "crs") and plane is not None:
+        return FrameForm(x, plane, released=True)
+    if isinstance(x, shapely.Geometry):
+        form: Form = GeometryForm(type(x), checked_vertices(np.array([x]))[0])
+    elif isinstance(x, list | tuple) and len(x) and all(isinstance(each, shapely.Point) for each in x):
+        form = PointsForm(checked_vertices(np.array(x, dtype=object))[0])
+    else:
+        form = ArrayForm(array_of(x))
+    if plane is not None:
+        form.coords, form.plane = as_reals(plane.into(form.coords.values)), plane
     return form

@@ -13,23 +13,34 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from geoveil._types import Columns, Labels, Missing, Outside, Place, Shape
+from geoveil._types import Columns, Labels, Outside, Place, Shape
 from geoveil.checks import FARTHEST
 from geoveil.errors import GeoveilWarning, InvalidData, InvalidParameter
 from geoveil.facts import Reason, Unchanged
-from geoveil.geo.columns import choose, is_time, reasons_of
-from geoveil.geo.disclosure import check_kept, sampled, unchanged_columns
 from geoveil.geo.geometries import Index, extra_dimensions, vertices
-from geoveil.geo.plain_values import copied, copied_index, may_hold_places
+from geoveil.geo.plain_values import may_hold_places
 from geoveil.geo.planes import Plane
-from geoveil.geo.row_selection import NONE, RowCounts, Selection, frame_filter, select_rows
+from geoveil.geo.row_locations import Pairs
+from geoveil.geo.row_selection import NONE, RowCounts, Selection
 from geoveil.noise import Ball, Reals, as_reals
 
 if TYPE_CHECKING:
     import pyproj
     import shapely
 
-__all__ = ["ArrayForm", "Floats", "Form", "FrameForm", "GeometryForm", "Index", "check_any", "form_of"]
+__all__ = [
+    "ArrayForm",
+    "Floats",
+    "Form",
+    "GeometryForm",
+    "Index",
+    "PointsForm",
+    "array_of",
+    "check_any",
+    "checked_vertices",
+    "labels_of",
+    "warn_of_heights",
+]
 
 
 Floats = NDArray[np.float64]
@@ -39,7 +50,8 @@ class Form(ABC):
     """Locations that have been taken in, and the form in which answers about them return.
 
     `selection` tells which rows of the input remain, `where` the filter that they satisfy, `outside` what was done
-    about points outside the area, and `has_columns` whether the input is a table.
+    about points outside the area, and `has_columns` whether the input is a table. `pairs` names the columns of
+    coordinates of a table without geometries.
 
     Parameters
     ----------
@@ -53,6 +65,7 @@ class Form(ABC):
     where: str | None = None
     outside: Outside = "refuse"
     has_columns = False
+    pairs: Pairs = ()
 
     def __init__(self, coords: Floats | Reals, plane: Plane | None = None) -> None:
         self.coords = as_reals(coords)
@@ -77,8 +90,12 @@ class Form(ABC):
         return coords if self.plane is None else self.plane.out(coords)
 
     @abstractmethod
-    def points(self, coords: Floats) -> Any:
-        """Return released points, one for each point of the input."""
+    def points(self, coords: Floats, kept: Iterable[Hashable] = ()) -> Any:
+        """Return released points, one for each point of the input, with copies of the columns that are kept."""
+
+    def replaced(self, coords: Floats) -> Any:
+        """Return a released value with other coordinates, and all columns that it has."""
+        return self.points(coords)
 
     def chosen(self, points: Index) -> Form:
         """Return the form of some of the points; a row is chosen with all of its points or not at all."""
@@ -127,16 +144,12 @@ class Form(ABC):
     def columns(self, by: Labels, keep: Columns) -> tuple[dict[Hashable, Reason], tuple[Hashable, ...]]:
         """Return the columns that are released unchanged and why, and those that are removed; here there are none."""
         if keep is not None:
-            raise InvalidParameter("keep", keep, "left out, unless x is a GeoDataFrame", "There are no columns.")
+            raise InvalidParameter("keep", keep, "left out, unless x is a table", "There are no columns.")
         return {}, ()
 
     def unchanged(self, reasons: Mapping[Hashable, Reason], coords: Floats) -> tuple[Unchanged, ...]:
         """Return what there is to say of the columns that are released unchanged with these released points."""
         return ()
-
-    def with_columns(self, released: Any, kept: Iterable[Hashable]) -> Any:
-        """Return released rows with copies of the columns that are released unchanged."""
-        return released
 
     def labels(self, positions: Index) -> Any:
         """Return the names of points: their positions in the input, or a frame's index labels."""
@@ -146,7 +159,7 @@ class Form(ABC):
     def people(self, by: Labels) -> Any:
         """Return a label for each point."""
         rows = self.selection.rows
-        return _labels(by, len(self.coords)) if rows is None else _labels(by, len(rows), rows)
+        return labels_of(by, len(self.coords)) if rows is None else labels_of(by, len(rows), rows)
 
     def public_place(self, argument: str, place: Place) -> Floats:
         """Convert a public place of the input's system to metres."""
@@ -193,11 +206,20 @@ class Form(ABC):
 class ArrayForm(Form):
     """An (n, d) array of metres, or of coordinates of a system."""
 
-    def points(self, coords: Floats) -> Floats:
+    def points(self, coords: Floats, kept: Iterable[Hashable] = ()) -> Floats:
         return self.out(coords)
 
     def place(self, coords: Floats) -> Floats:
         return np.asarray(self.out(coords[None])[0])
+
+
+class PointsForm(Form):
+    """A list of shapely Points, in metres or in coordinates of a system."""
+
+    def points(self, coords: Floats, kept: Iterable[Hashable] = ()) -> Any:
+        import shapely
+
+        return shapely.points(self.out(coords)).tolist()
 
 
 class GeometryForm(Form):
@@ -207,162 +229,12 @@ class GeometryForm(Form):
         super().__init__(coords, plane)
         self._kind = kind
 
-    def points(self, coords: Floats) -> Any:
+    def points(self, coords: Floats, kept: Iterable[Hashable] = ()) -> Any:
         shown = self.out(coords)
         return self._kind(shown[0] if len(shown) == 1 and self._kind.__name__ == "Point" else shown)
 
 
-class FrameForm(Form):
-    """A GeoSeries or GeoDataFrame; rows are points, or lines and multipoints taken as their vertices."""
-
-    def __init__(
-        self,
-        frame: Any,
-        plane: Plane,
-        *,
-        released: bool,
-        outside: Outside = "refuse",
-        missing: Missing = "refuse",
-        where: str | None = None,
-    ) -> None:
-        self._given = frame
-        self.has_columns = hasattr(frame, "columns")
-        chosen = frame_filter(frame, where)
-        self.outside, self.where = outside, None if chosen is None else chosen.text
-        self.selection = select_rows(frame, plane, chosen, missing=missing, outside=outside)
-        rows = self.selection.rows
-        self._frame = frame if rows is None else frame[rows]
-        if not released:
-            _check_names(self._frame)
-        coords, self._rows = _vertices(np.asarray(self._frame.geometry.array))
-        if not released:
-            check_any(len(coords), len(frame), self.selection.removed)
-        # Released points may lie outside the area.
-        super().__init__(plane.into(coords) if released else plane.enter(coords, outside), plane)
-
-    def chosen(self, points: Index) -> FrameForm:
-        some = copy.copy(self)
-        rows, some._rows = np.unique(self._rows[points], return_inverse=True)
-        some._frame, some.coords = self._frame.iloc[rows], self.coords[points]
-        return some
-
-    def points(self, coords: Floats) -> Any:
-        """Return the same rows with released geometry and nothing else.
-
-        All of it is built anew: frames and indices hold more than their rows show (`geo.plain_values`), and so do
-        geometries (their SRID).
-        """
-        import geopandas
-        import shapely
-
-        geometry = self._frame.geometry
-        shapes = np.asarray(geometry.array)
-        if (shapely.get_type_id(shapes) == 0).all():
-            released = shapely.points(self.out(coords))
-        else:
-            released = shapely.set_srid(shapely.set_coordinates(shapely.force_2d(shapes), self.out(coords)), 0)
-        index = copied_index(geometry.index)
-        series = geopandas.GeoSeries(released, index=index, crs=self.crs, name=geometry.name)
-        return series if isinstance(self._frame, geopandas.GeoSeries) else series.to_frame()
-
-    def labels(self, positions: Index) -> Any:
-        import pandas as pd
-
-        index = self._frame.index[self._rows[positions]]
-        # Two rows of a range are a range again, which does not show its labels.
-        return pd.Index(index.to_numpy(), name=index.name) if isinstance(index, pd.RangeIndex) else copied_index(index)
-
-    def people(self, by: Any) -> Any:
-        if isinstance(by, str):
-            columns = self._columns()
-            if by not in columns:
-                raise InvalidData("by", by, f"a column of x, one of {columns}", "Or give a label for each row.")
-            by = self._given[by]
-        elif isinstance(by, tuple) and by in self._columns():
-            raise InvalidData("by", by, "a label for each row: this is the name of a column", f"Use by=x[{by!r}].")
-        elif hasattr(by, "index") and hasattr(by, "reindex") and not by.index.equals(self._given.index):
-            raise InvalidData(
-                "by",
-                f"a Series indexed {by.index.tolist()[:3]}...",
-                "indexed like x",
-                "Use by.reindex(x.index), or by.to_numpy() if the rows already correspond.",
-            )
-        rows = self.selection.rows
-        return _labels(by, len(self._given), slice(None) if rows is None else rows)[self._rows]
-
-    def with_columns(self, released: Any, kept: Iterable[Hashable]) -> Any:
-        for at, name in enumerate(kept):
-            released.insert(at, name, copied(self._frame[name].array))
-        return released
-
-    def columns(self, by: Labels, keep: Columns) -> tuple[dict[Hashable, Reason], tuple[Hashable, ...]]:
-        """Return the columns that are released unchanged, each with the reason, and those that are removed.
-
-        Times, the column of persons and those that `keep` names are released; others may reveal places. Of those that
-        `keep="all"` would release, those that do reveal places are refused.
-        """
-        if not self.has_columns:
-            return super().columns(by, keep)
-        columns = self._columns()
-        if len(set(columns)) < len(columns):
-            remedy = "Rename or drop some: which one is meant cannot be told."
-            raise InvalidData("x.columns", columns, "columns of which no two have one name", remedy)
-        kinds = {name: str(self._frame[name].dtype) for name in columns}
-        times = [name for name in columns if is_time(name, kinds[name])]
-        person = by if isinstance(by, str) else None
-        kept, left = choose(
-            columns,
-            times=times,
-            by=person,
-            keep=keep,
-            places=[name for name in columns if may_hold_places(self._frame[name].array)],
-        )
-        reasons = reasons_of(kept, by=person, times=times)
-        rows = sampled(len(self._frame))
-        named = {name: self._frame[name].iloc[rows] for name in kept if reasons[name] == "named"}
-        check_kept(named, self._first_points(self.coords.values)[rows], keep, self.plane)
-        return reasons, left
-
-    def unchanged(self, reasons: Mapping[Hashable, Reason], coords: Floats) -> tuple[Unchanged, ...]:
-        import pandas as pd
-
-        if not len(self._frame):
-            return ()
-        rows = sampled(len(self._frame))
-        columns: dict[Hashable, Any] = {name: self._frame[name].iloc[rows] for name in reasons}
-        index, more = self._frame.index, dict(reasons)
-        if not isinstance(index, pd.RangeIndex):
-            for level, name in enumerate(index.names):
-                label: Hashable = "index" if name is None else name
-                if label not in columns:
-                    columns[label], more[label] = index.get_level_values(level)[rows], "structure"
-        return unchanged_columns(columns, more, self._first_points(coords)[rows], self.plane)
-
-    def _first_points(self, coords: Floats) -> Floats:
-        """Return the first point of each row."""
-        return coords[np.searchsorted(self._rows, np.arange(len(self._frame)))]
-
-    def _columns(self) -> list[Any]:
-        return [name for name in getattr(self._frame, "columns", []) if name != self._frame.geometry.name]
-
-
-def form_of(x: Any, plane: Plane | None = None) -> Form:
-    """Return the form of locations; those that were released in a plane have its system."""
-    import shapely
-
-    if hasattr(x, "geometry") and hasattr(x, "crs") and plane is not None:
-        return FrameForm(x, plane, released=True)
-    if isinstance(x, shapely.Geometry):
-        coords = as_reals(_vertices(np.array([x]))[0])
-        form: Form = GeometryForm(type(x), coords)
-    else:
-        form = ArrayForm(_array(x))
-    if plane is not None:
-        form.coords, form.plane = as_reals(plane.into(form.coords.values)), plane
-    return form
-
-
-def _array(x: Any) -> Reals:
+def array_of(x: Any) -> Reals:
     """Return an (n, d) array as real numbers."""
     try:
         # A table would be read as a matrix, its other columns as coordinates.
@@ -408,10 +280,15 @@ def _numbers(given: NDArray[Any]) -> Reals:
     return Reals(given.astype(float), 2.0**-53 * FARTHEST, ball)
 
 
-def _labels(by: Any, count: int, chosen: Any = slice(None)) -> Any:
+def labels_of(by: Any, count: int, chosen: Any = slice(None)) -> Any:
     """Return the labels of the chosen rows, of which there is one for each of `count` rows."""
     import pandas as pd
 
+    if hasattr(by, "__arrow_c_stream__") and not hasattr(by, "index"):
+        import pyarrow as pa
+
+        # A column of polars or pyarrow.
+        by = pa.chunked_array(by).to_pandas().array
     allowed = f"{count} labels, one for each row: names or numbers of persons"
     remedy = "Give an array of labels, or name a column of a frame."
     if isinstance(by, str) or not hasattr(by, "__len__"):
@@ -438,23 +315,15 @@ def check_any(points: int, rows: int, removed: RowCounts = NONE) -> None:
         raise InvalidData("x", (points, 2), "at least one point", remedy)
 
 
-def _check_names(frame: Any) -> None:
-    """Refuse an index, or the name of an axis, that is itself a place: labels are released unchanged."""
-    import pandas as pd
-
-    remedy = "Use x.reset_index(drop=True), or give texts or numbers."
-    if may_hold_places(frame.index):
-        allowed = "labels that are texts, numbers or times: they are released unchanged"
-        raise InvalidData("x.index", type(frame.index).__name__, allowed, remedy)
-    names = pd.Series([*frame.index.names, frame.geometry.name], dtype=object)
-    if may_hold_places(names.array):
-        raise InvalidData("x", "an axis named by an object", "an index and a geometry named by texts", remedy)
-
-
-def _vertices(geometries: Any) -> tuple[Floats, Index]:
+def checked_vertices(geometries: Any) -> tuple[Floats, Index]:
     """Return the points of geometries; warn of heights and measures, which are dropped."""
     found = vertices(geometries)
+    warn_of_heights(geometries)
+    return found
+
+
+def warn_of_heights(geometries: Any) -> None:
+    """Warn of heights and measures, which are dropped."""
     for more in extra_dimensions(geometries):
         message = f"{more[0].upper()}{more[1:]} are dropped: only the plane is released."
-        warnings.warn(message, GeoveilWarning, stacklevel=5)
-    return found
+        warnings.warn(message, GeoveilWarning, stacklevel=6)

@@ -15,12 +15,22 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 import numpy as np
+from numpy.typing import NDArray
 
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-__all__ = ["copied", "copied_index", "is_plain", "is_text", "may_hold_places", "shows_places"]
+__all__ = [
+    "copied",
+    "copied_arrow",
+    "copied_index",
+    "is_plain",
+    "is_text",
+    "may_hold_places",
+    "shows_places",
+    "without_views",
+]
 
 #: Types of values that contain nothing beyond what their text shows. Subclasses may contain more.
 _PLAIN = frozenset(
@@ -118,7 +128,6 @@ def copied(values: Any) -> Any:
         Plain values: those for which `may_hold_places` is false.
     """
     import pandas as pd
-    import pyarrow as pa
 
     values = _unwrapped(values)
     dtype = values.dtype
@@ -128,15 +137,59 @@ def copied(values: Any) -> Any:
     if isinstance(dtype, pd.SparseDtype):
         return np.array(values.to_dense())  # the fill value may be that of no row
     if isinstance(dtype, pd.ArrowDtype) or (isinstance(dtype, pd.StringDtype) and dtype.storage == "pyarrow"):
-        array = _arrow(values)
-        if pa.types.is_dictionary(array.type):
-            array = array.cast(array.type.value_type)
-        # Through Python objects: a slice keeps the array around it, and a missing value the number beneath it.
-        return pd.array(pa.array(array.to_pylist(), array.type), dtype=dtype)
+        return pd.array(copied_arrow(_arrow(values)), dtype=dtype)
     if _masked(values):
         plain = dtype.numpy_dtype
         return type(values)(values.to_numpy(plain, na_value=plain.type(0)), np.array(values.isna()))
     return values.copy()
+
+
+def copied_arrow(values: pa.Array | pa.ChunkedArray) -> pa.Array:
+    """Copy values to a new array of Arrow that holds nothing else.
+
+    A slice keeps the array around it, a missing value the number beneath it, a dictionary the values of no row, and a
+    view of a text the texts beside it. `take` copies what it takes and nothing else.
+
+    Parameters
+    ----------
+    values : pyarrow array
+        Plain values: those of a type for which `is_plain` is true.
+    """
+    import pyarrow as pa
+
+    array = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
+    if isinstance(array, pa.ChunkedArray):  # texts of more than 2 GB
+        return pa.concat_arrays([copied_arrow(chunk) for chunk in array.chunks])
+    there = array.is_valid().to_numpy(zero_copy_only=False)
+    if pa.types.is_dictionary(array.type):
+        used, codes = np.unique(array.indices.take(_places_of(there)).to_numpy(), return_inverse=True)
+        indices = pa.array(codes).cast(array.type.index_type).take(_spread(there))
+        dictionary = copied_arrow(without_views(array.dictionary).take(pa.array(used)))
+        return pa.DictionaryArray.from_arrays(indices, dictionary, ordered=array.type.ordered)
+    only = without_views(array).take(_places_of(there))
+    # Beneath a missing value there is now nothing, or another value that is released.
+    return only if there.all() else only.take(_spread(there))
+
+
+def without_views(values: Any) -> Any:
+    """Return texts that are views of a buffer as texts of their own; return other arrays of Arrow unchanged."""
+    import pyarrow as pa
+
+    return values.cast(pa.large_string()) if pa.types.is_string_view(values.type) else values
+
+
+def _places_of(there: NDArray[np.bool_]) -> pa.Array:
+    """Return the positions of values that are not missing."""
+    import pyarrow as pa
+
+    return pa.array(np.flatnonzero(there))
+
+
+def _spread(there: NDArray[np.bool_]) -> pa.Array:
+    """Return for each row the position of its value among those that are not missing, or null."""
+    import pyarrow as pa
+
+    return pa.array(np.where(there, np.cumsum(there) - 1, 0), mask=~there)
 
 
 def copied_index(index: pd.Index) -> pd.Index:

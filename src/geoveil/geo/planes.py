@@ -295,7 +295,7 @@ class Plane:
         self._check_public(argument, coords[None])
         flat = self.into(coords[None])
         if self.area.outside(flat, times=NEAR).any():
-            remedy: Text = Message("State a larger area with {area}, {public}.", public=PUBLIC)
+            remedy: Text = Message("Check its signs, or state a larger area with {area}, {public}.", public=PUBLIC)
             if self._degrees and not self.area.outside(self.into(coords[None, ::-1])).any():
                 remedy = "Longitude and latitude seem to be swapped."
             allowed = f"inside the area, {self.area.name}, or near it"

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from geoveil.errors import InvalidParameter
 from geoveil.geo.areas import Floats
-from geoveil.geo.geometries import Index, RowName, count_missing, position, present, vertices
+from geoveil.geo.geometries import Index, RowName, count_missing, position
 from geoveil.geo.planes import Plane
 from geoveil.geo.row_filters import RowFilter
+from geoveil.geo.row_locations import RowLocations
 
-__all__ = ["NONE", "RowCounts", "Selection", "frame_filter", "rows_inside", "select_rows"]
+__all__ = ["NONE", "RowCounts", "Selection", "no_columns", "row_filter", "rows_inside", "select_rows"]
 
 
 @dataclass(frozen=True)
@@ -72,46 +72,44 @@ class Selection:
     removed: RowCounts = NONE
 
 
-def frame_filter(frame: Any, where: str | None) -> RowFilter | None:
-    """Return the filter of a frame's rows; refuse one of data without columns."""
+def row_filter(locations: RowLocations, where: str | None) -> RowFilter | None:
+    """Return the filter of rows; refuse one of rows without columns."""
     if where is None:
         return None
-    if not hasattr(frame, "columns"):
-        raise InvalidParameter("where", where, "left out, unless x is a table", "Select the rows before you ask.")
     import pyarrow as pa
 
-    from geoveil.geo.plain_values import may_hold_places
-
-    names = [name for name in frame.columns if isinstance(name, str)]
-    own = frame.geometry.name
-    places = {name for name in names if name == own or may_hold_places(frame[name].array)}
+    table = locations.table
+    names = [name for name in table.names if isinstance(name, str)]
+    if not locations.others:
+        raise no_columns(where)
+    places = {name for name in names if name in locations.places or table.holds_places(name)}
     # Only columns that may be used are converted.
     used = [name for name in names if name not in places and name.casefold() in str(where).casefold()]
-    kinds = {name: _arrow(frame[name]).type if name in used else pa.null() for name in names}
+    kinds = {name: table.arrow(name).type if name in used else pa.null() for name in names}
     return RowFilter(where, kinds, places)
 
 
-def _arrow(column: Any) -> Any:
-    """Return a column as a pyarrow array; one of mixed values as texts."""
-    import pyarrow as pa
-
-    try:
-        found = pa.array(column, from_pandas=True)
-        return found if isinstance(found, pa.ChunkedArray) else pa.chunked_array([found])
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, TypeError):
-        return pa.chunked_array([pa.array([None if value is None else str(value) for value in column], pa.string())])
+def no_columns(where: str) -> InvalidParameter:
+    """Return the error of a filter of data without columns."""
+    return InvalidParameter("where", where, "left out, unless x is a table", "Select the rows before you ask.")
 
 
 def select_rows(
-    frame: Any, plane: Plane, where: RowFilter | None, *, missing: str, outside: str, name: RowName = position
+    locations: RowLocations,
+    plane: Plane | None,
+    where: RowFilter | None,
+    *,
+    missing: str,
+    outside: str,
+    name: RowName = position,
 ) -> Selection:
-    """Return the rows of a frame that remain: a filter comes first, then missing locations, then the area.
+    """Return the rows that remain: a filter comes first, then missing locations, then the area.
 
     Parameters
     ----------
-    frame : GeoSeries or GeoDataFrame
+    locations : RowLocations
         The rows.
-    plane : Plane
+    plane : Plane, optional
         The plane of the area.
     where : RowFilter, optional
         The filter.
@@ -122,24 +120,23 @@ def select_rows(
     """
     import pyarrow as pa
 
-    geometries = np.asarray(frame.geometry.array)
-    rows = np.ones(len(geometries), dtype=bool)
+    there = locations.present()
+    rows = np.ones(len(there), dtype=bool)
     if where is not None:
-        rows = where.rows(pa.table({column: _arrow(frame[column]) for column in where.columns}), name)
+        rows = where.rows(pa.table({column: locations.table.arrow(column) for column in where.columns}), name)
     left = np.flatnonzero(rows)
-    there = present(geometries[left])
-    missed = count_missing(there, missing, lambda row: name(int(left[row])))
-    left = left[there]
+    missed = count_missing(there[left], missing, lambda row: name(int(left[row])))
+    left = left[there[left]]
     out = 0
-    if outside == "drop" and len(left):
-        coords, whose = vertices(geometries[left], lambda row: name(int(left[row])))
+    if outside == "drop" and plane is not None and len(left):
+        coords, whose = locations.points(left, name)
         inside = rows_inside(plane, coords, whose, len(left))
         out = int((~inside).sum())
         left = left[inside]
     removed = RowCounts(int((~rows).sum()), missed, out)
     if not removed.total:
         return Selection()
-    kept = np.zeros(len(geometries), dtype=bool)
+    kept = np.zeros(len(there), dtype=bool)
     kept[left] = True
     return Selection(kept, removed)
 

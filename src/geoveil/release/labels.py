@@ -34,7 +34,7 @@ def persons(release: Release, by: Labels) -> Index:
                 "by", None, "a label for each point", "Give the labels that were given to gv.points: they are public."
             )
         return np.arange(release.n)
-    codes, found = pd.factorize(form_of(release.value, release.plane).people(by))
+    codes, found = pd.factorize(form_of(release.value, release.plane, release.pairs).people(by))
     if list(found) != list(release.by) or (np.bincount(codes) != sizes).any():
         raise InvalidData("by", by, "the labels that the release was made with", "Give what was given to gv.points.")
     return np.asarray(codes, dtype=np.int64)

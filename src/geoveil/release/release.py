@@ -16,7 +16,7 @@ from geoveil.arithmetic import steady
 from geoveil.budget import Entry
 from geoveil.errors import NoErrorBound
 from geoveil.facts import ErrorBound, Exactness, Facts, MechanismUse, Processing, Removed, Unchanged
-from geoveil.geo import Plane
+from geoveil.geo import Pairs, Plane
 from geoveil.ground_error import ground_error, ground_length_error
 from geoveil.mechanisms import Mechanism
 from geoveil.privacy import Guarantee
@@ -56,6 +56,8 @@ class Release(Shown):
         The released coordinates in metres of the plane, where there are any.
     plane : Plane, optional
         The plane of these metres, and the coordinate system of the input.
+    pairs : tuple of pairs of names
+        The columns of coordinates, longitude and latitude or x and y, where the value is a table without geometries.
     by : pandas.Index, optional
         The persons, in the order of their answers; None where all points are taken as one person's.
     outside : {"refuse", "clamp", "drop"}
@@ -81,6 +83,7 @@ class Release(Shown):
     n: int = field(kw_only=True)
     coords: NDArray[np.float64] | None = field(kw_only=True, default=None)
     plane: Plane | None = field(kw_only=True, default=None)
+    pairs: Pairs = field(kw_only=True, default=())
     by: Any = field(kw_only=True, default=None)
     outside: Literal["refuse", "clamp", "drop"] = field(kw_only=True, default="refuse")
     removed: Removed = field(kw_only=True, default=Removed())

@@ -1,0 +1,213 @@
+"""Locations in the rows of a table: a GeoDataFrame's geometries, or columns of latitudes and longitudes."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Hashable, Iterable, Mapping
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+
+from geoveil._types import Columns, Labels, Missing, Outside
+from geoveil.errors import InvalidData
+from geoveil.facts import Reason, Unchanged
+from geoveil.geo.columns import choose, reasons_of
+from geoveil.geo.disclosure import check_kept, sampled, unchanged_columns
+from geoveil.geo.forms import Floats, Form, check_any, labels_of, warn_of_heights
+from geoveil.geo.geometries import Index, RowName, position
+from geoveil.geo.plain_values import copied, copied_index, may_hold_places
+from geoveil.geo.planes import Plane
+from geoveil.geo.row_locations import CoordinateRows, GeometryRows, RowLocations
+from geoveil.geo.row_selection import row_filter, select_rows
+from geoveil.geo.table_kinds import PandasTable
+from geoveil.noise import Reals
+
+__all__ = ["FrameForm", "RowForm", "TableForm"]
+
+
+class RowForm(Form):
+    """Locations in the rows of a table, one or several in each.
+
+    Parameters
+    ----------
+    locations : RowLocations
+        The rows.
+    plane : Plane, optional
+        The plane in which noise is added; None where coordinates are metres.
+    released : bool
+        Whether the rows are released ones, which are not checked again.
+    outside, missing, where : str
+        What is done about points outside of the area and about rows without a location, and a filter of rows.
+    """
+
+    def __init__(
+        self,
+        locations: RowLocations,
+        plane: Plane | None,
+        *,
+        released: bool,
+        outside: Outside = "refuse",
+        missing: Missing = "refuse",
+        where: str | None = None,
+    ) -> None:
+        self._given = table = locations.table
+        self._columns = locations.others
+        chosen = row_filter(locations, where)
+        self.outside, self.where = outside, None if chosen is None else chosen.text
+        self.selection = select_rows(locations, plane, chosen, missing=missing, outside=outside)
+        rows = np.arange(len(table)) if self.selection.rows is None else np.flatnonzero(self.selection.rows)
+        self._table = table if self.selection.rows is None else table.chosen(rows)
+        if not released and isinstance(self._table, PandasTable):
+            _check_labels(self._table.frame, locations.places)
+        coords, self._rows = locations.points(rows)
+        entered: Floats | Reals = coords
+        if not released:
+            check_any(len(coords), len(table), self.selection.removed)
+        if plane is not None:
+            # Released points may lie outside the area.
+            named = self._named(rows)
+            entered = plane.into(coords) if released else plane.enter(coords, outside, named)
+        super().__init__(entered, plane)
+
+    def _named(self, rows: Index) -> RowName:
+        """Return the function that names the row of a point in errors."""
+        return lambda point: position(int(rows[self._rows[point]]))
+
+    def chosen(self, points: Index) -> Self:
+        some = copy.copy(self)
+        rows, some._rows = np.unique(self._rows[points], return_inverse=True)
+        some._table, some.coords = self._table.chosen(rows), self.coords[points]
+        return some
+
+    def labels(self, positions: Index) -> Any:
+        return self._table.labels(self._rows[positions])
+
+    def people(self, by: Any) -> Any:
+        columns, index = self._columns, getattr(self._given, "index", None)
+        if isinstance(by, str):
+            if by not in columns:
+                raise InvalidData("by", by, f"a column of x, one of {columns}", "Or give a label for each row.")
+            by = self._given.column(by)
+        elif isinstance(by, tuple) and by in columns:
+            raise InvalidData("by", by, "a label for each row: this is the name of a column", f"Use by=x[{by!r}].")
+        elif hasattr(by, "index") and hasattr(by, "reindex") and index is not None and not by.index.equals(index):
+            raise InvalidData(
+                "by",
+                f"a Series indexed {by.index.tolist()[:3]}...",
+                "indexed like x",
+                "Use by.reindex(x.index), or by.to_numpy() if the rows already correspond.",
+            )
+        rows = self.selection.rows
+        return labels_of(by, len(self._given), slice(None) if rows is None else rows)[self._rows]
+
+    def columns(self, by: Labels, keep: Columns) -> tuple[dict[Hashable, Reason], tuple[Hashable, ...]]:
+        """Return the columns that are released unchanged, each with the reason, and those that are removed.
+
+        Times, the column of persons and those that `keep` names are released; others may reveal places. Of those that
+        `keep="all"` would release, those that do reveal places are refused.
+        """
+        if not self.has_columns:
+            return super().columns(by, keep)
+        self._table.check_names()
+        columns, person = self._columns, by if isinstance(by, str) else None
+        places = [name for name in columns if self._table.holds_places(name)]
+        kept, left = choose(columns, times=self._times, by=person, keep=keep, places=places)
+        reasons = reasons_of(kept, by=person, times=self._times)
+        rows = sampled(len(self._table))
+        named = {name: self._table.column(name)[rows] for name in kept if reasons[name] == "named"}
+        check_kept(named, self._first_points(self.coords.values)[rows], keep, self.plane)
+        return reasons, left
+
+    def unchanged(self, reasons: Mapping[Hashable, Reason], coords: Floats) -> tuple[Unchanged, ...]:
+        if not self.has_columns or not len(self._table):
+            return ()
+        rows = sampled(len(self._table))
+        columns: dict[Hashable, Any] = {name: self._table.column(name)[rows] for name in reasons}
+        index = {name: labels[rows] for name, labels in self._table.index_columns().items() if name not in columns}
+        more: dict[Hashable, Reason] = dict.fromkeys(index, "structure")
+        return unchanged_columns(
+            {**columns, **index}, {**more, **reasons}, self._first_points(coords)[rows], self.plane
+        )
+
+    def _first_points(self, coords: Floats) -> Floats:
+        """Return the first point of each row."""
+        return coords[np.searchsorted(self._rows, np.arange(len(self._table)))]
+
+    def replaced(self, coords: Floats) -> Any:
+        return self.points(coords, self._columns)
+
+    @cached_property
+    def _times(self) -> tuple[Hashable, ...]:
+        """The columns that hold times."""
+        return self._table.recognised(self._columns).times
+
+
+class FrameForm(RowForm):
+    """A GeoSeries or GeoDataFrame; rows are points, or lines and multipoints taken as their vertices."""
+
+    def __init__(self, frame: Any, plane: Plane, **how: Any) -> None:
+        self.has_columns = hasattr(frame, "columns")
+        super().__init__(GeometryRows(frame), plane, **how)
+        warn_of_heights(np.asarray(self._frame.geometry.array))
+
+    @property
+    def _frame(self) -> Any:
+        assert isinstance(self._table, PandasTable)
+        return self._table.frame
+
+    def points(self, coords: Floats, kept: Iterable[Hashable] = ()) -> Any:
+        """Return the same rows with released geometry and the columns that are released unchanged.
+
+        All of it is built anew: frames and indices hold more than their rows show (`geo.plain_values`), and so do
+        geometries (their SRID).
+        """
+        import geopandas
+        import shapely
+
+        geometry = self._frame.geometry
+        shapes = np.asarray(geometry.array)
+        if (shapely.get_type_id(shapes) == 0).all():
+            released = shapely.points(self.out(coords))
+        else:
+            released = shapely.set_srid(shapely.set_coordinates(shapely.force_2d(shapes), self.out(coords)), 0)
+        index = copied_index(geometry.index)
+        series = geopandas.GeoSeries(released, index=index, crs=self.crs, name=geometry.name)
+        if not self.has_columns:
+            return series
+        frame = series.to_frame()
+        for at, name in enumerate(kept):
+            frame.insert(at, name, copied(self._table.column(name)))
+        return frame
+
+
+class TableForm(RowForm):
+    """A table with columns of coordinates, which hold a point for each pair of these."""
+
+    has_columns = True
+
+    def __init__(self, locations: CoordinateRows, plane: Plane | None, **how: Any) -> None:
+        self.pairs = locations.pairs
+        super().__init__(locations, plane, **how)
+
+    def points(self, coords: Floats, kept: Iterable[Hashable] = ()) -> Any:
+        """Return a new table of released coordinates and of copies of the columns that are released unchanged."""
+        places = self.out(coords).reshape(-1, len(self.pairs), 2)
+        released: dict[Any, Floats] = {}
+        for at, (x, y) in enumerate(self.pairs):
+            released |= {x: places[:, at, 0].copy(), y: places[:, at, 1].copy()}
+        wanted = set(kept)
+        names = [name for name in self._table.names if name in released or name in wanted]
+        return self._table.built({name: released.get(name) for name in names})
+
+
+def _check_labels(frame: Any, names: Iterable[Hashable]) -> None:
+    """Refuse an index, or the name of an axis, that is itself a place: labels are released unchanged."""
+    import pandas as pd
+
+    remedy = "Use x.reset_index(drop=True), or give texts or numbers."
+    if may_hold_places(frame.index):
+        allowed = "labels that are texts, numbers or times: they are released unchanged"
+        raise InvalidData("x.index", type(frame.index).__name__, allowed, remedy)
+    if may_hold_places(pd.Series([*frame.index.names, *names], dtype=object).array):
+        raise InvalidData("x", "an axis named by an object", "an index and a geometry named by texts", remedy)

@@ -1,0 +1,323 @@
+"""Tables of pandas, polars, pyarrow and DuckDB: read column by column, and built anew for a release.
+
+All but those of pandas are read through the Arrow C stream interface, which each of these libraries offers, and become
+tables of their own library again. A released table is built from the released columns alone: neither metadata nor
+categories nor the buffers of the input are in it (`geo.plain_values`).
+"""
+
+from __future__ import annotations
+
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from geoveil.errors import InvalidData
+from geoveil.geo.geometries import Index
+from geoveil.geo.plain_values import (
+    copied,
+    copied_arrow,
+    copied_index,
+    is_plain,
+    may_hold_places,
+    shows_places,
+    without_views,
+)
+from geoveil.geo.recognition import SAMPLE, Recognised, recognise
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
+__all__ = ["PandasTable", "Table", "table_of"]
+
+
+class Table(ABC):
+    """The rows and columns of a table, whatever library made it.
+
+    `names` are those of its columns, in their order.
+    """
+
+    names: list[Any]
+
+    @abstractmethod
+    def __len__(self) -> int:
+        """Return the number of rows."""
+
+    @abstractmethod
+    def column(self, name: Hashable) -> Any:
+        """Return a column as a pandas array."""
+
+    @abstractmethod
+    def dtype(self, name: Hashable) -> str:
+        """Return the type of a column as text."""
+
+    @abstractmethod
+    def first(self, name: Hashable) -> list[Any]:
+        """Return the first values of a column, by which its format is recognised."""
+
+    def recognised(self, names: Sequence[Hashable]) -> Recognised:
+        """Recognise what some of the columns hold."""
+        return recognise({name: self.first(name) for name in names}, {name: self.dtype(name) for name in names})
+
+    @abstractmethod
+    def holds_places(self, name: Hashable) -> bool:
+        """Return whether a column contains geometries, or values in which geometries may be hidden."""
+
+    def index_columns(self) -> dict[Hashable, Any]:
+        """Return the labels of rows by name, where there are any but positions."""
+        return {}
+
+    @abstractmethod
+    def chosen(self, rows: Index) -> Self:
+        """Return the table of some of the rows."""
+
+    @abstractmethod
+    def labels(self, rows: Index) -> Any:
+        """Return the names of rows: a pandas index's labels, or else their positions."""
+
+    @abstractmethod
+    def built(self, columns: Mapping[Any, NDArray[np.float64] | None]) -> Any:
+        """Return a new table of the same library: of the given numbers, or copies of columns where none are given."""
+
+    @abstractmethod
+    def arrow(self, name: Hashable) -> Any:
+        """Return a column as a chunked array of Arrow."""
+
+    def numbers(self, name: Hashable) -> NDArray[np.float64]:
+        """Return a column of numbers as new doubles, NaN where one is missing.
+
+        Decimals become the nearest doubles, as those of a text file do.
+        """
+        import pyarrow as pa
+
+        array = self.arrow(name)
+        if pa.types.is_dictionary(array.type):
+            array = array.cast(array.type.value_type)
+        tests = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal, pa.types.is_null)
+        if not any(test(array.type) for test in tests):
+            remedy = "Convert it to numbers first; texts such as '37.77' with pandas.to_numeric, or a cast to DOUBLE."
+            raise InvalidData(f"x[{name!r}]", self.dtype(name), "a column of numbers", remedy)
+        # A copy, since the caller may change the table later.
+        return np.array(array.cast(pa.float64(), safe=False).to_numpy())
+
+    def check_names(self) -> None:
+        """Refuse columns of one name."""
+        if len(set(self.names)) < len(self.names):
+            remedy = "Rename or drop some: which one is meant cannot be told."
+            raise InvalidData("x.columns", self.names, "columns of which no two have one name", remedy)
+
+
+class PandasTable(Table):
+    """A DataFrame of pandas, or one of geopandas with its geometries; a GeoSeries has no columns."""
+
+    def __init__(self, frame: Any) -> None:
+        self.frame = frame
+        self.names = list(getattr(frame, "columns", ()))
+
+    def __len__(self) -> int:
+        return len(self.frame)
+
+    @property
+    def index(self) -> pd.Index:
+        """The labels of the rows."""
+        return self.frame.index
+
+    def index_columns(self) -> dict[Hashable, Any]:
+        import pandas as pd
+
+        if isinstance(self.index, pd.RangeIndex):
+            return {}
+        names = ["index" if name is None else name for name in self.index.names]
+        return {name: self.index.get_level_values(level) for level, name in enumerate(names)}
+
+    def column(self, name: Hashable) -> Any:
+        return self.frame[name].array
+
+    def dtype(self, name: Hashable) -> str:
+        return str(self.frame[name].dtype)
+
+    def first(self, name: Hashable) -> list[Any]:
+        return list(self.frame[name].iloc[:SAMPLE])
+
+    def holds_places(self, name: Hashable) -> bool:
+        return may_hold_places(self.column(name))
+
+    def chosen(self, rows: Index) -> PandasTable:
+        return PandasTable(self.frame.iloc[rows])
+
+    def labels(self, rows: Index) -> Any:
+        import pandas as pd
+
+        index = self.index[rows]
+        # Two rows of a range are a range again, which does not show its labels.
+        return pd.Index(index.to_numpy(), name=index.name) if isinstance(index, pd.RangeIndex) else copied_index(index)
+
+    def built(self, columns: Mapping[Any, NDArray[np.float64] | None]) -> Any:
+        import pandas as pd
+
+        arrays = [copied(self.column(name)) if given is None else given for name, given in columns.items()]
+        built = pd.DataFrame(dict(enumerate(arrays)), index=copied_index(self.index))
+        built.columns = pd.Index(list(columns), tupleize_cols=isinstance(self.frame.columns, pd.MultiIndex))
+        return built
+
+    def arrow(self, name: Hashable) -> Any:
+        import pandas as pd
+        import pyarrow as pa
+
+        values = self.column(name)
+        if isinstance(values.dtype, pd.SparseDtype):
+            values = values.to_dense()
+        try:
+            found = pa.array(values, from_pandas=True)
+        except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, TypeError):
+            # Values of several types, as texts.
+            found = pa.array([None if value is None else str(value) for value in values], pa.string())
+        return found if isinstance(found, pa.ChunkedArray) else pa.chunked_array([found])
+
+
+class ArrowTable(Table):
+    """A table of pyarrow, or of any library with the Arrow C stream interface; it is returned as one of pyarrow."""
+
+    def __init__(self, rows: int, columns: Sequence[tuple[str, pa.ChunkedArray]]) -> None:
+        self._count, self._columns = rows, dict(columns)
+        self.names = [name for name, _ in columns]
+
+    @classmethod
+    def of(cls, table: pa.Table) -> Self:
+        """Return the table; views of texts become texts, since Arrow cannot choose rows of them."""
+        columns = map(without_views, table.columns)
+        return cls(table.num_rows, list(zip(table.column_names, columns, strict=True)))
+
+    def __len__(self) -> int:
+        return self._count
+
+    def column(self, name: Hashable) -> Any:
+        return self.arrow(name).to_pandas().array
+
+    def dtype(self, name: Hashable) -> str:
+        return str(self.arrow(name).type)
+
+    def first(self, name: Hashable) -> list[Any]:
+        found: list[Any] = self.arrow(name).slice(0, SAMPLE).to_pylist()
+        return found
+
+    def holds_places(self, name: Hashable) -> bool:
+        column = self.arrow(name)
+        return not is_plain(column.type) or shows_places(column)
+
+    def chosen(self, rows: Index) -> Self:
+        # Nested values are never released, and Arrow cannot choose rows of all their types.
+        columns = {name: column.take(rows) for name, column in self._columns.items() if is_plain(column.type)}
+        return type(self)(len(rows), [(name, columns.get(name, self._columns[name])) for name in self.names])
+
+    def labels(self, rows: Index) -> Any:
+        return rows
+
+    def built(self, columns: Mapping[Any, NDArray[np.float64] | None]) -> Any:
+        import pyarrow as pa
+
+        arrays = [
+            copied_arrow(self.arrow(name)) if given is None else pa.array(np.ascontiguousarray(given))
+            for name, given in columns.items()
+        ]
+        return self._native(pa.Table.from_arrays(arrays, names=list(columns)))
+
+    def arrow(self, name: Hashable) -> Any:
+        return self._columns[str(name)]
+
+    def _native(self, table: pa.Table) -> Any:
+        """Return a table of pyarrow as one of the input's library."""
+        return table
+
+
+class PolarsTable(ArrowTable):
+    """A DataFrame of polars."""
+
+    def _native(self, table: pa.Table) -> Any:
+        import polars
+        import pyarrow as pa
+
+        # Categories of polars are those of all its columns: they would name values that were not released.
+        for at, field in enumerate(table.schema):
+            if pa.types.is_dictionary(field.type):
+                table = table.set_column(at, field.name, table[at].cast(field.type.value_type))
+        return polars.DataFrame(table)
+
+
+class LazyTable(PolarsTable):
+    """A LazyFrame of polars: it was collected once, and a LazyFrame of the released rows is returned."""
+
+    def _native(self, table: pa.Table) -> Any:
+        return super()._native(table).lazy()
+
+
+class DuckTable(ArrowTable):
+    """A relation of DuckDB: it was executed once, and a relation of the default connection is returned."""
+
+    def _native(self, table: pa.Table) -> Any:
+        import duckdb
+
+        return duckdb.from_arrow(table)
+
+
+class RecordTable(ArrowTable):
+    """A list of dicts."""
+
+    def _native(self, table: pa.Table) -> Any:
+        return table.to_pylist()
+
+
+def table_of(x: Any) -> Table | None:
+    """Return x as a table, or None if it is none.
+
+    Parameters
+    ----------
+    x : object
+        A table: a DataFrame of pandas, a DataFrame or LazyFrame of polars, a relation of DuckDB, a list of dicts, or
+        anything with the Arrow C stream interface, such as a pyarrow.Table. GeoDataFrames are no tables here.
+    """
+    import pyarrow as pa
+
+    found: Table
+    if hasattr(x, "active_geometry_name"):
+        return None
+    if _made_by("pandas", "DataFrame", x):
+        found = PandasTable(x)
+    elif _made_by("polars", "LazyFrame", x):
+        found = LazyTable.of(x.collect().to_arrow())
+    elif _made_by("polars", "DataFrame", x):
+        found = PolarsTable.of(x.to_arrow())
+    elif _made_by("duckdb", "DuckDBPyRelation", x):
+        found = DuckTable.of(pa.table(x))
+    elif hasattr(x, "__arrow_c_stream__") and (hasattr(x, "columns") or hasattr(x, "schema")):
+        found = ArrowTable.of(x if isinstance(x, pa.Table) else pa.table(x))
+    elif isinstance(x, list | tuple) and len(x) and isinstance(x[0], dict):
+        found = RecordTable.of(_records(x))
+    else:
+        return None
+    found.check_names()
+    return found
+
+
+def _made_by(library: str, name: str, x: Any) -> bool:
+    """Return whether x is of a class of a library, which is not imported for that."""
+    kind = getattr(sys.modules.get(library), name, None)
+    return isinstance(kind, type) and isinstance(x, kind)
+
+
+def _records(rows: Sequence[Any]) -> pa.Table:
+    """Return dicts as a table, with a column for each of their keys."""
+    import pyarrow as pa
+
+    remedy = "Use pandas.DataFrame(x), and mend the columns."
+    if not all(isinstance(row, dict) for row in rows):
+        raise InvalidData("x", "dicts beside other objects", "a list of dicts alone", remedy)
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    try:
+        return pa.Table.from_arrays([pa.array([row.get(name) for row in rows]) for name in names], names=names)
+    except (pa.ArrowException, TypeError) as problem:
+        raise InvalidData("x", str(problem), "dicts that have values of one type under each name", remedy) from None

@@ -1,0 +1,327 @@
+"""Tables of every library: the same kind comes back, with released coordinates and nothing else of the input."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any
+
+import duckdb
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import geoveil as gv
+from geoveil.errors import InvalidCoordinateSystem, InvalidData, InvalidParameter
+from geoveil.geo.table_kinds import table_of
+from tests import questions
+from tests.formats import BAY
+from tests.questions import EVERY_QUESTION
+
+LON = [-122.41, -122.45, -122.43, -122.40]
+LAT = [37.78, 37.76, 37.75, 37.79]
+TIMES = [datetime.datetime(2026, 3, 1, hour) for hour in range(4)]
+TRIPS: dict[str, list[Any]] = {
+    "user": ["ann", "bob", "ann", "bob"],
+    "time": TIMES,
+    "lat": LAT,
+    "mode": ["bike", "walk", "bike", "bus"],
+    "lon": LON,
+}
+
+KINDS: dict[str, tuple[type, Callable[[dict[str, list[Any]]], Any]]] = {
+    "pandas": (pd.DataFrame, pd.DataFrame),
+    "pandas of Arrow": (pd.DataFrame, lambda x: pa.table(x).to_pandas(types_mapper=pd.ArrowDtype)),
+    "polars": (pl.DataFrame, pl.DataFrame),
+    "lazy": (pl.LazyFrame, pl.LazyFrame),
+    "pyarrow": (pa.Table, pa.table),
+    "batch": (pa.Table, lambda x: pa.table(x).to_batches()[0]),
+    "reader": (pa.Table, lambda x: pa.table(x).to_reader()),
+    "duckdb": (duckdb.DuckDBPyRelation, lambda x: duckdb.from_arrow(pa.table(x))),
+    "dicts": (list, lambda x: pa.table(x).to_pylist()),
+}
+EVERY_KIND = pytest.mark.parametrize("kind", KINDS)
+
+
+def table(kind: str, **columns: Any) -> Any:
+    """The trips as a table of a library, with some columns replaced or added."""
+    return KINDS[kind][1]({**TRIPS, **columns})
+
+
+def columns(value: Any) -> dict[str, list[Any]]:
+    """The columns of any table, by name and in order."""
+    if isinstance(value, pl.LazyFrame):
+        value = value.collect()
+    if isinstance(value, list):
+        value = pa.Table.from_pylist(value)
+    found = pa.Table.from_pandas(value, preserve_index=False) if isinstance(value, pd.DataFrame) else pa.table(value)
+    return dict(found.to_pydict())
+
+
+def ask(name: str, x: Any, **more: Any) -> gv.Release:
+    """Ask a question about places in the bay, with a seeded generator."""
+    how = {"rng": np.random.default_rng(1), "area": BAY, "near": (-122.42, 37.77), **more}
+    return questions.ask(name, x, **how)
+
+
+@EVERY_KIND
+def test_the_same_kind_comes_back(kind: str) -> None:
+    """Persons, times and released coordinates come back in their columns, in a table of the same library."""
+    release = ask("points", table(kind), lat="lat", lon="lon", by="user")
+    assert isinstance(release.value, KINDS[kind][0])
+    found = columns(release.value)
+    assert list(found) == ["user", "time", "lat", "lon"]
+    assert found["user"] == TRIPS["user"]
+    assert found["time"] == TIMES
+    assert release.removed.columns == ("mode",)
+    plain = ask("points", np.column_stack([LON, LAT]), crs=4326, by=TRIPS["user"]).value
+    np.testing.assert_array_equal(np.column_stack([found["lon"], found["lat"]]), plain)
+
+
+@EVERY_KIND
+@EVERY_QUESTION
+@pytest.mark.parametrize("by", [None, "user"])
+def test_every_question_takes_every_table(name: str, kind: str, by: str | None) -> None:
+    """A question gives one answer, whatever table its points come in."""
+    release = ask(name, table(kind), by=by)
+    array = np.column_stack([LON, LAT])
+    expected = ask(name, array, crs=4326, by=None if by is None else TRIPS["user"])
+    np.testing.assert_array_equal(release.scale, expected.scale)
+    assert release.n == 4
+    if release.coords is not None:
+        np.testing.assert_array_equal(release.coords, expected.coords)
+    if by is not None:
+        assert release.by.tolist() == ["ann", "bob"]
+
+
+@EVERY_KIND
+def test_sessions_take_every_table(kind: str) -> None:
+    """A session asks several questions about one table."""
+    with gv.Session(table(kind), rho=1e-3, by="user", area=BAY) as session:
+        assert columns(session.points(rho=1e-4, keep=["mode"]).value)["mode"] == TRIPS["mode"]
+        assert session.center(rho=1e-4).value.index.tolist() == ["ann", "bob"]
+
+
+@EVERY_KIND
+def test_a_row_may_have_an_origin_and_a_destination(kind: str) -> None:
+    """Two pairs of columns are two points of the row's person, each released in its own columns."""
+    ends = {"end_lat": [lat + 0.1 for lat in LAT], "end_lon": [lon - 0.1 for lon in LON]}
+    x = table(kind, **ends)
+    release = ask("points", x, lat=["lat", "end_lat"], lon=["lon", "end_lon"], by="user", rho=1e6)
+    assert release.n == 8
+    assert release.by.tolist() == ["ann", "bob"]
+    found = columns(release.value)
+    assert list(found) == ["user", "time", "lat", "lon", "end_lat", "end_lon"]
+    for name, true in {"lat": LAT, "lon": LON, **ends}.items():
+        np.testing.assert_allclose(found[name], true, atol=1e-6)
+        assert found[name] != true
+    near = gv.nearest(table(kind, **ends), (LON[2] - 0.1, LAT[2] + 0.1), k=1, rho=1e6, area=BAY, **PAIRS)
+    assert near.value.tolist() == [2]
+    assert near.positions.tolist() == [5]
+
+
+PAIRS: Any = {"lat": ["lat", "end_lat"], "lon": ["lon", "end_lon"]}
+
+
+@EVERY_KIND
+def test_rows_without_a_location_are_dropped(kind: str) -> None:
+    """A row of which a coordinate is missing is refused, or removed and counted."""
+    x: Any = table(kind, lat=[37.78, None, 37.75, 37.79])
+    with pytest.raises(InvalidData, match=r'^x\[1\].*missing="drop"'):
+        ask("points", x)
+    x = table(kind, lat=[37.78, None, 37.75, 37.79])
+    release = ask("points", x, by="user", missing="drop")
+    assert release.removed.missing == 1
+    assert columns(release.value)["user"] == ["ann", "ann", "bob"]
+
+
+@EVERY_KIND
+def test_empty_tables_are_refused(kind: str) -> None:
+    """There is nothing to release without a row."""
+    if kind == "batch":
+        x: Any = pa.table(TRIPS).to_batches()[0][:0]
+    elif kind == "dicts":
+        x = []
+    else:
+        x = KINDS[kind][1]({name: [] for name in TRIPS})
+    with pytest.raises(InvalidData, match="at least one point"):
+        ask("points", x, **({"crs": 4326} if kind == "dicts" else {"lat": "lat", "lon": "lon"}))
+
+
+@EVERY_KIND
+def test_columns_are_recognised_by_their_names(kind: str) -> None:
+    """Without lat= and lon= the names tell; which of several pairs is meant is asked back."""
+    assert list(columns(ask("points", table(kind), by="user").value)) == ["user", "time", "lat", "lon"]
+    taxi = {"pickup_longitude": LON, "pickup_latitude": LAT, "dropoff_longitude": LON, "dropoff_latitude": LAT}
+    assert list(columns(ask("points", KINDS[kind][1](taxi)).value)) == list(taxi)
+    assert list(columns(ask("points", KINDS[kind][1](taxi), lat="pickup_latitude", lon="pickup_longitude").value)) == [
+        "pickup_longitude",
+        "pickup_latitude",
+    ]
+    homes = {"home_lat": LAT, "home_lon": LON, "work_lat": LAT, "work_lon": LON}
+    with pytest.raises(InvalidData, match=r"Say which: lat='home_lat', lon='home_lon', or lat='work_lat'"):
+        ask("points", KINDS[kind][1](homes))
+    with pytest.raises(InvalidData, match=r"\['a', 'b'\].* lat= and lon="):
+        ask("points", KINDS[kind][1]({"a": LAT, "b": LON}))
+    with pytest.raises(InvalidData, match=r"geopandas\.GeoSeries.from_wkt"):
+        ask("points", KINDS[kind][1]({"geom": ["POINT (1 2)"]}))
+
+
+@EVERY_KIND
+def test_projected_columns_need_their_system(kind: str) -> None:
+    """Columns x and y are in the system that crs= names; lat= and lon= then hold northings and eastings."""
+    plane = {"x": [550_000.0, 551_000.0], "y": [4_180_000.0, 4_181_000.0]}
+    with pytest.raises(InvalidCoordinateSystem, match=r"^crs = None.*crs=4326"):
+        gv.points(KINDS[kind][1](plane), rho=1e-4)
+    named: list[dict[str, Any]] = [{}, {"lat": "y", "lon": "x"}]
+    for more in named:
+        release = gv.points(KINDS[kind][1](plane), rho=1e6, crs=32610, **more)
+        np.testing.assert_allclose(columns(release.value)["x"], plane["x"], atol=1)
+    assert gv.points(KINDS[kind][1](plane), rho=1, crs="metres").plane is None
+
+
+@EVERY_KIND
+def test_wrong_names_are_told(kind: str) -> None:
+    """Names that are no columns, one of two, or lists of unequal length are refused."""
+    wrong: list[dict[str, Any]] = [{"lat": "la", "lon": "lon"}, {"lat": "lat"}, {"lon": []}]
+    for more in (*wrong, {"lat": ["lat", "lat"], "lon": "lon"}):
+        with pytest.raises(InvalidParameter, match=r"^(lat|lon) = "):
+            ask("points", table(kind), **more)
+    with pytest.raises(InvalidData, match=r"^x\['mode'\].*numbers"):
+        ask("points", table(kind), lat="mode", lon="lon")
+    with pytest.raises(InvalidData, match=r"^by = 'who'.*'user'"):
+        ask("points", table(kind), by="who")
+
+
+def test_the_index_of_pandas_is_kept() -> None:
+    """Labels come back, and answers name rows by them."""
+    x = table("pandas").set_index(pd.Index(list("wxyz"), name="key"))
+    x.columns.name, x.attrs["note"] = "secret", "secret"
+    released = ask("points", x).value
+    pd.testing.assert_index_equal(released.index, x.index)
+    assert released.columns.name is None
+    assert not released.attrs
+    assert ask("nearest", x, near=(LON[2], LAT[2]), rho=1e6).value.tolist() == ["y"]
+    assert ask("center", x, by="user").value.index.tolist() == ["ann", "bob"]
+    with pytest.raises(InvalidData, match=r"^by = .*reindex"):
+        ask("points", x, by=pd.Series(TRIPS["user"]))
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [pl.Series(TRIPS["user"]), pa.chunked_array([TRIPS["user"]]), pa.array(TRIPS["user"]), np.array(TRIPS["user"])],
+    ids=["polars", "chunks", "arrow", "numpy"],
+)
+@EVERY_KIND
+def test_persons_may_be_given_apart(kind: str, labels: Any) -> None:
+    """Labels may be a column of another table of any library."""
+    assert ask("center", table(kind), by=labels).by.tolist() == ["ann", "bob"]
+
+
+def test_coordinates_may_be_numbers_of_any_type() -> None:
+    """Decimals of DuckDB, whole numbers, single precision and categories are read as the numbers they are."""
+    relation = duckdb.sql("select 37.78 as lat, -122.41 as lon union all select 37.75, -122.43")
+    np.testing.assert_allclose(columns(ask("points", relation, rho=1e6).value)["lat"], [37.78, 37.75], atol=1e-6)
+    exact = [37.75, 37.75, 38.0, 37.5]
+    for lat in (
+        pa.array(exact, pa.float32()),
+        pa.array(map(Decimal, map(str, exact))),
+        pa.array(exact).dictionary_encode(),
+    ):
+        found = table_of(pa.table({"lat": lat}))
+        assert found is not None
+        assert found.numbers("lat").tolist() == exact
+    for series in (
+        pd.Series(exact, dtype="Float64"),
+        pd.Series(exact, dtype="category"),
+        pd.Series(pd.arrays.SparseArray(exact)),
+        pd.Series([Decimal(str(number)) for number in exact]),
+    ):
+        found = table_of(pd.DataFrame({"lat": series}))
+        assert found is not None
+        assert found.numbers("lat").tolist() == exact
+
+
+def test_what_is_no_table_is_none() -> None:
+    """Columns and arrays are no tables."""
+    for x in (np.zeros((2, 2)), [[0, 0]], [], pl.Series([1.0]), pa.array([1.0]), pd.Series([1.0]), "lat", None):
+        assert table_of(x) is None
+
+
+def test_two_columns_of_one_name_are_refused() -> None:
+    """Which one is meant cannot be told."""
+    x = pd.DataFrame([[1, 2, 3]], columns=["lat", "lon", "lat"])
+    with pytest.raises(InvalidData, match="no two have one name"):
+        ask("points", x)
+    with pytest.raises(InvalidData, match="one type"):
+        ask("points", [{"lat": 1.0, "lon": 2.0}, {"lat": "one", "lon": 2.0}])
+    with pytest.raises(InvalidData, match="dicts alone"):
+        ask("points", [{"lat": 1.0, "lon": 2.0}, [1.0, 2.0]])
+
+
+# ------------------------------------------------------------------------------------------------ nothing rides along
+
+SECRET = "secret-of-a-removed-row"
+NUMBER = 987_654_321_123
+
+
+def buffers(found: pa.Table) -> bytes:
+    """All bytes that a table of Arrow holds: its names and metadata, and all of its buffers, whole."""
+    parts = [found.schema.to_string(show_schema_metadata=True, truncate_metadata=False).encode()]
+    arrays = [chunk for column in found.columns for chunk in column.chunks]
+    while arrays:
+        array = arrays.pop()
+        parts += [buffer.to_pybytes() for buffer in array.buffers() if buffer is not None]
+        arrays += [array.dictionary] if isinstance(array, pa.DictionaryArray) else []
+    return b"\0".join(parts)
+
+
+def held(value: Any) -> bytes:
+    """All bytes that a released table of polars, pyarrow or DuckDB holds."""
+    value = value.collect() if isinstance(value, pl.LazyFrame) else value
+    if isinstance(value, pl.DataFrame):
+        return buffers(value.to_arrow(compat_level=pl.CompatLevel.newest()))
+    return buffers(pa.table(value))
+
+
+def secretive() -> pa.Table:
+    """A table that hides the secret in each way that Arrow has; its second row has no location."""
+    texts = pa.array([SECRET, "a", SECRET, "c", "d"])[1:]
+    numbers = pa.array([5, 1, NUMBER, 3])
+    beneath = pa.Array.from_buffers(pa.int64(), 4, [pa.py_buffer(bytes([0b1011])), numbers.buffers()[1]], offset=0)
+    seen = {"user": texts, "time": pa.array([1, None, 3, 4], pa.timestamp("s")), "sparse": beneath}
+    seen |= {"kind": texts.dictionary_encode(), "view": texts.cast(pa.string_view()), "zone": pa.array(["u"] * 4)}
+    table = pa.table({**seen, "lat": pa.array([37.78, None, 37.75, 37.79]), "lon": LON})
+    return table.replace_schema_metadata({"note": SECRET}).set_column(
+        5, pa.field("zone", pa.string(), metadata={"note": SECRET}), pa.chunked_array([pa.array(["u"] * 4)])
+    )
+
+
+@pytest.mark.parametrize("kind", ["pyarrow", "polars", "lazy", "duckdb"])
+def test_nothing_of_the_input_rides_along(kind: str) -> None:
+    """Neither slices, missing values, dictionaries, views nor metadata bring what was not released."""
+    given = secretive()
+    assert SECRET.encode() in buffers(given)
+    assert np.int64(NUMBER).tobytes() in buffers(given)
+    makers: dict[str, Any] = {"pyarrow": pa.table, "polars": pl.DataFrame, "lazy": pl.LazyFrame}
+    x = {**makers, "duckdb": duckdb.from_arrow}[kind](given)
+    release = ask("points", x, by="user", keep=["sparse", "kind", "view", "zone"], missing="drop")
+    found = columns(release.value)
+    assert found["user"] == found["kind"] == found["view"] == ["a", "c", "d"]
+    assert found["sparse"] == [5, None, 3]
+    bytes_held = held(release.value)
+    assert SECRET.encode() not in bytes_held
+    assert np.int64(NUMBER).tobytes() not in bytes_held
+    for number in (*LON, *LAT):
+        assert np.float64(number).tobytes() not in bytes_held
+
+
+def test_categories_of_polars_become_texts() -> None:
+    """Categories of polars are shared by all columns of a process: they would name what was not released."""
+    x = pl.DataFrame({**TRIPS, "lat": [37.78, None, 37.75, 37.79]}).with_columns(pl.col("mode").cast(pl.Categorical))
+    released = ask("points", x, keep=["mode"], missing="drop").value
+    assert released.schema["mode"] == pl.String
+    assert released["mode"].to_list() == ["bike", "bike", "bus"]
