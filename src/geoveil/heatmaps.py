@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from geoveil._types import CrsLike, Labels
 from geoveil.arithmetic import steady
+from geoveil.cards import Rows
 from geoveil.errors import InvalidData, InvalidParameter
 from geoveil.facts import Processing
 from geoveil.geo.forms import Floats
@@ -26,7 +27,7 @@ from geoveil.queries import Answer
 from geoveil.release import Release, persons
 from geoveil.release.as_layers import degrees
 from geoveil.report import Layer
-from geoveil.words import metres
+from geoveil.words import counted, metres
 
 if TYPE_CHECKING:
     import geopandas
@@ -60,6 +61,12 @@ class HeatMap(Release):
     @property
     def kind(self) -> str:
         return "cells"
+
+    def _card(self) -> tuple[str, Rows]:
+        rows, columns = self.grid.shape
+        whose = "" if self.by is None else f" of {counted(len(self.by), 'person')}"
+        _, told = super()._card()
+        return f"Heat map of {rows} by {columns} cells: {counted(self.n, 'point')}{whose}", told
 
     def layers(self, *, name: str | None = None) -> tuple[Layer, ...]:
         return () if self.plane is None else (_layer(self, self.plane, name or "released heat map"),)

@@ -12,6 +12,7 @@ import numpy as np
 from geoveil import checks
 from geoveil.answering.intake import in_the_plane
 from geoveil.arithmetic import steady
+from geoveil.cards import Card, Rows
 from geoveil.errors import GeoveilError, InvalidParameter, Message, NoErrorBound
 from geoveil.geo.areas import Area, AreaLike, Floats, area_of
 from geoveil.ground_error import ground_error
@@ -31,6 +32,7 @@ from geoveil.queries import (
     UserFunction,
     best_hull,
 )
+from geoveil.words import hidden, metres
 
 __all__ = ["Plan", "plan"]
 
@@ -38,8 +40,8 @@ __all__ = ["Plan", "plan"]
 _FARTHEST = 9.0
 
 
-@dataclass(frozen=True)
-class Plan:
+@dataclass(frozen=True, repr=False)
+class Plan(Card):
     """The cost and the error of a question that has not been asked yet.
 
     Parameters
@@ -61,6 +63,15 @@ class Plan:
     error: float
     beta: float
     assumes: str = ""
+
+    def _card(self) -> tuple[str, Rows]:
+        away = hidden(self.guarantee.hidden(chance=0.75))
+        rows = [
+            ("guarantee", f"{away} hidden at 75% ({self.guarantee})"),
+            ("error", f"at most {metres(self.error)} with probability {100 * (1 - self.beta):.6g}%"),
+            ("assumes", self.assumes),
+        ]
+        return f"Plan of {self.question}: nothing was asked or charged", [row for row in rows if row[1]]
 
     def __str__(self) -> str:
         text = (

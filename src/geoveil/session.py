@@ -32,18 +32,20 @@ from geoveil.answering.intake import take_in
 from geoveil.answering.pipeline import ask
 from geoveil.arithmetic import steady
 from geoveil.budget import Account, Ledger, price
-from geoveil.errors import BudgetExceeded, InvalidParameter
+from geoveil.cards import Card, Rows
+from geoveil.errors import BudgetExceeded, InvalidParameter, LedgerError
 from geoveil.geo import AreaLike
 from geoveil.mechanisms import Lipschitz
 from geoveil.noise import source_of
 from geoveil.privacy import Guarantee, as_metric, exact, promise
 from geoveil.queries import EXTENT
 from geoveil.release import Release
+from geoveil.words import counted
 
 __all__ = ["Session"]
 
 
-class Session:
+class Session(Card):
     """One tuple of points, or one for each person, and one budget that all questions share.
 
     Parameters
@@ -122,6 +124,8 @@ Nothing was charged or released. Give a smaller budget.
             x, by=by, lat=lat, lon=lon, area=area, crs=crs, outside=outside, missing=missing, where=where
         )
         self._source = source_of(rng)
+        #: The questions that were answered, in their order.
+        self._answered: list[str] = []
         self._progress: Progress = progress or (lambda share: None)
         if ledger is None:
             self.total: Guarantee = promise(rho, epsilon, metric)
@@ -153,7 +157,7 @@ Nothing was charged or released. Give a smaller budget.
         keep: Columns = None,
     ) -> Release:
         """Ask a question about the session's data, charged to its budget."""
-        return ask(
+        release = ask(
             self._data,
             question,
             promise(rho, epsilon, self.total.metric),
@@ -163,6 +167,8 @@ Nothing was charged or released. Give a smaller budget.
             keep=keep,
             progress=self._progress,
         )
+        self._answered.append(release.query)
+        return release
 
     @steady()
     def points(
@@ -547,10 +553,21 @@ Nothing was charged or released. Give a smaller budget.
         """Return the charges of this session, or those of its subjects in the ledger."""
         return self._charger.statement()
 
-    def __repr__(self) -> str:
-        n, people = len(self._data.form.coords), self._data.people
-        whose = "" if people is None else f" of {len(people.labels)} persons"
-        return f"Session({n} points{whose}, total {self.total!r})"
+    def _card(self) -> tuple[str, Rows]:
+        people, area = self._data.people, self._data.area
+        whose = "one person" if people is None else counted(len(people.labels), "person")
+        each = "" if people is None else ", for each person"
+        try:
+            balance = f"{exact.shown(self.spent)} spent, {exact.shown(self.remaining)} left"
+        except LedgerError:
+            balance = "the ledger cannot be read now"
+        rows = [
+            ("area", "metres without a coordinate system" if area is None else area.name),
+            ("budget", f"{self.total}{each}"),
+            ("balance", balance),
+            ("answers", ", ".join(self._answered) or "none so far"),
+        ]
+        return f"Session about {counted(len(self._data.form.coords), 'point')} of {whose}", rows
 
     def __enter__(self) -> Self:
         return self

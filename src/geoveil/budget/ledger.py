@@ -22,6 +22,7 @@ from geoveil.budget.reading import all_accounts, all_answers, lines_after, read_
 from geoveil.budget.storable import key_digest, parameters_text, subject_name, text, unknown
 from geoveil.budget.stores import Transaction, open_store
 from geoveil.budget.witness import Memory, Witness, check_heads, head_questions
+from geoveil.cards import Card, Rows
 from geoveil.errors import InvalidParameter, LedgerError, LedgerTimeout, Message
 from geoveil.privacy import CGP, GP, Certificate, Guarantee, exact, promise
 from geoveil.privacy.exact import Number
@@ -31,9 +32,11 @@ __all__ = ["Ledger"]
 
 #: Longest pause in seconds between two checks whether another process has stored an answer.
 _LONGEST_PAUSE = 0.5
+#: Longest wait in seconds for what the ledger shows of itself.
+_LONGEST_LOOK = 3.0
 
 
-class Ledger:
+class Ledger(Card):
     """A persistent ledger: the budget of each subject, and the history of all charges.
 
     Parameters
@@ -394,6 +397,21 @@ class Ledger:
         self._store.close()
         if self._memory.witness is not None:
             self._memory.witness.close()
+
+    def _card(self) -> tuple[str, Rows]:
+        try:
+            with self._store.reading(time.monotonic() + min(self._timeout, _LONGEST_LOOK)) as transaction:
+                ((accounts,),) = transaction.rows("SELECT COUNT(*) FROM geoveil_accounts")
+                ((entries,),) = transaction.rows("SELECT number FROM geoveil_head")
+        except LedgerError:
+            return f"Ledger in {self._store.name}", [("accounts", "cannot be read now")]
+        rows = [
+            ("accounts", str(accounts)),
+            ("entries", str(entries)),
+            ("key", "none" if self._secret is None else "the history is secured by a key"),
+            ("witness", "none" if self._memory.witness is None else "a second place knows the last entry"),
+        ]
+        return f"Ledger in {self._store.name}", rows
 
     def __enter__(self) -> Self:
         return self

@@ -135,6 +135,13 @@ class Postgres(Store[Any]):
         super().__init__(timeout)
         self._url = url
 
+    @property
+    def name(self) -> str:
+        # Only these parts: others may be secret, such as the password.
+        parts = conninfo_to_dict(self._url)
+        told = [f"{part} {parts[part]}" for part in ("dbname", "host", "port", "user") if parts.get(part)]
+        return f"PostgreSQL, {', '.join(told)}" if told else "PostgreSQL"
+
     def _connect(self, deadline: float) -> Any:
         more: dict[str, Any] = {}
         if "tcp_user_timeout" not in conninfo_to_dict(self._url):

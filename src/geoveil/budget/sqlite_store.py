@@ -66,6 +66,10 @@ class SQLite(Store[sqlite3.Connection]):
         #: Device and inode of the file that is open.
         self._identity: tuple[int, int] | None = None
 
+    @property
+    def name(self) -> str:
+        return str(self.path)
+
     def _connect(self, deadline: float) -> sqlite3.Connection:
         if self._identity is not None or self.path.exists():
             # Before anything is written: a file that has replaced the ledger meanwhile is not opened.

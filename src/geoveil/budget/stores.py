@@ -111,6 +111,11 @@ class Store(ABC, Generic[Connection]):
         self._opened: Any = None
         self._process: tuple[int, bytes] | None = None
 
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """Where the database is, for people; without passwords."""
+
     @abstractmethod
     def _connect(self, deadline: float) -> Connection:
         """Return a new connection to the database, after creating its tables if they are missing."""

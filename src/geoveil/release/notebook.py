@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from geoveil.cards import as_html
 from geoveil.errors import GeoveilError, InvalidData
+from geoveil.wording import paragraphs
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -44,9 +46,11 @@ def draw_frame(release: Release, ax: Axes | None, style: dict[str, Any]) -> Axes
 
 def card_of(release: Release) -> str:
     """Return the HTML that a notebook shows for a release."""
-    from geoveil.report import card
+    from geoveil.report import small_map
 
-    return card(release.facts(every_error=False), _layers(release))
+    return as_html(
+        *release._card(), lead=paragraphs(release.facts(every_error=False))[0], figure=small_map(_layers(release))
+    )
 
 
 def _layers(release: Release) -> tuple[Layer, ...]:

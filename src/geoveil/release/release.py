@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from geoveil._version import __version__
 from geoveil.arithmetic import steady
 from geoveil.budget import Entry
+from geoveil.cards import Rows
 from geoveil.errors import NoErrorBound
 from geoveil.facts import ErrorBound, Exactness, Facts, MechanismUse, Processing, Removed, Unchanged
 from geoveil.geo import Pairs, Plane
@@ -383,11 +384,9 @@ class Release(Shown):
             return str(self.plane.area.certificate()["plane"])
         return str(self.crs.to_string())
 
-    def __repr__(self) -> str:
+    def _card(self) -> tuple[str, Rows]:
         facts = self.facts(every_error=False)
-        told = lines(facts)
-        width = max(len(name) for name, _ in told)
-        return "\n".join([heading(facts), *(f"  {name:<{width}}  {text}" for name, text in told)])
+        return heading(facts), lines(facts)
 
 
 def _runs(answer: Answer) -> list[tuple[Mechanism, int]]:

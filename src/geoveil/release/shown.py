@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, cast
 
 from geoveil.arithmetic import steady
+from geoveil.cards import Card
 from geoveil.wording import heading
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["Shown"]
 
 
-class Shown:
+class Shown(Card):
     """A release as it is shown to people and handed to other programs: the methods of `Release` for that."""
 
     @property

@@ -46,19 +46,18 @@ class _Frame:
         return np.asarray((flat - [self.west, self.north]) * [1 / self.pixel, -1 / self.pixel])
 
 
-def small_map(layers: Sequence[Layer]) -> tuple[str, list[str]]:
-    """Return a map as SVG and what it shows, in words; an empty text if no layer has a location.
+def small_map(layers: Sequence[Layer]) -> str:
+    """Return a map and its legend as HTML of at most some ten kilobytes; an empty text if no layer has a location.
 
     Examples
     --------
     >>> from geoveil.report import Layer
     >>> station = Layer("station", [[-122.39, 37.78]], "marks", "public", texts=("Caltrain",))
-    >>> svg, said = small_map([station])
-    >>> svg[:4], said
-    ('<svg', ['◆ station'])
+    >>> "◆ station" in small_map([station]), small_map([])
+    (True, '')
     """
     if not any(np.isfinite(layer.places).all(axis=1).any() for layer in layers):
-        return "", []
+        return ""
     projection, view = view_of([_thinned(layer) for layer in layers])
     x, y = view.middle
     pixel = max(view.width / _WIDTH, view.height / _HEIGHT)
@@ -66,11 +65,12 @@ def small_map(layers: Sequence[Layer]) -> tuple[str, list[str]]:
     said: list[str] = []
     drawn = "".join(_layer(layer, frame, said) for layer in layers)
     label = "Map of " + ", ".join(layer.name for layer in layers)
-    svg = (
-        f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" width="{_WIDTH}" height="{_HEIGHT}" role="img" '
+    legend = "<br>".join(map(escape, said))
+    return (
+        f'<figure><svg viewBox="0 0 {_WIDTH} {_HEIGHT}" width="{_WIDTH}" height="{_HEIGHT}" role="img" '
         f'aria-label="{escape(label)}" fill="none">{_land(frame)}{drawn}{_scale_bar(frame)}</svg>'
+        f"<figcaption>{legend}</figcaption></figure>"
     )
-    return svg, said
 
 
 def _thinned(layer: Layer) -> Layer:
