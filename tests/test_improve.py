@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import geopandas
@@ -237,7 +238,7 @@ def test_times_of_every_kind_are_seconds() -> None:
         np.testing.assert_allclose(gv.smooth(release, times=times, motion="walking").value, wanted)
     for wrong in (["now"] * 40, [[1.0]] * 40, None, seconds[:-1]):
         with pytest.raises(gv.errors.InvalidParameter, match="times"):
-            gv.smooth(release, times=wrong, motion="walking")  # type: ignore[arg-type]
+            gv.smooth(release, times=wrong, motion="walking")
 
 
 def test_times_of_another_order_are_refused() -> None:
@@ -279,3 +280,38 @@ def test_times_may_be_a_column_of_the_release() -> None:
     np.testing.assert_array_equal(named, given)
     with pytest.raises(InvalidParameter, match=r"^times = 'tme': must be .*'time'"):
         gv.smooth(raw, times="tme", motion="car")
+
+
+def test_the_column_of_times_may_be_named_or_left_out(tmp_path: Path) -> None:
+    """A column of the release, its values and the only column of times are the same times, also of a file."""
+    n = 30
+    stamps = pd.date_range("2026-05-01", periods=n, freq="min")
+    coords = np.array([-122.4, 37.7]) + np.cumsum(np.full((n, 2), 1e-4), axis=0)
+    frame = geopandas.GeoDataFrame({"t": stamps}, geometry=geopandas.points_from_xy(*coords.T), crs=4326)
+    area = gv.local(lat=37.7, lon=-122.4, radius=20_000)
+    release = gv.points(frame, rho=1e-3, area=area)
+
+    def smoothed(release: Any, times: Any = None) -> Any:
+        return gv.smooth(release, times=times, motion="car").coords
+
+    wanted = smoothed(release, np.arange(n) * 60.0)
+    for times in ("t", None, frame["t"], stamps.to_numpy(), stamps.strftime("%d/%m/%Y %H:%M"), stamps.astype(str)):
+        np.testing.assert_allclose(smoothed(release, times), wanted)
+    two = gv.points(frame.assign(date=stamps), rho=1e-3, area=area)
+    with pytest.raises(gv.errors.InvalidParameter, match=r"times = None.*'t', 'date'"):
+        gv.smooth(two, motion="car")
+    with pytest.raises(gv.errors.InvalidParameter, match=r"none.*keep="):
+        gv.smooth(gv.points(frame[["geometry"]], rho=1e-3, area=area), motion="car")
+    with pytest.raises(gv.errors.InvalidParameter, match="a time for each point"):
+        gv.smooth(gv.points(frame.geometry, rho=1e-3, area=area), motion="car")
+    seconds = (stamps - stamps[0]).total_seconds() + 1.7e9
+    for unit in ("1", "1000"):
+        rows = [f"{lon},{lat},{second * float(unit):.0f}" for (lon, lat), second in zip(coords, seconds, strict=True)]
+        source = tmp_path / f"trips{unit}.csv"
+        source.write_text("\n".join(["lon,lat,time", *rows]))
+        released = gv.points_file(source, tmp_path / f"out{unit}.csv", rho=1e-3, area=area)
+        loaded = gv.load(released.value)
+        expected = smoothed(loaded, np.arange(n) * 60.0)
+        for either in (released, loaded):
+            np.testing.assert_allclose(smoothed(either, "time"), expected)
+            np.testing.assert_allclose(smoothed(either), expected)

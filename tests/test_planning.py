@@ -149,3 +149,13 @@ def test_what_a_plan_lacks_is_named_as_for_the_question() -> None:
         gv.plan("nearest", n=10, error=100)
     with pytest.raises(InvalidParameter, match=r" points got an unexpected keyword argument 'crs'\. Give what gv"):
         gv.plan("points", n=10, error=100, crs=4326)
+
+
+def test_a_plan_is_shown_with_its_meaning() -> None:
+    """Its repr states the distance that is hidden and the error; a notebook shows the same."""
+    planned = gv.plan("hull", n=1000, rho=5e-5, extent=40_000)
+    heading, *rows = repr(planned).splitlines()
+    assert heading == "Plan of hull: nothing was asked or charged"
+    assert rows[0] == "  guarantee  104 m hidden at 75% (CGP with ρ = 5e-05 per m²)"
+    assert rows[1].endswith("with probability 95%")
+    assert "for points that extend over 40 km" in planned._repr_html_()

@@ -611,10 +611,24 @@ def test_arguments_of_a_ledger_need_one(tmp_path: Path) -> None:
 
 
 def test_a_session_shows_its_size_and_its_total() -> None:
-    """Both are public; what is left is asked for with `remaining`."""
-    assert repr(gv.Session(WALK, rho="1e-3")) == "Session(30 points, total CGP(rho=0.001))"
+    """It states how many points and persons there are, the area, the budget, its balance and what was answered."""
+    session = gv.Session(WALK, rho="1e-3")
+    assert repr(session).splitlines() == [
+        "Session about 30 points of one person",
+        "  area     metres without a coordinate system",
+        "  budget   CGP with ρ = 0.001 per m²",
+        "  balance  0 spent, 0.001 left",
+        "  answers  none so far",
+    ]
+    session.mean(rho="4e-4")
+    session.nearest((0.0, 0.0), k=2, rho="1e-4")
+    assert "0.0005 spent, 0.0005 left" in repr(session)
+    assert repr(session).endswith("mean, nearest")
     by = np.repeat(["ann", "bob"], 15)
-    assert repr(gv.Session(WALK, by=by, epsilon="0.1")) == "Session(30 points of 2 persons, total GP(epsilon=0.1))"
+    people = repr(gv.Session(WALK, by=by, epsilon="0.1"))
+    assert "30 points of 2 persons" in people
+    assert "GP with ε = 0.1 per m, for each person" in people
+    assert "<dd>0 spent, 0.1 left</dd>" in gv.Session(WALK, by=by, epsilon="0.1")._repr_html_()
 
 
 @EVERY_QUESTION

@@ -14,6 +14,8 @@ from geoveil.arithmetic import steady
 from geoveil.errors import InvalidData, InvalidParameter
 from geoveil.geo import form_of
 from geoveil.geo.forms import Floats
+from geoveil.geo.recognition import SAMPLE, recognise
+from geoveil.geo.seconds import seconds_of
 from geoveil.mechanisms import Gaussian
 from geoveil.messages import Message
 from geoveil.postprocess import clamping, smoothing
@@ -26,16 +28,19 @@ _MOTIONS = {"car": CAR, "cycling": CYCLING, "taxi": TAXI, "walking": WALKING}
 
 
 @steady()
-def smooth(release: Release, *, times: ArrayLike | str, motion: str | Motion, by: Labels = None) -> Release:
+def smooth(
+    release: Release, *, times: ArrayLike | str | None = None, motion: str | Motion, by: Labels = None
+) -> Release:
     """Smooth released trajectories at no cost: the noise is known, and people move continuously.
 
     Parameters
     ----------
     release : Release
-        Of `points`, with Gaussian noise (a `rho` budget). Each person's points are a trajectory of their own.
-    times : array or str
-        The public time of each point, in seconds or as datetimes, or the column of the release that holds them; equal
-        times may occur.
+        Of `points` or `points_file`, with Gaussian noise (a `rho` budget). Each person's points are a trajectory of
+        their own.
+    times : str, array or Series, optional
+        The public time of each point: the name of a column of the release, or datetimes, texts of dates, durations,
+        or numbers of seconds. Equal times may occur. It may be left out if one column of times was released.
     motion : {"walking", "cycling", "car", "taxi"} or Motion
         What is publicly known of how people move. It must not be measured on the trajectories themselves.
     by : array of labels, optional
@@ -176,30 +181,42 @@ def drawn_in(release: Release) -> tuple[Any, float]:
     return (None, 1.0) if release.plane is None else release.plane.drawn_in
 
 
-def _seconds(times: Any, release: Release) -> Any:
-    """Return public times in seconds."""
+def _seconds(times: Any, release: Release) -> Floats:
+    """Return the public time of each point, in seconds."""
     import pandas as pd
 
-    n, frame = release.n, getattr(release.value, "index", None)
-    if isinstance(times, str):
-        columns = [*getattr(release.value, "columns", ())]
-        if times not in columns:
+    table = release.value if hasattr(release.value, "columns") else None
+    name = "the times"
+    if times is None or isinstance(times, str):
+        name = _time_column(table) if times is None else times
+        columns = [] if table is None else [*map(str, table.columns)]
+        if table is None or name not in columns:
             allowed = f"times, or a column of the release, one of {columns}"
-            raise InvalidParameter("times", times, allowed, "Give an array of times.")
-        times = release.value[times]
-    if isinstance(times, pd.Series):
-        if frame is not None and not times.index.equals(frame):
+            raise InvalidParameter("times", name, allowed, "Give the time of each point, such as times=df['t'].")
+        times = table[name]
+    elif isinstance(times, pd.Series):
+        index = getattr(release.value, "index", None)
+        if isinstance(index, pd.Index) and not times.index.equals(index):
             remedy = "Use times.reindex(release.value.index), or times.to_numpy() if the rows already correspond."
             raise InvalidParameter("times", "a Series with another index", "indexed like the release", remedy)
-        times = times.array
-    try:
-        found = pd.Index(times)
-        if isinstance(found, pd.DatetimeIndex):
-            found = found - found.min()
-        seconds = np.asarray(found.total_seconds() if isinstance(found, pd.TimedeltaIndex) else found, dtype=float)
-    except (TypeError, ValueError):
-        remedy = "Convert texts with pandas.to_datetime(times, utc=True)."
-        raise InvalidParameter("times", type(times).__name__, "seconds, durations or datetimes", remedy) from None
-    if seconds.shape != (n,) or not np.isfinite(seconds).all():
-        raise InvalidParameter("times", seconds.shape, f"{n} finite times, one for each point", "They are public.")
+    seconds = seconds_of(times, name)
+    if seconds.shape != (release.n,) or not np.isfinite(seconds).all():
+        allowed = f"{release.n} finite times, one for each point"
+        raise InvalidParameter("times", seconds.shape, allowed, "They are public.")
     return seconds
+
+
+def _time_column(table: Any) -> str:
+    """Return the only column of times of a release."""
+    if table is None:
+        raise InvalidParameter("times", None, "a time for each point", "Give times=, in seconds or as datetimes.")
+    places = {"geometry", getattr(table, "active_geometry_name", None)}
+    names = [name for name in table.columns if name not in places]
+    found = recognise(
+        {name: list(table[name][:SAMPLE]) for name in names}, {name: table[name].dtype for name in names}
+    )
+    if len(found.times) != 1:
+        said = f"one of {[*found.times]}" if found.times else "a column of times; the release has none"
+        remedy = 'Name it, such as times="t"; a column that was removed is released with keep=.'
+        raise InvalidParameter("times", None, said, remedy)
+    return str(found.times[0])

@@ -277,3 +277,30 @@ def test_a_key_is_not_repeated_in_messages() -> None:
     with pytest.raises(InvalidParameter) as refused:
         Ledger("budget.db", key="a secret of more than 16 bytes")  # type: ignore[arg-type]
     assert "secret" not in str(refused.value)
+
+
+def test_a_ledger_shows_where_it_is_and_how_much_is_in_it(place: str) -> None:
+    """Its repr states the place, the accounts and the entries, and so does a notebook."""
+    ledger = gv.Ledger(place)
+    ledger.create("ann", "bob", rho=1e-3)
+    ledger.charge(["ann"], gv.CGP(rho=1e-4), query="mean")
+    heading, accounts, entries, *rest = repr(ledger).splitlines()
+    assert heading.startswith("Ledger in ")
+    assert accounts.split() == ["accounts", "2"]
+    assert entries.split() == ["entries", "2"]
+    assert [line.split()[:2] for line in rest] == [["key", "none"], ["witness", "none"]]
+    assert "<dt>accounts</dt><dd>2</dd>" in ledger._repr_html_()
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://ann:hunter2@127.0.0.1:1/budgets?sslpassword=hunter3",
+        "host=127.0.0.1 port=1 dbname=budgets user=ann password=hunter2 sslpassword=hunter3",
+    ],
+)
+def test_a_ledger_shows_no_password(url: str) -> None:
+    """A PostgreSQL ledger is named by database, host, port and user, and nothing else of its connection string."""
+    from geoveil.budget.stores import open_store
+
+    assert open_store(url, 1.0).name == "PostgreSQL, dbname budgets, host 127.0.0.1, port 1, user ann"

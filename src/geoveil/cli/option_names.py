@@ -12,6 +12,7 @@ _ARGUMENTS = {
     "path": "-o",
     "k": "-k",
     "p": "--at",
+    "times": "--time",
     "distance": "--hide",
     "x.crs": "the file's coordinate system",
     "place": "LEDGER",

@@ -84,35 +84,16 @@ def check_times(path: Path, how: dict[str, Any], given: str | None) -> None:
     import pyarrow as pa
 
     from geoveil.geo.formats import open_locations
+    from geoveil.geo.seconds import seconds_of
 
     file = open_locations(path, **{name: value for name, value in how.items() if name != "missing"})
     chosen = _column(file, given)
-    _times(pa.concat_tables(batch.columns for batch in file.batches([chosen])).to_pandas(ignore_metadata=True)[chosen])
-
-
-def _times(column: Any) -> Any:
-    """Return times as numbers or datetimes."""
-    import pandas as pd
-
-    times = column
-    missing = (times.isna() | (times.astype(str).str.strip() == "")).to_numpy()
-    if missing.any():
-        allowed = f"a column of times: {missing.sum():,} rows have none, the first of them row {missing.argmax() + 1}"
-        raise InvalidParameter("--time", column.name, allowed, "Remove these rows.")
-    if pd.api.types.is_string_dtype(times.dtype) or times.dtype == object:
-        seconds = pd.to_numeric(times, errors="coerce")
-        try:
-            times = seconds if seconds.notna().all() else pd.to_datetime(times, format="ISO8601", utc=True)
-        except ValueError:
-            row = int(pd.to_datetime(times, format="ISO8601", utc=True, errors="coerce").isna().to_numpy().argmax())
-            remedy = "Write times as 2026-05-01T08:30:00Z or as seconds."
-            allowed = f"a column of times; row {row + 1} has {times.iloc[row]!r}"
-            raise InvalidParameter("--time", column.name, allowed, remedy) from None
-    return times
+    times = pa.concat_tables(batch.columns for batch in file.batches([chosen])).to_pandas(ignore_metadata=True)
+    seconds_of(times[chosen], chosen)
 
 
 def smoothed(release: Any, motion: str, given: str | None) -> Any:
     """Smooth a loaded release by its column of times."""
     from geoveil import smooth as denoise
 
-    return denoise(release, times=_times(release.value[_column(release.file, given)]), motion=motion)
+    return denoise(release, times=_column(release.file, given), motion=motion)

@@ -76,7 +76,7 @@ class Copies(Additive):
         parts = [self.single.log_density(row, at) for row, at in zip(rows, center, strict=True)]
         return np.asarray(np.sum(parts, axis=0))
 
-    def error(self, beta: float, *, blocks: int = 1, each: bool = False) -> float:
+    def error(self, beta: float = 0.05, *, blocks: int = 1, each: bool = False) -> float:
         """Return the 1-β quantile of the length of the longest row's noise; `blocks` must be the number of rows."""
         checks.beta(beta)
         if blocks != self.count:

@@ -76,7 +76,7 @@ class Exponential(Mechanism):
         weights = np.exp(-(scores - np.min(scores)) / self.scale)
         return np.asarray(weights / weights.sum())
 
-    def error(self, beta: float, *, m: int) -> float:
+    def error(self, beta: float = 0.05, *, m: int) -> float:
         """Return the bound on how far the chosen score exceeds the smallest of m scores, with probability 1-β.
 
         Notes

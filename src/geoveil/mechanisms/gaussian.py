@@ -62,7 +62,7 @@ class Gaussian(Additive):
         log_norm = self.dimension * (0.5 * np.log(2 * np.pi) + np.log(self.scale))
         return np.asarray(-0.5 * np.sum(z * z, axis=value_axes(center)) - log_norm)
 
-    def error(self, beta: float, *, blocks: int = 1, each: bool = False) -> float:
+    def error(self, beta: float = 0.05, *, blocks: int = 1, each: bool = False) -> float:
         from scipy.special import gammainccinv
 
         checks.beta(beta)

@@ -70,7 +70,7 @@ class KNorm(Additive):
         log_norm = self.count * log_ball + math.lgamma(self.dimension + 1) + self.dimension * math.log(self.scale)
         return np.asarray(-lengths.max(axis=-1) / self.scale - log_norm)
 
-    def error(self, beta: float, *, blocks: int = 1, each: bool = False) -> float:
+    def error(self, beta: float = 0.05, *, blocks: int = 1, each: bool = False) -> float:
         """Return the 1-β quantile of the length of the noise: the longest over all points, or that of any one point.
 
         `blocks` must be the number of points.

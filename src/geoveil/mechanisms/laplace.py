@@ -67,7 +67,7 @@ class Laplace(Additive):
         length = np.sqrt(np.sum((y - center) ** 2, axis=value_axes(center)))
         return np.asarray(-length / self.scale - log_norm)
 
-    def error(self, beta: float, *, blocks: int = 1, each: bool = False) -> float:
+    def error(self, beta: float = 0.05, *, blocks: int = 1, each: bool = False) -> float:
         from scipy.special import gammainccinv
 
         checks.beta(beta)

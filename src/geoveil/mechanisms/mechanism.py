@@ -83,7 +83,7 @@ class Additive(Mechanism):
         """
 
     @abstractmethod
-    def error(self, beta: float, *, blocks: int = 1, each: bool = False) -> float:
+    def error(self, beta: float = 0.05, *, blocks: int = 1, each: bool = False) -> float:
         """Return the exact 1-β quantile of the Euclidean length of the noise.
 
         Parameters

@@ -111,7 +111,7 @@ class NearestNeighbour(Mechanism):
         weights = weights * (1 + shift) * np.exp(-shift) / (4 * b)
         return np.asarray(weights @ halting_probabilities(distances, t, 2 * b, cyclic=True))
 
-    def error(self, beta: float, *, m: int) -> float:
+    def error(self, beta: float = 0.05, *, m: int) -> float:
         """Return the bound on how much farther than the nearest of m points the one found is, with probability 1-β.
 
         Notes

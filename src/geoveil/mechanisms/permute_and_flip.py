@@ -95,7 +95,7 @@ class PermuteAndFlip(Mechanism):
         others = np.stack([np.delete(factors, j, axis=1).prod(axis=1) for j in range(len(q))], axis=1)
         return np.asarray(q * (weights / 2 @ others))
 
-    def error(self, beta: float, *, m: int) -> float:
+    def error(self, beta: float = 0.05, *, m: int) -> float:
         """Return the bound on how far the chosen score exceeds the smallest of m scores, with probability 1-β.
 
         Notes

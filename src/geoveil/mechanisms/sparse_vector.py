@@ -93,7 +93,7 @@ class SparseVector(Mechanism):
         weights = weights * np.exp(-np.abs(nodes - threshold) / b) / (2 * b)
         return np.asarray(weights @ halting_probabilities(values, nodes, self.scale, cyclic=self.cyclic))
 
-    def error(self, beta: float, *, visits: int) -> float:
+    def error(self, beta: float = 0.05, *, visits: int) -> float:
         """Return the bound by which no decision of a walk of at most `visits` visits is wrong, with probability 1-β.
 
         That is: where the walk halts, the value is at most threshold + bound; at every earlier visit the value is more

@@ -1,0 +1,220 @@
+"""The faces of a release: frames, files, plots, pages and what a notebook shows, for every kind of release."""
+
+from __future__ import annotations
+
+import re
+import webbrowser
+from pathlib import Path
+from typing import Any
+
+import geopandas
+import matplotlib as mpl
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+import shapely
+
+import geoveil as gv
+from geoveil.errors import InvalidData, InvalidParameter
+from geoveil.report.formatting import WARNING
+from geoveil.report.small_map import small_map
+
+mpl.use("agg")
+
+BAY = gv.local(lat=37.77, lon=-122.42, radius=50_000)
+STATION = geopandas.GeoSeries.from_xy([-122.39], [37.79], crs=4326)
+
+
+def trips(n: int = 60, spread: float = 2000.0) -> geopandas.GeoDataFrame:
+    """Made-up points around San Francisco with persons and times, in degrees."""
+    flat = np.random.default_rng(3).normal(scale=spread, size=(n, 2))
+    columns = {"user": np.arange(n) % 3, "time": pd.date_range("2026-05-01", periods=n, freq="min")}
+    return geopandas.GeoDataFrame(columns, geometry=geopandas.points_from_xy(*flat.T, crs=BAY.crs)).to_crs(4326)
+
+
+def tracks() -> geopandas.GeoDataFrame:
+    """Three made-up lines."""
+    walk = np.cumsum(np.random.default_rng(3).normal(scale=200, size=(3, 30, 2)), axis=1)
+    return geopandas.GeoDataFrame({"user": [0, 1, 2]}, geometry=shapely.linestrings(walk), crs=BAY.crs).to_crs(4326)
+
+
+def of_file(tmp_path: Path) -> gv.FileRelease:
+    """A file that was released."""
+    trips().to_file(tmp_path / "trips.gpkg")
+    return gv.points_file(tmp_path / "trips.gpkg", tmp_path / "out.gpkg", by="user", rho=1e-3, area=BAY)
+
+
+HOW: dict[str, Any] = {"rho": 1e-3, "area": BAY}
+#: Releases of every kind, by name, with the types of their geometries; "" where the value has no location.
+KINDS: dict[str, tuple[Any, str]] = {
+    "points": (lambda tmp_path: gv.points(trips(), by="user", **HOW), "Point"),
+    "series": (lambda tmp_path: gv.points(trips().geometry, **HOW), "Point"),
+    "array": (lambda tmp_path: gv.points(trips().get_coordinates().to_numpy(), crs=4326, **HOW), "Point"),
+    "lines": (lambda tmp_path: gv.points(tracks(), by="user", **HOW), "LineString"),
+    "hull": (lambda tmp_path: gv.hull(trips(), **HOW), "Polygon"),
+    "hulls": (lambda tmp_path: gv.hull(trips(), by="user", **HOW), "Polygon"),
+    "bounds": (lambda tmp_path: gv.bounds(trips(), **HOW), "Polygon"),
+    "boxes": (lambda tmp_path: gv.bounds(trips(), by="user", **HOW), "Polygon"),
+    "center": (lambda tmp_path: gv.center(trips(), **HOW), "Point"),
+    "centers": (lambda tmp_path: gv.center(trips(), by="user", **HOW), "Point"),
+    "nearest": (lambda tmp_path: gv.nearest(trips(), STATION, k=3, locations=0.5, **HOW), "Point"),
+    "indices": (lambda tmp_path: gv.nearest(trips(), STATION, k=3, **HOW), ""),
+    "radius": (lambda tmp_path: gv.radius(trips(), **HOW), ""),
+    "radii": (lambda tmp_path: gv.radius(trips(), by="user", **HOW), ""),
+    "numbers": (lambda tmp_path: gv.answer(trips(), lambda x: x[0], lipschitz=1, size=2, **HOW), ""),
+    "smoothed": (lambda tmp_path: gv.smooth(gv.points(trips(), by="user", **HOW), motion="car"), "Point"),
+    "heat map": (
+        lambda tmp_path: gv.density(
+            gv.points(trips(), by=np.arange(60), **HOW), gv.Grid((0, 0, 3000, 2000), cell=500)
+        ),
+        "Polygon",
+    ),
+    "file": (of_file, "Point"),
+    "loaded": (lambda tmp_path: gv.load(of_file(tmp_path).value), "Point"),
+}
+EVERY_KIND = pytest.mark.parametrize("kind", KINDS)
+
+
+@EVERY_KIND
+def test_every_release_is_a_frame_a_file_a_picture_a_page_and_a_card(kind: str, tmp_path: Path) -> None:
+    """All faces of a release work, or say why there is nothing to draw; the value keeps its coordinate system."""
+    make, geometry = KINDS[kind]
+    release: gv.Release = make(tmp_path)
+    frame = release.to_frame()
+    assert frame["rho"].eq(1e-3).all()
+    if geometry:
+        assert set(frame.geom_type) == {geometry}
+        assert frame.crs == 4326
+        assert release.to_frame(crs=32610).crs.to_epsg() == 32610
+        axes = release.plot()
+        assert release.plot(axes, color="red") is axes
+        assert axes.collections
+        plt.close("all")
+    else:
+        assert type(frame) is pd.DataFrame
+        with pytest.raises(InvalidData, match="has a location"):
+            release.plot()
+    path = release.to_file(tmp_path / "saved.parquet")
+    read = geopandas.read_parquet(path) if geometry else pd.read_parquet(path)
+    assert len(read) == len(frame)
+    assert (tmp_path / "saved.parquet.certificate.json").exists()
+    assert release.report(tmp_path / "report.html", title="A <b>title</b>").read_text().startswith("<!DOCTYPE")
+    assert release.explore().save(tmp_path / "page.html").exists()
+    card = release._repr_html_()
+    assert "will be right at most 75% of the time" in card
+    assert ("<svg" in card) == (bool(geometry) or kind == "indices")
+    for text in (card, release.explore()._repr_html_()):
+        # The only addresses are names of XML, of which there are none here.
+        assert not re.search(r"https?://|<link|<img|@import|url\(", text)
+    assert "<script" not in card
+    assert len(card.encode()) < 50_000
+
+
+def test_metres_without_a_coordinate_system_are_drawn_and_shown() -> None:
+    """A plot is in these metres; there is no map of the Earth, and a file is refused."""
+    release = gv.points(np.zeros((10, 2)), rho=1e-3)
+    assert release.to_frame().crs is None
+    assert release.plot().collections
+    assert gv.center(np.zeros((10, 2)), by=np.arange(10) % 2, rho=1e-3).to_frame().geom_type.eq("Point").all()
+    heat = gv.density(release, gv.Grid((0, 0, 1000, 1000), cell=500))
+    assert heat.to_frame().shape == (4, 3)
+    assert "<svg" not in release._repr_html_()
+    with pytest.raises(InvalidData, match="in the plane"):
+        gv.points(np.zeros((10, 3)), rho=1e-3).to_frame()
+    plt.close("all")
+
+
+def test_a_heat_map_is_a_frame_of_cells() -> None:
+    """A row for each cell, from the south-west; the numbers are those of the value; the system is as asked for."""
+    release = gv.points(trips(), by=np.arange(60), **HOW)
+    heat = gv.density(release, gv.Grid((-1000, -1000, 2000, 1000), cell=500))
+    assert repr(heat).startswith("Heat map of 4 by 6 cells: 60 points of 60 persons\n")
+    frame = heat.to_frame(crs=heat.crs)
+    np.testing.assert_array_equal(frame["points"], heat.value.ravel())
+    assert frame.geometry.iloc[0].bounds == pytest.approx((-1000, -1000, -500, -500))
+    assert frame.geometry.iloc[-1].bounds == pytest.approx((1500, 500, 2000, 1000))
+    inside = heat.to_frame().to_crs(heat.crs)
+    np.testing.assert_allclose(inside.bounds, frame.bounds, atol=0.01)
+
+
+@pytest.mark.slow
+def test_a_card_of_a_million_points_is_small() -> None:
+    """Points are counted in squares, so the card has the size of its map, whatever their number."""
+    flat = np.random.default_rng(3).normal(scale=5000, size=(1_000_000, 2))
+    release = gv.points(flat, crs=BAY.crs, rho=1e-9, area=BAY)
+    assert len(release._repr_html_().encode()) < 100_000
+
+
+def test_many_areas_lines_and_cells_keep_a_card_small() -> None:
+    """Hulls of many persons are drawn in part, and the card says so; long lines and fine grids are squares."""
+    frame = trips(900)
+    hulls = gv.hull(frame, by=np.arange(900) // 3, **HOW)._repr_html_()
+    assert "100 of 300 drawn" in hulls
+    walk = np.cumsum(np.random.default_rng(3).normal(scale=50, size=(5000, 2)), axis=0)
+    line = geopandas.GeoSeries([shapely.LineString(walk)], crs=BAY.crs)
+    long = gv.points(line, rho=1e-2, area=BAY)._repr_html_()
+    fine = gv.density(gv.points(frame, by=np.arange(900), **HOW), gv.Grid((-9000, -9000, 9000, 9000), cell=60))
+    for card in (hulls, long, fine._repr_html_()):
+        assert len(card.encode()) < 100_000
+    assert "the stronger the colour, the more" in long
+
+
+def test_true_locations_are_shown_only_if_they_are_given(tmp_path: Path) -> None:
+    """A page with them says that it must not be shared; neither card nor plot has them."""
+    frame = trips()
+    release = gv.hull(frame, **HOW)
+    assert WARNING not in release.report(tmp_path / "page.html").read_text()
+    assert WARNING in release.report(tmp_path / "mine.html", truth=frame).read_text()
+    assert "layer truth" in release.explore(truth=frame.geometry)._repr_html_()
+    assert "layer truth" not in release.explore()._repr_html_()
+    for wrong in (frame.get_coordinates().to_numpy(), frame.geometry.set_crs(None, allow_override=True)):
+        with pytest.raises(InvalidParameter, match="truth"):
+            release.explore(truth=wrong)
+
+
+def test_a_page_is_isolated_in_a_notebook_and_opens_in_a_browser(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A notebook shows it in a frame without access to anything; outside, a browser opens a temporary file."""
+    opened: list[str] = []
+    monkeypatch.setattr(webbrowser, "open", opened.append)
+    view = gv.hull(trips(), **HOW).explore(title='Hull "of" <all>')
+    html = view._repr_html_()
+    assert html.startswith("<iframe srcdoc=")
+    assert html.count("<") == 2
+    assert 'sandbox="allow-scripts"' in html
+    path = view.show_in_browser()
+    assert opened == [path.as_uri()]
+    assert "Hull &quot;of&quot; &lt;all&gt;" in path.read_text()
+    assert "save(path)" in repr(view)
+
+
+def test_the_card_of_a_file_that_is_gone_has_no_map(tmp_path: Path) -> None:
+    """What is shown never fails: without the file, the facts are shown alone."""
+    release = of_file(tmp_path)
+    assert "<svg" in release._repr_html_()
+    release.value.unlink()
+    assert "<svg" not in release._repr_html_()
+    assert "60 points of 3 persons" in release._repr_html_()
+
+
+def test_texts_on_a_card_are_escaped() -> None:
+    """Labels of persons and names of columns are data."""
+    frame = trips(3).assign(user=["<b>", "&amp;", '"'], **{"<i>": 1})
+    card = gv.center(frame, by="user", **HOW)._repr_html_() + gv.points(frame, by="user", **HOW)._repr_html_()
+    assert "<b></text>" not in card
+    assert "<i>" not in card
+    assert "&lt;b&gt;</text>" in card
+
+
+def test_a_map_of_nothing_is_empty() -> None:
+    """Without a location there is no map."""
+    assert small_map([]) == ""
+
+
+def test_errors_without_an_argument_are_those_of_95_percent() -> None:
+    """`error()` is `error(0.05)`, for releases and mechanisms."""
+    release = gv.nearest(trips(), STATION, k=3, locations=0.5, **HOW)
+    assert release.error() == release.error(0.05)
+    assert release.place_error() == release.place_error(0.05)
+    mean = gv.mean(trips(), **HOW)
+    assert mean.mechanism.error() == mean.mechanism.error(0.05)
