@@ -528,16 +528,16 @@ def test_any_label_and_any_text_goes_through(name: str, tmp_path: Path, rows: li
     """Quotation marks, separators, ends of lines and all letters."""
     users, texts, lon, lat = zip(*rows, strict=True)
     frame = geopandas.GeoDataFrame(
-        {"user": users, "time": texts}, geometry=geopandas.points_from_xy(lon, lat), crs=4326
+        {"user": users, "note": texts}, geometry=geopandas.points_from_xy(lon, lat), crs=4326
     )
     folder = tmp_path / "again"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
     path, told = make(name, folder, frame)
-    release = gv.points_file(path, folder / f"out-{name}", rho=FINE, **told)
+    release = gv.points_file(path, folder / f"out-{name}", rho=FINE, keep=["note"], **told)
     after = gv.load(release.value).value
     assert after["user"].tolist() == [*users]
-    assert ["" if pd.isna(t) else t for t in after["time"]] == [*texts]
+    assert ["" if pd.isna(t) else t for t in after["note"]] == [*texts]
     assert np.abs(degrees_of(after) - np.column_stack([lon, lat])).max() < 1e-6
 
 
@@ -764,12 +764,17 @@ def write(path: Path, text: str | bytes) -> Path:
 GPX = '<gpx xmlns="http://www.topografix.com/GPX/1/1"><wpt lat="37.7" lon="-122.4">{}</gpx>'
 MALFORMED: dict[str, tuple[str | bytes, str]] = {
     "text.csv": ("user,lat,lon\na,37.7,-122.4\na,north,-122.4\n", r"^text\.csv, row 2 = 'north': must be a number"),
-    "comma.csv": ('user,lat,lon\na,"37,7","-122,4"\n', r"^comma\.csv, row 1 = '-122,4'.*decimal=\",\""),
+    "comma.csv": ('user,lat,lon\na,"37,700","-122,400"\n', r"^comma\.csv, row 1 = '-122,400'.*decimal=\",\""),
     "swapped.csv": ("user,lat,lon\na,-122.4,37.7\n", r"^swapped\.csv, row 1 = .*swapped"),
     "far.csv": ("user,lat,lon\na,37.7,-122.4\na,37.7,400\n", r"^far\.csv, row 2 = \[400\.0, 37\.7\].*-180 to 360"),
     "outside.csv": ("user,lat,lon\na,37.7,-122.4\na,47.7,-122.4\n", r"^outside\.csv, row 2 = .*inside the area"),
     "short.csv": ("user,lat,lon\na,37.7,-122.4\na,37.7\n", r"short\.csv = .*(Row #3|row).*delimiter"),
-    "nowhere.csv": ("user,east,north\na,1,2\n", r"nowhere\.csv = .*columns with coordinates.*x="),
+    "nowhere.csv": ("user,left,up\na,1,2\n", r"nowhere\.csv = .*columns with coordinates.*lat=.*lon="),
+    "unknown.csv": ("user,east,north\na,1,2\n", r"^crs = None.*columns east and north\..*crs=4326"),
+    "several.csv": (
+        "user,home_lat,home_lon,work_lat,work_lon\na,1,2,3,4\n",
+        r'several\.csv = .*Give lat="home_lat" lon="home_lon", or lat="work_lat" lon="work_lon"\.$',
+    ),
     "twice.csv": ("user,lat,lon,lat\na,1,2,3\n", r"twice\.csv = \['lat'\].*different names"),
     "nobody.csv": ("user,lat,lon\na,37.7,-122.4\n,37.7,-122.4\n", r"^nobody\.csv, row 2, user = None.*label"),
     "header.csv": ("user,lat,lon\n", r"header\.csv = .*at least one location"),
@@ -834,7 +839,7 @@ def test_paths_that_cannot_be_used_are_refused(tmp_path: Path) -> None:
     (tmp_path / "folder.csv").mkdir()
     with pytest.raises(InvalidFile, match="an existing folder"):
         gv.points_file(path, tmp_path / "folder.csv", **how)
-    wrong = {"layer": "a", "by": "nobody", "x": "easting", "decimal": "·", "missing": "maybe", "outside": "in"}
+    wrong = {"layer": "a", "by": "nobody", "lat": "northing", "decimal": "·", "missing": "maybe", "outside": "in"}
     for option, value in wrong.items():
         with pytest.raises(InvalidParameter, match=f"^{option} = "):
             gv.points_file(path, tmp_path / "out.csv", **{**how, option: value})
@@ -854,8 +859,9 @@ def test_a_file_that_does_not_know_its_system_is_told(tmp_path: Path) -> None:
     table = pd.DataFrame({"user": frame.user, "e": frame.geometry.x, "n": frame.geometry.y})
     table.to_csv(tmp_path / "utm.csv", index=False)
     with pytest.raises(InvalidParameter, match=r"^crs = None"):
-        gv.read(tmp_path / "utm.csv", x="e", y="n")
-    release = gv.points_file(tmp_path / "utm.csv", tmp_path / "out.csv", x="e", y="n", crs=32610, rho=FINE, by="user")
+        gv.read(tmp_path / "utm.csv", lat="n", lon="e")
+    how: dict[str, Any] = {"lat": "n", "lon": "e", "crs": 32610, "by": "user"}
+    release = gv.points_file(tmp_path / "utm.csv", tmp_path / "out.csv", **how, rho=FINE)
     assert gv.load(release.value).value.distance(frame).max() < 1
     frame.to_file(tmp_path / "utm.shp")
     (tmp_path / "utm.prj").unlink()

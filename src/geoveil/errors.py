@@ -30,7 +30,7 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Literal, TypeAlias
 
-from geoveil.messages import PYTHON, Message, Naming, Text, worded
+from geoveil.messages import PYTHON, Mention, Message, Naming, Text, worded
 
 __all__ = [
     "BudgetError",
@@ -49,6 +49,7 @@ __all__ = [
     "LedgerTampered",
     "LedgerTimeout",
     "LedgerUnavailable",
+    "Mention",
     "Message",
     "NoErrorBound",
     "Text",

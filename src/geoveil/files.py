@@ -7,7 +7,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from geoveil._types import Columns, CrsLike, Epsilon, Method, MetricLike, Missing, Outside, Progress, Rho, Short
+from geoveil._types import (
+    Columns,
+    CoordinateColumns,
+    CrsLike,
+    Epsilon,
+    Method,
+    MetricLike,
+    Missing,
+    Outside,
+    Progress,
+    Rho,
+    Short,
+)
 from geoveil._types import Path as PathLike
 from geoveil.answering.charging import check_ledger
 from geoveil.answering.loading import frame_of, load
@@ -47,8 +59,9 @@ def points_file(
     ledger: Ledger | None = None,
     subject: str | None = None,
     short: Short = "refuse",
-    x: str | None = None,
-    y: str | None = None,
+    lat: CoordinateColumns = None,
+    lon: CoordinateColumns = None,
+    geometry: str | None = None,
     delimiter: str | None = None,
     decimal: str | None = None,
     encoding: str | None = None,
@@ -85,11 +98,15 @@ def points_file(
     short : {"refuse", "skip"}
         With a ledger: whether persons without enough budget stop the release, or are left out and listed as
         `removed.persons`.
-    x, y : str, optional
-        The columns of a CSV or Parquet file that hold coordinates, longitude as x, where they are not found by name.
+    lat, lon : str, or two of them, optional
+        The columns of a CSV or Parquet file that hold latitude and longitude, or northing and easting with `crs`,
+        where they are not recognised. Rows with an origin and a destination have two columns of each.
+    geometry : str, optional
+        The column of a CSV or Parquet file that holds geometries as WKT, WKB or GeoJSON, or texts such as
+        "37.77,-122.42", where it is not recognised.
     delimiter, decimal, encoding : str, optional
-        The format of a CSV file: the separator of fields (found in the header), the decimal mark ("."), and the
-        encoding ("utf-8").
+        The format of a CSV file, where it is not recognised: the separator of fields, the decimal mark, and the
+        encoding (by default UTF-8 or, if the file is not valid UTF-8, Latin-1).
     layer : str, optional
         The layer of a GeoPackage, or the sheet of an Excel file, with several.
     progress : callable, optional
@@ -122,7 +139,8 @@ def points_file(
     guarantee, noise = promise(rho, epsilon, metric), source_of(rng)
     check_ledger(ledger, by=by, subject=subject, short=short)
     told: Progress = progress or (lambda share: None)
-    reading = {"x": x, "y": y, "delimiter": delimiter, "decimal": decimal, "encoding": encoding, "layer": layer}
+    reading = {"lat": lat, "lon": lon, "geometry": geometry, "delimiter": delimiter, "decimal": decimal}
+    reading |= {"encoding": encoding, "layer": layer}
     return prepare(
         source,
         target,
@@ -153,8 +171,9 @@ def read(
     outside: Outside = "refuse",
     missing: Missing = "refuse",
     where: str | None = None,
-    x: str | None = None,
-    y: str | None = None,
+    lat: CoordinateColumns = None,
+    lon: CoordinateColumns = None,
+    geometry: str | None = None,
     delimiter: str | None = None,
     decimal: str | None = None,
     encoding: str | None = None,
@@ -176,7 +195,7 @@ def read(
     where : str, optional
         A condition on columns of the file that selects its rows, as for `points`. The certificate of a later release
         states a filter, and the rows that were removed, only if they are given to the question itself.
-    crs, x, y, delimiter, decimal, encoding, layer : optional
+    crs, lat, lon, geometry, delimiter, decimal, encoding, layer : optional
         As for `points_file`.
 
     Returns
@@ -195,7 +214,8 @@ def read(
     >>> gv.points(trips, by="user", rho=5e-5).value.columns.tolist()
     ['user', 'geometry']
     """
-    reading = {"x": x, "y": y, "delimiter": delimiter, "decimal": decimal, "encoding": encoding, "layer": layer}
+    reading = {"lat": lat, "lon": lon, "geometry": geometry, "delimiter": delimiter, "decimal": decimal}
+    reading |= {"encoding": encoding, "layer": layer}
     file = open_locations(Path(path), crs=crs, **reading)
     plane = None if area is None else plane_of(file.crs, area, released=False, stated_by=system_of(file))
     return frame_of(file, plane, outside, missing, where)

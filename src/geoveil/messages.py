@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from string import Formatter
 from typing import Any, TypeAlias
 
-__all__ = ["PYTHON", "Message", "Naming", "Text", "worded"]
+__all__ = ["PYTHON", "Mention", "Message", "Naming", "Text", "worded"]
 
 
 class Naming:
@@ -80,6 +81,20 @@ class Message:
         return hash(self.template)
 
 
+@dataclass(frozen=True)
+class Mention:
+    """An argument with a value that is data: a column's name may contain braces, which a template cannot.
+
+    Examples
+    --------
+    >>> str(Message("Give {column}.", column=Mention("lat", "pickup {lat}")))
+    'Give lat="pickup {lat}".'
+    """
+
+    name: str
+    value: str
+
+
 #: A text that is the same for every reader, or a message.
 Text: TypeAlias = str | Message
 
@@ -102,6 +117,8 @@ class _Formatter(Formatter):
     def format_field(self, value: object, format_spec: str) -> str:
         if isinstance(value, _Name):
             return self._naming.mention(value, format_spec)
+        if isinstance(value, Mention):
+            return self._naming.mention(value.name, value.value)
         if isinstance(value, Message):
             return value.worded(self._naming)
         return format(value, format_spec)

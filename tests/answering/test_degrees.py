@@ -501,7 +501,7 @@ def test_what_proj_rounds_is_stated(tmp_path: Path) -> None:
     assert release.error(0.05) > gv.points(np.zeros((1, 2)), rho=1e-4).error(0.05)
     source = tmp_path / "trips.csv"
     source.write_text("x,y\n550000,4180000\n")
-    written = gv.points_file(source, tmp_path / "released.csv", rho=1e-4, x="x", y="y", crs=32610, area=AREA)
+    written = gv.points_file(source, tmp_path / "released.csv", rho=1e-4, lat="y", lon="x", crs=32610, area=AREA)
     assert written.rounding == release.rounding
     assert gv.load(tmp_path / "released.csv").rounding == release.rounding
     assert gv.points(frame, rho=1e-4).rounding == 0

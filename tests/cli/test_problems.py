@@ -69,8 +69,8 @@ NAMED = {
         "gaps.csv, row 3 = ",
     ),
     "a column of coordinates": (
-        "points trips.csv -o o.csv --x east --y north --crs 4326 --local 37.77,-122.42,50km --rho 1",
-        "--x = 'east': ",
+        "points trips.csv -o o.csv --lat north --x east --crs 4326 --local 37.77,-122.42,50km --rho 1",
+        "--lat = 'north': ",
     ),
     "the account to charge": (
         "hull trips.csv --local 37.77,-122.42,50km --rho 1 --ledger l.db",

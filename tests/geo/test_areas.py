@@ -506,7 +506,7 @@ def test_rows_without_a_place_are_refused_or_dropped() -> None:
 
 def test_columns_of_frames_are_kept_on_purpose() -> None:
     """Geometry, person and times come back; others by name or all, never another geometry."""
-    frame = degrees([-122.42, -122.41], [37.77, 37.78], user=["a", "b"], note=["x", "y"], t=[1, 2])
+    frame = degrees([-122.42, -122.41], [37.77, 37.78], user=["a", "b"], note=["x", "y"], t=[1.2e9, 1.3e9])
     frame["home"] = geopandas.GeoSeries(frame.geometry.array, crs=4326)
     frame.index = ["r", "s"]
     how: Any = {"by": "user", "rho": 1e-4, "area": BAY}

@@ -139,4 +139,4 @@ def test_csv_in_a_system_of_ones_own_is_refused(tmp_path: Path) -> None:
     """A CSV file in an unregistered system is refused, as the certificate would hold the system."""
     (tmp_path / "x.csv").write_text("east,north\n1,2\n")
     with pytest.raises(InvalidCoordinateSystem, match="public register"):
-        gv.points_file(tmp_path / "x.csv", tmp_path / "y.csv", x="east", y="north", crs=HOME, rho=1e-4, area=BAY)
+        gv.points_file(tmp_path / "x.csv", tmp_path / "y.csv", lat="north", lon="east", crs=HOME, rho=1e-4, area=BAY)

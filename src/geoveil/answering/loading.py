@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 __all__ = ["LoadedRelease", "frame_of", "load"]
 
 #: The options with which a file is read, as certificates state them.
-READING = {"crs", "x", "y", "delimiter", "decimal", "encoding", "layer"}
+READING = {"crs", "lat", "lon", "geometry", "delimiter", "decimal", "encoding", "layer"}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -189,7 +189,6 @@ def frame_of(
     import geopandas
     import pandas as pd
     import pyarrow as pa
-    import shapely
 
     safe = [name for name in file.columns if name not in file.unsafe]
     tables, geometries, rows, removed = [], [], [], NONE
@@ -202,7 +201,7 @@ def frame_of(
             batch = batch.moved(plane.enter(batch.coords, outside, batch.name_of_point).values)
         tables.append(batch.columns)
         rows.append(batch.first + (np.arange(len(batch)) if batch.numbers is None else batch.numbers))
-        geometries.append(batch.places if batch.shaped else shapely.points(batch.places))
+        geometries.append(batch.geometries)
     if not sum(map(len, rows)):
         raise no_locations(file, removed)
     gaps = missing == "drop" or outside == "drop" or chosen is not None

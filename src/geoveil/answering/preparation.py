@@ -173,7 +173,7 @@ def rehearse(
     outside: Outside = "refuse",
     missing: Missing = "refuse",
     where: str | None = None,
-    **reading: str | None,
+    **reading: Any,
 ) -> FilePoints:
     """Do all that `points_file` does before it charges, so that what it would refuse is refused now.
 
@@ -183,8 +183,8 @@ def rehearse(
         The file.
     by, area, crs, method, outside, missing, where : optional
         As for `points_file`.
-    **reading : str, optional
-        As for `points_file`: x, y, delimiter, decimal, encoding, layer.
+    **reading : optional
+        As for `points_file`: lat, lon, geometry, delimiter, decimal, encoding, layer.
 
     Returns
     -------

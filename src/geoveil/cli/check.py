@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import shlex
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -14,10 +15,6 @@ from geoveil.cli.command import Command
 from geoveil.cli.file_arguments import SOURCE, incoming
 from geoveil.cli.options import area, as_json, persons, reading
 from geoveil.words import counted
-
-#: Words in names of columns that may say whose place it is, and those that begin such words.
-_PERSONS = frozenset(["id", "uid", "cab", "imei"])
-_PERSONS_BEGIN = ("user", "person", "device", "track", "taxi", "driver", "rider", "subject", "vehicle")
 
 
 @dataclass(frozen=True)
@@ -124,7 +121,7 @@ def _about(
                 "Which rows were outside is not hidden.",
             )
     yield from _places(file, frame, plane, area["outside"])
-    yield from _people(frame, by)
+    yield from _people(file, frame, by)
     yield from _columns(file, frame, by, plane)
 
 
@@ -149,9 +146,16 @@ def _system(file: Any, area: dict[str, Any]) -> tuple[Any, Finding]:
     most = plane.area.stretch - 1
     stretched = f"stretches distances by at most {most:.3%}" if most > 0 else "does not stretch distances"
     more = f" Noise is added in the plane of {plane.area.name}, which {stretched}."
-    x, y = (file.reading.get(name) for name in ("x", "y"))
-    columns = f", the columns {x!r} and {y!r}," if x is not None and y is not None else ""
+    located = getattr(file, "located", None)
+    columns = "" if located is None else f", in {_listed(located.names)},"
     return plane, Finding("good", f"Its coordinates{columns} are in {units} ({file.crs.name}).{more}")
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Return the names of columns of locations in a sentence."""
+    if len(names) == 1:
+        return f"the column {names[0]!r}"
+    return "the columns " + ", ".join(map(repr, names[:-1])) + f" and {names[-1]!r}"
 
 
 def _places(file: Any, frame: Any, plane: Any, outside: str) -> Iterator[Finding]:
@@ -206,17 +210,10 @@ def _decimals(coords: Any) -> int | None:
     return None
 
 
-def _names_persons(name: Any) -> bool:
-    """Whether a column's name says that it may hold persons."""
-    from geoveil.geo.columns import words
-
-    return any(word in _PERSONS or word.startswith(_PERSONS_BEGIN) for word in words(name))
-
-
-def _people(frame: Any, by: str | None) -> Iterator[Finding]:
+def _people(file: Any, frame: Any, by: str | None) -> Iterator[Finding]:
     """Find how many points each person has, and how uneven that is."""
     if by is None:
-        likely = [name for name in frame if _names_persons(name)]
+        likely = file.recognised.persons
         named = f" Columns that may identify the person: {', '.join(map(str, likely))}." if likely else ""
         yield Finding(
             "note",
@@ -289,5 +286,8 @@ def _columns(file: Any, frame: Any, by: str | None, plane: Any) -> Iterator[Find
     safe = [name for name in left if name not in telling]
     if safe:
         yield Finding("good", f"These columns are removed unless --keep names them: {', '.join(map(str, safe))}.")
+    for name in file.recognised.unclear_times:
+        what = f"The column {name!r} may hold times, but its name or its values do not say so."
+        yield Finding("note", what, f"It is removed unless --keep names it: --keep {shlex.quote(str(name))}.")
     for name in sorted(unsafe):
         yield Finding("note", f"The column {name!r} may contain locations.", "It is never released.")

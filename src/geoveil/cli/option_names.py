@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+
 from geoveil.messages import Naming
 
 __all__ = ["OPTIONS"]
@@ -26,7 +28,7 @@ _SAME = frozenset(
     [
         *("rho", "epsilon", "metric", "method", "by", "keep", "area", "outside", "missing", "crs", "delimiter"),
         *("decimal", "encoding", "layer", "short", "ledger", "radius", "locations", "chance", "error", "beta", "n"),
-        *("where", "x", "y", "cell", "write_off", "witness", "reason", "before", "label"),
+        *("where", "lat", "lon", "geometry", "cell", "write_off", "witness", "reason", "before", "label"),
     ]
 )
 #: How to do on the command line what a function does.
@@ -70,7 +72,7 @@ class _Options(Naming):
         if (command := _COMMANDS.get(value) or _COMMANDS.get(name)) is not None:
             return command
         option = _ARGUMENTS.get(name) or _option(name)
-        return f"{option} {value.strip(chr(34))}" if value else option
+        return f"{option} {shlex.quote(value.strip(chr(34)))}" if value else option
 
 
 def _option(name: str) -> str:

@@ -170,15 +170,18 @@ def _reading(
     missing: str,
     where: str | None,
     crs: str | None,
-    x: str | None,
-    y: str | None,
+    lat: tuple[str, ...],
+    lon: tuple[str, ...],
+    geometry: str | None,
     delimiter: str | None,
     decimal: str | None,
     encoding: str | None,
     layer: str | None,
 ) -> dict[str, Any]:
-    given = {"where": where, "crs": crs, "x": x, "y": y, "delimiter": delimiter, "decimal": decimal}
+    given: dict[str, Any] = {"where": where, "crs": crs, "geometry": geometry, "delimiter": delimiter}
+    given |= {"decimal": decimal}
     given |= {"encoding": encoding, "layer": layer}
+    given |= {"lat": lat or None, "lon": lon or None}
     return {"format": format_, "missing": missing, **{name: text for name, text in given.items() if text is not None}}
 
 
@@ -210,11 +213,26 @@ reading = gathered(
         },
     ),
     (("--crs",), {"metavar": "CODE", "help": "The file's coordinate system, if it does not state one."}),
-    (("--x",), {"metavar": "COLUMN", "help": "The column of longitude or easting, if its name is not recognised."}),
-    (("--y",), {"metavar": "COLUMN", "help": "The column of latitude or northing, if its name is not recognised."}),
-    (("--delimiter",), {"metavar": "TEXT", "help": "The separator of fields in a CSV file."}),
-    (("--decimal",), {"metavar": "TEXT", "help": "The decimal mark in a CSV file, such as ','."}),
-    (("--encoding",), {"metavar": "NAME", "help": "The encoding of a CSV file. [default: utf-8]"}),
+    (
+        ("--lat", "--y"),
+        {
+            "metavar": "COLUMN",
+            "multiple": True,
+            "help": "The column of latitude or northing, if it is not recognised. Give it twice for rows with an "
+            "origin and a destination.",
+        },
+    ),
+    (
+        ("--lon", "--x"),
+        {"metavar": "COLUMN", "multiple": True, "help": "The column of longitude or easting, likewise."},
+    ),
+    (
+        ("--geometry",),
+        {"metavar": "COLUMN", "help": "The column of geometries as text (WKT, GeoJSON), if it is not recognised."},
+    ),
+    (("--delimiter",), {"metavar": "TEXT", "help": "The separator of fields in a CSV file, if not recognised."}),
+    (("--decimal",), {"metavar": "TEXT", "help": "The decimal mark in a CSV file, if not recognised."}),
+    (("--encoding",), {"metavar": "NAME", "help": "The encoding of a CSV file, if not recognised."}),
     (("--layer",), {"metavar": "NAME", "help": "The layer of a GeoPackage with several layers."}),
 )
 

@@ -15,13 +15,9 @@ from geoveil.facts import Reason
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["choose", "distinct", "in_full", "is_coordinate", "is_time", "named_in", "reasons_of"]
+__all__ = ["choose", "distinct", "in_full", "is_coordinate", "named_in", "reasons_of"]
 __all__ += ["tells_places", "words"]
 
-#: Usual names of columns of times, which are public.
-_TIMES = frozenset(
-    ["time", "timestamp", "datetime", "date_time", "date", "t", "ts", "utc", "time_utc", "timestamp_utc", "epoch"]
-)
 #: Words in the names of columns of coordinates.
 _COORDINATES = frozenset(
     (
@@ -55,11 +51,6 @@ def words(name: Any) -> list[str]:
     """
     found = re.findall(r"what3words|w3w|h3|[A-Z]?[a-z]+|[A-Z]+", str(name))
     return [word.casefold() for word in found]
-
-
-def is_time(name: Any, kind: Any) -> bool:
-    """Whether a column holds times, by its name or its type."""
-    return str(name).casefold() in _TIMES or str(kind).startswith(("datetime", "timestamp", "date", "time"))
 
 
 def is_coordinate(name: Any) -> bool:

@@ -15,7 +15,10 @@ from typing import Any, Literal, TypeAlias
 from geoveil.geo.columns import tells_places
 from geoveil.geo.times import are_times
 
-__all__ = ["SAMPLE", "Encoding", "Pair", "Recognised", "encoding_of", "is_missing", "recognise"]
+__all__ = [
+    *("MISSING", "SAMPLE", "WKT", "Encoding", "Pair", "Recognised", "encoding_of", "is_missing", "is_number"),
+    *("recognise", "recognise_frame"),
+]
 
 #: Number of first rows that are looked at.
 SAMPLE = 1000
@@ -102,6 +105,20 @@ def recognise(sample: Mapping[Any, Sequence[Any]], types: Mapping[Any, Any] | No
         candidates=(*degrees.values(), *metres.values()),
         geometries=geometries,
     )
+
+
+def recognise_frame(frame: Any, columns: Sequence[Any]) -> Recognised:
+    """Recognise some columns of a pandas frame.
+
+    Examples
+    --------
+    >>> import pandas
+    >>> trips = pandas.DataFrame({"user": ["ann"], "tracked_at": pandas.to_datetime(["2024-05-01 08:30"])})
+    >>> recognise_frame(trips, ["user", "tracked_at"]).times
+    ('tracked_at',)
+    """
+    first = frame.iloc[:SAMPLE]
+    return recognise({name: first[name].tolist() for name in columns}, {name: frame[name].dtype for name in columns})
 
 
 def is_missing(value: Any) -> bool:
@@ -232,8 +249,12 @@ def _pairs(names: Sequence[Any], values: Mapping[Any, Sequence[Any]]) -> tuple[d
 
 def _are_numbers(values: Sequence[Any]) -> bool:
     """Return whether most of some values are numbers; a few that are not are told when their rows are read."""
-    fine = sum(not isinstance(value, bool) and _NUMBER.fullmatch(str(value).strip()) is not None for value in values)
-    return 2 * fine >= len(values)
+    return 2 * sum(map(is_number, values)) >= len(values)
+
+
+def is_number(value: Any) -> bool:
+    """Return whether a value is a number, or a text of one, with a decimal point or comma."""
+    return not isinstance(value, bool) and _NUMBER.fullmatch(str(value).strip()) is not None
 
 
 _NUMBER = re.compile(r"[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?")
@@ -259,7 +280,8 @@ def _destinations(rest: Rest) -> list[Rest]:
 
 # Geometries ----------------------------------------------------------------------------------------------------------
 
-_WKT = re.compile(
+#: WKT without geometries inside of geometries.
+WKT = re.compile(
     r"\s*(SRID\s*=\s*\d+\s*;)?\s*(MULTI)?(POINT|LINESTRING|POLYGON)\s*(Z|M|ZM)?\s*(\(|EMPTY)", re.IGNORECASE
 )
 _HEX = re.compile(r"(0[01])[0-9a-f]{40,}", re.IGNORECASE)
@@ -301,7 +323,7 @@ def encoding_of(name: Any, values: Sequence[Any]) -> Encoding | None:
         return "wkb"
     if not all(isinstance(value, str) for value in values):
         return None
-    patterns: tuple[tuple[re.Pattern[str], Encoding], ...] = ((_WKT, "wkt"), (_GEOJSON, "geojson"))
+    patterns: tuple[tuple[re.Pattern[str], Encoding], ...] = ((WKT, "wkt"), (_GEOJSON, "geojson"))
     for pattern, encoding in patterns:
         if all(pattern.match(value) for value in values):
             return encoding

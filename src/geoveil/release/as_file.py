@@ -95,9 +95,10 @@ def _write(frame: Any, path: Path) -> dict[str, Any]:
             if (shapely.get_type_id(places) == shapely.GeometryType.POINT).all():
                 x, y = ("longitude", "latitude") if frame.crs.is_geographic else ("x", "y")
                 rest = rest.assign(**{x: shapely.get_x(places), y: shapely.get_y(places)})
-                reading |= {"crs": frame.crs.to_string(), "x": x, "y": y}
+                reading |= {"crs": frame.crs.to_string(), "lat": y, "lon": x}
             else:
                 rest = rest.assign(wkt=shapely.to_wkt(places, rounding_precision=-1))
+                reading |= {"crs": frame.crs.to_string(), "geometry": "wkt"}
             frame = rest
         frame.to_csv(path, index=False, sep=reading["delimiter"])
         return reading

@@ -276,7 +276,7 @@ def test_systems_that_name_files_or_addresses_are_refused(tmp_path: Path) -> Non
     for grid in ("http://127.0.0.1:9/grid.tif", "/etc/grid.gsb", "@../grid.gsb"):
         system = f"+proj=longlat +ellps=bessel +nadgrids={grid} +no_defs +type=crs"
         with pytest.raises(InvalidFile, match="names no grid file"):
-            gv.read(tmp_path / "trips.csv", x="e", y="n", crs=system)
+            gv.read(tmp_path / "trips.csv", lat="n", lon="e", crs=system)
         path = geoparquet(tmp_path / "a.parquet", None, crs=pyproj.CRS(system).to_json_dict())
         with pytest.raises(InvalidFile, match="names no grid file"):
             gv.read(path)

@@ -67,8 +67,8 @@ def open_locations(path: str | Path, **reading: Any) -> LocationFile:
     path : str or Path
         The path of a file, or of a folder of the cabspotting or the Geolife data.
     **reading
-        Options of the format: `crs`; for tables `x`, `y`; for CSV `delimiter`, `decimal`, `encoding`; for
-        GeoPackage and Excel `layer`.
+        Options of the format: `crs`; for tables `lat`, `lon`, `geometry`; for CSV `delimiter`, `decimal`, `encoding`;
+        for GeoPackage and Excel `layer`.
     """
     path = Path(path)
     opener = opener_of(path)

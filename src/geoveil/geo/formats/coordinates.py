@@ -1,55 +1,20 @@
-"""Columns of coordinates in tables, and numbers written as text."""
+"""Numbers written as text."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from geoveil.errors import InvalidFile, InvalidParameter, Message
+from geoveil.errors import InvalidFile, Message
 from geoveil.geo.areas import Floats
-from geoveil.geo.coordinate_systems import GEOGRAPHIC
-from geoveil.geo.formats.location_file import own_system
 from geoveil.geo.geometries import RowName
+from geoveil.geo.recognition import MISSING
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["coordinate_columns", "numbers", "texts"]
-
-_LONGITUDES = ("longitude", "lon", "lng", "long")
-_LATITUDES = ("latitude", "lat")
-_MISSING = ("", "na", "n/a", "nan", "null", "none")
-
-
-def coordinate_columns(
-    path: Path, names: Sequence[str], x: str | None, y: str | None, crs: Any
-) -> tuple[str, str, Any]:
-    """Return the columns of the coordinates, given or found by name, and their coordinate system."""
-    if x is not None and x == y:
-        raise InvalidParameter("y", y, "a column other than x", "Longitude is x, latitude is y.")
-    for argument, given in (("x", x), ("y", y)):
-        if given is not None and given not in names:
-            raise InvalidParameter(
-                argument, given, f"a column of {path.name}, one of {list(names)}", "Check its name."
-            )
-    plain = {name.strip().casefold(): name for name in names}
-    east, north = (next((plain[n] for n in usual if n in plain), None) for usual in (_LONGITUDES, _LATITUDES))
-    degrees = (x is None or x == east) and (y is None or y == north)
-    x, y = x or east, y or north
-    if x is None or y is None:
-        raise InvalidFile(
-            str(path),
-            list(names),
-            "columns with coordinates, such as longitude and latitude",
-            Message("Name them: {x:east}, {y:north}, {crs:27700}; for degrees, longitude is x, and {crs:4326}."),
-        )
-    if crs is None and not degrees:
-        remedy = Message("Give its code: {crs:4326} for longitude and latitude from GPS.")
-        raise InvalidParameter("crs", None, f"the coordinate system of the columns {x} and {y}", remedy)
-    return x, y, own_system(path, None, GEOGRAPHIC if crs is None else crs)
+__all__ = ["numbers", "texts"]
 
 
 def numbers(column: pa.Array, decimal: str, name: RowName) -> Floats:
@@ -64,7 +29,7 @@ def numbers(column: pa.Array, decimal: str, name: RowName) -> Floats:
         # Usually no number is missing, and a plain cast succeeds.
         found = written.cast(pa.float64())
     except pa.ArrowInvalid:
-        missing = pc.is_in(pc.utf8_lower(written), value_set=pa.array(_MISSING))
+        missing = pc.is_in(pc.utf8_lower(written), value_set=pa.array(MISSING))
         written = pc.if_else(missing, pa.scalar(None, written.type), written)
         try:
             found = written.cast(pa.float64())

@@ -1,26 +1,24 @@
-"""CSV files, with any delimiter, that have two columns of coordinates."""
+"""CSV files, with any delimiter, whose columns hold coordinates or geometries."""
 
 from __future__ import annotations
 
 import codecs
-import csv
-import gzip
 import io
 import re
-import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
-from itertools import chain
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from geoveil.errors import InvalidFile, InvalidParameter, Message
-from geoveil.geo.formats.coordinates import coordinate_columns, numbers, texts
-from geoveil.geo.formats.limits import COLUMNS, EXPANSION, LINE, UNPACKED, check_names
-from geoveil.geo.formats.location_file import Batch, LocationFile, readable
+from geoveil.errors import InvalidParameter, Message
+from geoveil.geo.formats.coordinates import texts
+from geoveil.geo.formats.csv_dialect import dialect_of
+from geoveil.geo.formats.limits import EXPANSION, UNPACKED, check_names
+from geoveil.geo.formats.location_file import Batch, readable
+from geoveil.geo.formats.table_locations import TableFile, locate
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -35,75 +33,49 @@ def open_csv(
     path: Path,
     *,
     crs: Any = None,
-    x: str | None = None,
-    y: str | None = None,
+    lat: str | Sequence[str] | None = None,
+    lon: str | Sequence[str] | None = None,
+    geometry: str | None = None,
     delimiter: str | None = None,
-    decimal: str = ".",
-    encoding: str = "utf-8",
+    decimal: str | None = None,
+    encoding: str | None = None,
 ) -> CSV:
-    """Open a CSV file and read its header."""
+    """Open a CSV file and read its header and its first rows."""
     import pyarrow as pa
 
-    if decimal not in (".", ","):
+    if decimal not in (None, ".", ","):
         raise InvalidParameter("decimal", decimal, "'.' or ','", "It separates the decimals of a number.")
     if delimiter is not None and not (isinstance(delimiter, str) and len(delimiter) == 1):
         raise InvalidParameter("delimiter", delimiter, "one character", "It separates fields.")
-    try:
-        encoding = codecs.lookup(encoding).name
-        if (sample := "a,1.5;-\n").encode(encoding).decode(encoding) != sample:
-            raise LookupError(encoding)
-    except (LookupError, TypeError, UnicodeError):
-        raise InvalidParameter("encoding", encoding, "a name that Python knows", 'Try "utf-8" or "latin-1".') from None
-    names, delimiter = _header(path, encoding, delimiter)
-    check_names(path, names)
-    x, y, system = coordinate_columns(path, names, x, y, crs)
-    reading = {"x": x, "y": y, "delimiter": delimiter, "decimal": decimal, "encoding": encoding}
+    dialect = dialect_of(path, delimiter, encoding)
+    sample = dialect.sample
+    check_names(path, dialect.names)
+    located, system = locate(path, sample, {}, lat=lat, lon=lon, geometry=geometry, crs=crs)
+    decimal = decimal or _decimal([text for name in located.names for text in sample[name]])
+    reading = {**located.reading, "delimiter": dialect.delimiter, "decimal": decimal, "encoding": dialect.encoding}
     return CSV(
         path=path,
         crs=system,
-        columns={name: pa.string() for name in names if name not in (x, y)},
+        columns={name: pa.string() for name in dialect.names if name not in located.names},
         reading={**reading, "crs": system.to_string()},
-        order=names,
+        order=dialect.names,
+        located=located,
+        skipped=dialect.skipped,
+        first=sample,
     )
 
 
-def _header(path: Path, encoding: str, delimiter: str | None) -> tuple[list[str], str]:
-    """Read the names of the columns and detect the delimiter."""
-    known = "utf-8-sig" if encoding == "utf-8" else encoding
-    try:
-        with (
-            (gzip.open if _is_packed(path) else Path.open)(path, "rb") as raw,
-            io.TextIOWrapper(raw, known, newline="") as stream,
-        ):
-            first = "\n"
-            while first and not first.strip():
-                first = stream.readline(LINE)
-            if not first:
-                raise InvalidFile(str(path), "", "a header and rows", "The file is empty.")
-            if len(first) == LINE:
-                remedy = "Is it CSV? Its lines must end."
-                raise InvalidFile(str(path), first[:40], f"a header of less than {LINE} characters", remedy)
-            if delimiter is None:
-                delimiter = "\t" if ".tsv" in path.name.lower() else max(",;\t|", key=first.count)
-            COLUMNS.check(path, first.count(delimiter) + 1)
-            lines = chain([first], iter(lambda: stream.readline(LINE), ""))
-            return next(csv.reader(lines, delimiter=delimiter)), delimiter
-    except UnicodeError as problem:
-        marked = _marked(path)
-        older = "Give {encoding:latin-1}, for files of older Windows programs."
-        given = Message(f"Give {{encoding:{marked}}}." if marked else older)
-        raise InvalidFile(str(path), str(problem), f"text in {encoding}", given) from None
-    except (OSError, EOFError, csv.Error, zlib.error) as problem:
-        raise InvalidFile(
-            str(path), str(problem), "a valid CSV file", "It may be truncated: create it again."
-        ) from None
+def _decimal(written: Sequence[str]) -> str:
+    """Return the decimal mark of coordinates: a comma if some have one and none has a point.
+
+    If each has three digits after its comma, it may also separate thousands.
+    """
+    commas = [text for text in written if _COMMA.fullmatch(text.strip())]
+    clear = commas and not any("." in text for text in written)
+    return "," if clear and any(len(text.strip().partition(",")[2]) != 3 for text in commas) else "."
 
 
-def _marked(path: Path) -> str | None:
-    """Return the encoding given by the byte order mark of a file, if it has one."""
-    with path.open("rb") as raw:
-        head = raw.read(2)
-    return "utf-16" if head in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) else None
+_COMMA = re.compile(r"[+-]?\d+,\d+")
 
 
 def _is_packed(path: Path) -> bool:
@@ -132,18 +104,29 @@ class _Unpacked(io.RawIOBase):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class CSV(LocationFile):
-    """A CSV file with a header; all fields are kept as texts."""
+class CSV(TableFile):
+    """A CSV file with a header; all fields are kept as texts.
 
-    order: list[str]
+    Parameters
+    ----------
+    skipped : int
+        The number of lines before the header.
+    first : dict
+        The first values of columns.
+    """
+
+    skipped: int = 0
+    first: dict[str, list[str]] = field(default_factory=dict)
 
     spreadsheet = True
+
+    def _sample(self, columns: Sequence[str]) -> dict[str, list[Any]]:
+        return {name: [*self.first[name]] for name in columns}
 
     def _batches(self, columns: Sequence[str]) -> Iterator[Batch]:
         import pyarrow as pa
         import pyarrow.csv as pc
 
-        x, y = self.reading["x"], self.reading["y"]
         first = 0
         size = max(self.path.stat().st_size, 1)
         remedy = Message("Correct the row, or give {delimiter} or {encoding}.")
@@ -154,10 +137,10 @@ class CSV(LocationFile):
         ):
             reader = pc.open_csv(
                 stream,
-                pc.ReadOptions(block_size=_BLOCK, encoding=self.reading["encoding"]),
+                pc.ReadOptions(block_size=_BLOCK, skip_rows=self.skipped, encoding=self.reading["encoding"]),
                 pc.ParseOptions(delimiter=self.reading["delimiter"], newlines_in_values=True),
                 pc.ConvertOptions(
-                    include_columns=[*columns, x, y],
+                    include_columns=[*columns, *self.located.names],
                     column_types=dict.fromkeys(self.order, pa.string()),
                     strings_can_be_null=False,
                 ),
@@ -165,19 +148,15 @@ class CSV(LocationFile):
             for part in reader:
                 share = min(raw.tell() / size, 1.0)
                 batch = Batch(self, first, share, np.empty((0, 2)), pa.table(part).select(list(columns)))
-                pairs = [numbers(part[name], self.reading["decimal"], batch.name) for name in (x, y)]
-                yield Batch(self, first, share, np.column_stack(pairs), batch.columns)
+                places = self.located.decode(pa.table(part), self.reading["decimal"], batch.name)
+                yield Batch(self, first, share, places, batch.columns)
                 first += part.num_rows
-
-    def check_shapes(self, batch: Batch) -> None:
-        _ = batch.pairs
 
     def write(self, path: Path, batches: Iterator[Batch], schema: pa.Schema) -> None:
         import pyarrow as pa
 
-        decimal, pair = self.reading["decimal"], (self.reading["x"], self.reading["y"])
-        kept = [name for name in self.order if name in schema.names or name in pair]
-        names = [*kept, *(name for name in schema.names if name not in kept)]
+        decimal = self.reading["decimal"]
+        names = self.written(schema)
         # One encoder for the whole file: some encodings begin with a byte order mark.
         encoder = codecs.getincrementalencoder(self.reading["encoding"])()
         with (
@@ -187,8 +166,9 @@ class CSV(LocationFile):
             stream.write(encoder.encode(self._lines([pa.array([name]) for name in names])))
             for batch in batches:
                 fields = dict(zip(batch.columns.column_names, batch.columns.columns, strict=True))
-                fields |= dict(zip(pair, (pa.array(part) for part in batch.pairs.T.copy()), strict=True))
-                stream.write(encoder.encode(self._lines([texts(fields[name], decimal) for name in names])))
+                fields = {name: texts(values, decimal) for name, values in fields.items()}
+                fields |= self.located.encode(batch, decimal)
+                stream.write(encoder.encode(self._lines([fields[name] for name in names])))
 
     def _lines(self, fields: list[pa.Array]) -> str:
         """Return rows of fields as CSV; fields with a delimiter, a quotation mark or a line break are quoted."""
@@ -200,11 +180,11 @@ class CSV(LocationFile):
         delimiter = self.reading["delimiter"]
         odd = f'[{re.escape(delimiter)}"\r\n]'
         quoted = []
-        for field in fields:
-            marked = pc.match_substring_regex(field, odd)
+        for values in fields:
+            marked = pc.match_substring_regex(values, odd)
             if pc.any(marked).as_py():
-                inner = pc.replace_substring(field, '"', '""')
-                field = pc.if_else(marked, pc.binary_join_element_wise('"', inner, '"', ""), field)
-            quoted.append(field.combine_chunks() if isinstance(field, pa.ChunkedArray) else field)
+                inner = pc.replace_substring(values, '"', '""')
+                values = pc.if_else(marked, pc.binary_join_element_wise('"', inner, '"', ""), values)
+            quoted.append(values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values)
         lines = pc.binary_join_element_wise(*quoted, delimiter)
         return str(pc.binary_join(pa.ListArray.from_arrays([0, len(lines)], lines), "\n")[0].as_py()) + "\n"

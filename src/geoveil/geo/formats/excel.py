@@ -1,4 +1,4 @@
-"""Excel workbooks (.xlsx): a sheet with a header and two columns of coordinates."""
+"""Excel workbooks (.xlsx): a sheet with a header and columns of coordinates or geometries."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from geoveil.errors import FileUnavailable, InvalidFile, InvalidParameter
-from geoveil.geo.formats.coordinates import coordinate_columns, numbers
 from geoveil.geo.formats.limits import EXPANSION, UNPACKED, check_names
-from geoveil.geo.formats.location_file import Batch, LocationFile, readable
+from geoveil.geo.formats.location_file import Batch, readable
+from geoveil.geo.formats.table_locations import TableFile, locate
+from geoveil.geo.recognition import SAMPLE
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -30,7 +31,13 @@ _MOST = 2**20
 
 
 def open_excel(
-    path: Path, *, crs: Any = None, x: str | None = None, y: str | None = None, layer: str | None = None
+    path: Path,
+    *,
+    crs: Any = None,
+    lat: str | Sequence[str] | None = None,
+    lon: str | Sequence[str] | None = None,
+    geometry: str | None = None,
+    layer: str | None = None,
 ) -> Excel:
     """Open a sheet of a workbook, and read it once to find the types of its columns."""
     _check_size(path)
@@ -44,14 +51,18 @@ def open_excel(
         rows = _rows(book[chosen])
         names = [f"column {i}" if name is None else str(name) for i, name in enumerate(_trimmed(next(rows)), start=1)]
         check_names(path, names)
-        x, y, system = coordinate_columns(path, names, x, y, crs)
+        first: list[tuple[Any, ...]] = []
         kinds: list[set[type]] = [set() for _ in names]
         count = 0
         for row in rows:
             count += 1
+            if count <= SAMPLE:
+                first.append(row)
             for kind, value in zip(kinds, row, strict=False):
                 kind.add(type(value))
-    columns = {name: _type(kind) for name, kind in zip(names, kinds, strict=True) if name not in (x, y)}
+    sample = {name: [row[i] if i < len(row) else None for row in first] for i, name in enumerate(names)}
+    located, system = locate(path, sample, {}, lat=lat, lon=lon, geometry=geometry, crs=crs)
+    columns = {name: _type(kind) for name, kind in zip(names, kinds, strict=True) if name not in located.names}
     import pyarrow as pa
 
     return Excel(
@@ -59,7 +70,8 @@ def open_excel(
         crs=system,
         columns=columns,
         times=frozenset(name for name, kind in columns.items() if pa.types.is_temporal(kind)),
-        reading={"x": x, "y": y, "crs": system.to_string()},
+        reading={**located.reading, "crs": system.to_string()},
+        located=located,
         sheet=chosen,
         rows=count,
         order=names,
@@ -140,18 +152,16 @@ def _converted(kind: pa.DataType) -> Callable[[Any], Any]:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Excel(LocationFile):
+class Excel(TableFile):
     """A sheet of a workbook; dates and numbers remain dates and numbers, and texts are never run as formulas."""
 
     sheet: str
     rows: int
-    order: list[str]
 
     def _batches(self, columns: Sequence[str]) -> Iterator[Batch]:
         import pyarrow as pa
 
-        x, y = self.reading["x"], self.reading["y"]
-        at = {name: self.order.index(name) for name in (*columns, x, y)}
+        at = {name: self.order.index(name) for name in (*columns, *self.located.names)}
         first = 0
         with _workbook(self.path) as book:
             rows = _rows(book[self.sheet])
@@ -164,28 +174,26 @@ class Excel(LocationFile):
                 ).select([*columns])
                 share = min((first + len(part)) / max(self.rows, 1), 1.0)
                 batch = Batch(self, first, share, np.empty((0, 2)), table)
-                pairs = [numbers(_array(cells[name], pa.string()), ".", batch.name) for name in (x, y)]
-                yield Batch(self, first, share, np.column_stack(pairs), table)
+                where = pa.table({name: _array(cells[name], pa.string()) for name in self.located.names})
+                yield Batch(self, first, share, self.located.decode(where, ".", batch.name), table)
                 first += len(part)
 
     def check_shapes(self, batch: Batch) -> None:
-        _ = batch.pairs
+        super().check_shapes(batch)
         if (rows := batch.first + len(batch)) >= _MOST:
             remedy = "Choose a target that ends in .csv or .parquet."
             raise InvalidFile(batch.file.path.name, rows, f"fewer than {_MOST} rows, the limit of Excel", remedy)
 
     def write(self, path: Path, batches: Iterator[Batch], schema: pa.Schema) -> None:
         openpyxl = _openpyxl(path)
-        x, y = self.reading["x"], self.reading["y"]
-        kept = [name for name in self.order if name in schema.names or name in (x, y)]
-        names = [*kept, *(name for name in schema.names if name not in kept)]
+        names = self.written(schema)
         book = openpyxl.Workbook(write_only=True)
         # The name of the sheet may reveal more than the release.
         sheet = book.create_sheet("released")
         sheet.append([_cell(sheet, name) for name in names])
         for batch in batches:
             fields = {name: batch.columns[name].to_pylist() for name in batch.columns.column_names}
-            fields |= dict(zip((x, y), batch.pairs.T.tolist(), strict=True))
+            fields |= {name: values.to_pylist() for name, values in self.located.encode(batch, None).items()}
             for row in zip(*(fields[name] for name in names), strict=True):
                 sheet.append([_cell(sheet, value) for value in row])
         book.save(path)

@@ -212,6 +212,11 @@ class GPX(LocationFile):
 
     extensible = False
     structure = ("kind", "track", "segment")
+    dated = ("time",)
+
+    def _sample(self, columns: Sequence[str]) -> dict[str, list[Any]]:
+        # Elements with others inside hold no times, and may be nested too deeply to be read.
+        return super()._sample([name for name in columns if name not in _TAGGED])
 
     def _batches(self, columns: Sequence[str]) -> Iterator[Batch]:
         stream = _Stream(self.path, dict(self.titles))

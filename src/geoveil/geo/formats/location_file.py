@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 from geoveil._types import Missing, Outside
 from geoveil.errors import GeoveilError, InvalidFile, InvalidParameter, Message, Text
 from geoveil.geo.areas import Floats
-from geoveil.geo.columns import is_time
 from geoveil.geo.coordinate_systems import horizontal, registered, system_of
 from geoveil.geo.geometries import Index, count_missing, present, vertices
 from geoveil.geo.planes import Plane
+from geoveil.geo.recognition import SAMPLE, Recognised, recognise
 from geoveil.geo.row_filters import RowFilter
 from geoveil.geo.row_selection import RowCounts, rows_inside
 
@@ -47,7 +47,8 @@ class Batch:
     share : float
         The fraction of the file read up to the end of the batch.
     places : array
-        The locations: (m, 2) coordinates, NaN where missing; or shapely geometries.
+        The locations: (m, 2) coordinates, NaN where missing, or (m, 4) for an origin and a destination in each row;
+        or shapely geometries.
     columns : pyarrow.Table
         The other columns.
     numbers : array, optional
@@ -123,7 +124,21 @@ class Batch:
 
     @cached_property
     def _points(self) -> tuple[Floats, Index]:
-        return vertices(self.places, self.name) if self.shaped else (self.places, np.arange(len(self)))
+        if self.shaped:
+            return vertices(self.places, self.name)
+        each = self.places.shape[1] // 2
+        return self.places.reshape(-1, 2), np.arange(len(self)) if each == 1 else np.repeat(np.arange(len(self)), each)
+
+    @property
+    def geometries(self) -> NDArray[Any]:
+        """The locations as shapely geometries; an origin and a destination are the ends of a line."""
+        import shapely
+
+        if self.shaped:
+            return np.asarray(self.places)
+        if self.places.shape[1] == 2:
+            return np.asarray(shapely.points(self.places))
+        return np.asarray(shapely.linestrings(self.places.reshape(len(self), -1, 2)))
 
     @property
     def pairs(self) -> Floats:
@@ -138,7 +153,10 @@ class Batch:
         """Return the same rows with other points and additional columns."""
         import shapely
 
-        places = shapely.set_coordinates(shapely.force_2d(self.places), coords) if self.shaped else coords
+        if self.shaped:
+            places = shapely.set_coordinates(shapely.force_2d(self.places), coords)
+        else:
+            places = coords.reshape(self.places.shape)
         table = self.columns
         for name, values in columns.items():
             table = table.append_column(name, [values])
@@ -181,8 +199,19 @@ class LocationFile(ABC):
     extensible: ClassVar[bool] = True
     #: Whether spreadsheets open the file and may run its texts as formulas.
     spreadsheet: ClassVar[bool] = False
+    #: Columns that hold times by the definition of the format.
+    dated: ClassVar[tuple[str, ...]] = ()
     #: Columns without which the file cannot be written.
     structure: ClassVar[tuple[str, ...]] = ()
+
+    @cached_property
+    def recognised(self) -> Recognised:
+        """The columns of times and persons, besides the locations, by their names and first values."""
+        kinds = {
+            name: "datetime" if name in self.times or name in self.dated else kind
+            for name, kind in self.columns.items()
+        }
+        return recognise(self._sample([name for name in self.columns if name not in self.unsafe]), kinds)
 
     @property
     def shape(self) -> str:
@@ -191,8 +220,20 @@ class LocationFile(ABC):
 
     @property
     def time_columns(self) -> list[str]:
-        """The columns that hold times, by type or by name."""
-        return [name for name, kind in self.columns.items() if name in self.times or is_time(name, kind)]
+        """The columns that hold times, by their names and their types or first values."""
+        return [*self.recognised.times]
+
+    def _sample(self, columns: Sequence[str]) -> dict[str, list[Any]]:
+        """Return the first values of columns."""
+        found: dict[str, list[Any]] = {name: [] for name in columns}
+        rows = 0
+        for batch in self.batches(columns):
+            for name, values in batch.columns.slice(0, SAMPLE - rows).to_pydict().items():
+                found[name] += values
+            rows += len(batch)
+            if rows >= SAMPLE:
+                break
+        return found
 
     def row_filter(self, where: str | None) -> RowFilter | None:
         """Return the filter that selects rows by a condition on columns."""

@@ -13,6 +13,7 @@ from geoveil.geo.formats.excel import Excel
 from geoveil.geo.formats.gdal import DRIVERS, GDALFile
 from geoveil.geo.formats.location_file import LocationFile
 from geoveil.geo.formats.parquet import GeoParquet
+from geoveil.geo.formats.table_locations import CoordinateColumns, GeometryColumn, LocationColumns, TableFile
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -73,36 +74,38 @@ def _free(name: str, columns: Iterable[str]) -> str:
     return next(each for each in names if each.casefold() not in taken)
 
 
-def _pair(file: LocationFile) -> tuple[str, str]:
-    """Return the names of columns of coordinates: those of the source, if it has any."""
-    if "x" in file.reading:
-        return file.reading["x"], file.reading["y"]
+def _located(file: LocationFile) -> LocationColumns:
+    """Return the columns of a table that hold locations: those of the source, if it is a table."""
+    if isinstance(file, TableFile):
+        located = file.located
+        binary = isinstance(located, GeometryColumn) and located.encoding == "wkb"
+        return GeometryColumn(located.names[0], "wkt") if binary else located
     x, y = ("longitude", "latitude") if file.crs.is_geographic else ("x", "y")
-    return _free(x, file.columns), _free(y, file.columns)
+    return CoordinateColumns(((_free(x, file.columns), _free(y, file.columns)),))
 
 
 def _csv(file: LocationFile, target: Path, ending: str) -> CSV:
-    x, y = _pair(file)
+    located = _located(file)
     delimiter, decimal = file.reading.get("delimiter", ","), file.reading.get("decimal", ".")
     if ".tsv" in ending:
         delimiter = "\t"
     elif delimiter == "\t" and ".csv" in ending:
         delimiter = ";" if decimal == "," else ","
-    reading = {"x": x, "y": y, "delimiter": delimiter, "decimal": decimal, "crs": file.crs.to_string()}
-    encoding = file.reading.get("encoding", "utf-8")
-    return CSV(**_common(file, target), reading={**reading, "encoding": encoding}, order=_order(file, x, y))
+    reading = {**located.reading, "delimiter": delimiter, "decimal": decimal, "crs": file.crs.to_string()}
+    reading["encoding"] = file.reading.get("encoding", "utf-8")
+    return CSV(**_common(file, target), reading=reading, order=_order(file, located), located=located)
 
 
-def _order(file: LocationFile, x: str, y: str) -> list[str]:
+def _order(file: LocationFile, located: LocationColumns) -> list[str]:
     """Return the order of the columns of a table: that of the source, if it is a table."""
-    order = [name for name in getattr(file, "order", file.columns) if name in file.columns or name in (x, y)]
-    return [*order, *(name for name in (x, y) if name not in order)]
+    return file.order if isinstance(file, TableFile) else [*file.columns, *located.names]
 
 
 def _excel(file: LocationFile, target: Path) -> Excel:
-    x, y = _pair(file)
-    reading = {"x": x, "y": y, "crs": file.crs.to_string()}
-    return Excel(**_common(file, target), reading=reading, sheet="", rows=0, order=_order(file, x, y))
+    located = _located(file)
+    reading = {**located.reading, "crs": file.crs.to_string()}
+    order = _order(file, located)
+    return Excel(**_common(file, target), reading=reading, sheet="", rows=0, order=order, located=located)
 
 
 def _parquet(file: LocationFile, target: Path) -> GeoParquet:

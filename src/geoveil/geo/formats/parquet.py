@@ -15,10 +15,10 @@ from geoveil.errors import InvalidFile, InvalidParameter
 from geoveil.geo.areas import Floats
 from geoveil.geo.coordinate_systems import GEOGRAPHIC
 from geoveil.geo.formats import wkb
-from geoveil.geo.formats.coordinates import coordinate_columns, numbers
 from geoveil.geo.formats.limits import COLUMNS, EXPANSION, METADATA, UNPACKED, check_names
 from geoveil.geo.formats.location_file import ROWS, Batch, LocationFile, own_system, readable
-from geoveil.geo.geometries import RowName
+from geoveil.geo.formats.table_locations import TableFile, locate
+from geoveil.geo.recognition import SAMPLE
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -35,7 +35,12 @@ _SAFE: dict[str, tuple[str, ...]] = {
 
 
 def open_parquet(
-    path: Path, *, crs: Any = None, x: str | None = None, y: str | None = None
+    path: Path,
+    *,
+    crs: Any = None,
+    lat: str | Sequence[str] | None = None,
+    lon: str | Sequence[str] | None = None,
+    geometry: str | None = None,
 ) -> GeoParquet | PlainParquet:
     """Open a Parquet file and read its columns."""
     import pyarrow as pa
@@ -63,11 +68,19 @@ def open_parquet(
         "times": frozenset(field.name for field in schema if pa.types.is_temporal(field.type)),
     }
     if account is None:
-        x, y, system = coordinate_columns(path, schema.names, x, y, crs)
-        others = {name: kind for name, kind in columns.items() if name not in (x, y)}
-        reading = {"x": x, "y": y, "crs": system.to_string()}
-        return PlainParquet(crs=system, columns=others, reading=reading, unsafe=frozenset(unsafe), **common)
-    for name, given in (("x", x), ("y", y)):
+        sample = _first(path, schema.names)
+        located, system = locate(path, sample, columns, lat=lat, lon=lon, geometry=geometry, crs=crs)
+        others = {name: kind for name, kind in columns.items() if name not in located.names}
+        reading = {**located.reading, "crs": system.to_string()}
+        return PlainParquet(
+            crs=system,
+            columns=others,
+            reading=reading,
+            unsafe=frozenset(unsafe.difference(located.names)),
+            located=located,
+            **common,
+        )
+    for name, given in (("lat", lat), ("lon", lon), ("geometry", geometry)):
         if given is not None:
             raise InvalidParameter(name, given, "left out, as the file has geometries", "Leave it out.")
     try:
@@ -103,6 +116,17 @@ def open_parquet(
 _KINDS = ("Point", "LineString", "MultiPoint", "MultiLineString")
 
 
+def _first(path: Path, columns: Sequence[str]) -> dict[str, list[Any]]:
+    """Return the first values of columns."""
+    import pyarrow.parquet as pq
+
+    # Without buffers for whole groups of rows, which may be the whole file.
+    with readable(path, "Parquet"), pq.ParquetFile(path, pre_buffer=False) as file:
+        for batch in file.iter_batches(SAMPLE, columns=[*columns]):
+            return {name: batch.column(name).to_pylist() for name in columns}
+    return {name: [] for name in columns}
+
+
 def _footer(path: Path) -> int:
     """Return the size in bytes of the metadata at the end of a Parquet file."""
     with path.open("rb") as file:
@@ -128,6 +152,9 @@ class _Parquet(LocationFile):
     rows: int
     compression: str
     order: list[str]
+
+    def _sample(self, columns: Sequence[str]) -> dict[str, list[Any]]:
+        return _first(self.path, columns)
 
     def _read(self, columns: Sequence[str]) -> Iterator[tuple[int, pa.Table]]:
         import pyarrow as pa
@@ -183,40 +210,29 @@ class GeoParquet(_Parquet):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class PlainParquet(_Parquet):
-    """A Parquet file with two columns of coordinates."""
+class PlainParquet(_Parquet, TableFile):
+    """A Parquet file with columns of coordinates, or a column of geometries that its metadata do not describe."""
 
     def _batches(self, columns: Sequence[str]) -> Iterator[Batch]:
-        x, y = self.reading["x"], self.reading["y"]
-        for first, table in self._read([*columns, x, y]):
+        named = " and ".join(self.located.names)
+        for first, table in self._read([*columns, *self.located.names]):
             batch = Batch(self, first, 0.0, np.empty((0, 2)), table.select(list(columns)))
-            with readable(self.path, "Parquet", f"The columns {x} and {y} must be numbers."):
-                pairs = [_numbers(table[name].combine_chunks(), batch.name) for name in (x, y)]
-            share = (first + len(table)) / max(self.rows, 1)
-            yield replace(batch, share=share, places=np.column_stack(pairs))
+            with readable(self.path, "Parquet", f"The values of {named} must be numbers or geometries."):
+                places = self.located.decode(table, ".", batch.name)
+            yield replace(batch, share=(first + len(table)) / max(self.rows, 1), places=places)
 
     def write(self, path: Path, batches: Iterator[Batch], schema: pa.Schema) -> None:
         import pyarrow as pa
 
-        pair = (self.reading["x"], self.reading["y"])
-        kept = [name for name in self.order if name in schema.names or name in pair]
-        fields = [pa.field(n, pa.float64()) if n in pair else schema.field(n).remove_metadata() for n in kept]
-        added = [schema.field(name) for name in schema.names if name not in kept]
-        whole = pa.schema([*fields, *added])
-        with self._writing(path, whole, pair) as writer:
+        types = self.located.types()
+        names = self.written(schema)
+        whole = pa.schema([pa.field(n, types[n]) if n in types else schema.field(n).remove_metadata() for n in names])
+        with self._writing(path, whole, [*types]) as writer:
             for batch in batches:
                 table = batch.columns
-                for name, values in zip(pair, batch.places.T, strict=True):
-                    table = table.append_column(name, pa.array(np.ascontiguousarray(values)))
+                for name, values in self.located.encode(batch, None).items():
+                    table = table.append_column(name, values)
                 writer.write_table(table.select(whole.names).cast(whole))
-
-
-def _numbers(column: pa.Array, name: RowName) -> Floats:
-    import pyarrow as pa
-
-    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
-        return numbers(column, ".", name)
-    return np.asarray(column.cast(pa.float64()).to_numpy(zero_copy_only=False), dtype=float)
 
 
 def _from_points(column: pa.Array) -> Floats:

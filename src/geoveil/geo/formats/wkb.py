@@ -95,12 +95,14 @@ def _plain_points(data: bytes, at: int, count: int) -> bool:
 
 
 def encode(places: NDArray[Any]) -> pa.Array:
-    """Encode coordinates or shapely geometries as a pyarrow array of binaries."""
+    """Encode points, pairs of points as lines, or shapely geometries as a pyarrow array of binaries."""
     import pyarrow as pa
 
-    if places.dtype == object:
+    if places.dtype == object or places.shape[1] > 2:
         import shapely
 
+        if places.dtype != object:
+            places = shapely.linestrings(places.reshape(len(places), -1, 2))
         return pa.array(shapely.to_wkb(places), type=pa.binary())
     rows = np.empty(len(places), dtype=_POINT)
     rows["order"], rows["kind"], rows["place"] = 1, 1, places
