@@ -34,6 +34,16 @@ class Removed:
         The number of rows that do not satisfy the filter.
     where : str, optional
         The filter: a condition on public columns that all rows of the release satisfy.
+
+    Examples
+    --------
+    >>> import geopandas
+    >>> import geoveil as gv
+    >>> homes = geopandas.GeoSeries.from_xy([-122.41, -122.45, -122.43], [37.78, 37.76, 37.75], crs=4326)
+    >>> bay = gv.local(lat=37.77, lon=-122.42, radius=50_000)
+    >>> frame = geopandas.GeoDataFrame({"note": ["a", "b", "c"]}, geometry=homes)
+    >>> gv.points(frame, rho=1e-4, area=bay).facts().removed.columns
+    ('note',)
     """
 
     missing: int = 0
@@ -57,6 +67,16 @@ class Unchanged:
     warnings : tuple of str
         The reasons why it may reveal locations. They follow from its name, its released values and the released
         locations, and so reveal nothing more.
+
+    Examples
+    --------
+    >>> import geopandas
+    >>> import geoveil as gv
+    >>> homes = geopandas.GeoSeries.from_xy([-122.41, -122.45, -122.43], [37.78, 37.76, 37.75], crs=4326)
+    >>> bay = gv.local(lat=37.77, lon=-122.42, radius=50_000)
+    >>> frame = geopandas.GeoDataFrame({"user": ["ann", "bob", "eve"]}, geometry=homes)
+    >>> gv.points(frame, by="user", rho=1e-4, area=bay).facts().unchanged
+    (Unchanged(name='user', reason='person', warnings=()),)
     """
 
     name: Hashable
@@ -78,6 +98,17 @@ class Processing:
         The root mean square error in metres of the plane, if the assumptions named in the steps hold.
     combined : bool
         Whether several releases were combined, so that the guarantee is that of all of them together.
+
+    Examples
+    --------
+    >>> import geopandas
+    >>> import geoveil as gv
+    >>> homes = geopandas.GeoSeries.from_xy([-122.41, -122.45, -122.43], [37.78, 37.76, 37.75], crs=4326)
+    >>> bay = gv.local(lat=37.77, lon=-122.42, radius=50_000)
+    >>> import shapely
+    >>> region = shapely.box(-123, 37, -122, 38)
+    >>> gv.clamp(gv.points(homes, rho=1e-4, area=bay), region).processing.bounded
+    False
     """
 
     steps: tuple[str, ...] = ()
@@ -98,6 +129,16 @@ class MechanismUse:
         The scale of its noise in metres.
     times : int
         How many times in a row it was run.
+
+    Examples
+    --------
+    >>> import geopandas
+    >>> import geoveil as gv
+    >>> homes = geopandas.GeoSeries.from_xy([-122.41, -122.45, -122.43], [37.78, 37.76, 37.75], crs=4326)
+    >>> bay = gv.local(lat=37.77, lon=-122.42, radius=50_000)
+    >>> release = gv.points(homes, rho=1e-4, area=bay)
+    >>> release.facts().mechanisms[0].name
+    'Gaussian'
     """
 
     name: str
@@ -119,6 +160,17 @@ class ErrorBound:
         The bound of any one released point, where `largest` is that of the worst of several.
     location : float, optional
         The bound of the released location of a neighbour.
+
+    Examples
+    --------
+    >>> import geopandas
+    >>> import geoveil as gv
+    >>> homes = geopandas.GeoSeries.from_xy([-122.41, -122.45, -122.43], [37.78, 37.76, 37.75], crs=4326)
+    >>> bay = gv.local(lat=37.77, lon=-122.42, radius=50_000)
+    >>> release = gv.points(homes, rho=1e-4, area=bay)
+    >>> bound = release.facts().error
+    >>> round(bound.largest), round(bound.point), bound.about
+    (350, 300, 'all')
     """
 
     smallest: float
@@ -140,6 +192,16 @@ class Exactness:
         The stated error of a user's function in metres; 0 without a function, None if it was not stated.
     rounding : float
         The largest distance in metres by which a point was rounded before noise was added.
+
+    Examples
+    --------
+    >>> import geopandas
+    >>> import geoveil as gv
+    >>> homes = geopandas.GeoSeries.from_xy([-122.41, -122.45, -122.43], [37.78, 37.76, 37.75], crs=4326)
+    >>> bay = gv.local(lat=37.77, lon=-122.42, radius=50_000)
+    >>> release = gv.points(homes, rho=1e-4, area=bay)
+    >>> release.facts().exactness
+    Exactness(inexact='', fn_error=0.0, rounding=0.0)
     """
 
     inexact: str
@@ -182,6 +244,17 @@ class Facts:
         The steps taken since it was drawn.
     charged : bool
         Whether it was charged to a ledger.
+
+    Examples
+    --------
+    >>> import geopandas
+    >>> import geoveil as gv
+    >>> homes = geopandas.GeoSeries.from_xy([-122.41, -122.45, -122.43], [37.78, 37.76, 37.75], crs=4326)
+    >>> bay = gv.local(lat=37.77, lon=-122.42, radius=50_000)
+    >>> release = gv.points(homes, rho=1e-4, area=bay)
+    >>> facts = release.facts()
+    >>> facts.query, facts.points, facts.guarantee, facts.charged
+    ('points', 3, CGP(rho=0.0001), False)
     """
 
     query: str

@@ -49,6 +49,19 @@ class HeatMap(Release):
     ----------
     grid : Grid
         Its cells, in the units of the coordinate system.
+
+    Examples
+    --------
+    >>> import geopandas
+    >>> import geoveil as gv
+    >>> homes = geopandas.GeoSeries.from_xy([-122.41, -122.45, -122.43], [37.78, 37.76, 37.75], crs=4326)
+    >>> bay = gv.local(lat=37.77, lon=-122.42, radius=50_000)
+    >>> released = gv.points(homes, rho=1e-4, area=bay)
+    >>> heat = gv.density(released, gv.Grid((-5000, -5000, 5000, 5000), cell=2500))
+    >>> heat.value.shape
+    (4, 4)
+    >>> heat.to_frame().columns.tolist()
+    ['points', 'geometry', 'rho']
     """
 
     grid: Grid = field(kw_only=True)

@@ -56,6 +56,14 @@ class Plan(Card):
         β.
     assumes : str
         Further assumptions of the error bound; empty if it is the bound of the release.
+
+    Examples
+    --------
+    >>> import geoveil as gv
+    >>> gv.plan("mean", n=100, rho=1e-4)
+    Plan of mean: nothing was asked or charged
+      guarantee  74.1 m hidden at 75% (CGP with ρ = 0.0001 per m²)
+      error      at most 174 m with probability 95%
     """
 
     question: str

@@ -197,6 +197,16 @@ Nothing was charged or released. Give a smaller budget.
         -------
         Release
             As that of `geoveil.points`.
+
+        Examples
+        --------
+        >>> import geopandas
+        >>> import geoveil as gv
+        >>> homes = geopandas.GeoSeries.from_xy([-122.41, -122.45, -122.43], [37.78, 37.76, 37.75], crs=4326)
+        >>> bay = gv.local(lat=37.77, lon=-122.42, radius=50_000)
+        >>> session = gv.Session(homes, rho=1e-3, area=bay)
+        >>> session.points(rho=1e-4).value.geom_type.tolist()
+        ['Point', 'Point', 'Point']
         """
         return self._ask(requests.points(method), rho, epsilon, key, keep)
 
@@ -232,6 +242,18 @@ Nothing was charged or released. Give a smaller budget.
         -------
         Release
             As that of `geoveil.nearest`.
+
+        Examples
+        --------
+        >>> import geopandas
+        >>> import geoveil as gv
+        >>> homes = geopandas.GeoSeries.from_xy([-122.41, -122.45, -122.43], [37.78, 37.76, 37.75], crs=4326)
+        >>> bay = gv.local(lat=37.77, lon=-122.42, radius=50_000)
+        >>> session = gv.Session(homes, rho=1e-3, area=bay)
+        >>> station = geopandas.GeoSeries.from_xy([-122.39], [37.78], crs=4326)
+        >>> near = session.nearest(station, k=1, rho=1e-3)
+        >>> len(near.value), round(near.error())
+        (1, 83)
         """
         question = requests.nearest(self._data, p, k, locations, gamma0, method)
         return self._ask(question, rho, epsilon, key)
@@ -264,6 +286,16 @@ Nothing was charged or released. Give a smaller budget.
         -------
         Release
             As that of `geoveil.hull`.
+
+        Examples
+        --------
+        >>> import geopandas
+        >>> import geoveil as gv
+        >>> homes = geopandas.GeoSeries.from_xy([-122.41, -122.45, -122.43], [37.78, 37.76, 37.75], crs=4326)
+        >>> bay = gv.local(lat=37.77, lon=-122.42, radius=50_000)
+        >>> session = gv.Session(homes, rho=1e-3, area=bay)
+        >>> session.hull(rho=1e-3).value.geom_type
+        'Polygon'
         """
         question = requests.hull(k, share, distinct, gamma0, beta, extent, method)
         return self._ask(question, rho, epsilon, key)
@@ -294,6 +326,17 @@ Nothing was charged or released. Give a smaller budget.
         -------
         Release
             As that of `geoveil.first_within`.
+
+        Examples
+        --------
+        >>> import geopandas
+        >>> import geoveil as gv
+        >>> homes = geopandas.GeoSeries.from_xy([-122.41, -122.45, -122.43], [37.78, 37.76, 37.75], crs=4326)
+        >>> bay = gv.local(lat=37.77, lon=-122.42, radius=50_000)
+        >>> session = gv.Session(homes, rho=1e-3, area=bay)
+        >>> station = geopandas.GeoSeries.from_xy([-122.39], [37.78], crs=4326)
+        >>> round(session.first_within(station, radius=5_000, rho=1e-3).error())
+        328
         """
         return self._ask(requests.first_within(self._data, p, radius, method), rho, epsilon, key)
 
@@ -323,6 +366,17 @@ Nothing was charged or released. Give a smaller budget.
         -------
         Release
             As that of `geoveil.distance`.
+
+        Examples
+        --------
+        >>> import geopandas
+        >>> import geoveil as gv
+        >>> homes = geopandas.GeoSeries.from_xy([-122.41, -122.45, -122.43], [37.78, 37.76, 37.75], crs=4326)
+        >>> bay = gv.local(lat=37.77, lon=-122.42, radius=50_000)
+        >>> session = gv.Session(homes, rho=1e-3, area=bay)
+        >>> station = geopandas.GeoSeries.from_xy([-122.39], [37.78], crs=4326)
+        >>> round(session.distance(station, rho=1e-4).error())
+        139
         """
         return self._ask(requests.distance(self._data, p, fn_error, method), rho, epsilon, key)
 
@@ -358,6 +412,16 @@ Nothing was charged or released. Give a smaller budget.
         -------
         Release
             As that of `geoveil.answer`.
+
+        Examples
+        --------
+        >>> import geopandas
+        >>> import geoveil as gv
+        >>> homes = geopandas.GeoSeries.from_xy([-122.41, -122.45, -122.43], [37.78, 37.76, 37.75], crs=4326)
+        >>> bay = gv.local(lat=37.77, lon=-122.42, radius=50_000)
+        >>> session = gv.Session(homes, rho=1e-3, area=bay)
+        >>> session.answer(lambda x: x[:, 0].max(), lipschitz=1, rho=1e-4).query
+        'answer'
         """
         own = requests.lipschitz_function(fn, lipschitz, self.total.metric, rho, epsilon)
         return self._ask(requests.own_function(self._data, own, size, fn_error, method), rho, epsilon, key)
@@ -382,6 +446,16 @@ Nothing was charged or released. Give a smaller budget.
         -------
         Release
             As that of `geoveil.center`.
+
+        Examples
+        --------
+        >>> import geopandas
+        >>> import geoveil as gv
+        >>> homes = geopandas.GeoSeries.from_xy([-122.41, -122.45, -122.43], [37.78, 37.76, 37.75], crs=4326)
+        >>> bay = gv.local(lat=37.77, lon=-122.42, radius=50_000)
+        >>> session = gv.Session(homes, rho=1e-3, area=bay)
+        >>> session.center(rho=1e-4).value.geom_type
+        'Point'
         """
         return self._ask(requests.summary("center", method), rho, epsilon, key)
 
@@ -405,6 +479,16 @@ Nothing was charged or released. Give a smaller budget.
         -------
         Release
             As that of `geoveil.mean`.
+
+        Examples
+        --------
+        >>> import geopandas
+        >>> import geoveil as gv
+        >>> homes = geopandas.GeoSeries.from_xy([-122.41, -122.45, -122.43], [37.78, 37.76, 37.75], crs=4326)
+        >>> bay = gv.local(lat=37.77, lon=-122.42, radius=50_000)
+        >>> session = gv.Session(homes, rho=1e-3, area=bay)
+        >>> session.mean(rho=1e-4).value.geom_type
+        'Point'
         """
         return self._ask(requests.summary("mean", method), rho, epsilon, key)
 
@@ -428,6 +512,16 @@ Nothing was charged or released. Give a smaller budget.
         -------
         Release
             As that of `geoveil.median`.
+
+        Examples
+        --------
+        >>> import geopandas
+        >>> import geoveil as gv
+        >>> homes = geopandas.GeoSeries.from_xy([-122.41, -122.45, -122.43], [37.78, 37.76, 37.75], crs=4326)
+        >>> bay = gv.local(lat=37.77, lon=-122.42, radius=50_000)
+        >>> session = gv.Session(homes, rho=1e-3, area=bay)
+        >>> session.median(rho=1e-4).value.geom_type
+        'Point'
         """
         return self._ask(requests.summary("median", method), rho, epsilon, key)
 
@@ -451,6 +545,16 @@ Nothing was charged or released. Give a smaller budget.
         -------
         Release
             As that of `geoveil.bounds`.
+
+        Examples
+        --------
+        >>> import geopandas
+        >>> import geoveil as gv
+        >>> homes = geopandas.GeoSeries.from_xy([-122.41, -122.45, -122.43], [37.78, 37.76, 37.75], crs=4326)
+        >>> bay = gv.local(lat=37.77, lon=-122.42, radius=50_000)
+        >>> session = gv.Session(homes, rho=1e-3, area=bay)
+        >>> session.bounds(rho=1e-4).value.shape
+        (4,)
         """
         return self._ask(requests.summary("bounds", method), rho, epsilon, key)
 
@@ -474,6 +578,16 @@ Nothing was charged or released. Give a smaller budget.
         -------
         Release
             As that of `geoveil.radius`.
+
+        Examples
+        --------
+        >>> import geopandas
+        >>> import geoveil as gv
+        >>> homes = geopandas.GeoSeries.from_xy([-122.41, -122.45, -122.43], [37.78, 37.76, 37.75], crs=4326)
+        >>> bay = gv.local(lat=37.77, lon=-122.42, radius=50_000)
+        >>> session = gv.Session(homes, rho=1e-3, area=bay)
+        >>> round(session.radius(rho=1e-4).error())
+        139
         """
         return self._ask(requests.summary("radius", method), rho, epsilon, key)
 
@@ -497,6 +611,16 @@ Nothing was charged or released. Give a smaller budget.
         -------
         Release
             As that of `geoveil.radius_of_gyration`.
+
+        Examples
+        --------
+        >>> import geopandas
+        >>> import geoveil as gv
+        >>> homes = geopandas.GeoSeries.from_xy([-122.41, -122.45, -122.43], [37.78, 37.76, 37.75], crs=4326)
+        >>> bay = gv.local(lat=37.77, lon=-122.42, radius=50_000)
+        >>> session = gv.Session(homes, rho=1e-3, area=bay)
+        >>> round(session.radius_of_gyration(rho=1e-4).error())
+        139
         """
         return self._ask(requests.summary("radius_of_gyration", method), rho, epsilon, key)
 
@@ -520,6 +644,16 @@ Nothing was charged or released. Give a smaller budget.
         -------
         Release
             As that of `geoveil.diameter`.
+
+        Examples
+        --------
+        >>> import geopandas
+        >>> import geoveil as gv
+        >>> homes = geopandas.GeoSeries.from_xy([-122.41, -122.45, -122.43], [37.78, 37.76, 37.75], crs=4326)
+        >>> bay = gv.local(lat=37.77, lon=-122.42, radius=50_000)
+        >>> session = gv.Session(homes, rho=1e-3, area=bay)
+        >>> round(session.diameter(rho=1e-4).error())
+        277
         """
         return self._ask(requests.summary("diameter", method), rho, epsilon, key)
 
@@ -535,14 +669,36 @@ Nothing was charged or released. Give a smaller budget.
         return self._charger.remaining
 
     def split(self, k: int) -> list[Guarantee]:
-        """Split the remaining budget into k parts that add up to it exactly."""
+        """Split the remaining budget into k parts that add up to it exactly.
+
+        Examples
+        --------
+        >>> import geopandas
+        >>> import geoveil as gv
+        >>> homes = geopandas.GeoSeries.from_xy([-122.41, -122.45, -122.43], [37.78, 37.76, 37.75], crs=4326)
+        >>> bay = gv.local(lat=37.77, lon=-122.42, radius=50_000)
+        >>> session = gv.Session(homes, rho=1e-3, area=bay)
+        >>> session.split(2)
+        [CGP(rho=0.0005), CGP(rho=0.0005)]
+        """
         left = self.remaining
         if left <= 0:
             raise BudgetExceeded(Decimal(0), left)
         return [*self.total.with_budget(left).split(k)]
 
     def cost(self, *, rho: Rho = None, epsilon: Epsilon = None) -> tuple[Decimal, Decimal]:
-        """Return the cost of a question with this budget, and what would then be left; nothing is charged."""
+        """Return the cost of a question with this budget, and what would then be left; nothing is charged.
+
+        Examples
+        --------
+        >>> import geopandas
+        >>> import geoveil as gv
+        >>> homes = geopandas.GeoSeries.from_xy([-122.41, -122.45, -122.43], [37.78, 37.76, 37.75], crs=4326)
+        >>> bay = gv.local(lat=37.77, lon=-122.42, radius=50_000)
+        >>> session = gv.Session(homes, rho=1e-3, area=bay)
+        >>> session.cost(rho=4e-4)
+        (Decimal('0.0004'), Decimal('0.0006'))
+        """
         taken = price(promise(rho, epsilon, self.total.metric), self.total).budget
         left = self.remaining
         if taken > left:
@@ -550,7 +706,19 @@ Nothing was charged or released. Give a smaller budget.
         return taken, exact.subtract(left, taken)
 
     def statement(self) -> list[dict[str, Any]]:
-        """Return the charges of this session, or those of its subjects in the ledger."""
+        """Return the charges of this session, or those of its subjects in the ledger.
+
+        Examples
+        --------
+        >>> import geopandas
+        >>> import geoveil as gv
+        >>> homes = geopandas.GeoSeries.from_xy([-122.41, -122.45, -122.43], [37.78, 37.76, 37.75], crs=4326)
+        >>> bay = gv.local(lat=37.77, lon=-122.42, radius=50_000)
+        >>> session = gv.Session(homes, rho=1e-3, area=bay)
+        >>> _ = session.mean(rho=4e-4)
+        >>> [(line["query"], line["amount"]) for line in session.statement()]
+        [('mean', '0.0004')]
+        """
         return self._charger.statement()
 
     def _card(self) -> tuple[str, Rows]:

@@ -70,6 +70,19 @@ class FileRelease(Release):
         The number of released points outside the domain of their coordinate system, moved to its edge.
     formulas : tuple of str
         Columns of a CSV file with texts that a spreadsheet would run as formulas.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import geopandas
+    >>> import geoveil as gv
+    >>> homes = geopandas.GeoSeries.from_xy([-122.41, -122.45, -122.43], [37.78, 37.76, 37.75], crs=4326)
+    >>> bay = gv.local(lat=37.77, lon=-122.42, radius=50_000)
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> homes.to_file(folder / "homes.gpkg")
+    >>> release = gv.points_file(folder / "homes.gpkg", folder / "released.gpkg", rho=1e-4, area=bay)
+    >>> release.value.name, release.n, len(release.to_frame())
+    ('released.gpkg', 3, 3)
     """
 
     by_column: str | None = field(kw_only=True)

@@ -28,6 +28,16 @@ class Entry:
         Number of the entry, counted from 1.
     hash : str
         Hash of the entry and of all entries before it.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import geoveil as gv
+    >>> ledger = gv.Ledger(pathlib.Path(tempfile.mkdtemp()) / "budget.db")
+    >>> _ = ledger.create("ann", "bob", rho=1e-3)
+    >>> entry = ledger.create("eve", rho=1e-3)
+    >>> entry.number, entry.ledger == ledger.id
+    (2, True)
     """
 
     ledger: str
@@ -35,7 +45,17 @@ class Entry:
     hash: str
 
     def certificate(self) -> dict[str, str | int]:
-        """Return the entry's fields of a certificate."""
+        """Return the entry's fields of a certificate.
+
+        Examples
+        --------
+        >>> import pathlib, tempfile
+        >>> import geoveil as gv
+        >>> ledger = gv.Ledger(pathlib.Path(tempfile.mkdtemp()) / "budget.db")
+        >>> _ = ledger.create("ann", "bob", rho=1e-3)
+        >>> sorted(ledger.create("eve", rho=1e-3).certificate())
+        ['hash', 'ledger', 'number']
+        """
         return {"ledger": self.ledger, "number": self.number, "hash": self.hash}
 
 
@@ -59,6 +79,16 @@ class Charge:
         Identifies the attempt.
     process : tuple
         The process that was charged; a fork of it may not store an answer.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import geoveil as gv
+    >>> ledger = gv.Ledger(pathlib.Path(tempfile.mkdtemp()) / "budget.db")
+    >>> _ = ledger.create("ann", "bob", rho=1e-3)
+    >>> charge = ledger.charge(["ann"], gv.CGP(rho=1e-4), query="points")
+    >>> charge.amounts, charge.entry.number
+    ({'ann': Decimal('0.0001')}, 2)
     """
 
     entry: Entry

@@ -113,6 +113,17 @@ class Ledger(Card):
         -------
         Entry
             The entry of the history.
+
+        Examples
+        --------
+        >>> import pathlib, tempfile
+        >>> import geoveil as gv
+        >>> ledger = gv.Ledger(pathlib.Path(tempfile.mkdtemp()) / "budget.db")
+        >>> _ = ledger.create("ann", "bob", rho=1e-3)
+        >>> ledger.create("eve", rho=1e-3).number
+        2
+        >>> ledger.subjects()
+        ['ann', 'bob', 'eve']
         """
         total, names = promise(rho, epsilon, metric), _names(subjects)
         with self._writing(names) as (transaction, journal):
@@ -152,6 +163,17 @@ class Ledger(Card):
         -------
         Charge
             The charge, with the stored release if there is one.
+
+        Examples
+        --------
+        >>> import pathlib, tempfile
+        >>> import geoveil as gv
+        >>> ledger = gv.Ledger(pathlib.Path(tempfile.mkdtemp()) / "budget.db")
+        >>> _ = ledger.create("ann", "bob", rho=1e-3)
+        >>> ledger.charge(["ann", "bob"], gv.CGP(rho=4e-4), query="mean").amounts
+        {'ann': Decimal('0.0004'), 'bob': Decimal('0.0004')}
+        >>> ledger.remaining("bob")
+        Decimal('0.0006')
         """
         deadline = time.monotonic() + self._timeout
         if short not in ("refuse", "skip"):
@@ -196,7 +218,19 @@ class Ledger(Card):
         return outcomes
 
     def store(self, charge: Charge, content: str) -> None:
-        """Record the digest of a release before it is returned, and store the release itself if it has a key."""
+        """Record the digest of a release before it is returned, and store the release itself if it has a key.
+
+        Examples
+        --------
+        >>> import pathlib, tempfile
+        >>> import geoveil as gv
+        >>> ledger = gv.Ledger(pathlib.Path(tempfile.mkdtemp()) / "budget.db")
+        >>> _ = ledger.create("ann", "bob", rho=1e-3)
+        >>> charge = ledger.charge(["ann"], gv.CGP(rho=1e-4), query="mean", key="mean of May")
+        >>> ledger.store(charge, "the answer")
+        >>> ledger.charge(["ann"], gv.CGP(rho=1e-4), query="mean", key="mean of May").content
+        'the answer'
+        """
         try:
             with self._writing() as (transaction, journal):
                 stored_answers.store(transaction, journal, charge, content)
@@ -205,7 +239,19 @@ class Ledger(Card):
             leases.end(charge)
 
     def abandon(self, charge: Charge) -> None:
-        """End an attempt without an answer: its charge is spent, and others no longer wait for it."""
+        """End an attempt without an answer: its charge is spent, and others no longer wait for it.
+
+        Examples
+        --------
+        >>> import pathlib, tempfile
+        >>> import geoveil as gv
+        >>> ledger = gv.Ledger(pathlib.Path(tempfile.mkdtemp()) / "budget.db")
+        >>> _ = ledger.create("ann", "bob", rho=1e-3)
+        >>> charge = ledger.charge(["ann"], gv.CGP(rho=1e-4), query="mean", key="mean of May")
+        >>> ledger.abandon(charge)
+        >>> ledger.spent("ann"), ledger.is_stored("mean of May")
+        (Decimal('0.0001'), False)
+        """
         leases.end(charge)
         if charge.key is None or charge.process != this_process():
             return
@@ -216,7 +262,19 @@ class Ledger(Card):
             )
 
     def is_stored(self, key: str) -> bool:
-        """Tell whether the release of a key is stored, so that asking again costs nothing."""
+        """Tell whether the release of a key is stored, so that asking again costs nothing.
+
+        Examples
+        --------
+        >>> import pathlib, tempfile
+        >>> import geoveil as gv
+        >>> ledger = gv.Ledger(pathlib.Path(tempfile.mkdtemp()) / "budget.db")
+        >>> _ = ledger.create("ann", "bob", rho=1e-3)
+        >>> charge = ledger.charge(["ann"], gv.CGP(rho=1e-4), query="mean", key="mean of May")
+        >>> ledger.store(charge, "the answer")
+        >>> ledger.is_stored("mean of May"), ledger.is_stored("mean of June")
+        (True, False)
+        """
         with self._reading() as transaction:
             kept = "SELECT 1 FROM geoveil_answers WHERE key = ? AND content IS NOT NULL"
             return bool(transaction.rows(kept, (key_digest(key),)))
@@ -235,6 +293,20 @@ class Ledger(Card):
         -------
         int
             The number of answers deleted.
+
+        Examples
+        --------
+        >>> import pathlib, tempfile
+        >>> import geoveil as gv
+        >>> ledger = gv.Ledger(pathlib.Path(tempfile.mkdtemp()) / "budget.db")
+        >>> _ = ledger.create("ann", "bob", rho=1e-3)
+        >>> from datetime import UTC, datetime
+        >>> charge = ledger.charge(["ann"], gv.CGP(rho=1e-4), query="mean", key="mean of May")
+        >>> ledger.store(charge, "the answer")
+        >>> ledger.forget(before=datetime(2100, 1, 1, tzinfo=UTC))
+        1
+        >>> ledger.is_stored("mean of May")
+        False
         """
         wanted = {text("release", release) for release in releases}
         if before is not None and before.tzinfo is None:
@@ -245,11 +317,31 @@ class Ledger(Card):
         return count
 
     def total(self, subject: str) -> Guarantee:
-        """Return the total of an account."""
+        """Return the total of an account.
+
+        Examples
+        --------
+        >>> import pathlib, tempfile
+        >>> import geoveil as gv
+        >>> ledger = gv.Ledger(pathlib.Path(tempfile.mkdtemp()) / "budget.db")
+        >>> _ = ledger.create("ann", "bob", rho=1e-3)
+        >>> ledger.total("ann")
+        CGP(rho=0.001)
+        """
         return self._account(subject)[0]
 
     def accounts(self, subjects: Sequence[str]) -> dict[str, tuple[Guarantee, Decimal]]:
-        """Return the total and the spent amount of each of these accounts."""
+        """Return the total and the spent amount of each of these accounts.
+
+        Examples
+        --------
+        >>> import pathlib, tempfile
+        >>> import geoveil as gv
+        >>> ledger = gv.Ledger(pathlib.Path(tempfile.mkdtemp()) / "budget.db")
+        >>> _ = ledger.create("ann", "bob", rho=1e-3)
+        >>> ledger.accounts(["ann"])
+        {'ann': (CGP(rho=0.001), Decimal('0'))}
+        """
         names = [subject_name(subject) for subject in subjects]
         with self._reading() as transaction:
             accounts = read_accounts(transaction, names)
@@ -259,31 +351,94 @@ class Ledger(Card):
         return {name: accounts[name] for name in names}
 
     def balances(self, subjects: Sequence[str]) -> dict[str, Decimal]:
-        """Return the exact amount that is left of each of these accounts."""
+        """Return the exact amount that is left of each of these accounts.
+
+        Examples
+        --------
+        >>> import pathlib, tempfile
+        >>> import geoveil as gv
+        >>> ledger = gv.Ledger(pathlib.Path(tempfile.mkdtemp()) / "budget.db")
+        >>> _ = ledger.create("ann", "bob", rho=1e-3)
+        >>> ledger.balances(["ann", "bob"])
+        {'ann': Decimal('0.001'), 'bob': Decimal('0.001')}
+        """
         found = self.accounts(subjects)
         return {name: exact.subtract(total.budget, spent) for name, (total, spent) in found.items()}
 
     def spent(self, subject: str) -> Decimal:
-        """Return the amount charged to an account."""
+        """Return the amount charged to an account.
+
+        Examples
+        --------
+        >>> import pathlib, tempfile
+        >>> import geoveil as gv
+        >>> ledger = gv.Ledger(pathlib.Path(tempfile.mkdtemp()) / "budget.db")
+        >>> _ = ledger.create("ann", "bob", rho=1e-3)
+        >>> ledger.spent("ann")
+        Decimal('0')
+        """
         return self._account(subject)[1]
 
     def remaining(self, subject: str) -> Decimal:
-        """Return the exact amount that is left of an account."""
+        """Return the exact amount that is left of an account.
+
+        Examples
+        --------
+        >>> import pathlib, tempfile
+        >>> import geoveil as gv
+        >>> ledger = gv.Ledger(pathlib.Path(tempfile.mkdtemp()) / "budget.db")
+        >>> _ = ledger.create("ann", "bob", rho=1e-3)
+        >>> _ = ledger.charge(["ann"], gv.CGP(rho=4e-4), query="mean")
+        >>> ledger.remaining("ann")
+        Decimal('0.0006')
+        """
         total, spent = self._account(subject)
         return exact.subtract(total.budget, spent)
 
     def subjects(self) -> list[str]:
-        """Return the names of all subjects with an account, sorted."""
+        """Return the names of all subjects with an account, sorted.
+
+        Examples
+        --------
+        >>> import pathlib, tempfile
+        >>> import geoveil as gv
+        >>> ledger = gv.Ledger(pathlib.Path(tempfile.mkdtemp()) / "budget.db")
+        >>> _ = ledger.create("ann", "bob", rho=1e-3)
+        >>> ledger.subjects()
+        ['ann', 'bob']
+        """
         with self._reading() as transaction:
             return [name for (name,) in transaction.rows("SELECT subject FROM geoveil_accounts ORDER BY subject")]
 
     def statement(self, subject: str) -> list[dict[str, Any]]:
-        """Return the history of an account: time, question, parameters and cost of each entry."""
+        """Return the history of an account: time, question, parameters and cost of each entry.
+
+        Examples
+        --------
+        >>> import pathlib, tempfile
+        >>> import geoveil as gv
+        >>> ledger = gv.Ledger(pathlib.Path(tempfile.mkdtemp()) / "budget.db")
+        >>> _ = ledger.create("ann", "bob", rho=1e-3)
+        >>> _ = ledger.charge(["ann"], gv.CGP(rho=4e-4), query="mean")
+        >>> [(line["event"], line["query"], line["amount"]) for line in ledger.statement("ann")]
+        [('create', '', '0.001'), ('charge', 'mean', '0.0004')]
+        """
         with self._reading() as transaction:
             return statement(transaction, subject_name(subject))
 
     def lower(self, subject: str, *, rho: Number | CGP | None = None, epsilon: Number | GP | None = None) -> Entry:
-        """Set a smaller total. The amount spent does not change, even if it exceeds the new total."""
+        """Set a smaller total. The amount spent does not change, even if it exceeds the new total.
+
+        Examples
+        --------
+        >>> import pathlib, tempfile
+        >>> import geoveil as gv
+        >>> ledger = gv.Ledger(pathlib.Path(tempfile.mkdtemp()) / "budget.db")
+        >>> _ = ledger.create("ann", "bob", rho=1e-3)
+        >>> _ = ledger.lower("ann", rho=5e-4)
+        >>> ledger.remaining("ann")
+        Decimal('0.0005')
+        """
         name = subject_name(subject)
         with self._writing([name]) as (transaction, journal):
             return totals.change_total(transaction, journal, name, rho, epsilon, reason=None)
@@ -291,7 +446,18 @@ class Ledger(Card):
     def override(
         self, subject: str, *, rho: Number | CGP | None = None, epsilon: Number | GP | None = None, reason: str
     ) -> Entry:
-        """Set a larger total, which breaks the promise of the old one; the history keeps the reason forever."""
+        """Set a larger total, which breaks the promise of the old one; the history keeps the reason forever.
+
+        Examples
+        --------
+        >>> import pathlib, tempfile
+        >>> import geoveil as gv
+        >>> ledger = gv.Ledger(pathlib.Path(tempfile.mkdtemp()) / "budget.db")
+        >>> _ = ledger.create("ann", "bob", rho=1e-3)
+        >>> _ = ledger.override("ann", rho=2e-3, reason="Agreed with Ann on 5 May 2026")
+        >>> ledger.remaining("ann")
+        Decimal('0.002')
+        """
         if not isinstance(reason, str) or not reason.strip():
             raise InvalidParameter("reason", reason, "a text", "It is recorded: state who decided, and why.")
         name, why = subject_name(subject), text("reason", reason)
@@ -315,6 +481,19 @@ class Ledger(Card):
         ------
         LedgerTampered
             If anything was changed, or if a charge exceeded an account.
+
+        Examples
+        --------
+        >>> import pathlib, tempfile
+        >>> import geopandas
+        >>> import geoveil as gv
+        >>> homes = geopandas.GeoSeries.from_xy([-122.41, -122.45, -122.43], [37.78, 37.76, 37.75], crs=4326)
+        >>> bay = gv.local(lat=37.77, lon=-122.42, radius=50_000)
+        >>> ledger = gv.Ledger(pathlib.Path(tempfile.mkdtemp()) / "budget.db")
+        >>> _ = ledger.create("ann", rho=1e-3)
+        >>> release = gv.Session(homes, ledger=ledger, subject="ann", area=bay).mean(rho=1e-4)
+        >>> ledger.verify([release.certificate()])
+        3
         """
         replay = Replay(self.id, self._secret, certificates)
         page = True
@@ -343,6 +522,16 @@ class Ledger(Card):
         -------
         int
             The number of entries in the backup, which has been verified.
+
+        Examples
+        --------
+        >>> import pathlib, tempfile
+        >>> import geoveil as gv
+        >>> folder = pathlib.Path(tempfile.mkdtemp())
+        >>> ledger = gv.Ledger(folder / "budget.db")
+        >>> _ = ledger.create("ann", rho=1e-3)
+        >>> ledger.backup(folder / "backup.db")
+        1
         """
         from geoveil.budget.backup import back_up
 
@@ -380,20 +569,54 @@ class Ledger(Card):
         -------
         Ledger
             The ledger, which has been verified.
+
+        Examples
+        --------
+        >>> import pathlib, tempfile
+        >>> import geoveil as gv
+        >>> folder = pathlib.Path(tempfile.mkdtemp())
+        >>> with gv.Ledger(folder / "budget.db", witness=folder / "witness.db") as ledger:
+        ...     _ = ledger.create("ann", rho=1e-3)
+        ...     _ = ledger.backup(folder / "backup.db")
+        >>> restored = gv.Ledger.restore(folder / "backup.db", folder / "again.db", witness=folder / "witness.db")
+        >>> restored.remaining("ann")
+        Decimal('0.001')
         """
         from geoveil.budget.backup import restore
 
         return restore(backup, place, key=key, certificates=certificates, witness=witness, write_off=write_off)
 
     def testify(self) -> int:
-        """Record the last entry at the witness, and return its number."""
+        """Record the last entry at the witness, and return its number.
+
+        Examples
+        --------
+        >>> import pathlib, tempfile
+        >>> import geoveil as gv
+        >>> folder = pathlib.Path(tempfile.mkdtemp())
+        >>> ledger = gv.Ledger(folder / "budget.db", witness=folder / "witness.db")
+        >>> _ = ledger.create("ann", rho=1e-3)
+        >>> ledger.testify()
+        1
+        """
         if self._memory.witness is None:
             raise InvalidParameter("witness", None, "a file or a database", Message("Open the ledger with {witness}."))
         with self._writing() as (_, journal):
             return journal.number
 
     def close(self) -> None:
-        """Close the connection, which is opened again when needed."""
+        """Close the connection, which is opened again when needed.
+
+        Examples
+        --------
+        >>> import pathlib, tempfile
+        >>> import geoveil as gv
+        >>> ledger = gv.Ledger(pathlib.Path(tempfile.mkdtemp()) / "budget.db")
+        >>> _ = ledger.create("ann", "bob", rho=1e-3)
+        >>> ledger.close()
+        >>> ledger.spent("ann")
+        Decimal('0')
+        """
         self._store.close()
         if self._memory.witness is not None:
             self._memory.witness.close()

@@ -61,6 +61,17 @@ class Area:
         Largest ratio of plane distance to ground distance between two points of the area.
     shrink : float
         Smallest ratio of plane distance to ground distance between two points of the area.
+
+    Examples
+    --------
+    >>> import geopandas
+    >>> import geoveil as gv
+    >>> homes = geopandas.GeoSeries.from_xy([-122.41, -122.45, -122.43], [37.78, 37.76, 37.75], crs=4326)
+    >>> bay = gv.local(lat=37.77, lon=-122.42, radius=50_000)
+    >>> bay.name, bay.radius, bay.stretch
+    ('50 km around 37.77, -122.42', 50000.0, 1.0)
+    >>> gv.points(homes, rho=1e-4, area=bay).plane.area == bay
+    True
     """
 
     name: str
@@ -91,7 +102,14 @@ class Area:
         return None if self.disc is None else Tangent(*self.disc[:2])
 
     def ground(self, distance: float) -> float:
-        """Bound the ground distance between a point of the area and any point at this plane distance from it."""
+        """Bound the ground distance between a point of the area and any point at this plane distance from it.
+
+        Examples
+        --------
+        >>> import geoveil as gv
+        >>> round(gv.local(lat=37.77, lon=-122.42, radius=50_000).ground(1000.0), 1)
+        1000.0
+        """
         return distance / self.shrink if self.disc is None else ground_distance(distance, self.radius)
 
     def lengths(self, least: Length, most: Length, *, reach: float = 0.0) -> tuple[Length, Length]:
@@ -103,20 +121,43 @@ class Area:
             Bounds on the length in the plane, in metres.
         reach : float
             Largest distance of the end points from the centre of a disc, if they may lie outside of it.
+
+        Examples
+        --------
+        >>> import geoveil as gv
+        >>> least, most = gv.local(lat=37.77, lon=-122.42, radius=50_000).lengths(900.0, 1000.0)
+        >>> round(least), round(float(most), 2)
+        (900, 1000.03)
         """
         across = self.shrink if self.disc is None or reach <= self.radius else shrink(min(reach, REACH))
         longest = _HALFWAY if self.disc is not None and reach > REACH else most / across
         return least / self.stretch, np.minimum(longest, _HALFWAY)
 
     def farthest(self, place: Floats | None = None) -> float:
-        """Return the largest plane distance between the area and a point, or any point of the area if None."""
+        """Return the largest plane distance between the area and a point, or any point of the area if None.
+
+        Examples
+        --------
+        >>> import geoveil as gv
+        >>> import numpy as np
+        >>> bay = gv.local(lat=37.77, lon=-122.42, radius=50_000)
+        >>> bay.farthest(), bay.farthest(np.array([30_000.0, 40_000.0]))
+        (100000.0, 100000.0)
+        """
         if self.disc is not None:
             return self.radius + (self.radius if place is None else float(np.hypot(*(place - self.middle))))
         low, high = np.array(self.low), np.array(self.high)
         return float(np.hypot(*(high - low if place is None else np.maximum(place - low, high - place))))
 
     def certificate(self) -> dict[str, Any]:
-        """Return the description of the area for a certificate."""
+        """Return the description of the area for a certificate.
+
+        Examples
+        --------
+        >>> import geoveil as gv
+        >>> gv.local(lat=37.77, lon=-122.42, radius=50_000).certificate()["disc"]
+        {'lat': 37.77, 'lon': -122.42, 'radius': 50000.0}
+        """
         if self.disc is None:
             account: dict[str, Any] = {"plane": self.crs.to_string()}
         else:
@@ -127,13 +168,29 @@ class Area:
 
     @classmethod
     def certified(cls, account: dict[str, Any]) -> Area:
-        """Return the area that a certificate describes."""
+        """Return the area that a certificate describes.
+
+        Examples
+        --------
+        >>> import geoveil as gv
+        >>> bay = gv.local(lat=37.77, lon=-122.42, radius=50_000)
+        >>> gv.Area.certified(bay.certificate()) == bay
+        True
+        """
         found = local(**account["disc"]) if account.get("disc") else area_of(account["plane"])
         stretch, shrink = float(account["stretch"]), float(account["shrink"])
         return replace(found, name=str(account["name"]), stretch=stretch, shrink=shrink)
 
     def in_window(self, degrees: Floats) -> NDArray[np.bool_]:
-        """Return which longitudes and latitudes are in the window."""
+        """Return which longitudes and latitudes are in the window.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import geoveil as gv
+        >>> gv.local(lat=37.77, lon=-122.42, radius=50_000).in_window(np.array([[-122.4, 37.8]]))
+        array([False])
+        """
         if self.window is None:
             return np.zeros(len(degrees), dtype=bool)
         west, south, east, north = self.window
@@ -149,7 +206,16 @@ class Area:
         return self.disc is not None and self.radius >= _WIDEST
 
     def outside(self, coords: Floats, *, times: float = 1.0) -> NDArray[np.bool_]:
-        """Return which points are outside of the area, or of the area enlarged by a factor."""
+        """Return which points are outside of the area, or of the area enlarged by a factor.
+
+        Examples
+        --------
+        >>> import geoveil as gv
+        >>> import numpy as np
+        >>> bay = gv.local(lat=37.77, lon=-122.42, radius=50_000)
+        >>> bay.outside(np.array([[80_000.0, 0.0], [1_000.0, 0.0]]))
+        array([ True, False])
+        """
         if self.disc:
             # A fast check first: nearly always, all points are in a square inside the disc.
             if len(coords) and np.abs(coords).max() <= 0.7 * times * self.radius:
@@ -162,6 +228,15 @@ class Area:
         """Return the nearest points of the area, or of the area enlarged by a factor.
 
         Moving points there is a contraction.
+
+        Examples
+        --------
+        >>> import geoveil as gv
+        >>> import numpy as np
+        >>> bay = gv.local(lat=37.77, lon=-122.42, radius=50_000)
+        >>> bay.nearest(np.array([[80_000.0, 0.0], [1_000.0, 0.0]])).round()
+        array([[50000.,     0.],
+               [ 1000.,     0.]])
         """
         if not self.outside(coords, times=times).any():
             return coords

@@ -24,7 +24,18 @@ LIPSCHITZ_REMEDY = "It bounds how fast the value changes as points move: 1 for a
 
 
 class Mechanism(ABC):
-    """A randomised algorithm with a guarantee. A subclass adds `sample`, a density or probabilities, and `error`."""
+    """A randomised algorithm with a guarantee. A subclass adds `sample`, a density or probabilities, and `error`.
+
+    Examples
+    --------
+    >>> import geopandas
+    >>> import geoveil as gv
+    >>> homes = geopandas.GeoSeries.from_xy([-122.41, -122.45, -122.43], [37.78, 37.76, 37.75], crs=4326)
+    >>> bay = gv.local(lat=37.77, lon=-122.42, radius=50_000)
+    >>> mechanism = gv.mean(homes, rho=1e-4, area=bay).mechanism
+    >>> isinstance(mechanism, gv.Mechanism), round(mechanism.scale), round(mechanism.error())
+    (True, 71, 173)
+    """
 
     #: The guarantee, which is also the cost of running the mechanism once. It does not depend on the data.
     guarantee: Guarantee
@@ -35,7 +46,17 @@ class Mechanism(ABC):
         """The scale of the noise in metres, rounded up."""
 
     def describe(self) -> dict[str, str | float]:
-        """Return the description of the mechanism in a certificate."""
+        """Return the description of the mechanism in a certificate.
+
+        Examples
+        --------
+        >>> import geopandas
+        >>> import geoveil as gv
+        >>> homes = geopandas.GeoSeries.from_xy([-122.41, -122.45, -122.43], [37.78, 37.76, 37.75], crs=4326)
+        >>> bay = gv.local(lat=37.77, lon=-122.42, radius=50_000)
+        >>> gv.mean(homes, rho=1e-4, area=bay).mechanism.describe()
+        {'name': 'Gaussian', 'CGP': '0.0001', 'scale': 70.71067811865476}
+        """
         return {
             "name": type(self).__name__,
             self.guarantee.notion: str(self.guarantee.budget),

@@ -104,6 +104,14 @@ class Grid:
         ----------
         points : (n, 2) array, GeoSeries or GeoDataFrame
             The points, in the units of the grid.
+
+        Examples
+        --------
+        >>> import geoveil as gv
+        >>> import geopandas
+        >>> stops = geopandas.GeoSeries.from_xy([100, 700, 900], [100, 200, 300], crs=32610)
+        >>> gv.Grid((0, 0, 1000, 500), cell=500).count(stops)
+        array([[1, 2]])
         """
         if hasattr(points, "geometry"):
             import shapely
@@ -125,7 +133,14 @@ class Grid:
         return np.bincount(at, minlength=rows * columns).reshape(rows, columns)
 
     def scaled(self, factor: float) -> Grid:
-        """Return the same grid in other units."""
+        """Return the same grid in other units.
+
+        Examples
+        --------
+        >>> import geoveil as gv
+        >>> gv.Grid((0, 0, 10, 5), cell=5).scaled(0.3048).cell
+        1.524
+        """
         if factor == 1:
             return self
         west, south, _, _ = (factor * end for end in self.bounds)
@@ -134,7 +149,14 @@ class Grid:
         return Grid((west, south, west + cell * columns, south + cell * rows), cell)
 
     def grown(self, margin: int) -> Grid:
-        """Return the grid with this many more cells on each side."""
+        """Return the grid with this many more cells on each side.
+
+        Examples
+        --------
+        >>> import geoveil as gv
+        >>> gv.Grid((0, 0, 1000, 500), cell=500).grown(1).bounds
+        (-500.0, -500.0, 1500.0, 1000.0)
+        """
         west, south = (end - margin * self.cell for end in self.bounds[:2])
         rows, columns = (size + 2 * margin for size in self.shape)
         return Grid((west, south, west + self.cell * columns, south + self.cell * rows), self.cell)

@@ -51,7 +51,14 @@ class Motion:
         return self.spread / self.speed
 
     def axis_spread(self, dimension: int) -> float:
-        """Return the spread of one coordinate, in metres."""
+        """Return the spread of one coordinate, in metres.
+
+        Examples
+        --------
+        >>> import geoveil as gv
+        >>> round(gv.Motion(spread=6000, speed=8).axis_spread(2))
+        4243
+        """
         return self.spread / math.sqrt(dimension)
 
 

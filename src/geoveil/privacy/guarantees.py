@@ -51,7 +51,18 @@ class Guaranteed(Protocol):
 
 
 class Guarantee(ABC):
-    """A privacy guarantee: an exact budget per metre (GP) or per square metre (CGP), under a metric."""
+    """A privacy guarantee: an exact budget per metre (GP) or per square metre (CGP), under a metric.
+
+    Examples
+    --------
+    >>> import geopandas
+    >>> import geoveil as gv
+    >>> homes = geopandas.GeoSeries.from_xy([-122.41, -122.45, -122.43], [37.78, 37.76, 37.75], crs=4326)
+    >>> bay = gv.local(lat=37.77, lon=-122.42, radius=50_000)
+    >>> release = gv.mean(homes, rho=1e-4, area=bay)
+    >>> release.guarantee.budget, release.guarantee.symbol, isinstance(release.guarantee, gv.Guarantee)
+    (Decimal('0.0001'), 'rho', True)
+    """
 
     metric: Metric
     #: Name of the definition of privacy: "GP" or "CGP".
@@ -68,18 +79,47 @@ class Guarantee(ABC):
 
     @abstractmethod
     def with_budget(self, budget: Decimal) -> Self:
-        """Return the same guarantee with another budget."""
+        """Return the same guarantee with another budget.
+
+        Examples
+        --------
+        >>> import geoveil as gv
+        >>> from decimal import Decimal
+        >>> gv.CGP(rho=1e-4).with_budget(Decimal("5e-5"))
+        CGP(rho=5e-05)
+        """
 
     @abstractmethod
     def hidden(self, *, chance: float) -> float:
-        """Return the distance in metres at which an attacker tells two locations apart with at most this chance."""
+        """Return the distance in metres at which an attacker tells two locations apart with at most this chance.
+
+        Examples
+        --------
+        >>> import geoveil as gv
+        >>> round(gv.CGP(rho=1e-4).hidden(chance=0.75))
+        74
+        """
 
     @abstractmethod
     def attacker(self, *, distance: float) -> float:
-        """Return the largest chance of guessing right which of two inputs at this distance is the true one."""
+        """Return the largest chance of guessing right which of two inputs at this distance is the true one.
+
+        Examples
+        --------
+        >>> import geoveil as gv
+        >>> round(gv.CGP(rho=1e-4).attacker(distance=50), 2)
+        0.67
+        """
 
     def per(self, unit: str) -> Decimal:
-        """Return the budget per unit of length (for CGP: per its square), rounded up to 30 digits."""
+        """Return the budget per unit of length (for CGP: per its square), rounded up to 30 digits.
+
+        Examples
+        --------
+        >>> import geoveil as gv
+        >>> gv.CGP(rho=1e-4).per("km"), gv.GP(epsilon=0.01).per("km")
+        (Decimal('100.0000'), Decimal('10.00'))
+        """
         return exact.multiply_up(self.budget, _metres(unit, self.power))
 
     def under(self, metric: str | Metric, *, n: int) -> Self:
@@ -110,7 +150,14 @@ class Guarantee(ABC):
     def _replace(self, *, budget: Decimal, metric: Metric) -> Self: ...
 
     def certificate(self) -> dict[str, str]:
-        """Return the guarantee's fields of a certificate."""
+        """Return the guarantee's fields of a certificate.
+
+        Examples
+        --------
+        >>> import geoveil as gv
+        >>> gv.GP(epsilon=0.01).certificate()
+        {'notion': 'GP', 'epsilon': '0.01', 'unit': 'per metre', 'metric': 'dist_inf'}
+        """
         return {
             "notion": self.notion,
             self.symbol: str(self.budget),
@@ -250,7 +297,14 @@ class CGP(Guarantee):
         return CGP(rho=budget, metric=metric)
 
     def as_cgp(self) -> CGP:
-        """Return this guarantee; GP has the same method."""
+        """Return this guarantee; GP has the same method.
+
+        Examples
+        --------
+        >>> import geoveil as gv
+        >>> gv.CGP(rho=1e-4).as_cgp()
+        CGP(rho=0.0001)
+        """
         return self
 
     def as_gp(self, *, delta: Number, within: Number, form: str = "tight") -> GP:
@@ -503,7 +557,14 @@ class GP(Guarantee):
 
     @classmethod
     def of_laplace(cls, guarantee: CGP, dimension: int) -> GP:
-        """Return the GP of Laplace noise in R^dimension that implies the given CGP: ε = √(2·dimension·ρ)."""
+        """Return the GP of Laplace noise in R^dimension that implies the given CGP: ε = √(2·dimension·ρ).
+
+        Examples
+        --------
+        >>> import geoveil as gv
+        >>> gv.GP.of_laplace(gv.CGP(rho="0.00005"), 2).as_cgp(dimension=2)
+        CGP(rho=0.0000499999999999999999999999999994)
+        """
         epsilon = exact.sqrt_down(exact.multiply(Decimal(2 * dimension), guarantee.rho))
         return cls(epsilon=epsilon, metric=guarantee.metric)
 
@@ -533,7 +594,14 @@ class GP(Guarantee):
         return meaning.epsilon_hiding(1.0, meaning.check_chance(chance)) / float(self.epsilon)
 
     def attacker(self, *, distance: float) -> float:
-        """Return the largest chance that an attacker tells two locations at this distance apart."""
+        """Return the largest chance that an attacker tells two locations at this distance apart.
+
+        Examples
+        --------
+        >>> import geoveil as gv
+        >>> round(gv.GP(epsilon=0.01).attacker(distance=110), 2)
+        0.75
+        """
         self._require_pure("interpreted")
         return meaning.attacker_gp(float(self.epsilon), meaning.check_distance(distance))
 

@@ -64,7 +64,14 @@ class Metric:
         return f"dist_{self.name}"
 
     def of_all(self, moved: float, n: int) -> float:
-        """Return the distance between two tuples of n points if every point moves by `moved` metres."""
+        """Return the distance between two tuples of n points if every point moves by `moved` metres.
+
+        Examples
+        --------
+        >>> import geoveil as gv
+        >>> gv.dist_inf.of_all(10.0, 100), gv.dist_2.of_all(10.0, 100), gv.dist_1.of_all(10.0, 100)
+        (10.0, 100.0, 1000.0)
+        """
         return moved if self.order == np.inf else float(moved * n ** (1 / self.order))
 
     def stretch_squared(self, other: Metric, n: int) -> int:
@@ -73,6 +80,12 @@ class Metric:
         Notes
         -----
         dist_inf ≤ dist_2 ≤ dist_1, dist_2 ≤ √n·dist_inf, dist_1 ≤ √n·dist_2, dist_1 ≤ n·dist_inf.
+
+        Examples
+        --------
+        >>> import geoveil as gv
+        >>> gv.dist_2.stretch_squared(gv.dist_inf, 100)
+        100
         """
         steps = _RANK[self.name] - _RANK[other.name]
         return int(n ** max(steps, 0))

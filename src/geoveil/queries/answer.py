@@ -31,7 +31,16 @@ __all__ = [
 
 
 class HalfSpaces(NamedTuple):
-    """The convex body of all z with ⟨z, directions[j]⟩ ≤ offsets[j]; the body touches every half-space's boundary."""
+    """The convex body of all z with ⟨z, directions[j]⟩ ≤ offsets[j]; the body touches every half-space's boundary.
+
+    Examples
+    --------
+    >>> import geoveil as gv
+    >>> import numpy as np
+    >>> box = gv.HalfSpaces(np.vstack([np.eye(2), -np.eye(2)]), np.array([300.0, 200.0, 0.0, 0.0]))
+    >>> bool((box.directions @ [100.0, 100.0] <= box.offsets).all())
+    True
+    """
 
     directions: Floats
     offsets: Floats

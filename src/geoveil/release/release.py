@@ -76,6 +76,24 @@ class Release(Shown):
         The entry in a ledger's history that charged it, if one did.
     id : str
         Identifies the release in certificates and ledgers.
+
+    Examples
+    --------
+    >>> import geopandas
+    >>> import geoveil as gv
+    >>> homes = geopandas.GeoSeries.from_xy([-122.41, -122.45, -122.43], [37.78, 37.76, 37.75], crs=4326)
+    >>> bay = gv.local(lat=37.77, lon=-122.42, radius=50_000)
+    >>> release = gv.points(homes, rho=1e-4, area=bay)
+    >>> release
+    Release of points: 3 points of one person
+      guarantee  74.1 m hidden at 75% (CGP with ρ = 0.0001 per m²)
+      mechanism  Gaussian of scale 122.5 m
+      error      at most 350 m with probability 95%; a single point at most 300 m
+      exact      yes
+    >>> release.value.geom_type.tolist()
+    ['Point', 'Point', 'Point']
+    >>> round(release.error()), round(release.error(each=True))
+    (350, 300)
     """
 
     value: Any
@@ -245,6 +263,17 @@ class Release(Shown):
         """Return the root mean square error to expect in metres, if the prior named in `processing` holds.
 
         It is not a bound.
+
+        Examples
+        --------
+        >>> import geopandas
+        >>> import geoveil as gv
+        >>> homes = geopandas.GeoSeries.from_xy([-122.41, -122.45, -122.43], [37.78, 37.76, 37.75], crs=4326)
+        >>> bay = gv.local(lat=37.77, lon=-122.42, radius=50_000)
+        >>> release = gv.points(homes, rho=1e-4, area=bay)
+        >>> smoothed = gv.smooth(release, times=[0, 60, 120], motion="walking")
+        >>> smoothed.expected_error() < release.error()
+        True
         """
         expected = self.processing.expected
         if expected is None:
