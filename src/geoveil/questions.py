@@ -141,11 +141,13 @@ def points(
       error      at most 678 m with probability 95%; a single point at most 548 m
       exact      yes
 
-    Longitudes and latitudes need their coordinate system and a public area:
+    Longitudes and latitudes need a public area; arrays of them also need `crs=4326`:
 
+    >>> import geopandas
+    >>> homes = geopandas.GeoSeries.from_xy([-122.41, -122.45, -122.43], [37.78, 37.76, 37.75], crs=4326)
     >>> bay = gv.local(lat=37.77, lon=-122.42, radius=50_000)
-    >>> gv.points([[-122.41, 37.78]], rho=1e-4, crs=4326, area=bay).value.shape
-    (1, 2)
+    >>> gv.points(homes, by=["ann", "bob", "eve"], rho=1e-4, area=bay).value.crs.name
+    'WGS 84'
 
     A table comes back as it came, with released coordinates:
 
@@ -210,11 +212,14 @@ def nearest(
 
     Examples
     --------
-    >>> import numpy as np
+    >>> import geopandas
     >>> import geoveil as gv
-    >>> x = np.column_stack([np.arange(100) * 1000.0, np.zeros(100)])
-    >>> len(gv.nearest(x, (0, 0), k=3, rho=1e-3).value)
-    3
+    >>> homes = geopandas.GeoSeries.from_xy([-122.41, -122.45, -122.43], [37.78, 37.76, 37.75], crs=4326)
+    >>> bay = gv.local(lat=37.77, lon=-122.42, radius=50_000)
+    >>> station = geopandas.GeoSeries.from_xy([-122.39], [37.78], crs=4326)
+    >>> near = gv.nearest(homes, station, k=1, rho=1e-3, area=bay)
+    >>> len(near.value), round(near.error())
+    (1, 83)
     """
     guarantee, source = promise(rho, epsilon, metric), source_of(rng)
     data = take_in(x, by=by, lat=lat, lon=lon, area=area, crs=crs, outside=outside, missing=missing, where=where)
@@ -280,10 +285,11 @@ def hull(
 
     Examples
     --------
-    >>> import numpy as np
+    >>> import geopandas
     >>> import geoveil as gv
-    >>> x = np.random.default_rng(0).normal(scale=20_000, size=(500, 2))
-    >>> gv.hull(x, rho=1e-3).value.geom_type
+    >>> homes = geopandas.GeoSeries.from_xy([-122.41, -122.45, -122.43], [37.78, 37.76, 37.75], crs=4326)
+    >>> bay = gv.local(lat=37.77, lon=-122.42, radius=50_000)
+    >>> gv.hull(homes, rho=1e-3, area=bay).value.geom_type
     'Polygon'
     """
     guarantee, source = promise(rho, epsilon, metric), source_of(rng)
@@ -333,12 +339,13 @@ def first_within(
 
     Examples
     --------
-    >>> import numpy as np
+    >>> import geopandas
     >>> import geoveil as gv
-    >>> x = np.column_stack([np.arange(100) * 1000.0, np.zeros(100)])
-    >>> release = gv.first_within(x, (50_000, 0), radius=500, rho=1e-4)
-    >>> round(release.error(0.05))
-    2016
+    >>> homes = geopandas.GeoSeries.from_xy([-122.41, -122.45, -122.43], [37.78, 37.76, 37.75], crs=4326)
+    >>> bay = gv.local(lat=37.77, lon=-122.42, radius=50_000)
+    >>> station = geopandas.GeoSeries.from_xy([-122.39], [37.78], crs=4326)
+    >>> round(gv.first_within(homes, station, radius=5_000, rho=1e-3, area=bay).error())
+    328
     """
     guarantee, source = promise(rho, epsilon, metric), source_of(rng)
     data = take_in(x, by=by, lat=lat, lon=lon, area=area, crs=crs, outside=outside, missing=missing, where=where)
@@ -387,10 +394,13 @@ def distance(
 
     Examples
     --------
-    >>> import shapely
+    >>> import geopandas
     >>> import geoveil as gv
-    >>> road = shapely.LineString([(0, 0), (1000, 0)])
-    >>> gv.distance([[500.0, 300.0]], road, rho=1e-4).value >= 0
+    >>> homes = geopandas.GeoSeries.from_xy([-122.41, -122.45, -122.43], [37.78, 37.76, 37.75], crs=4326)
+    >>> bay = gv.local(lat=37.77, lon=-122.42, radius=50_000)
+    >>> import shapely
+    >>> road = shapely.LineString([(-122.40, 37.70), (-122.39, 37.80)])
+    >>> gv.distance(homes, road, rho=1e-4, area=bay).value >= 0
     True
     """
     guarantee, source = promise(rho, epsilon, metric), source_of(rng)
@@ -495,10 +505,12 @@ def center(
 
     Examples
     --------
+    >>> import geopandas
     >>> import geoveil as gv
-    >>> x = [[0.0, 0.0], [300.0, 0.0], [300.0, 400.0]]
-    >>> gv.center(x, rho=1e-4).value.shape
-    (2,)
+    >>> homes = geopandas.GeoSeries.from_xy([-122.41, -122.45, -122.43], [37.78, 37.76, 37.75], crs=4326)
+    >>> bay = gv.local(lat=37.77, lon=-122.42, radius=50_000)
+    >>> gv.center(homes, rho=1e-4, area=bay).value.geom_type
+    'Point'
     """
     guarantee, source = promise(rho, epsilon, metric), source_of(rng)
     data = take_in(x, by=by, lat=lat, lon=lon, area=area, crs=crs, outside=outside, missing=missing, where=where)
@@ -539,10 +551,14 @@ def mean(
 
     Examples
     --------
+    >>> import geopandas
     >>> import geoveil as gv
-    >>> x = [[0.0, 0.0], [300.0, 0.0], [300.0, 400.0]]
-    >>> gv.mean(x, rho=1e-4).value.shape
-    (2,)
+    >>> homes = geopandas.GeoSeries.from_xy([-122.41, -122.45, -122.43], [37.78, 37.76, 37.75], crs=4326)
+    >>> bay = gv.local(lat=37.77, lon=-122.42, radius=50_000)
+    >>> gv.mean(homes, rho=1e-4, area=bay).value.geom_type
+    'Point'
+    >>> round(gv.mean(homes, rho=1e-4, area=bay).error())
+    173
     """
     guarantee, source = promise(rho, epsilon, metric), source_of(rng)
     data = take_in(x, by=by, lat=lat, lon=lon, area=area, crs=crs, outside=outside, missing=missing, where=where)
@@ -587,10 +603,12 @@ def median(
 
     Examples
     --------
+    >>> import geopandas
     >>> import geoveil as gv
-    >>> x = [[0.0, 0.0], [300.0, 0.0], [300.0, 400.0]]
-    >>> gv.median(x, rho=1e-4).value.shape
-    (2,)
+    >>> homes = geopandas.GeoSeries.from_xy([-122.41, -122.45, -122.43], [37.78, 37.76, 37.75], crs=4326)
+    >>> bay = gv.local(lat=37.77, lon=-122.42, radius=50_000)
+    >>> gv.median(homes, rho=1e-4, area=bay).value.geom_type
+    'Point'
     """
     guarantee, source = promise(rho, epsilon, metric), source_of(rng)
     data = take_in(x, by=by, lat=lat, lon=lon, area=area, crs=crs, outside=outside, missing=missing, where=where)
@@ -632,10 +650,13 @@ def bounds(
 
     Examples
     --------
+    >>> import geopandas
     >>> import geoveil as gv
-    >>> x = [[0.0, 0.0], [300.0, 0.0], [300.0, 400.0]]
-    >>> gv.bounds(x, rho=1e-4).value.shape
-    (4,)
+    >>> homes = geopandas.GeoSeries.from_xy([-122.41, -122.45, -122.43], [37.78, 37.76, 37.75], crs=4326)
+    >>> bay = gv.local(lat=37.77, lon=-122.42, radius=50_000)
+    >>> west, south, east, north = gv.bounds(homes, rho=1e-4, area=bay).value
+    >>> bool(-123 < west < east < -122)
+    True
     """
     guarantee, source = promise(rho, epsilon, metric), source_of(rng)
     data = take_in(x, by=by, lat=lat, lon=lon, area=area, crs=crs, outside=outside, missing=missing, where=where)
@@ -676,10 +697,12 @@ def radius(
 
     Examples
     --------
+    >>> import geopandas
     >>> import geoveil as gv
-    >>> x = [[0.0, 0.0], [300.0, 0.0], [300.0, 400.0]]
-    >>> gv.radius(x, rho=1e-4).value >= 0
-    True
+    >>> homes = geopandas.GeoSeries.from_xy([-122.41, -122.45, -122.43], [37.78, 37.76, 37.75], crs=4326)
+    >>> bay = gv.local(lat=37.77, lon=-122.42, radius=50_000)
+    >>> round(gv.radius(homes, rho=1e-4, area=bay).error())
+    139
     """
     guarantee, source = promise(rho, epsilon, metric), source_of(rng)
     data = take_in(x, by=by, lat=lat, lon=lon, area=area, crs=crs, outside=outside, missing=missing, where=where)
@@ -720,10 +743,12 @@ def radius_of_gyration(
 
     Examples
     --------
+    >>> import geopandas
     >>> import geoveil as gv
-    >>> x = [[0.0, 0.0], [300.0, 0.0], [300.0, 400.0]]
-    >>> gv.radius_of_gyration(x, rho=1e-4).value >= 0
-    True
+    >>> homes = geopandas.GeoSeries.from_xy([-122.41, -122.45, -122.43], [37.78, 37.76, 37.75], crs=4326)
+    >>> bay = gv.local(lat=37.77, lon=-122.42, radius=50_000)
+    >>> round(gv.radius_of_gyration(homes, rho=1e-4, area=bay).error())
+    139
     """
     guarantee, source = promise(rho, epsilon, metric), source_of(rng)
     data = take_in(x, by=by, lat=lat, lon=lon, area=area, crs=crs, outside=outside, missing=missing, where=where)
@@ -764,10 +789,12 @@ def diameter(
 
     Examples
     --------
+    >>> import geopandas
     >>> import geoveil as gv
-    >>> x = [[0.0, 0.0], [300.0, 0.0], [300.0, 400.0]]
-    >>> gv.diameter(x, rho=1e-4).value >= 0
-    True
+    >>> homes = geopandas.GeoSeries.from_xy([-122.41, -122.45, -122.43], [37.78, 37.76, 37.75], crs=4326)
+    >>> bay = gv.local(lat=37.77, lon=-122.42, radius=50_000)
+    >>> round(gv.diameter(homes, rho=1e-4, area=bay).error())
+    277
     """
     guarantee, source = promise(rho, epsilon, metric), source_of(rng)
     data = take_in(x, by=by, lat=lat, lon=lon, area=area, crs=crs, outside=outside, missing=missing, where=where)
