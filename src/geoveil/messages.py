@@ -17,7 +17,6 @@ class Naming:
     _CALLS: Mapping[str, str] = {
         "gv.local": "gv.local(lat=..., lon=..., radius=...)",
         "x.to_crs": "x.to_crs(4326) (for a file, `ogr2ogr -t_srs EPSG:4326 new.gpkg old.gpkg`)",
-        "x.estimate_utm_crs": "estimate_utm_crs()",
     }
 
     def argument(self, name: str) -> str:

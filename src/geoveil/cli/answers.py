@@ -198,9 +198,9 @@ _SUMMARY = ("center", "radius", "bounds")
 )
 @question
 def summary(**asked: Any) -> None:
-    """Release the center of a file's locations, the radius of the smallest circle around them, and their bounds.
+    """Release center, radius and bounds of a file's locations.
 
-    A third of the budget goes to each.
+    The radius is that of the smallest circle around all locations. A third of the budget goes to each of the three.
     """
     asking = FileQuestion(**asked)
     if asking.account.short == "skip":

@@ -39,9 +39,10 @@ def density(
     around: tuple[float, float, float] | None,
     output: Output,
 ) -> None:
-    """Estimate a heat map of the true points from released ones, correcting for the known noise.
+    """Estimate a heat map from released points, at no privacy cost.
 
-    RELEASED are files that 'geoveil points' wrote in one coordinate system, with their certificates beside them.
+    The blur of the known noise is removed. RELEASED are files that 'geoveil points' wrote in one coordinate system,
+    with their certificates beside them.
     """
     import numpy as np
 

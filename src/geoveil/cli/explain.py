@@ -48,7 +48,10 @@ _BAR = 24
 )
 @as_json
 def explain(budget: Budget, n: int, as_json: bool) -> None:
-    """Explain a budget: how often guesses are right, the errors of answers, the effect of more releases."""
+    """Explain what a budget means.
+
+    How often a guess is right, how large the errors of answers are, and the effect of further releases.
+    """
     told = meaning(budget.guarantee, n)
     if as_json:
         terminal.json(told)

@@ -36,7 +36,6 @@ _COMMANDS = {
     "gv.local": "--local LAT,LON,RADIUS",
     "gv.CGP.hiding": "--hide 200m",
     "x.to_crs": "`ogr2ogr -t_srs EPSG:4326 new.gpkg old.gpkg`",
-    "x.estimate_utm_crs": "an estimated projection",
     "gv.points": "'geoveil points'",
     "ledger.create": "'geoveil budget create'",
     "ledger.lower": "'geoveil budget lower'",

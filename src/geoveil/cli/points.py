@@ -76,10 +76,11 @@ def points(
     method: str,
     **asked: Any,
 ) -> None:
-    """Release every point of a file, into a file of the same format, or of another one.
+    """Release every point of a file, with noise.
 
-    CSV, GPX, GeoJSON, GeoParquet, GeoPackage, Shapefile, or a folder of the cabspotting data. Places get noise; times
-    and the --by column are released unchanged; other columns are removed unless --keep names them.
+    CSV, GPX, GeoJSON, GeoParquet, GeoPackage, Shapefile, or a folder of the cabspotting data. Locations get
+    noise; times and the --by column are released unchanged; other columns are removed unless --keep names them. The
+    released file has the format that its ending names.
     """
     from geoveil import load
     from geoveil.geo.formats import opener_of, targets

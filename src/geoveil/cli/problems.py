@@ -16,7 +16,7 @@ CODES = {
     2: "invalid option or value",
     3: "a file that cannot be read, used or written",
     4: "not enough budget; nothing was charged",
-    5: "a ledger that is busy, unavailable or was tampered with",
+    5: "a busy, unavailable or tampered ledger",
     130: "stopped by Ctrl-C",
 }
 

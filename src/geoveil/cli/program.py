@@ -47,8 +47,8 @@ _CODES = "\n".join(f"  {code:<4}{meaning}" for code, meaning in CODES.items())
 def program(state: State, debug: bool) -> None:
     """Release locations, and answers about them, under a mathematical guarantee.
 
-    A file of locations goes in; a file that is safe to share comes out, with a certificate and a map. Each command
-    has a help page with examples: geoveil points --help.
+    A file of locations goes in; a file with noise comes out, with a certificate that states what is hidden. Each
+    command has a help page with examples: geoveil points --help.
     """
     state.debug = debug
 

@@ -28,7 +28,7 @@ _EXAMPLE = "geoveil experiments run composition --out results --repetitions 2 --
 
 @click.group(cls=Program, examples=(("Noise against the number of queries:", _EXAMPLE),))
 def experiments() -> None:
-    """The paper's experiments, reproduced and extended."""
+    """Reproduce and extend the paper's experiments."""
 
 
 @experiments.command(examples=(("Noise against the number of queries, which takes no data:", _EXAMPLE),))

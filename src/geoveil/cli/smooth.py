@@ -34,9 +34,10 @@ RELEASED = click.Path(readable=False)
 @click.option("--time", metavar="COLUMN", help="The column of times, if its name is not recognised.")
 @free
 def smooth(released: str, target: Target, motion: str, time: str | None, output: Output) -> None:
-    """Denoise released trajectories: people move continuously. Free, as nothing private is looked at again.
+    """Remove noise from released trajectories, at no privacy cost.
 
-    RELEASED is a file that 'geoveil points' wrote, with its certificate beside it.
+    It uses that people move continuously, and looks at nothing private. RELEASED is a file that 'geoveil points'
+    wrote, with its certificate beside it.
     """
     from geoveil.geo.formats import ending
     from geoveil.release.as_file import endings

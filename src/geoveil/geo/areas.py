@@ -36,7 +36,7 @@ _HALFWAY = math.pi * 6378137 + 1
 _LOCAL = "geoveil local "
 
 #: How to choose an area, for the remedies of errors.
-PUBLIC = Message("chosen from public knowledge, never with {x.estimate_utm_crs} or otherwise from the data")
+PUBLIC = "chosen from public knowledge, not from the data"
 
 
 @dataclass(frozen=True, repr=False)

@@ -1,0 +1,182 @@
+"""The output of every command as a terminal of 60, 80 and 120 columns shows it.
+
+``python -m tests.cli.test_outputs`` writes the expected outputs anew, in `tests/cli/outputs`: read what has changed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+
+from tests.cli.test_program import EVERY
+
+pytestmark = [pytest.mark.posix, pytest.mark.once]
+
+OUTPUTS = Path(__file__).parent / "outputs"
+WIDTHS = (60, 80, 120)
+_AREA = "--local 37.77,-122.42,50km"
+_DATA = "geoveil-demo/taxis.csv"
+
+#: Commands whose outputs are the same every time: these are compared with files.
+FIXED = (
+    f"check {_DATA} --by taxi {_AREA}",
+    f"check {_DATA}",
+    f"points {_DATA} --by taxi {_AREA} --privacy low --dry-run",
+    f"hull {_DATA} {_AREA} --rho 1e-3 --dry-run",
+    "explain --privacy low --n 1000",
+    "explain --epsilon 0.01",
+    "plan points --n 100 --error 500m",
+    "plan nearest --n 20000 -k 10 --error 300m",
+    "plan hull --n 1000 --error 1km",
+    "convert-setting location-guard medium",
+    "convert-setting decimals 3 --lat 59.9",
+    "convert-setting geohash 6",
+    "budget create b.db ann bob --rho 1e-3",
+    "budget show b.db",
+    "budget lower b.db bob --rho 5e-4",
+    "budget override b.db bob --rho 2e-3 --reason agreed",
+    "budget verify b.db",
+    "budget witness b.db w.db",
+    "budget backup b.db copy.db",
+    # Mistakes.
+    "",
+    "blub",
+    "points",
+    f"points {_DATA} -o r.csv {_AREA}",
+    f"points {_DATA} -o r.csv --rho 1e-3",
+    f"points {_DATA} -o r.csv --rho banana {_AREA}",
+    f"points {_DATA} -o r.xyz --rho 1e-3 {_AREA}",
+    f"points {_DATA} -o r.csv --rho 1e-3 --by nobody {_AREA}",
+    f"points {_DATA} -o r.csv --rho 1e-3 --local 0,0,1km",
+    f"hull {_DATA} --rho -1 {_AREA}",
+    f"hull {_DATA} --rho 1 {_AREA} --ledger nowhere.db --subject ann",
+    f"hull {_DATA} --rho 1 {_AREA} --ledger b.db --subject ann",
+)
+#: Commands whose outputs have noise, times or ids.
+DRAWN = (
+    "demo",
+    f"points {_DATA} -o r.csv --by taxi {_AREA} --privacy low --report map.html",
+    f"points {_DATA} -o all.csv {_AREA} --rho 1e-3",
+    f"hull {_DATA} -o hull.geojson {_AREA} --rho 1e-3",
+    f"nearest {_DATA} --at 37.795,-122.394 -k 5 --locations 50% {_AREA} --rho 1e-2",
+    f"nearest {_DATA} --by taxi --at 37.795,-122.394 -k 2 {_AREA} --rho 1e-2",
+    f"within {_DATA} --at 37.795,-122.394 --radius 500m {_AREA} --rho 1e-2",
+    f"summary {_DATA} {_AREA} --rho 1e-2",
+    f"summary {_DATA} --by taxi {_AREA} --rho 1e-2",
+    "smooth r.csv -o smooth.csv --motion taxi",
+    "density r.csv -o density.geojson --cell 2km",
+    f"hull {_DATA} -o charged.geojson {_AREA} --rho 4e-4 --ledger b.db --subject ann",
+    "budget statement b.db ann",
+    "budget verify b.db charged.geojson.certificate.json",
+    "points nowhere.csv -o r.csv --rho 1",
+)
+#: Markup of rich, and codes of a terminal that it would not show as they are.
+_RAW = re.compile(r"\[/|\[(bold|dim|green|yellow|red)\b|\x1b")
+#: A number that is on another line than its unit, an equation that is broken, a word that is.
+_BROKEN = re.compile(r"\d\n +k?m\b|=\n|\bper\n")
+_RUN = """
+import json, sys
+from geoveil.cli import main
+for number, args in enumerate(json.loads(sys.argv[1])):
+    print(f"<{number}>", flush=True)
+    try:
+        main(args)
+    except SystemExit:
+        sys.stdout.flush()
+"""
+
+
+@cache
+def outputs(width: int) -> dict[str, str]:
+    """The commands with what a terminal shows after each of them, which is as wide as it wants to be."""
+    import pyte
+
+    lines = ["demo", *(line for line in (*FIXED, *DRAWN) if line != "demo")]
+    with TemporaryDirectory() as folder:
+        raw = _in_terminal(width, Path(folder), [shlex.split(line) for line in lines])
+    # Wider than the terminal, so that lines which it would break stay whole.
+    screen = pyte.Screen(1000, 5000)
+    screen.set_mode(pyte.modes.LNM)
+    pyte.ByteStream(screen).feed(raw)
+    text = "\n".join(line.rstrip() for line in screen.display).rstrip()
+    parts = re.split(r"^<\d+>\n", f"{text}\n", flags=re.MULTILINE)[1:]
+    return {line: part.rstrip("\n") for line, part in zip(lines, parts, strict=True)}
+
+
+def _in_terminal(width: int, folder: Path, commands: list[list[str]]) -> bytes:
+    """Run commands one after another in a terminal of a width; return all that they write to it."""
+    import fcntl
+    import pty
+    import struct
+    import termios
+
+    mine, other = pty.openpty()
+    fcntl.ioctl(other, termios.TIOCSWINSZ, struct.pack("HHHH", 50, width, 0, 0))
+    environment = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES", "NO_COLOR")}
+    running = subprocess.Popen(
+        [sys.executable, "-c", _RUN, json.dumps(commands)],
+        cwd=folder,
+        env={**environment, "TERM": "xterm-256color"},
+        stdin=subprocess.DEVNULL,
+        stdout=other,
+        stderr=other,
+    )
+    os.close(other)
+    found = bytearray()
+    while True:
+        try:
+            part = os.read(mine, 1 << 16)
+        except OSError:  # the other end was closed
+            part = b""
+        if not part:
+            break
+        found += part
+    os.close(mine)
+    assert running.wait() == 0, found.decode()
+    return bytes(found)
+
+
+def expected(width: int) -> str:
+    """The outputs that are the same every time, in one text."""
+    found = outputs(width)
+    return "\n\n".join(f"$ geoveil {line}\n{found[line]}" for line in FIXED) + "\n"
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_outputs_are_as_they_were_read_and_approved(width: int) -> None:
+    """Explanations, plans, checks, budgets and mistakes, letter by letter."""
+    assert expected(width) == (OUTPUTS / f"{width}.txt").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_no_output_is_wider_than_the_terminal(width: int) -> None:
+    """Nor has it markup, a broken number or a traceback."""
+    for line, shown in outputs(width).items():
+        assert shown, line
+        wide = [part for part in shown.splitlines() if len(part) > width]
+        assert not wide, (line, wide)
+        assert not _RAW.search(shown), (line, shown)
+        assert not _BROKEN.search(shown), (line, shown)
+        assert "Traceback" not in shown, (line, shown)
+
+
+def test_every_command_is_looked_at() -> None:
+    """Apart from those that print a script, change nothing that is seen, or take hours."""
+    seen = {f"geoveil {' '.join(line.split()[: 2 if line.startswith('budget') else 1])}" for line in (*FIXED, *DRAWN)}
+    other = {"geoveil budget", "geoveil experiments", "geoveil experiments run", "geoveil completion"}
+    other |= {"geoveil budget forget", "geoveil budget restore"}
+    assert {*EVERY} - other <= seen
+
+
+if __name__ == "__main__":
+    for columns in WIDTHS:
+        (OUTPUTS / f"{columns}.txt").write_text(expected(columns), encoding="utf-8")
