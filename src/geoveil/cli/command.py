@@ -69,6 +69,13 @@ class Program(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:
         return [*self.commands]
 
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands, each with its whole first sentence."""
+        with formatter.section("Commands"):
+            formatter.write_dl(
+                [(name, command.get_short_help_str(formatter.width * 3)) for name, command in self.commands.items()]
+            )
+
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         super().format_epilog(ctx, formatter)
         _write_examples(self.examples, formatter)
