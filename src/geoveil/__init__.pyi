@@ -3,7 +3,7 @@ from ._version import __version__
 from .budget import Charge, Entry, Ledger
 from .facts import ErrorBound, Exactness, Facts, MechanismUse, Processing, Removed, Unchanged
 from .files import FileRelease, load, points_file, read
-from .geo import Area, local
+from .geo import Area, AreaSuggestion, areas, local, suggest_area
 from .heatmaps import Grid, HeatMap, density, remap
 from .improve import Motion, clamp, smooth
 from .mechanisms import Lipschitz, Mechanism
@@ -32,6 +32,7 @@ __all__ = [
     "CGP",
     "GP",
     "Area",
+    "AreaSuggestion",
     "Charge",
     "Entry",
     "ErrorBound",
@@ -56,6 +57,7 @@ __all__ = [
     "Unchanged",
     "__version__",
     "answer",
+    "areas",
     "bounds",
     "center",
     "clamp",
@@ -81,5 +83,6 @@ __all__ = [
     "read",
     "remap",
     "smooth",
+    "suggest_area",
     "total",
 ]

@@ -16,6 +16,8 @@ class Naming:
     #: Calls that are shown with their arguments.
     _CALLS: Mapping[str, str] = {
         "gv.local": "gv.local(lat=..., lon=..., radius=...)",
+        "gv.areas": "gv.areas(name)",
+        "gv.suggest_area": "gv.suggest_area(x)",
         "x.to_crs": "x.to_crs(4326) (for a file, `ogr2ogr -t_srs EPSG:4326 new.gpkg old.gpkg`)",
     }
 

@@ -121,3 +121,63 @@ def test_what_check_says_of_columns_is_what_a_release_does(run: Any, tmp_path: P
     (released,) = [line["what"] for line in found if "released unchanged" in line["what"]]
     assert {"kind", "track", "segment"} <= set(re.findall(r"\w+", released))
     assert not [line for line in found if "are removed" in line["what"] and "segment" in line["what"]]
+
+
+def test_check_proposes_an_area(run: Any, tmp_path: Path) -> None:
+    """A ready option, that it looked at the data, and what to do about points elsewhere."""
+    found = json.loads(run("check", "trips.csv", "--json").out)["findings"]
+    (line,) = [line for line in found if "degrees" in line["what"]]
+    assert line["kind"] == "stop"
+    assert line["remedy"].startswith(
+        'Proposed: --area "San Francisco" (70 km around 37.77, -122.42) covers all points.'
+    )
+    assert "looked at the data" in line["remedy"]
+    assert "reveals roughly where it is" in line["remedy"]
+    assert run("check", "trips.csv", "--area", "San Francisco").code == 0
+    table = pd.read_csv(tmp_path / "trips.csv")
+    table.loc[:2, ["latitude", "longitude"]] = 0.0
+    table.to_csv(tmp_path / "zero.csv", index=False)
+    words = " ".join(run("check", "zero.csv").out.split())
+    assert "covers 57 of 60 points; 3 are outside: --outside drop removes them." in words
+    table = pd.read_csv(tmp_path / "trips.csv")
+    table["latitude"], table["longitude"] = 2.35 + table["longitude"] + 122.42, 48.85 + table["latitude"] - 37.77
+    table.to_csv(tmp_path / "swapped.csv", index=False)
+    words = " ".join(run("check", "swapped.csv").out.split())
+    assert "seem to be swapped: few points are near a city" in words
+    assert 'Proposed: --area "Paris"' in words
+    table["latitude"], table["longitude"] = [*range(-60, 60, 2)], [*range(-180, 180, 6)]
+    table.to_csv(tmp_path / "world.csv", index=False)
+    assert "release it part by part" in " ".join(run("check", "world.csv").out.split())
+
+
+def test_areas_shows_what_a_name_means(run: Any) -> None:
+    """One place, several, or similar names."""
+    told = json.loads(run("areas", "Zurich", "--json").out)
+    assert told["places"] == [
+        {
+            "area": "Zürich, Switzerland",
+            "taken": True,
+            "kind": "city",
+            "population": 415367,
+            "lat": 47.37,
+            "lon": 8.55,
+            "radius": 70000.0,
+        }
+    ]
+    assert '--area "Zurich" means "Zürich, Switzerland".' in run("areas", "Zurich").out
+    assert "can mean several places" in " ".join(run("areas", "Springfield").out.split())
+    unknown = run("areas", "Beijng")
+    assert unknown.code == 2
+    assert 'Similar names: "Beijing, China"' in unknown.out
+
+
+def test_names_of_places_are_completed() -> None:
+    """The shell completes --area by the most populous places."""
+    import click
+
+    from geoveil.cli.points import points
+
+    (option,) = [param for param in points.params if param.name == "area"]
+    found = [item.value for item in option.shell_complete(click.Context(points), "San Franc")]
+    assert found[0] == "San Francisco, United States"
+    assert option.shell_complete(click.Context(points), "S") == []

@@ -44,7 +44,7 @@ BAD = {
     "no such file": (3, "points nothing.csv -o o.csv --rho 1"),
     "degrees": (3, "points trips.csv -o o.csv --rho 1"),
     "Mercator": (2, "points trips.csv -o o.csv --rho 1 --area 3857"),
-    "no such region": (2, "points trips.csv -o o.csv --rho 1 --area Atlantis"),
+    "no such region": (2, "points trips.csv -o o.csv --rho 1 --area Brigadoon"),
     "another place": (3, "points trips.csv -o o.csv --rho 1 --local 52.5,13.4,50km"),
     "no folder": (3, "points trips.csv -o nowhere/o.csv --rho 1 --local 37.77,-122.42,50km"),
     "no ledger": (5, "budget show nothing.db"),

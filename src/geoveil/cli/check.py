@@ -105,7 +105,7 @@ def _about(
         yield Finding(
             kind, f"{rows - len(frame):,} of {counted(rows, 'row')} have no location.", "--missing drop removes them."
         )
-    plane, about = _system(file, area)
+    plane, about = _system(file, frame, area)
     yield about
     if plane is not None and area["outside"] == "drop":
         from geoveil.geo.row_locations import GeometryRows
@@ -125,8 +125,11 @@ def _about(
     yield from _columns(file, frame, by, plane)
 
 
-def _system(file: Any, area: dict[str, Any]) -> tuple[Any, Finding]:
+def _system(file: Any, frame: Any, area: dict[str, Any]) -> tuple[Any, Finding]:
     """Return the plane in which noise is drawn, if there is one, and what there is to say of the coordinate system."""
+    import shapely
+
+    from geoveil.cli.area_proposals import proposed_area
     from geoveil.cli.problems import message_of
     from geoveil.errors import GeoveilError
     from geoveil.geo.planes import plane_of
@@ -139,8 +142,8 @@ def _system(file: Any, area: dict[str, Any]) -> tuple[Any, Finding]:
         if area["area"] is None and file.crs.is_geographic:
             return None, Finding(
                 "stop",
-                f"Its coordinates are in degrees ({file.crs.name}), to which noise cannot be added.",
-                "State where the data is with --local LAT,LON,RADIUS or --area NAME, from public knowledge.",
+                f"Its coordinates are in degrees ({file.crs.name}), and noise is added in metres: an area is needed.",
+                proposed_area(shapely.get_coordinates(frame.geometry.array)),
             )
         return None, Finding("stop", message_of(problem))
     most = plane.area.stretch - 1
@@ -163,6 +166,7 @@ def _places(file: Any, frame: Any, plane: Any, outside: str) -> Iterator[Finding
     import numpy as np
     import shapely
 
+    from geoveil.cli.area_proposals import swapped
     from geoveil.cli.problems import message_of
     from geoveil.errors import GeoveilError
 
@@ -174,12 +178,19 @@ def _places(file: Any, frame: Any, plane: Any, outside: str) -> Iterator[Finding
             "note", f"{counted(zero, 'point')} at 0, 0, which devices write if they have no fix.", "Remove them."
         )
     if file.crs.is_geographic and (np.abs(coords) > [180, 90]).any():
-        swapped = not (np.abs(coords[:, ::-1]) > [180, 90]).any()
         metres = "Give --crs, such as --crs 3857 for Web Mercator, the system of web maps."
         remedy = (
-            "Longitude and latitude seem to be swapped: x is the longitude, y the latitude." if swapped else metres
+            "Longitude and latitude seem to be swapped: --lat and --lon name the columns the other way round."
+            if swapped(coords)
+            else metres
         )
         yield Finding("stop", "Some coordinates are not degrees: latitudes go to 90, longitudes to 180.", remedy)
+    elif plane is None and file.crs.is_geographic and swapped(coords):
+        yield Finding(
+            "stop",
+            "Longitude and latitude seem to be swapped: few points are near a city, and exchanged nearly all are.",
+            "--lat and --lon name the columns the other way round.",
+        )
     elif plane is not None:
         try:
             plane.enter(coords, outside, lambda row: f"point {row + 1}")

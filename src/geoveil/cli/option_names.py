@@ -36,6 +36,8 @@ _COMMANDS = {
     "gv.local": "--local LAT,LON,RADIUS",
     "gv.CGP.hiding": "--hide 200m",
     "x.to_crs": "`ogr2ogr -t_srs EPSG:4326 new.gpkg old.gpkg`",
+    "gv.areas": "'geoveil areas NAME'",
+    "gv.suggest_area": "'geoveil check FILE'",
     "gv.points": "'geoveil points'",
     "ledger.create": "'geoveil budget create'",
     "ledger.lower": "'geoveil budget lower'",
@@ -63,8 +65,8 @@ class _Options(Naming):
         --------
         >>> OPTIONS.mention("keep"), OPTIONS.mention("outside", "clamp"), OPTIONS.mention("ledger.create")
         ('--keep', '--outside clamp', "'geoveil budget create'")
-        >>> OPTIONS.mention("area"), OPTIONS.mention("area", "gv.local"), OPTIONS.mention("area", "32610")
-        ('--local or --area', '--local LAT,LON,RADIUS', '--area 32610')
+        >>> OPTIONS.mention("area"), OPTIONS.mention("area", "gv.local"), OPTIONS.mention("area", "San Francisco")
+        ('--local or --area', '--local LAT,LON,RADIUS', "--area 'San Francisco'")
         """
         if name == "area" and not value:
             return "--local or --area"

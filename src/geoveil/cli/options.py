@@ -136,6 +136,13 @@ def _area(area: str | None, local: tuple[float, float, float] | None, outside: s
     return {"area": area, "outside": outside}
 
 
+def _place_names(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+    """Return the texts that complete the beginning of a place's name in a shell."""
+    from geoveil.geo.gazetteer import places_beginning
+
+    return [place.title for place in places_beginning(incomplete)] if len(incomplete) > 1 else []
+
+
 area = gathered(
     "area",
     "Where the data is, from public knowledge",
@@ -148,8 +155,9 @@ area = gathered(
         ("--area",),
         {
             "metavar": "NAME",
-            "help": "Or a region's name ('Germany') or a system in metres (32610). Not needed if the "
-            "file itself is in such a system.",
+            "help": "Or the name of a city, region or country ('San Francisco', 'Switzerland'), or a system in metres "
+            "(32610). Not needed if the file itself is in such a system. 'geoveil areas NAME' shows its meaning.",
+            "shell_complete": _place_names,
         },
     ),
     (

@@ -14,6 +14,7 @@ import click
 
 from geoveil._version import __version__
 from geoveil.cli.answers import hull, nearest, summary, within
+from geoveil.cli.area_names import areas
 from geoveil.cli.backups import budget
 from geoveil.cli.check import check
 from geoveil.cli.command import Program
@@ -55,7 +56,7 @@ def program(state: State, debug: bool) -> None:
 
 for command in (
     *(demo, points, hull, nearest, within, summary, smooth, density),
-    *(explain, plan, check, convert_setting, budget, experiments, completion),
+    *(explain, plan, check, areas, convert_setting, budget, experiments, completion),
 ):
     program.add_command(command)
 

@@ -15,16 +15,18 @@ from geoveil import checks
 from geoveil.errors import InvalidCoordinateSystem, InvalidParameter, Message
 from geoveil.geo.coordinate_systems import MERCATOR, horizontal, is_mercator, registered
 from geoveil.geo.distortion import measure_distortion
-from geoveil.geo.regions import folded, regions, similar_regions
+from geoveil.geo.folding import folded
+from geoveil.geo.gazetteer import Place, find_place, places_inside, places_named, similar_places
+from geoveil.geo.regions import regions, similar_regions
 from geoveil.geo.tangent import REACH, Tangent, ground_distance, shrink
 
 if TYPE_CHECKING:
     import pyproj
 
-__all__ = ["PUBLIC", "Area", "AreaLike", "Floats", "area_of", "local", "local_of"]
+__all__ = ["PUBLIC", "Area", "AreaLike", "Floats", "area_of", "area_of_place", "areas", "local", "local_of"]
 
 Floats: TypeAlias = NDArray[np.float64]
-#: A public area: from `local`, the code or name of a projected system, or the name of a region.
+#: A public area: from `local`, the name of a city, region or country, or the code or name of a projected system.
 AreaLike: TypeAlias = Union["Area", "pyproj.CRS", "str", "int", None]
 Length = TypeVar("Length", float, Floats)
 
@@ -32,6 +34,11 @@ Length = TypeVar("Length", float, Floats)
 _WIDEST = 3e6
 #: Upper bound on the ground distance of any two points on Earth, in metres.
 _HALFWAY = math.pi * 6378137 + 1
+#: What an area must be, for errors about wider ones.
+_NARROW = f"within {_WIDEST / 1000:g} km of its centre, the largest area there is"
+#: Texts that are codes or definitions of coordinate systems, and names of zones of UTM without their datum.
+_CODE = re.compile(r"\d+|\w+:\S+|\+.*|\{.*|\w+\[.*", re.DOTALL)
+_UTM = re.compile(r"utm(?:[ _-]*zone)?[ _-]*(\d|[0-5]\d|60)[ _-]*([NS])", re.IGNORECASE)
 #: How the names of the coordinate systems of tangent planes begin.
 _LOCAL = "geoveil local "
 
@@ -282,7 +289,10 @@ def local(*, lat: float, lon: float, radius: float) -> Area:
     radius = checks.positive("radius", radius)
     if radius > _WIDEST:
         raise InvalidParameter(
-            "radius", radius, f"at most {_WIDEST:g} m", Message("Use a system made for the area: {area:32610}, say.")
+            "radius",
+            radius,
+            f"at most {_WIDEST:g} m, that of the largest area",
+            Message("Release wider data part by part, each with its own area and {outside:drop}."),
         )
     name = f"{radius / 1000:g} km around {lat:g}, {lon:g}"
     low, high = (-radius, -radius), (radius, radius)
@@ -315,30 +325,100 @@ def local_of(crs: pyproj.CRS) -> Area | None:
     return found if crs == found.crs else None
 
 
-def area_of(given: Any) -> Area:
-    """Return the area that is given: by itself, by a coordinate system, or by the name of a region."""
-    import pyproj
+def areas(name: str) -> list[Area]:
+    """Return the areas of all places that a name may mean, the most prominent first.
 
+    Parameters
+    ----------
+    name : str
+        The name of a city, region or country, in English or a local language, with or without its country.
+
+    Returns
+    -------
+    list of Area
+        Empty if no place of that name is known. The name of each, up to its colon, is a text for `area=`.
+
+    Examples
+    --------
+    >>> import geoveil as gv
+    >>> gv.areas("Zurich")
+    [Area('Zürich, Switzerland: 70 km around 47.37, 8.55', stretch=1)]
+    >>> [area.name.partition(":")[0] for area in gv.areas("Cambridge")][:2]
+    ['Cambridge, England, United Kingdom', 'Cambridge, Ontario, Canada']
+    """
+    return [area_of_place(place) for place in places_named(name) if place.radius <= _WIDEST]
+
+
+def area_of_place(place: Place) -> Area:
+    """Return the disc of a place of the gazetteer, as an area that is named after it."""
+    if place.radius > _WIDEST:
+        parts = [repr(part.title) for part in places_inside(place)[:3]]
+        remedy = Message(
+            "Name a part of it, such as {parts}, or give {area:gv.local} with a radius of up to {widest} km. "
+            "Wider data is released part by part, each with its own area and {outside:drop}.",
+            parts=", ".join(parts),
+            widest=f"{_WIDEST / 1000:g}",
+        )
+        raise InvalidCoordinateSystem("area", place.title, _NARROW, remedy)
+    found = local(lat=round(place.lat, 2), lon=round(place.lon, 2), radius=place.radius)
+    return replace(found, name=f"{place.title}: {found.name}")
+
+
+def area_of(given: Any) -> Area:
+    """Return the area that is given: by itself, by a coordinate system, or by the name of a place.
+
+    A text is read as the code of a coordinate system, else as the name of a city, region or country of the gazetteer,
+    else as that of a region or a system of PROJ's database.
+    """
     if isinstance(given, Area):
         return given
-    allowed = Message("{gv.local}, a code such as 32610, or a name of a system or region that pyproj knows")
+    if not isinstance(given, str) or _CODE.fullmatch(given.strip()):
+        return _area_of_system(given)
+    if (zone := _UTM.fullmatch(given.strip())) is not None:
+        return _area_of_system(f"EPSG:32{7 if zone[2] in 'sS' else 6}{int(zone[1]):02}")
+    if (place := find_place(given)) is not None:
+        return area_of_place(place)
+    if candidates := places_named(given):
+        listed = "; ".join(f"{place.title!r} ({_described(place)})" for place in candidates[:6])
+        listed += f"; and {len(candidates) - 6} more" if len(candidates) > 6 else ""
+        raise InvalidCoordinateSystem(
+            "area", given, "the name of one place, and several have this name", f"Give one of these: {listed}."
+        )
+    if folded(given) in regions():
+        return _region(given)
+    return _area_of_system(given)
+
+
+def _described(place: Place) -> str:
+    return f"{place.kind}, {place.population:,} inhabitants"
+
+
+def _area_of_system(given: Any) -> Area:
+    """Return the area of use of a projected coordinate system, or the disc of a tangent plane."""
+    import pyproj
+
+    allowed = Message(
+        "the name of a city, region or country, {gv.local}, or the code or name of a projected system such as 32610"
+    )
     try:
         flat = horizontal(pyproj.CRS.from_user_input(given))
     # As in `system_of`.
     except (pyproj.exceptions.CRSError, TypeError, ValueError):
         flat = None
-    # The names of some countries are also names of old datums.
-    if isinstance(given, str) and (flat is None or not flat.is_projected) and folded(given) in regions():
-        return _region(given)
-    if flat is None:
-        remedy = Message("It is {public}.{similar}", public=PUBLIC, similar=similar_regions(given))
+    # PROJ takes parts of names for names: "Beijing" for the geographic system "Beijing 1954".
+    part = isinstance(given, str) and flat is not None and not _CODE.fullmatch(given.strip())
+    if flat is None or (part and folded(given) != folded(flat.name)):
+        remedy = Message("It is {public}.{similar}", public=PUBLIC, similar=_similar(given))
         raise InvalidCoordinateSystem("area", given, allowed, remedy) from None
     found = local_of(flat)
     if found is not None:
         return found
     if not flat.is_projected:
         raise InvalidCoordinateSystem(
-            "area", flat.name, Message("{allowed}: this one has degrees", allowed=allowed), Message("Use {gv.local}.")
+            "area",
+            flat.name,
+            Message("{allowed}: this one has degrees", allowed=allowed),
+            Message("Name a place, such as {area:San Francisco}, or use {gv.local}."),
         )
     known = registered(flat)
     if known is None or known.area_of_use is None:
@@ -351,6 +431,14 @@ def area_of(given: Any) -> Area:
             raise
         why = Message("{allowed}: {why}", allowed=allowed, why=MERCATOR)
         raise InvalidCoordinateSystem("area", known.name, why, problem.remedy) from None
+
+
+def _similar(given: Any) -> str:
+    """Return a sentence that names similar places, for an error about an unknown name."""
+    if not isinstance(given, str):
+        return ""
+    places = ", ".join(repr(place.title) for place in similar_places(given))
+    return f" Places with similar names: {places}." if places else similar_regions(given)
 
 
 def _region(name: str) -> Area:
@@ -366,5 +454,5 @@ def _region(name: str) -> Area:
     radius = math.ceil(min(float(np.max(away)), 1e9) / 1000 + 1) * 1000.0
     if radius > _WIDEST or east - west >= 180:
         remedy = Message("Use {area:gv.local} around the part of it that matters.")
-        raise InvalidCoordinateSystem("area", title, f"a region within {_WIDEST / 1000:g} km of its middle", remedy)
+        raise InvalidCoordinateSystem("area", title, _NARROW, remedy)
     return replace(local(lat=place.lat, lon=place.lon, radius=radius), name=title)

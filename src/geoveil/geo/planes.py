@@ -69,8 +69,8 @@ def plane_of(own: pyproj.CRS | None, area: Any, *, released: bool = True, stated
     if stated is not None:
         return Plane(flat, stated)
     remedy = Message(
-        "Give {area:gv.local}, or the code of a system made for the area, such as {area:32610} for UTM zone 10N: "
-        "{public}.",
+        "State where the data is: by a name such as {area:San Francisco}, by {area:gv.local}, or by the code of a "
+        "system such as {area:32610}, {public}. {gv.suggest_area} proposes an area, and looks at the data to do so.",
         public=PUBLIC,
     )
 
@@ -238,7 +238,7 @@ class Plane:
         first = int(out.argmax())
         allowed = f"inside the area, {self.area.name}"
         if self.area.is_largest:
-            remedy = "no area of this kind is larger, so release each part of the world by itself"
+            remedy = "no area is larger, so release the data part by part, each with its own area"
         else:
             remedy = "state a larger area with {area}, {public}"
         if clamped:
