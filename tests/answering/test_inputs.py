@@ -561,7 +561,7 @@ def test_an_area_that_is_none_is_refused(given: Any) -> None:
 
 def test_errors_about_a_system_name_what_states_it() -> None:
     """The argument for arrays, the frame itself for frames."""
-    with pytest.raises(InvalidCoordinateSystem, match=r"^crs = 'WGS 84': .*unless area= is given"):
+    with pytest.raises(InvalidCoordinateSystem, match=r"^crs = 'WGS 84': .*unless area= states"):
         gv.points([[-122.41, 37.78]], rho=1e-4, crs=4326)
     with pytest.raises(InvalidCoordinateSystem, match=r"^x\.crs = None: .*crs=4326"):
         gv.points(geopandas.GeoSeries.from_xy([-122.41], [37.78]), rho=1e-4)

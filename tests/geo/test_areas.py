@@ -516,7 +516,7 @@ def test_columns_of_frames_are_kept_on_purpose() -> None:
     for keep in (["home"], ["nothing"]):
         with pytest.raises(InvalidParameter, match=r"^keep = "):
             gv.points(frame, keep=keep, **how)
-    with pytest.raises(InvalidParameter, match="unless x is a GeoDataFrame"):
+    with pytest.raises(InvalidParameter, match="unless x is a table"):
         gv.points(frame.geometry, keep="all", rho=1e-4, area=BAY)
 
 
