@@ -63,6 +63,12 @@ def _fixed_stream(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatc
         monkeypatch.setattr(Entropy.__init__, "__defaults__", (bits.bytes,))
 
 
+@pytest.fixture(autouse=True)
+def _no_record(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keep no record of releases in the user's folder."""
+    monkeypatch.setenv("GEOVEIL_RECORD", "off")
+
+
 @pytest.fixture(params=["sqlite", "postgres"])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """Where a new ledger goes: a file, or a database of a PostgreSQL server."""

@@ -32,6 +32,7 @@ __all__ = [
     "Path",
     "Place",
     "Progress",
+    "Pseudonyms",
     "Region",
     "Rho",
     "Shape",
@@ -80,6 +81,8 @@ CrsLike: TypeAlias = Union["pyproj.CRS", "str", "int", "dict[str, Any]", None]
 Method: TypeAlias = Literal["best", "paper", "both"]
 Outside: TypeAlias = Literal["refuse", "clamp", "drop"]
 Missing: TypeAlias = Literal["refuse", "drop"]
+#: Whether persons get pseudonyms, or the key file that keeps them.
+Pseudonyms: TypeAlias = bool | str | PathLike[str]
 Short: TypeAlias = Literal["refuse", "skip"]
 
 #: A user's function of an (n, d) array in metres, with a number or a vector as its value.

@@ -236,6 +236,8 @@ class Facts:
     outside : {"refuse", "clamp", "drop"}
         What was done about points outside the area: there were none, they were moved to its edge, or their rows were
         removed.
+    pseudonyms : bool
+        Whether persons have random labels in place of their own.
     removed : Removed
         The parts of the input that are not in the release.
     unchanged : tuple of Unchanged
@@ -268,6 +270,7 @@ class Facts:
     expected_error: float | None
     exactness: Exactness
     outside: Literal["refuse", "clamp", "drop"]
+    pseudonyms: bool
     removed: Removed
     unchanged: tuple[Unchanged, ...]
     processed: tuple[str, ...]

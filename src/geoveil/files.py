@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +19,7 @@ from geoveil._types import (
     Missing,
     Outside,
     Progress,
+    Pseudonyms,
     Rho,
     Short,
 )
@@ -27,6 +30,7 @@ from geoveil.answering.preparation import prepare, rehearse, system_of
 from geoveil.answering.streaming import FileRelease
 from geoveil.arithmetic import steady
 from geoveil.budget import Ledger
+from geoveil.errors import GeoveilWarning, Message
 from geoveil.geo import AreaLike
 from geoveil.geo.formats import open_locations
 from geoveil.geo.planes import plane_of
@@ -55,6 +59,7 @@ def points_file(
     outside: Outside = "refuse",
     missing: Missing = "refuse",
     where: str | None = None,
+    pseudonyms: Pseudonyms = False,
     rng: np.random.Generator | None = None,
     ledger: Ledger | None = None,
     subject: str | None = None,
@@ -67,6 +72,7 @@ def points_file(
     encoding: str | None = None,
     layer: str | None = None,
     progress: Progress | None = None,
+    confirm: Callable[[Sequence[Message]], None] | None = None,
 ) -> FileRelease:
     r"""Release every point of a file, into a file of the same coordinate system.
 
@@ -83,7 +89,7 @@ def points_file(
         Columns that are released unchanged, besides times and the column named by `by`. The others are removed, since
         they may reveal places; the release's `removed.columns` names them. "all" excludes columns whose names suggest
         places ("lat", "city"). Columns of geometries, bytes or nested values are never released.
-    rho, epsilon, metric, method, area, outside, missing, where, rng : optional
+    rho, epsilon, metric, method, area, outside, missing, where, pseudonyms, rng : optional
         As for `points`.
     by : str, optional
         The column that names the person of each row. Without it all points belong to one person.
@@ -111,6 +117,9 @@ def points_file(
         The layer of a GeoPackage, or the sheet of an Excel file, with several.
     progress : callable, optional
         Called from time to time with the share of the work that is done, from 0 to 1.
+    confirm : callable, optional
+        Called before anything is charged, if the release would lose nearly everything, with texts that say so and what
+        helps; it may raise an exception to stop the release. Without it they are warnings (`GeoveilWarning`).
 
     Returns
     -------
@@ -141,7 +150,7 @@ def points_file(
     told: Progress = progress or (lambda share: None)
     reading = {"lat": lat, "lon": lon, "geometry": geometry, "delimiter": delimiter, "decimal": decimal}
     reading |= {"encoding": encoding, "layer": layer}
-    return prepare(
+    prepared = prepare(
         source,
         target,
         guarantee=guarantee,
@@ -153,13 +162,20 @@ def points_file(
         outside=outside,
         missing=missing,
         where=where,
+        pseudonyms=pseudonyms,
         keep=keep,
         ledger=ledger,
         subject=subject,
         short=short,
         reading=reading,
         progress=told,
-    ).release(told)
+    )
+    concerns = prepared.concerns()
+    if concerns and confirm is not None:
+        confirm(concerns)
+    elif concerns:
+        warnings.warn(" ".join(map(str, concerns)), GeoveilWarning, stacklevel=3)
+    return prepared.release(told)
 
 
 @steady()

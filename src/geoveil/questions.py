@@ -19,6 +19,7 @@ from geoveil._types import (
     Missing,
     Outside,
     Place,
+    Pseudonyms,
     Rho,
     Shape,
 )
@@ -67,6 +68,7 @@ def points(
     outside: Outside = "refuse",
     missing: Missing = "refuse",
     where: str | None = None,
+    pseudonyms: Pseudonyms = False,
     rng: np.random.Generator | None = None,
 ) -> Release:
     """Release every point of a tuple: a place, a set of places or a trajectory.
@@ -112,6 +114,9 @@ def points(
     where : str, optional
         A condition on columns of a table that selects its rows before anything else, in SQL: "mode = 'bike'". It is
         public, and so are the columns in it, which need not be released.
+    pseudonyms : bool, str or Path
+        With `by`: True replaces the labels of persons by random ones, which are forgotten. A path names a key file,
+        which keeps them for the owner of the data and for later releases. Pseudonyms do not make people anonymous.
     rng : numpy.random.Generator, optional
         For tests and experiments only; by default a cryptographic generator keyed by the operating system.
 
@@ -157,7 +162,18 @@ def points(
     ['user', 'lat', 'lon']
     """
     guarantee, source = promise(rho, epsilon, metric), source_of(rng)
-    data = take_in(x, by=by, lat=lat, lon=lon, area=area, crs=crs, outside=outside, missing=missing, where=where)
+    data = take_in(
+        x,
+        by=by,
+        lat=lat,
+        lon=lon,
+        area=area,
+        crs=crs,
+        outside=outside,
+        missing=missing,
+        where=where,
+        pseudonyms=pseudonyms,
+    )
     return ask(data, requests.points(method), guarantee, source, keep=keep)
 
 
@@ -181,6 +197,7 @@ def nearest(
     outside: Outside = "refuse",
     missing: Missing = "refuse",
     where: str | None = None,
+    pseudonyms: Pseudonyms = False,
     rng: np.random.Generator | None = None,
 ) -> Release:
     """Find the k points nearest to a public place.
@@ -200,7 +217,7 @@ def nearest(
         The share of the budget that releases the places of the neighbours, as the release's `coords`.
     gamma0 : float
         The paper's γ0 in metres, for method="paper"; negative values are more accurate.
-    rho, epsilon, metric, method, by, lat, lon, area, crs, outside, missing, where, rng : optional
+    rho, epsilon, metric, method, by, lat, lon, area, crs, outside, missing, where, pseudonyms, rng : optional
         As for `points`.
 
     Returns
@@ -222,7 +239,18 @@ def nearest(
     (1, 83)
     """
     guarantee, source = promise(rho, epsilon, metric), source_of(rng)
-    data = take_in(x, by=by, lat=lat, lon=lon, area=area, crs=crs, outside=outside, missing=missing, where=where)
+    data = take_in(
+        x,
+        by=by,
+        lat=lat,
+        lon=lon,
+        area=area,
+        crs=crs,
+        outside=outside,
+        missing=missing,
+        where=where,
+        pseudonyms=pseudonyms,
+    )
     return ask(data, requests.nearest(data, p, k, locations, gamma0, method), guarantee, source)
 
 
@@ -248,6 +276,7 @@ def hull(
     outside: Outside = "refuse",
     missing: Missing = "refuse",
     where: str | None = None,
+    pseudonyms: Pseudonyms = False,
     rng: np.random.Generator | None = None,
 ) -> Release:
     """Release the convex hull of the points, in two or more dimensions.
@@ -273,7 +302,7 @@ def hull(
     extent : float
         A public guess of the extent of the points in metres, from which the number of directions is chosen under
         `epsilon` and above the plane. A wrong guess costs accuracy, never privacy.
-    rho, epsilon, metric, method, by, lat, lon, area, crs, outside, missing, where, rng : optional
+    rho, epsilon, metric, method, by, lat, lon, area, crs, outside, missing, where, pseudonyms, rng : optional
         As for `points`.
 
     Returns
@@ -294,7 +323,18 @@ def hull(
     """
     guarantee, source = promise(rho, epsilon, metric), source_of(rng)
     question = requests.hull(k, share, distinct, gamma0, beta, extent, method)
-    data = take_in(x, by=by, lat=lat, lon=lon, area=area, crs=crs, outside=outside, missing=missing, where=where)
+    data = take_in(
+        x,
+        by=by,
+        lat=lat,
+        lon=lon,
+        area=area,
+        crs=crs,
+        outside=outside,
+        missing=missing,
+        where=where,
+        pseudonyms=pseudonyms,
+    )
     return ask(data, question, guarantee, source)
 
 
@@ -316,6 +356,7 @@ def first_within(
     outside: Outside = "refuse",
     missing: Missing = "refuse",
     where: str | None = None,
+    pseudonyms: Pseudonyms = False,
     rng: np.random.Generator | None = None,
 ) -> Release:
     """Find the first point, in their order, within a radius of a public place.
@@ -328,7 +369,7 @@ def first_within(
         The place, in the coordinate system of x; or a GeoSeries of one Point in any system.
     radius : float
         The radius in metres.
-    rho, epsilon, metric, method, by, lat, lon, area, crs, outside, missing, where, rng : optional
+    rho, epsilon, metric, method, by, lat, lon, area, crs, outside, missing, where, pseudonyms, rng : optional
         As for `points`.
 
     Returns
@@ -348,7 +389,18 @@ def first_within(
     328
     """
     guarantee, source = promise(rho, epsilon, metric), source_of(rng)
-    data = take_in(x, by=by, lat=lat, lon=lon, area=area, crs=crs, outside=outside, missing=missing, where=where)
+    data = take_in(
+        x,
+        by=by,
+        lat=lat,
+        lon=lon,
+        area=area,
+        crs=crs,
+        outside=outside,
+        missing=missing,
+        where=where,
+        pseudonyms=pseudonyms,
+    )
     return ask(data, requests.first_within(data, p, radius, method), guarantee, source)
 
 
@@ -370,6 +422,7 @@ def distance(
     outside: Outside = "refuse",
     missing: Missing = "refuse",
     where: str | None = None,
+    pseudonyms: Pseudonyms = False,
     rng: np.random.Generator | None = None,
 ) -> Release:
     """Release the distance from a public place, line or area to the nearest of the points.
@@ -384,7 +437,7 @@ def distance(
         The largest error in metres of the distance to a line or an area, as GEOS computes it; see `answer`. Nobody
         has proved a bound; 1e-6 is thousands of roundings of coordinates below 10^7 m. The distance to a place is
         exact.
-    rho, epsilon, metric, method, by, lat, lon, area, crs, outside, missing, where, rng : optional
+    rho, epsilon, metric, method, by, lat, lon, area, crs, outside, missing, where, pseudonyms, rng : optional
         As for `points`.
 
     Returns
@@ -404,7 +457,18 @@ def distance(
     True
     """
     guarantee, source = promise(rho, epsilon, metric), source_of(rng)
-    data = take_in(x, by=by, lat=lat, lon=lon, area=area, crs=crs, outside=outside, missing=missing, where=where)
+    data = take_in(
+        x,
+        by=by,
+        lat=lat,
+        lon=lon,
+        area=area,
+        crs=crs,
+        outside=outside,
+        missing=missing,
+        where=where,
+        pseudonyms=pseudonyms,
+    )
     return ask(data, requests.distance(data, p, fn_error, method), guarantee, source)
 
 
@@ -428,6 +492,7 @@ def answer(
     outside: Outside = "refuse",
     missing: Missing = "refuse",
     where: str | None = None,
+    pseudonyms: Pseudonyms = False,
     rng: np.random.Generator | None = None,
 ) -> Release:
     """Answer the user's own Lipschitz question.
@@ -448,7 +513,7 @@ def answer(
         does not round, as a largest coordinate does not. The guarantee then holds as if all inputs were
         2·fn_error/lipschitz farther from each other, and the release is exact. Without it the release states that it
         is not. Points in degrees reach `fn` as doubles in metres; the release states how much these are rounded.
-    rho, epsilon, metric, method, by, lat, lon, area, crs, outside, missing, where, rng : optional
+    rho, epsilon, metric, method, by, lat, lon, area, crs, outside, missing, where, pseudonyms, rng : optional
         As for `points`.
 
     Returns
@@ -467,7 +532,18 @@ def answer(
     """
     own = requests.lipschitz_function(fn, lipschitz, metric, rho, epsilon)
     guarantee, source = promise(rho, epsilon, own.metric if metric is None else metric), source_of(rng)
-    data = take_in(x, by=by, lat=lat, lon=lon, area=area, crs=crs, outside=outside, missing=missing, where=where)
+    data = take_in(
+        x,
+        by=by,
+        lat=lat,
+        lon=lon,
+        area=area,
+        crs=crs,
+        outside=outside,
+        missing=missing,
+        where=where,
+        pseudonyms=pseudonyms,
+    )
     return ask(data, requests.own_function(data, own, size, fn_error, method), guarantee, source)
 
 
@@ -487,6 +563,7 @@ def center(
     outside: Outside = "refuse",
     missing: Missing = "refuse",
     where: str | None = None,
+    pseudonyms: Pseudonyms = False,
     rng: np.random.Generator | None = None,
 ) -> Release:
     """Release the middle of the bounding box: √d-Lipschitz.
@@ -495,7 +572,7 @@ def center(
     ----------
     x : array, table, GeoSeries, GeoDataFrame or shapely MultiPoint
         The points.
-    rho, epsilon, metric, method, by, lat, lon, area, crs, outside, missing, where, rng : optional
+    rho, epsilon, metric, method, by, lat, lon, area, crs, outside, missing, where, pseudonyms, rng : optional
         As for `points`.
 
     Returns
@@ -513,7 +590,18 @@ def center(
     'Point'
     """
     guarantee, source = promise(rho, epsilon, metric), source_of(rng)
-    data = take_in(x, by=by, lat=lat, lon=lon, area=area, crs=crs, outside=outside, missing=missing, where=where)
+    data = take_in(
+        x,
+        by=by,
+        lat=lat,
+        lon=lon,
+        area=area,
+        crs=crs,
+        outside=outside,
+        missing=missing,
+        where=where,
+        pseudonyms=pseudonyms,
+    )
     return ask(data, requests.summary("center", method), guarantee, source)
 
 
@@ -533,6 +621,7 @@ def mean(
     outside: Outside = "refuse",
     missing: Missing = "refuse",
     where: str | None = None,
+    pseudonyms: Pseudonyms = False,
     rng: np.random.Generator | None = None,
 ) -> Release:
     """Release the mean of the points: 1-Lipschitz.
@@ -541,7 +630,7 @@ def mean(
     ----------
     x : array, table, GeoSeries, GeoDataFrame or shapely MultiPoint
         The points.
-    rho, epsilon, metric, method, by, lat, lon, area, crs, outside, missing, where, rng : optional
+    rho, epsilon, metric, method, by, lat, lon, area, crs, outside, missing, where, pseudonyms, rng : optional
         As for `points`.
 
     Returns
@@ -561,7 +650,18 @@ def mean(
     173
     """
     guarantee, source = promise(rho, epsilon, metric), source_of(rng)
-    data = take_in(x, by=by, lat=lat, lon=lon, area=area, crs=crs, outside=outside, missing=missing, where=where)
+    data = take_in(
+        x,
+        by=by,
+        lat=lat,
+        lon=lon,
+        area=area,
+        crs=crs,
+        outside=outside,
+        missing=missing,
+        where=where,
+        pseudonyms=pseudonyms,
+    )
     return ask(data, requests.summary("mean", method), guarantee, source)
 
 
@@ -581,6 +681,7 @@ def median(
     outside: Outside = "refuse",
     missing: Missing = "refuse",
     where: str | None = None,
+    pseudonyms: Pseudonyms = False,
     rng: np.random.Generator | None = None,
 ) -> Release:
     """Release the median of each coordinate: √d-Lipschitz.
@@ -589,7 +690,7 @@ def median(
     ----------
     x : array, table, GeoSeries, GeoDataFrame or shapely MultiPoint
         The points.
-    rho, epsilon, metric, method, by, lat, lon, area, crs, outside, missing, where, rng : optional
+    rho, epsilon, metric, method, by, lat, lon, area, crs, outside, missing, where, pseudonyms, rng : optional
         As for `points`.
 
     Returns
@@ -611,7 +712,18 @@ def median(
     'Point'
     """
     guarantee, source = promise(rho, epsilon, metric), source_of(rng)
-    data = take_in(x, by=by, lat=lat, lon=lon, area=area, crs=crs, outside=outside, missing=missing, where=where)
+    data = take_in(
+        x,
+        by=by,
+        lat=lat,
+        lon=lon,
+        area=area,
+        crs=crs,
+        outside=outside,
+        missing=missing,
+        where=where,
+        pseudonyms=pseudonyms,
+    )
     return ask(data, requests.summary("median", method), guarantee, source)
 
 
@@ -631,6 +743,7 @@ def bounds(
     outside: Outside = "refuse",
     missing: Missing = "refuse",
     where: str | None = None,
+    pseudonyms: Pseudonyms = False,
     rng: np.random.Generator | None = None,
 ) -> Release:
     """Release the bounding box: √(2d)-Lipschitz.
@@ -639,7 +752,7 @@ def bounds(
     ----------
     x : array, table, GeoSeries, GeoDataFrame or shapely MultiPoint
         The points.
-    rho, epsilon, metric, method, by, lat, lon, area, crs, outside, missing, where, rng : optional
+    rho, epsilon, metric, method, by, lat, lon, area, crs, outside, missing, where, pseudonyms, rng : optional
         As for `points`.
 
     Returns
@@ -659,7 +772,18 @@ def bounds(
     True
     """
     guarantee, source = promise(rho, epsilon, metric), source_of(rng)
-    data = take_in(x, by=by, lat=lat, lon=lon, area=area, crs=crs, outside=outside, missing=missing, where=where)
+    data = take_in(
+        x,
+        by=by,
+        lat=lat,
+        lon=lon,
+        area=area,
+        crs=crs,
+        outside=outside,
+        missing=missing,
+        where=where,
+        pseudonyms=pseudonyms,
+    )
     return ask(data, requests.summary("bounds", method), guarantee, source)
 
 
@@ -679,6 +803,7 @@ def radius(
     outside: Outside = "refuse",
     missing: Missing = "refuse",
     where: str | None = None,
+    pseudonyms: Pseudonyms = False,
     rng: np.random.Generator | None = None,
 ) -> Release:
     """Release the radius of the smallest ball that contains the points: 1-Lipschitz.
@@ -687,7 +812,7 @@ def radius(
     ----------
     x : array, table, GeoSeries, GeoDataFrame or shapely MultiPoint
         The points.
-    rho, epsilon, metric, method, by, lat, lon, area, crs, outside, missing, where, rng : optional
+    rho, epsilon, metric, method, by, lat, lon, area, crs, outside, missing, where, pseudonyms, rng : optional
         As for `points`.
 
     Returns
@@ -705,7 +830,18 @@ def radius(
     139
     """
     guarantee, source = promise(rho, epsilon, metric), source_of(rng)
-    data = take_in(x, by=by, lat=lat, lon=lon, area=area, crs=crs, outside=outside, missing=missing, where=where)
+    data = take_in(
+        x,
+        by=by,
+        lat=lat,
+        lon=lon,
+        area=area,
+        crs=crs,
+        outside=outside,
+        missing=missing,
+        where=where,
+        pseudonyms=pseudonyms,
+    )
     return ask(data, requests.summary("radius", method), guarantee, source)
 
 
@@ -725,6 +861,7 @@ def radius_of_gyration(
     outside: Outside = "refuse",
     missing: Missing = "refuse",
     where: str | None = None,
+    pseudonyms: Pseudonyms = False,
     rng: np.random.Generator | None = None,
 ) -> Release:
     """Release the root mean square distance of the points from their mean: 1-Lipschitz.
@@ -733,7 +870,7 @@ def radius_of_gyration(
     ----------
     x : array, table, GeoSeries, GeoDataFrame or shapely MultiPoint
         The points.
-    rho, epsilon, metric, method, by, lat, lon, area, crs, outside, missing, where, rng : optional
+    rho, epsilon, metric, method, by, lat, lon, area, crs, outside, missing, where, pseudonyms, rng : optional
         As for `points`.
 
     Returns
@@ -751,7 +888,18 @@ def radius_of_gyration(
     139
     """
     guarantee, source = promise(rho, epsilon, metric), source_of(rng)
-    data = take_in(x, by=by, lat=lat, lon=lon, area=area, crs=crs, outside=outside, missing=missing, where=where)
+    data = take_in(
+        x,
+        by=by,
+        lat=lat,
+        lon=lon,
+        area=area,
+        crs=crs,
+        outside=outside,
+        missing=missing,
+        where=where,
+        pseudonyms=pseudonyms,
+    )
     return ask(data, requests.summary("radius_of_gyration", method), guarantee, source)
 
 
@@ -771,6 +919,7 @@ def diameter(
     outside: Outside = "refuse",
     missing: Missing = "refuse",
     where: str | None = None,
+    pseudonyms: Pseudonyms = False,
     rng: np.random.Generator | None = None,
 ) -> Release:
     """Release the largest distance between two of the points: 2-Lipschitz.
@@ -779,7 +928,7 @@ def diameter(
     ----------
     x : array, table, GeoSeries, GeoDataFrame or shapely MultiPoint
         The points.
-    rho, epsilon, metric, method, by, lat, lon, area, crs, outside, missing, where, rng : optional
+    rho, epsilon, metric, method, by, lat, lon, area, crs, outside, missing, where, pseudonyms, rng : optional
         As for `points`.
 
     Returns
@@ -797,5 +946,16 @@ def diameter(
     277
     """
     guarantee, source = promise(rho, epsilon, metric), source_of(rng)
-    data = take_in(x, by=by, lat=lat, lon=lon, area=area, crs=crs, outside=outside, missing=missing, where=where)
+    data = take_in(
+        x,
+        by=by,
+        lat=lat,
+        lon=lon,
+        area=area,
+        crs=crs,
+        outside=outside,
+        missing=missing,
+        where=where,
+        pseudonyms=pseudonyms,
+    )
     return ask(data, requests.summary("diameter", method), guarantee, source)

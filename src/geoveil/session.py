@@ -22,6 +22,7 @@ from geoveil._types import (
     Outside,
     Place,
     Progress,
+    Pseudonyms,
     Rho,
     Shape,
     Short,
@@ -69,8 +70,8 @@ class Session(Card):
     short : {"refuse", "skip"}
         With `by` and a ledger: whether persons without enough budget stop a question, or are left out of its answer
         and listed as `removed.persons`.
-    rng, lat, lon, area, crs, outside, missing, where : optional
-        As for `points`.
+    rng, lat, lon, area, crs, outside, missing, where, pseudonyms : optional
+        As for `points`; all answers of a session have the same pseudonyms.
     progress : callable, optional
         Called from time to time with the share of persons for whom a question has been answered, from 0 to 1.
 
@@ -117,11 +118,21 @@ Nothing was charged or released. Give a smaller budget.
         outside: Outside = "refuse",
         missing: Missing = "refuse",
         where: str | None = None,
+        pseudonyms: Pseudonyms = False,
         progress: Progress | None = None,
     ) -> None:
         check_ledger(ledger, by=by, subject=subject, label=label, short=short)
         self._data = take_in(
-            x, by=by, lat=lat, lon=lon, area=area, crs=crs, outside=outside, missing=missing, where=where
+            x,
+            by=by,
+            lat=lat,
+            lon=lon,
+            area=area,
+            crs=crs,
+            outside=outside,
+            missing=missing,
+            where=where,
+            pseudonyms=pseudonyms,
         )
         self._source = source_of(rng)
         #: The questions that were answered, in their order.

@@ -21,6 +21,8 @@ _DIFFERING = {
 }
 
 
+#: What pseudonyms are, for a reader at a prompt.
+_PSEUDONYMS = "random pseudonyms in place of their labels, which alone do not make people anonymous"
 #: What was done about points outside the area, for a reader at a prompt.
 _OUTSIDE = {
     "clamp": "points outside the area were moved to its edge; errors are measured from there",
@@ -50,6 +52,7 @@ def lines(facts: Facts, naming: Naming = PYTHON) -> list[tuple[str, str]]:
         ("post-processing", steps_line(facts.processed)),
         ("error", error_line(facts)),
         ("exact", _exact(facts.exactness)),
+        ("persons", _PSEUDONYMS if facts.pseudonyms else ""),
         ("outside", _OUTSIDE.get(facts.outside, "")),
         ("removed", _removed(facts.removed, naming)),
         ("unchanged", ", ".join(f"{column.name} ({column.reason})" for column in facts.unchanged)),
@@ -74,6 +77,11 @@ def paragraphs(facts: Facts) -> tuple[str, str]:
         sentences.append(f"Warning: {warned}.")
     if facts.error is not None:
         sentences.append(f"The error of the answer is {error_line(facts)}.")
+    if facts.pseudonyms:
+        sentences.append(
+            "Persons have random pseudonyms in place of their labels. Pseudonyms do not make people anonymous: "
+            "someone may be recognised by other facts, such as times and the number of points."
+        )
     if facts.outside == "clamp":
         sentences.append(
             "Points outside the area were moved to its edge before noise was added; the error is measured from there."

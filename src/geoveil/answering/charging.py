@@ -69,6 +69,10 @@ class Bill:
         The name of the file that holds the points.
     by : str, optional
         The file's column of persons.
+    outside : {"refuse", "clamp", "drop"}
+        What is done about points outside the area.
+    where : str, optional
+        The filter of rows.
     """
 
     guarantee: Guarantee
@@ -79,6 +83,8 @@ class Bill:
     people: People | None = None
     file: str | None = None
     by: str | None = None
+    outside: str = "refuse"
+    where: str | None = None
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -90,6 +96,8 @@ class Bill:
             "points": self.n,
             "area": None if self.area is None else self.area.certificate(),
             "experiment": self.experiment,
+            "outside": self.outside,
+            "where": self.where,
             **self._data(),
         }
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from geoveil._types import CoordinateColumns, CrsLike, Labels, Locations, Missing, Outside
+from geoveil._types import CoordinateColumns, CrsLike, Labels, Locations, Missing, Outside, Pseudonyms
+from geoveil.answering.pseudonyms import check_pseudonyms, pseudonyms_of
 from geoveil.facts import Removed
 from geoveil.geo import Area, AreaLike, Form, enter
 from geoveil.geo.columns import distinct
@@ -37,16 +38,26 @@ class People:
         The number of points of each.
     rows : array of int
         The positions of all points, one person after another.
+    pseudonyms : pandas.Index, optional
+        The random labels that are released in place of their own.
     """
 
     labels: pd.Index
     sizes: Index
     rows: Index
+    pseudonyms: pd.Index | None = None
+
+    @property
+    def released(self) -> pd.Index:
+        """The labels that are released: their own, or pseudonyms."""
+        return self.labels if self.pseudonyms is None else self.pseudonyms
 
     def without(self, skipped: NDArray[np.bool_]) -> People:
         """Return the persons that are not skipped, with the positions of their points."""
         kept = ~skipped
-        return People(copied_index(self.labels[kept]), self.sizes[kept], self.rows[np.repeat(kept, self.sizes)])
+        shown = None if self.pseudonyms is None else copied_index(self.pseudonyms[kept])
+        rows = self.rows[np.repeat(kept, self.sizes)]
+        return People(copied_index(self.labels[kept]), self.sizes[kept], rows, shown)
 
     @property
     def digest(self) -> str:
@@ -94,6 +105,7 @@ def take_in(
     outside: Outside = "refuse",
     missing: Missing = "refuse",
     where: str | None = None,
+    pseudonyms: Pseudonyms = False,
 ) -> Intake:
     """Check data once and convert it to points in metres.
 
@@ -101,11 +113,15 @@ def take_in(
     ----------
     x : array, table, shapely geometry, GeoSeries or GeoDataFrame
         The points.
-    by, lat, lon, area, crs, outside, missing, where : optional
+    by, lat, lon, area, crs, outside, missing, where, pseudonyms : optional
         As for `geoveil.points`.
     """
     form = enter(x, area, lat=lat, lon=lon, crs=crs, outside=outside, missing=missing, where=where)
-    return Intake(form, by, None if by is None else _people(form, by))
+    check_pseudonyms(pseudonyms, by, form.where)
+    if by is None:
+        return Intake(form, by, None)
+    people = _people(form, by)
+    return Intake(form, by, people if pseudonyms is False else _pseudonymised(form, by, people, pseudonyms))
 
 
 def _people(form: Form, by: Labels) -> People:
@@ -119,6 +135,15 @@ def _people(form: Form, by: Labels) -> People:
         distinct(pa.array(labels, pa.string()), by if isinstance(by, str) else "by", "x")
     index = pd.Index(copied(labels), name=name, copy=False, tupleize_cols=False)
     return People(index, np.bincount(codes), np.argsort(codes, kind="stable"))
+
+
+def _pseudonymised(form: Form, by: Labels, people: People, pseudonyms: Pseudonyms) -> People:
+    """Return the persons with pseudonyms, which also take the place of the labels in a table's column."""
+    import pandas as pd
+
+    shown = pseudonyms_of(people.labels.to_list(), pseudonyms)
+    form.relabel(by, people.labels, shown)
+    return replace(people, pseudonyms=pd.Index(shown, name=people.labels.name))
 
 
 def removed(rows: RowCounts, where: str | None, columns: Sequence[Hashable], persons: Sequence[str]) -> Removed:

@@ -127,7 +127,7 @@ def load(path: PathLike) -> Release:
         area, file, by, method = Area.certified(account["area"]), account["file"], account["by"], account["method"]
         sha256, reading = file["sha256"], dict(file["reading"])
         kind = file.get("kind", "points")
-        more = {name: account[name] for name in ("inexact", "id")}
+        more = {name: account[name] for name in ("inexact", "id", "pseudonyms")}
         more["entry"] = None if account["entry"] is None else Entry(**account["entry"])
         less = account["rows_removed"]
         removed = Removed(

@@ -135,12 +135,28 @@ class _InMemory(Inquiry[A, Release]):
 
     def bill(self, source: Source) -> Bill:
         form, people = self.data.form, self.data.people
-        return Bill(self.guarantee, self.first, len(form.coords), self.data.area, not source.exact, people=people)
+        return Bill(
+            self.guarantee,
+            self.first,
+            len(form.coords),
+            self.data.area,
+            not source.exact,
+            people=people,
+            outside=form.outside,
+            where=form.condition,
+        )
 
     @property
     @abstractmethod
     def first(self) -> Query:
         """The query about the first person."""
+
+    def _left_out(self, receipt: Receipt) -> tuple[str, ...]:
+        """Return the accounts of persons without enough budget, or their pseudonyms."""
+        people = self.data.people
+        if people is None or people.pseudonyms is None or receipt.skipped is None:
+            return receipt.skipped_names
+        return tuple(people.pseudonyms[receipt.skipped])
 
     def packed(self, drawn: A) -> dict[str, Any]:
         return {"answer": packed(drawn.parts())}
@@ -162,9 +178,10 @@ class _InMemory(Inquiry[A, Release]):
             coords=shaped.coords,
             plane=form.plane,
             pairs=form.pairs,
-            by=None if people is None else people.labels,
+            by=None if people is None else people.released,
+            pseudonyms=people is not None and people.pseudonyms is not None,
             outside=form.outside,
-            removed=removed(form.selection.removed, form.where, shaped.removed, receipt.skipped_names),
+            removed=removed(form.selection.removed, form.condition, shaped.removed, self._left_out(receipt)),
             unchanged=shaped.unchanged,
             inexact="; ".join(filter(None, (source.inexact, answers[0].query.inexact))),
             entry=receipt.entry,

@@ -9,14 +9,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from geoveil._types import Columns, CrsLike, Method, Missing, Outside, Progress, Short
+import numpy as np
+
+from geoveil._types import Columns, CrsLike, Method, Missing, Outside, Progress, Pseudonyms, Short
 from geoveil._types import Path as PathLike
 from geoveil.answering.charging import Charger, LedgerCharger, NoCharger, account_names, note_charge
 from geoveil.answering.person_counts import PersonCounts
 from geoveil.answering.pipeline import answer
+from geoveil.answering.pseudonyms import check_key_file, check_pseudonyms, pseudonyms_of
 from geoveil.answering.streaming import FilePoints, FileRelease
 from geoveil.budget import SPENT, Ledger
-from geoveil.errors import GeoveilWarning, InvalidFile, InvalidParameter
+from geoveil.errors import GeoveilWarning, InvalidFile, InvalidParameter, Message
 from geoveil.facts import Reason
 from geoveil.geo import AreaLike
 from geoveil.geo.columns import choose, reasons_of
@@ -27,6 +30,12 @@ from geoveil.geo.formats.output_formats import form_of
 from geoveil.geo.planes import plane_of
 from geoveil.noise import Source
 from geoveil.privacy import CGP, Guarantee
+from geoveil.words import metres
+
+#: The noise of half of the points at which nearly everything is lost, as a fraction of the area's radius.
+_LOST = 4
+#: Without persons, how many times larger than for one point the noise must be for the owner to be told.
+_TIMES = 10
 
 __all__ = ["PreparedFile", "prepare", "rehearse", "system_of"]
 
@@ -51,6 +60,39 @@ class PreparedFile:
     charger: Charger
     source: Source
     target: Path
+
+    def concerns(self) -> list[Message]:
+        """Return what the owner should know before the release; it follows from public facts.
+
+        These are the number of points of each person, the budget and the area: whether noise is large is not measured
+        on the data.
+        """
+        inquiry, area = self.inquiry, self.inquiry.plane.area
+        sizes = np.sort(inquiry.people.sizes)
+        points = int(sizes.sum())
+        # Half of all points are of persons with at least as many points, and noise.
+        size = int(sizes[np.searchsorted(np.cumsum(sizes), points / 2)])
+        typical, alone = (area.ground(inquiry.query(n).error(0.05, each=True)) for n in (size, 1))
+        if typical > area.radius / _LOST:
+            problem = (
+                "Nearly everything would be lost: half of the points would be up to {typical} or more from where they "
+                "were (with probability 95%), in an area of {area}."
+            )
+        elif inquiry.people.by is None and typical >= _TIMES * alone:
+            problem = (
+                "All {n} points are taken as one person's and share the budget: each would be up to {typical} from "
+                "where it was (with probability 95%), and the only point of a person up to {alone}."
+            )
+        else:
+            return []
+        helps = [] if inquiry.people.by is not None else ["name the column of persons with {by} if there are several"]
+        if size > 1:
+            helps.append("keep fewer rows, such as one a minute")
+        if isinstance(inquiry.guarantee, CGP):
+            helps.append("smooth the released tracks with {gv.smooth}")
+        helps += ["ask another question, such as {gv.hull} or {gv.center}", "give a larger budget"]
+        told = {"typical": metres(typical), "alone": metres(alone), "n": f"{points:,}", "area": area.name}
+        return [Message(f"{problem} What helps: {'; '.join(helps)}.", **told)]
 
     def release(self, progress: Progress) -> FileRelease:
         """Charge, draw and write the file with its certificate."""
@@ -84,6 +126,7 @@ def prepare(
     outside: Outside,
     missing: Missing,
     where: str | None,
+    pseudonyms: Pseudonyms,
     keep: Columns,
     ledger: Ledger | None,
     subject: str | None,
@@ -101,7 +144,7 @@ def prepare(
         The guarantee for each person.
     noise : Source
         The source of randomness.
-    method, by, area, crs, outside, missing, where, keep, ledger, subject, short
+    method, by, area, crs, outside, missing, where, pseudonyms, keep, ledger, subject, short
         As for `geoveil.points_file`.
     reading : dict
         The other options with which the file is read.
@@ -112,6 +155,11 @@ def prepare(
     target = _checked_target(Path(target), file)
     form = form_of(file, target, ending(target), ending(file.path))
     inquiry = _inquiry(file, form, guarantee, method, by, area, outside, missing, where, keep)
+    check_pseudonyms(pseudonyms, by, inquiry.where)
+    check_key_file(pseudonyms, file.path, target, certificate_path(target))
+    if pseudonyms is not False and by in form.structure:
+        allowed = f"left out with the column {by!r}, whose numbers are the structure of the file"
+        raise InvalidParameter("pseudonyms", str(pseudonyms), allowed, "Release it to a CSV file.")
     # A column that cannot be read is refused before anything is charged.
     inquiry.count(progress, every_column=ledger is not None)
     if inquiry.placed:
@@ -120,6 +168,8 @@ def prepare(
     if formulas := [name for name in inquiry.kept if name in inquiry.formulas]:
         message = f"{target}: texts in {', '.join(formulas)} begin as formulas do, and a spreadsheet would run them."
         warnings.warn(message, GeoveilWarning, stacklevel=3)
+    if pseudonyms is not False:
+        inquiry.pseudonyms = pseudonyms_of(inquiry.people.persons.to_pylist(), pseudonyms)
     return PreparedFile(inquiry, _charger(inquiry, ledger, subject, short), noise, target)
 
 

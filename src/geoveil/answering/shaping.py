@@ -85,7 +85,7 @@ def _frame(form: Form, answers: Answers, people: People) -> Any:
     import geopandas
     import pandas as pd
 
-    query, values, index = answers.persons.first, answers.values, people.labels
+    query, values, index = answers.persons.first, answers.values, people.released
     match query.kind:
         case "positions":
             k = len(values[0])

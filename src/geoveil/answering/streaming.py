@@ -199,6 +199,8 @@ class FilePoints(Inquiry[Written, FileRelease]):
     formulas: set[str] = field(default_factory=set)
     #: The numbers of rows that are removed.
     rows_removed: RowCounts = NONE
+    #: The random labels that are released in place of those of persons.
+    pseudonyms: list[str] | None = None
     #: Marks the persons who are left out.
     skipped: NDArray[np.bool_] | None = None
     _held: list[tuple[pa.Array, Index, Floats]] = field(default_factory=list)
@@ -259,9 +261,10 @@ class FilePoints(Inquiry[Written, FileRelease]):
     @cached_property
     def together(self) -> bool:
         """Whether a person's noise must be drawn together: all points are then held in memory."""
-        return not self._query(1).mechanism.independent
+        return not self.query(1).mechanism.independent
 
-    def _query(self, n: int) -> Points:
+    def query(self, n: int) -> Points:
+        """Return the query about a person with n points."""
         working = in_the_plane(self.guarantee, self.plane.area)
         return Points(n, 2, working, self.method, rounding=self.plane.rounding)
 
@@ -291,7 +294,7 @@ class FilePoints(Inquiry[Written, FileRelease]):
     @cached_property
     def persons(self) -> Persons[Points]:
         """The query of each person."""
-        return Persons.by_size(self.people.sizes, self._query)
+        return Persons.by_size(self.people.sizes, self.query)
 
     @cached_property
     def mechanisms(self) -> list[Additive]:
@@ -317,6 +320,8 @@ class FilePoints(Inquiry[Written, FileRelease]):
             not source.exact,
             file=self.file.path.name,
             by=self.people.by,
+            outside=self.outside,
+            where=None if self.where is None else self.where.text,
         )
 
     def without(self, skipped: NDArray[np.bool_] | None) -> FilePoints:
@@ -329,7 +334,8 @@ class FilePoints(Inquiry[Written, FileRelease]):
         assert self.target is not None
         moved = 0
         added = ("radius_95", self.guarantee.symbol) if self.form.extensible else ()
-        types = [*((name, self.file.columns[name]) for name in self.kept), *((name, pa.float64()) for name in added)]
+        kinds = {**self.file.columns, **({} if self.pseudonyms is None else dict.fromkeys(self._by, pa.string()))}
+        types = [*((name, kinds[name]) for name in self.kept), *((name, pa.float64()) for name in added)]
         released = self._released_together if self.together else self._released_apart
         second, known, sample = Fingerprint(), label_hashes(self.people.persons), RowSample([*self.kept])
         removed_now = NONE
@@ -348,7 +354,8 @@ class FilePoints(Inquiry[Written, FileRelease]):
         same = second.digest == self._first.digest and removed_now == self.rows_removed
         if not same or file_state(self.file.path) != self._state:
             raise self._changed()
-        unchanged = unchanged_columns(sample.columns(), self.kept, sample.places, self.plane)
+        pseudonymised = set(() if self.pseudonyms is None else self._by)
+        unchanged = unchanged_columns(sample.columns(without=pseudonymised), self.kept, sample.places, self.plane)
         return Written(digest(self.target), moved, unchanged)
 
     def packed(self, drawn: Written) -> dict[str, Any]:
@@ -359,9 +366,15 @@ class FilePoints(Inquiry[Written, FileRelease]):
 
     def shape(self, drawn: Written, source: Source, receipt: Receipt) -> FileRelease:
         """Return the release, and write its certificate beside the file."""
+        import pandas as pd
+
         assert self.target is not None
         there = slice(None) if self.skipped is None else ~self.skipped
         index = self.people.index
+        left_out = receipt.skipped_names
+        if index is not None and self.pseudonyms is not None:
+            index = pd.Index(self.pseudonyms, name=index.name)
+            left_out = () if self.skipped is None else tuple(index[self.skipped])
         release = FileRelease(
             self.final,
             answers=answers_without_values(Persons(self.persons.queries, self.persons.which[there])),
@@ -369,9 +382,10 @@ class FilePoints(Inquiry[Written, FileRelease]):
             n=int(self.sizes.sum()),
             plane=self.plane,
             by=None if index is None else copied_index(index[there]),
+            pseudonyms=self.pseudonyms is not None,
             outside=self.outside,
             removed=removed(
-                self.rows_removed, None if self.where is None else self.where.text, self.removed, receipt.skipped_names
+                self.rows_removed, None if self.where is None else self.where.text, self.removed, left_out
             ),
             unchanged=drawn.unchanged,
             inexact=source.inexact,
@@ -399,7 +413,7 @@ class FilePoints(Inquiry[Written, FileRelease]):
     def _read(self, batch: Batch) -> _Read:
         """Take a batch of the second reading, without the rows that are not to be released."""
         batch, less = self._selected(batch)
-        batch = replace(batch, columns=batch.columns.select(self.kept))
+        batch = replace(batch, columns=batch.columns.select([*self.kept]))
         person = self.people.whose(batch)
         if (person < 0).any():
             raise self._changed()
@@ -417,7 +431,10 @@ class FilePoints(Inquiry[Written, FileRelease]):
         if self.form.extensible:
             stated["radius_95"] = pa.array(self.radii[self.persons.which[read.rows]])
             stated[self.guarantee.symbol] = pa.repeat(float(self.guarantee.budget), len(read.batch))
-        return read, _pruned(read.batch.moved(self.plane.out(coords), **stated)), self.plane.beyond(coords)
+        batch = _pruned(read.batch.moved(self.plane.out(coords), **stated))
+        if self.pseudonyms is not None:
+            batch = _relabelled(batch, self._by[0], pa.array(self.pseudonyms, pa.string()).take(pa.array(read.rows)))
+        return read, batch, self.plane.beyond(coords)
 
     def _released_apart(self, source: Source) -> Iterator[tuple[_Read, Batch, int]]:
         """Yield released batches one by one, where the noise of all points is independent."""
@@ -504,6 +521,13 @@ def _shares(ends: Index) -> Iterator[slice]:
         stop = max(int(np.searchsorted(ends, (ends[start - 1] if start else 0) + ROWS, side="right")), start + 1)
         yield slice(start, stop)
         start = stop
+
+
+def _relabelled(batch: Batch, column: str, labels: pa.Array) -> Batch:
+    """Return a batch with other labels of persons."""
+    table = batch.columns
+    at = table.schema.get_field_index(column)
+    return replace(batch, columns=table.set_column(at, column, labels))
 
 
 def _pruned(batch: Batch) -> Batch:

@@ -22,6 +22,7 @@ from geoveil.cli.options import (
     budget,
     output,
     persons,
+    pseudonyms,
     reading,
     unlabelled,
 )
@@ -37,7 +38,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 def question(command: F, *, labelled: bool = True) -> F:
     """Add the options of commands that ask about a file; with `labelled`, also --label."""
-    for decorate in (reading, account if labelled else unlabelled, output, area, budget, persons, SOURCE):
+    for decorate in (reading, account if labelled else unlabelled, output, area, budget, pseudonyms, persons, SOURCE):
         command = decorate(command)
     return command
 
@@ -48,15 +49,23 @@ class FileQuestion:
 
     source: str
     by: str | None
+    pseudonyms: str | None
     budget: Budget
     area: dict[str, Any]
     reading: dict[str, Any]
     account: ChargedAccount
     output: Output
 
+    @property
+    def persons(self) -> dict[str, Any]:
+        """The options about persons, as arguments of a question."""
+        return {"by": self.by, "pseudonyms": self.pseudonyms is not None and (self.pseudonyms or True)}
+
     def __post_init__(self) -> None:
         if self.account.place is not None and self.account.subject is None and self.by is None:
             raise click.UsageError("--ledger needs the accounts to charge: give --subject NAME or --by COLUMN.")
+        if self.pseudonyms is not None and self.by is None:
+            raise click.UsageError("--pseudonyms needs --by COLUMN, the column of persons.")
 
     @property
     def title(self) -> str:
@@ -102,7 +111,8 @@ class FileQuestion:
         target.check(endings)
         drawable(self.output)
         named = {"FILE": self.source, "-o": target.path, "--certificate": target.certificate}
-        distinct({**named, "--report": self.output.report, "--ledger": self.account.place})
+        named |= {"--report": self.output.report, "--ledger": self.account.place}
+        distinct({**named, "--pseudonyms": self.pseudonyms or None})
 
     @contextmanager
     def opened(self, target: Target | None = None, *, placed: bool = True) -> Iterator[OpenedFile]:
@@ -144,6 +154,30 @@ class FileQuestion:
         if len(coords):
             plane.enter(coords, outside, lambda point: f"{name}, row {left.index[of[point]]}")
         return left
+
+    @contextmanager
+    def recorded(self, path: Path) -> Iterator[None]:
+        """Say before a release that it adds up with earlier ones of the same file, and record it afterwards.
+
+        With a ledger nothing is said, as it keeps account. The record never stops a release.
+        """
+        from geoveil.cli.release_record import SETTING, ReleaseRecord, adds_up
+
+        record, named = ReleaseRecord.of_user(), self.source != "-"
+        guarantee = self.budget.guarantee
+        unwritten = f"A later release will not mention this one, as the record was not kept ({SETTING}=off wants none)"
+        try:
+            earlier = [] if record is None or self.account.place is not None else record.earlier(path, named=named)
+        except OSError:
+            earlier = []
+        if earlier:
+            terminal.note(adds_up(self.title, earlier, guarantee))
+        yield
+        try:
+            if record is not None:
+                record.add(path, guarantee, named=named)
+        except OSError as problem:
+            terminal.note(f"{unwritten}: {problem}.")
 
     def report(
         self, path: Path, ledger: Ledger | None, releases: Sequence[Release], title: str, **more: Any
@@ -202,7 +236,7 @@ class OpenedFile:
         from geoveil import Session
 
         asking = self.asking
-        whose = {"by": asking.by, "label": asking.account.label, **asking.account.keywords(self.ledger)}
+        whose = {**asking.persons, "label": asking.account.label, **asking.account.keywords(self.ledger)}
         spent = asking.budget.keywords
         with (
             terminal.progress(f"Asking about {asking.title}") as tell,
@@ -211,7 +245,8 @@ class OpenedFile:
             if len(questions) > 1 and asking.account.label is None:
                 # Either all of them are charged, or none.
                 session.cost(**spent)
-            return [question(session) for question in questions]
+            with asking.recorded(self.path):
+                return [question(session) for question in questions]
 
     def report(self, releases: list[Release], title: str, **more: Any) -> list[tuple[str, str]]:
         """Draw the report, if one was asked for, and return the line that names it."""

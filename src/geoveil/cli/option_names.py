@@ -28,7 +28,19 @@ _SAME = frozenset(
     [
         *("rho", "epsilon", "metric", "method", "by", "keep", "area", "outside", "missing", "crs", "delimiter"),
         *("decimal", "encoding", "layer", "short", "ledger", "radius", "locations", "chance", "error", "beta", "n"),
-        *("where", "lat", "lon", "geometry", "cell", "write_off", "witness", "reason", "before", "label"),
+        *(
+            "where",
+            "pseudonyms",
+            "lat",
+            "lon",
+            "geometry",
+            "cell",
+            "write_off",
+            "witness",
+            "reason",
+            "before",
+            "label",
+        ),
     ]
 )
 #: How to do on the command line what a function does.
@@ -39,6 +51,9 @@ _COMMANDS = {
     "gv.areas": "'geoveil areas NAME'",
     "gv.suggest_area": "'geoveil check FILE'",
     "gv.points": "'geoveil points'",
+    "gv.hull": "'geoveil hull'",
+    "gv.center": "'geoveil summary'",
+    "gv.smooth": "--smooth",
     "ledger.create": "'geoveil budget create'",
     "ledger.lower": "'geoveil budget lower'",
     "ledger.override": "'geoveil budget override'",

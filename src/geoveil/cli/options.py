@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     *("LEVELS", "Budget", "ChargedAccount", "Output", "account", "area", "as_json", "budget", "existing", "free"),
-    *("output", "persons", "reading", "unlabelled"),
+    *("output", "persons", "pseudonyms", "reading", "unlabelled"),
 ]
 
 #: Levels of privacy: the distance in metres of two locations between which a guess is right at most 75% of the time.
@@ -244,6 +244,15 @@ reading = gathered(
     (("--layer",), {"metavar": "NAME", "help": "The layer of a GeoPackage with several layers."}),
 )
 
+
+#: The option that gives persons pseudonyms; without a value it is the empty text.
+pseudonyms = click.option(
+    "--pseudonyms",
+    is_flag=False,
+    flag_value="",
+    metavar="[KEYFILE]",
+    help="With --by: replace persons' labels by random ones. KEYFILE keeps them, for you and for later releases.",
+)
 
 #: The option that says whose points they are.
 persons = click.option(

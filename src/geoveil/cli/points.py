@@ -14,12 +14,16 @@ from geoveil.cli import terminal
 from geoveil.cli.command import Command
 from geoveil.cli.file_arguments import Target, target
 from geoveil.cli.file_questions import FileQuestion, question
+from geoveil.cli.option_names import OPTIONS
 from geoveil.cli.presentation import describe, foreseen
 from geoveil.cli.smooth import MOTIONS, check_times, smoothed
 from geoveil.words import counted
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from geoveil import Ledger, Release
+    from geoveil.messages import Message
 
 _LOCAL = "--local 37.77,-122.42,50km"
 
@@ -67,6 +71,7 @@ _LOCAL = "--local 37.77,-122.42,50km"
     show_default=True,
     help="The algorithm: ours, or the paper's; 'both' guarantees CGP and GP at once.",
 )
+@click.option("--yes", "-y", is_flag=True, help="Release without asking, even if nearly everything would be lost.")
 @partial(question, labelled=False)
 def points(
     target: Target,
@@ -74,6 +79,7 @@ def points(
     motion: str | None,
     time: str | None,
     method: str,
+    yes: bool,
     **asked: Any,
 ) -> None:
     """Release every point of a file, with noise.
@@ -105,7 +111,9 @@ def points(
         kept = [*keep, *([time] if time else [])] or None
         with target.opened(kinds[0]) as written:
             how = {**asking.budget.keywords, **asking.area, **asking.how, **asking.account.keywords(ledger)}
-            release = release_file(path, written, motion, time, **how, by=asking.by, method=method, keep=kept)
+            how |= {**asking.persons, "method": method, "keep": kept}
+            with asking.recorded(path):
+                release = release_file(path, written, motion, time, yes=yes, **how)
             drawn = [] if asking.output.report is None else [load(written)]
         lines = asking.report(path, ledger, drawn, f"{asking.title}, released", whole=release)
         if asking.output.json:
@@ -115,8 +123,13 @@ def points(
             describe(release, head, [*target.lines[-1:], *lines])
 
 
-def release_file(path: Path, target: Path, motion: str | None, time: str | None, **how: Any) -> Release:
-    """Release a file; with a motion, only the smoothed release is written."""
+def release_file(
+    path: Path, target: Path, motion: str | None, time: str | None, *, yes: bool = True, **how: Any
+) -> Release:
+    """Release a file; with a motion, only the smoothed release is written.
+
+    Unless `yes` is given, someone at a terminal is asked before nearly everything would be lost.
+    """
     from geoveil import load, points_file
     from geoveil.geo.formats.workspace import workspace
 
@@ -125,13 +138,22 @@ def release_file(path: Path, target: Path, motion: str | None, time: str | None,
         if motion is not None:
             first = stack.enter_context(workspace(target.absolute().parent)) / target.name
         with terminal.progress(f"Releasing {path.name}") as tell:
-            release = points_file(path, first, progress=tell, **how)
+            release = points_file(path, first, progress=tell, confirm=partial(_confirm, tell, yes), **how)
         if motion is None:
             return release
         with terminal.waiting("Smoothing"):
             result: Release = smoothed(load(first), motion, time)
             result.to_file(target)
         return replace(result, removed=release.removed)
+
+
+def _confirm(bar: terminal.Bar, yes: bool, concerns: Sequence[Message]) -> None:
+    """Tell the concerns about a release, and ask at a terminal whether to go on."""
+    with bar.paused():
+        for concern in concerns:
+            terminal.note(concern.worded(OPTIONS))
+        if not yes and terminal.interactive():
+            click.confirm("Release it nevertheless?", abort=True, err=True)
 
 
 def _foresee(asking: FileQuestion, path: Path, ledger: Ledger | None, method: str) -> None:

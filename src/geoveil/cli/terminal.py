@@ -7,7 +7,7 @@ import os
 import re
 import sys
 import textwrap
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -17,13 +17,16 @@ if TYPE_CHECKING:
     from geoveil.cli.options import ChargedAccount
 
 __all__ = [
+    "Bar",
     "State",
     "answer",
     "bold",
     "console",
     "fold",
     "grid",
+    "interactive",
     "json",
+    "note",
     "progress",
     "say",
     "styled",
@@ -155,17 +158,49 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, total: int =
     return shown
 
 
+def note(text: str) -> None:
+    """Print something that the user should know on stderr, unless --quiet was given."""
+    if not state().quiet:
+        click.echo(f"geoveil: note: {text}", err=True)
+
+
+def interactive() -> bool:
+    """Return whether someone at a terminal can be asked."""
+    return not state().quiet and sys.stdin.isatty() and sys.stderr.isatty()
+
+
+class Bar:
+    """A progress bar, which is called with the share of the work that is done, from 0 to 1."""
+
+    def __init__(self, shown: Any, what: str) -> None:
+        self._shown = shown
+        self._task = shown.add_task(what, total=1.0)
+
+    def __call__(self, share: float) -> None:
+        """Set the bar."""
+        self._shown.update(self._task, completed=share)
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Hide the bar while a question is asked."""
+        self._shown.stop()
+        try:
+            yield
+        finally:
+            if not self._shown.disable:
+                self._shown.start()
+
+
 @contextmanager
-def progress(what: str) -> Iterator[Callable[[float], None]]:
-    """Show a progress bar; yield the function that sets it, from 0 to 1."""
+def progress(what: str) -> Iterator[Bar]:
+    """Show a progress bar, and yield it."""
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
     shown = console(err=True)
     columns = (TextColumn("{task.description}"), BarColumn(bar_width=None), TimeRemainingColumn(compact=True))
     hidden = state().quiet or not shown.is_terminal
     with Progress(*columns, console=shown, transient=True, disable=hidden) as bar:
-        task = bar.add_task(what, total=1.0)
-        yield lambda share: bar.update(task, completed=share)
+        yield Bar(bar, what)
 
 
 @contextmanager

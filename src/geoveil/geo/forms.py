@@ -20,11 +20,13 @@ from geoveil.facts import Reason, Unchanged
 from geoveil.geo.geometries import Index, extra_dimensions, vertices
 from geoveil.geo.plain_values import may_hold_places
 from geoveil.geo.planes import Plane
+from geoveil.geo.row_filters import RowFilter
 from geoveil.geo.row_locations import Pairs
 from geoveil.geo.row_selection import NONE, RowCounts, Selection
 from geoveil.noise import Ball, Reals, as_reals
 
 if TYPE_CHECKING:
+    import pandas as pd
     import pyproj
     import shapely
 
@@ -62,7 +64,7 @@ class Form(ABC):
     """
 
     selection = Selection()
-    where: str | None = None
+    where: RowFilter | None = None
     outside: Outside = "refuse"
     has_columns = False
     pairs: Pairs = ()
@@ -70,6 +72,11 @@ class Form(ABC):
     def __init__(self, coords: Floats | Reals, plane: Plane | None = None) -> None:
         self.coords = as_reals(coords)
         self.plane = plane
+
+    @property
+    def condition(self) -> str | None:
+        """The filter as a text, if there is one."""
+        return None if self.where is None else self.where.text
 
     @property
     def rounding(self) -> float:
@@ -160,6 +167,10 @@ class Form(ABC):
         """Return a label for each point."""
         rows = self.selection.rows
         return labels_of(by, len(self.coords)) if rows is None else labels_of(by, len(rows), rows)
+
+    def relabel(self, by: Labels, labels: pd.Index, pseudonyms: Sequence[str]) -> None:
+        """Put pseudonyms in the place of persons' labels in a table; here there is none."""
+        return
 
     def public_place(self, argument: str, place: Place) -> Floats:
         """Convert a public place of the input's system to metres."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -22,6 +22,9 @@ from geoveil.geo.row_locations import CoordinateRows, GeometryRows, RowLocations
 from geoveil.geo.row_selection import row_filter, select_rows
 from geoveil.geo.table_kinds import PandasTable
 from geoveil.noise import Reals
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 __all__ = ["FrameForm", "RowForm", "TableForm"]
 
@@ -41,6 +44,9 @@ class RowForm(Form):
         What is done about points outside of the area and about rows without a location, and a filter of rows.
     """
 
+    #: The column of persons, if it holds pseudonyms.
+    _pseudonymised: str | None = None
+
     def __init__(
         self,
         locations: RowLocations,
@@ -53,9 +59,8 @@ class RowForm(Form):
     ) -> None:
         self._given = table = locations.table
         self._columns = locations.others
-        chosen = row_filter(locations, where)
-        self.outside, self.where = outside, None if chosen is None else chosen.text
-        self.selection = select_rows(locations, plane, chosen, missing=missing, outside=outside)
+        self.outside, self.where = outside, row_filter(locations, where)
+        self.selection = select_rows(locations, plane, self.where, missing=missing, outside=outside)
         rows = np.arange(len(table)) if self.selection.rows is None else np.flatnonzero(self.selection.rows)
         self._table = table if self.selection.rows is None else table.chosen(rows)
         if not released and isinstance(self._table, PandasTable):
@@ -84,6 +89,10 @@ class RowForm(Form):
         return self._table.labels(self._rows[positions])
 
     def people(self, by: Any) -> Any:
+        return self._row_labels(by)[self._rows]
+
+    def _row_labels(self, by: Any) -> Any:
+        """Return the label of each row that remains."""
         columns, index = self._columns, getattr(self._given, "index", None)
         if isinstance(by, str):
             if by not in columns:
@@ -99,7 +108,20 @@ class RowForm(Form):
                 "Use by.reindex(x.index), or by.to_numpy() if the rows already correspond.",
             )
         rows = self.selection.rows
-        return labels_of(by, len(self._given), slice(None) if rows is None else rows)[self._rows]
+        return labels_of(by, len(self._given), slice(None) if rows is None else rows)
+
+    def relabel(self, by: Labels, labels: pd.Index, pseudonyms: Sequence[str]) -> None:
+        import pandas as pd
+
+        own = pd.Series(self._row_labels(by))
+        for name, index in self._table.index_columns().items():
+            if (own.to_numpy(object) == index.to_numpy(object)).all():
+                remedy = "Use x.reset_index(drop=True), or leave pseudonyms= out."
+                allowed = "without the labels of persons, who get pseudonyms: it is released unchanged"
+                raise InvalidData("x.index", str(name), allowed, remedy)
+        if isinstance(by, str):
+            shown = own.map(dict(zip(labels, pseudonyms, strict=True)))
+            self._table, self._pseudonymised = self._table.with_texts(by, shown.to_list()), by
 
     def columns(self, by: Labels, keep: Columns) -> tuple[dict[Hashable, Reason], tuple[Hashable, ...]]:
         """Return the columns that are released unchanged, each with the reason, and those that are removed.
@@ -123,7 +145,8 @@ class RowForm(Form):
         if not self.has_columns or not len(self._table):
             return ()
         rows = sampled(len(self._table))
-        columns: dict[Hashable, Any] = {name: self._table.column(name)[rows] for name in reasons}
+        names = [name for name in reasons if name != self._pseudonymised]
+        columns: dict[Hashable, Any] = {name: self._table.column(name)[rows] for name in names}
         index = {name: labels[rows] for name, labels in self._table.index_columns().items() if name not in columns}
         more: dict[Hashable, Reason] = dict.fromkeys(index, "structure")
         return unchanged_columns(

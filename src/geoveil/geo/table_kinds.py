@@ -76,6 +76,10 @@ class Table(ABC):
         """Return the table of some of the rows."""
 
     @abstractmethod
+    def with_texts(self, name: Hashable, texts: Sequence[str]) -> Self:
+        """Return the table with texts in the place of a column."""
+
+    @abstractmethod
     def labels(self, rows: Index) -> Any:
         """Return the names of rows: a pandas index's labels, or else their positions."""
 
@@ -149,6 +153,13 @@ class PandasTable(Table):
     def chosen(self, rows: Index) -> PandasTable:
         return PandasTable(self.frame.iloc[rows])
 
+    def with_texts(self, name: Hashable, texts: Sequence[str]) -> PandasTable:
+        import pandas as pd
+
+        frame = self.frame.copy(deep=False)
+        frame[name] = pd.array(list(texts), dtype="str")
+        return PandasTable(frame)
+
     def labels(self, rows: Index) -> Any:
         import pandas as pd
 
@@ -213,6 +224,12 @@ class ArrowTable(Table):
         # Nested values are never released, and Arrow cannot choose rows of all their types.
         columns = {name: column.take(rows) for name, column in self._columns.items() if is_plain(column.type)}
         return type(self)(len(rows), [(name, columns.get(name, self._columns[name])) for name in self.names])
+
+    def with_texts(self, name: Hashable, texts: Sequence[str]) -> Self:
+        import pyarrow as pa
+
+        replaced = {**self._columns, str(name): pa.chunked_array([pa.array(list(texts), pa.string())])}
+        return type(self)(self._count, list(replaced.items()))
 
     def labels(self, rows: Index) -> Any:
         return rows

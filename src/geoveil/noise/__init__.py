@@ -1,5 +1,6 @@
 """Exact random variables and their rounding to a grid. The only package that draws randomness."""
 
+from geoveil.noise.keystream import random_bytes
 from geoveil.noise.reals import Ball, Reals, as_reals, double, largest, ranked, settled, smallest, stacked
 from geoveil.noise.rounding import grid, round_to_grid
 from geoveil.noise.samplers import Blocks, ball_product, gamma, laplace, normal, spherical_laplace
@@ -20,6 +21,7 @@ __all__ = [
     "laplace",
     "largest",
     "normal",
+    "random_bytes",
     "ranked",
     "rehearsal",
     "round_to_grid",

@@ -64,6 +64,8 @@ class Release(Shown):
     outside : {"refuse", "clamp", "drop"}
         What was done about points outside the area before the question was answered: there were none, they were moved
         to its edge, from where errors count, or their rows were removed.
+    pseudonyms : bool
+        Whether the persons have random labels in place of their own.
     removed : Removed
         The rows, columns and persons of the input that are not in the release.
     unchanged : tuple of Unchanged
@@ -105,6 +107,7 @@ class Release(Shown):
     pairs: Pairs = field(kw_only=True, default=())
     by: Any = field(kw_only=True, default=None)
     outside: Literal["refuse", "clamp", "drop"] = field(kw_only=True, default="refuse")
+    pseudonyms: bool = field(kw_only=True, default=False)
     removed: Removed = field(kw_only=True, default=Removed())
     unchanged: tuple[Unchanged, ...] = field(kw_only=True, default=())
     processing: Processing = field(kw_only=True, default=Processing())
@@ -327,6 +330,7 @@ class Release(Shown):
             expected_error=None if self.processing.expected is None else self.expected_error(),
             exactness=Exactness(self.inexact, self.answers[0].query.fn_error, self.rounding),
             outside=self.outside,
+            pseudonyms=self.pseudonyms,
             removed=self.removed,
             unchanged=self.unchanged,
             processed=self.processing.steps,
@@ -369,6 +373,7 @@ class Release(Shown):
             "method": facts.method,
             "n": facts.points,
             "persons": 1 if facts.persons is None else facts.persons,
+            "pseudonyms": facts.pseudonyms,
             "outside": facts.outside,
             "where": facts.removed.where,
             "rows_removed": {

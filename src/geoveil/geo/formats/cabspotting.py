@@ -70,10 +70,13 @@ class Cabspotting(LocationFile):
 
     def write(self, path: Path, batches: Iterator[Batch], schema: pa.Schema) -> None:
         path.mkdir()
-        # Empty batches have no row with the name of the taxi.
+        # Taxis without rows are left out: the rows say the name of the taxi, which may be a pseudonym.
         for taxi, batch in zip(self.taxis, batches, strict=True):
             rows = batch.columns.to_pydict()
+            if not len(batch):
+                continue
+            name = f"new_{rows['cab'][0]}.txt" if "cab" in rows else taxi.name
             occupied = rows.get("occupied", ["nan"] * len(batch))
             lines = zip(batch.places.tolist(), occupied, rows["time"], strict=True)
             text = "".join(f"{lat!r} {lon!r} {busy} {time}\n" for (lon, lat), busy, time in lines)
-            (path / taxi.name).write_text(text, encoding="utf-8", newline="\n")
+            (path / name).write_text(text, encoding="utf-8", newline="\n")

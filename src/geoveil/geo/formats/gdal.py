@@ -165,7 +165,8 @@ class GDALFile(LocationFile):
         import pyogrio
 
         marked = pa.field(self.geometry, pa.binary(), metadata={"ARROW:extension:name": "geoarrow.wkb"})
-        fields = [self.fields.get(field.name, field) for field in schema]
+        # Pseudonyms of persons are texts, also where the labels were numbers.
+        fields = [self.fields.get(f.name, f) if f.type == self.columns.get(f.name) else f for f in schema]
         whole = pa.schema([*fields, marked])
         # GDAL requests batches through C, where an exception would lose its type.
         failed: list[BaseException] = []
