@@ -249,6 +249,7 @@ def test_every_person_has_the_noise_of_their_own_number_of_points(tmp_path: Path
 @pytest.mark.slow
 @pytest.mark.statistical
 @pytest.mark.usefixtures("small_batches")
+@pytest.mark.filterwarnings("ignore:Nearly everything would be lost")
 def test_noise_that_is_drawn_together_is_so_over_batches(tmp_path: Path) -> None:
     """Under GP the longest of a person's noises is Gamma(2n, 1/ε), though the person's rows are far apart."""
     whose, moved, _ = truth_and_noise(tmp_path, epsilon=0.01)
@@ -671,6 +672,7 @@ def test_times_stay_the_texts_they_are(tmp_path: Path) -> None:
     assert (gv.read(tmp_path / "zoned.gpkg")["time"] == frame["time"]).all()
 
 
+@pytest.mark.filterwarnings("ignore:Nearly everything would be lost")
 def test_tables_of_all_kinds(tmp_path: Path) -> None:
     """Marks at the beginning, two-byte encodings, blank lines, wide headers, letters at the edge of a block."""
     rows = "ann,37.78,-122.41\nbob,37.76,-122.45\n"
@@ -905,6 +907,7 @@ def test_read_projects_into_a_plane_that_knows_its_area(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @requires_cabspotting
+@pytest.mark.filterwarnings("ignore:Nearly everything would be lost")
 def test_the_cabspotting_folder_goes_through(tmp_path: Path) -> None:
     """Real taxis, by taxi, in their published format; all but the places, and whether taxis are occupied, stays."""
     source = cabspotting_folder()
