@@ -70,6 +70,7 @@ def points_file(
     delimiter: str | None = None,
     decimal: str | None = None,
     encoding: str | None = None,
+    names: str | Sequence[str] | None = None,
     layer: str | None = None,
     progress: Progress | None = None,
     confirm: Callable[[Sequence[Message]], None] | None = None,
@@ -113,6 +114,8 @@ def points_file(
     delimiter, decimal, encoding : str, optional
         The format of a CSV file, where it is not recognised: the separator of fields, the decimal mark, and the
         encoding (by default UTF-8 or, if the file is not valid UTF-8, Latin-1).
+    names : list of str, or str, optional
+        The names of the columns of a CSV file without a header, in their order; a text has commas between them.
     layer : str, optional
         The layer of a GeoPackage, or the sheet of an Excel file, with several.
     progress : callable, optional
@@ -149,7 +152,7 @@ def points_file(
     check_ledger(ledger, by=by, subject=subject, short=short)
     told: Progress = progress or (lambda share: None)
     reading = {"lat": lat, "lon": lon, "geometry": geometry, "delimiter": delimiter, "decimal": decimal}
-    reading |= {"encoding": encoding, "layer": layer}
+    reading |= {"encoding": encoding, "names": names, "layer": layer}
     prepared = prepare(
         source,
         target,
@@ -193,6 +196,7 @@ def read(
     delimiter: str | None = None,
     decimal: str | None = None,
     encoding: str | None = None,
+    names: str | Sequence[str] | None = None,
     layer: str | None = None,
 ) -> geopandas.GeoDataFrame:
     r"""Read a file of locations.
@@ -211,7 +215,7 @@ def read(
     where : str, optional
         A condition on columns of the file that selects its rows, as for `points`. The certificate of a later release
         states a filter, and the rows that were removed, only if they are given to the question itself.
-    crs, lat, lon, geometry, delimiter, decimal, encoding, layer : optional
+    crs, lat, lon, geometry, delimiter, decimal, encoding, names, layer : optional
         As for `points_file`.
 
     Returns
@@ -231,7 +235,7 @@ def read(
     ['user', 'geometry']
     """
     reading = {"lat": lat, "lon": lon, "geometry": geometry, "delimiter": delimiter, "decimal": decimal}
-    reading |= {"encoding": encoding, "layer": layer}
+    reading |= {"encoding": encoding, "names": names, "layer": layer}
     file = open_locations(Path(path), crs=crs, **reading)
     plane = None if area is None else plane_of(file.crs, area, released=False, stated_by=system_of(file))
     return frame_of(file, plane, outside, missing, where)

@@ -134,12 +134,12 @@ def nearest(
 
 def _rows(release: Release, frame: Any, by: str | None) -> Any:
     """The rows that were found, with what of them is public: their times, and their places if these were released."""
-    from geoveil.geo.recognition import recognise_frame
+    from geoveil.geo.table_kinds import PandasTable
 
     whole = release.to_frame()
     found = whole.head(_ROWS)
     name = release.query
-    times = recognise_frame(frame, [column for column in frame if column != frame.geometry.name]).times
+    times = PandasTable(frame).recognised([column for column in frame if column != frame.geometry.name]).times
     columns = [*([by] if by else []), *(["rank"] if "rank" in found else []), "row", *times]
     rows = []
     for line in found.to_dict("records"):

@@ -28,19 +28,8 @@ _SAME = frozenset(
     [
         *("rho", "epsilon", "metric", "method", "by", "keep", "area", "outside", "missing", "crs", "delimiter"),
         *("decimal", "encoding", "layer", "short", "ledger", "radius", "locations", "chance", "error", "beta", "n"),
-        *(
-            "where",
-            "pseudonyms",
-            "lat",
-            "lon",
-            "geometry",
-            "cell",
-            "write_off",
-            "witness",
-            "reason",
-            "before",
-            "label",
-        ),
+        *("where", "pseudonyms", "lat", "lon", "geometry", "names", "cell", "write_off", "witness", "reason"),
+        *("before", "label"),
     ]
 )
 #: How to do on the command line what a function does.

@@ -184,11 +184,12 @@ def _reading(
     delimiter: str | None,
     decimal: str | None,
     encoding: str | None,
+    names: str | None,
     layer: str | None,
 ) -> dict[str, Any]:
     given: dict[str, Any] = {"where": where, "crs": crs, "geometry": geometry, "delimiter": delimiter}
     given |= {"decimal": decimal}
-    given |= {"encoding": encoding, "layer": layer}
+    given |= {"encoding": encoding, "names": names, "layer": layer}
     given |= {"lat": lat or None, "lon": lon or None}
     return {"format": format_, "missing": missing, **{name: text for name, text in given.items() if text is not None}}
 
@@ -241,6 +242,10 @@ reading = gathered(
     (("--delimiter",), {"metavar": "TEXT", "help": "The separator of fields in a CSV file, if not recognised."}),
     (("--decimal",), {"metavar": "TEXT", "help": "The decimal mark in a CSV file, if not recognised."}),
     (("--encoding",), {"metavar": "NAME", "help": "The encoding of a CSV file, if not recognised."}),
+    (
+        ("--names",),
+        {"metavar": "NAMES", "help": "The names of the columns of a CSV file without a header: user,time,lat,lon."},
+    ),
     (("--layer",), {"metavar": "NAME", "help": "The layer of a GeoPackage with several layers."}),
 )
 

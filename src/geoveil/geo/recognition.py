@@ -17,7 +17,7 @@ from geoveil.geo.times import are_times
 
 __all__ = [
     *("MISSING", "SAMPLE", "WKT", "Encoding", "Pair", "Recognised", "encoding_of", "is_missing", "is_number"),
-    *("recognise", "recognise_frame"),
+    *("recognise",),
 ]
 
 #: Number of first rows that are looked at.
@@ -105,20 +105,6 @@ def recognise(sample: Mapping[Any, Sequence[Any]], types: Mapping[Any, Any] | No
         candidates=(*degrees.values(), *metres.values()),
         geometries=geometries,
     )
-
-
-def recognise_frame(frame: Any, columns: Sequence[Any]) -> Recognised:
-    """Recognise some columns of a pandas frame.
-
-    Examples
-    --------
-    >>> import pandas
-    >>> trips = pandas.DataFrame({"user": ["ann"], "tracked_at": pandas.to_datetime(["2024-05-01 08:30"])})
-    >>> recognise_frame(trips, ["user", "tracked_at"]).times
-    ('tracked_at',)
-    """
-    first = frame.iloc[:SAMPLE]
-    return recognise({name: first[name].tolist() for name in columns}, {name: frame[name].dtype for name in columns})
 
 
 def is_missing(value: Any) -> bool:

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from geoveil.errors import InvalidParameter, Message
+from geoveil.errors import InvalidFile, InvalidParameter, Message
 from geoveil.geo.formats.coordinates import texts
-from geoveil.geo.formats.csv_dialect import dialect_of
+from geoveil.geo.formats.csv_dialect import dialect_of, without_header
 from geoveil.geo.formats.limits import EXPANSION, UNPACKED, check_names
 from geoveil.geo.formats.location_file import Batch, readable
 from geoveil.geo.formats.table_locations import TableFile, locate
@@ -39,6 +39,7 @@ def open_csv(
     delimiter: str | None = None,
     decimal: str | None = None,
     encoding: str | None = None,
+    names: str | Sequence[str] | None = None,
 ) -> CSV:
     """Open a CSV file and read its header and its first rows."""
     import pyarrow as pa
@@ -47,10 +48,15 @@ def open_csv(
         raise InvalidParameter("decimal", decimal, "'.' or ','", "It separates the decimals of a number.")
     if delimiter is not None and not (isinstance(delimiter, str) and len(delimiter) == 1):
         raise InvalidParameter("delimiter", delimiter, "one character", "It separates fields.")
-    dialect = dialect_of(path, delimiter, encoding)
+    dialect = dialect_of(path, delimiter, encoding, names)
     sample = dialect.sample
     check_names(path, dialect.names)
-    located, system = locate(path, sample, {}, lat=lat, lon=lon, geometry=geometry, crs=crs)
+    try:
+        located, system = locate(path, sample, {}, lat=lat, lon=lon, geometry=geometry, crs=crs)
+    except InvalidFile:
+        if dialect.headed and (problem := without_header(path, dialect.names)) is not None:
+            raise problem from None
+        raise
     decimal = decimal or _decimal([text for name in located.names for text in sample[name]])
     reading = {**located.reading, "delimiter": dialect.delimiter, "decimal": decimal, "encoding": dialect.encoding}
     return CSV(
@@ -61,6 +67,7 @@ def open_csv(
         order=dialect.names,
         located=located,
         skipped=dialect.skipped,
+        headed=dialect.headed,
         first=sample,
     )
 
@@ -110,12 +117,15 @@ class CSV(TableFile):
     Parameters
     ----------
     skipped : int
-        The number of lines before the header.
+        The number of lines before the header, or before the first row if there is none.
+    headed : bool
+        Whether it has a header; a released file has one.
     first : dict
         The first values of columns.
     """
 
     skipped: int = 0
+    headed: bool = True
     first: dict[str, list[str]] = field(default_factory=dict)
 
     spreadsheet = True
@@ -137,7 +147,12 @@ class CSV(TableFile):
         ):
             reader = pc.open_csv(
                 stream,
-                pc.ReadOptions(block_size=_BLOCK, skip_rows=self.skipped, encoding=self.reading["encoding"]),
+                pc.ReadOptions(
+                    block_size=_BLOCK,
+                    skip_rows=self.skipped,
+                    column_names=None if self.headed else self.order,
+                    encoding=self.reading["encoding"],
+                ),
                 pc.ParseOptions(delimiter=self.reading["delimiter"], newlines_in_values=True),
                 pc.ConvertOptions(
                     include_columns=[*columns, *self.located.names],

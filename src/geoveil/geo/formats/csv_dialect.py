@@ -9,17 +9,18 @@ import io
 import re
 import warnings
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from geoveil.errors import GeoveilWarning, InvalidFile, InvalidParameter, Message
+from geoveil.errors import GeoveilWarning, InvalidFile, InvalidParameter, Mention, Message
 from geoveil.geo.formats.limits import COLUMNS, LINE
 from geoveil.geo.recognition import SAMPLE, is_number
+from geoveil.geo.times import are_times
 
-__all__ = ["Dialect", "dialect_of"]
+__all__ = ["Dialect", "dialect_of", "without_header"]
 
 #: Number of first bytes that are read.
 _HEAD = 2**23
@@ -41,7 +42,9 @@ class Dialect:
     delimiter, encoding : str
         The separator of fields, and the encoding.
     skipped : int
-        The number of lines before the header.
+        The number of lines before the header, or before the first row if there is none.
+    headed : bool
+        Whether the file has a header.
     """
 
     names: list[str]
@@ -49,9 +52,12 @@ class Dialect:
     delimiter: str
     encoding: str
     skipped: int
+    headed: bool = True
 
 
-def dialect_of(path: Path, delimiter: str | None, encoding: str | None) -> Dialect:
+def dialect_of(
+    path: Path, delimiter: str | None, encoding: str | None, names: Sequence[str] | str | None = None
+) -> Dialect:
     """Read the header and the first rows of a CSV file; what is not given is found by its content.
 
     Comments before the header (lines that begin with #) are skipped, and a line such as "sep=;".
@@ -75,9 +81,35 @@ def dialect_of(path: Path, delimiter: str | None, encoding: str | None) -> Diale
         remedy = "It may be truncated: create it again."
         raise InvalidFile(str(path), str(problem), "a valid CSV file", remedy) from None
     # The last row may be cut off.
-    names, *rest = rows if whole or len(rows) > SAMPLE else rows[:-1]
-    fitting = [row for row in rest if len(row) == len(names)]
-    return Dialect(names, {name: [row[i] for row in fitting] for i, name in enumerate(names)}, delimiter, encoding, at)
+    rows = rows if whole or len(rows) > SAMPLE else rows[:-1]
+    header = rows.pop(0) if names is None else _given(names, rows[0])
+    fitting = [row for row in rows if len(row) == len(header)]
+    sample = {name: [row[i] for row in fitting] for i, name in enumerate(header)}
+    return Dialect(header, sample, delimiter, encoding, at, headed=names is None)
+
+
+def _given(names: Sequence[str] | str, row: list[str]) -> list[str]:
+    """Return the names that are given to the columns of a file without a header."""
+    found = [name.strip() for name in names.split(",")] if isinstance(names, str) else [*names]
+    if len(found) != len(row):
+        raise InvalidParameter("names", names, f"{len(row)} names, one for each column", f"The first row is {row}.")
+    return found
+
+
+def without_header(path: Path, first: Sequence[str]) -> InvalidFile | None:
+    """Return the error of a file whose first line is data, if it is."""
+    if not any(is_number(value) or are_times("time", None, [value]) for value in first):
+        return None
+    decimals = [value for value in first if is_number(value) and "." in value]
+    axes = ["lon", "lat"] if decimals and abs(float(decimals[0])) > 90 else ["lat", "lon"]
+    named = []
+    for at, value in enumerate(first, start=1):
+        if value in decimals and len(decimals) == 2:
+            named.append(axes.pop(0))
+        else:
+            named.append("time" if are_times("time", None, [value]) else f"column{at}")
+    remedy = Message("Give the names of its columns, such as {names}.", names=Mention("names", ",".join(named)))
+    return InvalidFile(str(path), [*first], "a table with a header: the first line is data", remedy)
 
 
 def _text(path: Path, encoding: str | None) -> tuple[str, str, bool]:

@@ -1,0 +1,283 @@
+"""Tables whose columns hold locations in all the ways that people write them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import geopandas
+import numpy as np
+import pandas as pd
+import pytest
+import shapely
+
+import geoveil as gv
+from geoveil.errors import GeoveilError, InvalidData, InvalidFile, InvalidParameter
+from tests.formats import BAY
+
+FINE = 1e6
+LON, LAT = [-122.41, -122.45, -122.40], [37.78, 37.76, 37.75]
+POINTS = shapely.points(LON, LAT)
+USERS = ["ann", "ann", "bob"]
+
+
+def table(**columns: Any) -> pd.DataFrame:
+    """A table of three rows of two persons."""
+    return pd.DataFrame({"user": USERS, **columns})
+
+
+ENCODED: dict[str, list[Any]] = {
+    "wkt": [*shapely.to_wkt(POINTS)],
+    "ewkt": [f"SRID=4326;{text}" for text in shapely.to_wkt(POINTS)],
+    "geojson": [*shapely.to_geojson(POINTS)],
+    "features": [json.dumps({"type": "Feature", "geometry": json.loads(text)}) for text in shapely.to_geojson(POINTS)],
+    "hex": [*shapely.to_wkb(POINTS, hex=True)],
+    "latlon": [f"{lat},{lon}" for lon, lat in zip(LON, LAT, strict=True)],
+    "coordinates": [f"({lat}, {lon})" for lon, lat in zip(LON, LAT, strict=True)],
+    "lonlat": [f"{lon} {lat}" for lon, lat in zip(LON, LAT, strict=True)],
+}
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet", "xlsx"])
+@pytest.mark.parametrize("name", ENCODED)
+def test_points_written_as_texts_are_released(name: str, ending: str, tmp_path: Path) -> None:
+    """In the same column and encoding, with noise, and without an option."""
+    path = tmp_path / f"in.{ending}"
+    frame = table(**{name: ENCODED[name]})
+    getattr(frame, {"csv": "to_csv", "parquet": "to_parquet", "xlsx": "to_excel"}[ending])(path, index=False)
+    release = gv.points_file(path, tmp_path / f"out.{ending}", by="user", rho=FINE, area=BAY)
+    loaded = gv.load(release.value).value
+    assert loaded.crs == 4326
+    assert (shapely.distance(np.asarray(loaded.geometry), POINTS) < 1e-6).all()
+    assert not (np.asarray(loaded.geometry) == POINTS).any()
+    read = {"csv": pd.read_csv, "parquet": pd.read_parquet, "xlsx": pd.read_excel}[ending]
+    assert [*read(release.value).columns] == ["user", name, "radius_95", "rho"]
+    assert release.certificate()["file"]["reading"]["geometry"] == name
+
+
+def test_lines_written_as_texts_are_released(tmp_path: Path) -> None:
+    """Each vertex is a point of the person; the points of MDS routes, a collection of features, as well."""
+    lines = [shapely.LineString(np.column_stack([LON, LAT]) + 0.001 * i) for i in range(3)]
+    features = [
+        {"type": "Feature", "geometry": {"type": "Point", "coordinates": [*at]}} for at in zip(LON, LAT, strict=True)
+    ]
+    route = json.dumps({"type": "FeatureCollection", "features": features})
+    for name, texts in {"geom": [*shapely.to_wkt(lines)], "route": [route] * 3}.items():
+        table(**{name: texts}).to_csv(tmp_path / "in.csv", index=False)
+        release = gv.points_file(tmp_path / "in.csv", tmp_path / "out.csv", by="user", rho=FINE, area=BAY)
+        assert release.n == 9
+        loaded = gv.load(release.value).value.geometry
+        assert shapely.get_num_coordinates(np.asarray(loaded)).tolist() == [3, 3, 3]
+        first = shapely.get_coordinates(np.asarray(loaded))[:3]
+        assert np.abs(first - np.column_stack([LON, LAT])).max() < 1e-6
+
+
+def test_geometries_that_are_no_degrees_need_their_system(tmp_path: Path) -> None:
+    """It is not guessed; extended WKT states it."""
+    metres = np.asarray(geopandas.GeoSeries(POINTS, crs=4326).to_crs(32610))
+    table(geom=[*shapely.to_wkt(metres)]).to_csv(tmp_path / "in.csv", index=False)
+    with pytest.raises(InvalidParameter, match=r"^crs = None: must be the coordinate system of the column geom"):
+        gv.read(tmp_path / "in.csv")
+    assert gv.read(tmp_path / "in.csv", crs=32610).crs == 32610
+    table(geom=[f"SRID=32610;{text}" for text in shapely.to_wkt(metres)]).to_csv(tmp_path / "in.csv", index=False)
+    assert gv.read(tmp_path / "in.csv").crs == 32610
+
+
+@pytest.mark.parametrize(
+    ("texts", "message"),
+    [
+        (["POINT (-122.41 37.78)", "POINT (-122.41", ""], r"in\.csv, row 2 = .*location as WKT"),
+        (["POINT (-122.41 37.78)"] * 2 + ["POLYGON ((0 0, 1 0, 1 1, 0 0))"], r"row 3 = 'Polygon': must be"),
+        (['{"type": "Point", "coordinates": [1, 2]}'] * 2 + ['{"coordinates": [["a"]]}'], r"row 3 = .*as GeoJSON"),
+    ],
+)
+def test_texts_that_are_no_locations_are_refused_by_row(texts: list[str], message: str, tmp_path: Path) -> None:
+    """With what the first rows have."""
+    table(geom=texts).to_csv(tmp_path / "in.csv", index=False)
+    with pytest.raises(InvalidData, match=message):
+        gv.points_file(tmp_path / "in.csv", tmp_path / "out.csv", by="user", rho=1e-4, area=BAY, missing="drop")
+
+
+def test_one_of_several_geometries_is_named(tmp_path: Path) -> None:
+    """The error lists the options."""
+    frame = table(here=ENCODED["wkt"], there=ENCODED["wkt"])
+    frame.to_csv(tmp_path / "in.csv", index=False)
+    with pytest.raises(InvalidFile, match=r'Give geometry="here", or geometry="there"\.'):
+        gv.read(tmp_path / "in.csv")
+    frame = gv.read(tmp_path / "in.csv", geometry="there")
+    assert (np.asarray(frame.geometry) == POINTS).all()
+    release = gv.points_file(
+        tmp_path / "in.csv", tmp_path / "out.csv", geometry="there", by="user", rho=FINE, area=BAY, keep="all"
+    )
+    assert pd.read_csv(release.value).columns.tolist() == ["user", "there", "radius_95", "rho"]
+    with pytest.raises(InvalidParameter, match=r"^geometry = 'user': must be a column of geometries"):
+        gv.read(tmp_path / "in.csv", geometry="user")
+    with pytest.raises(InvalidParameter, match=r"^geometry = 'here': must be given without lat="):
+        gv.read(tmp_path / "in.csv", geometry="here", lat="user", lon="user")
+
+
+def trips() -> pd.DataFrame:
+    """Trips with an origin and a destination each."""
+    return table(
+        pickup_longitude=LON,
+        pickup_latitude=LAT,
+        dropoff_longitude=[lon + 0.01 for lon in LON],
+        dropoff_latitude=[lat + 0.02 for lat in LAT],
+        distance=[1.5, 2.5, 3.5],
+    )
+
+
+PLACES = ["pickup_longitude", "pickup_latitude", "dropoff_longitude", "dropoff_latitude"]
+
+
+def saved(frame: pd.DataFrame, path: Path) -> Path:
+    """The file with this table."""
+    if path.suffix == ".csv":
+        frame.to_csv(path, index=False)
+    elif path.suffix == ".parquet":
+        frame.to_parquet(path, index=False)
+    else:
+        frame.to_excel(path, index=False)
+    return path
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet", "xlsx"])
+@pytest.mark.parametrize("guarantee", [{"rho": FINE}, {"epsilon": 1e3}])
+def test_origins_and_destinations_are_released_in_their_columns(
+    ending: str, guarantee: dict[str, Any], tmp_path: Path
+) -> None:
+    """Both are points of the person of the row: they count, get noise, and are loaded as lines."""
+    path = saved(trips(), tmp_path / f"in.{ending}")
+    release = gv.points_file(path, tmp_path / f"out.{ending}", by="user", area=BAY, **guarantee)
+    assert release.n == 6
+    read = {"csv": pd.read_csv, "parquet": pd.read_parquet, "xlsx": pd.read_excel}[ending]
+    after = read(release.value)
+    symbol = next(iter(guarantee))
+    assert after.columns.tolist() == ["user", *PLACES, "radius_95", symbol]
+    difference = (after[PLACES] - trips()[PLACES]).abs().to_numpy()
+    assert difference.min() > 0
+    assert difference.max() < 1e-4
+    loaded = gv.load(release.value)
+    assert loaded.n == 6
+    assert {*loaded.value.geometry.geom_type} == {"LineString"}
+    assert np.allclose(
+        shapely.get_coordinates(np.asarray(loaded.value.geometry)), after[PLACES].to_numpy().reshape(-1, 2)
+    )
+    again = loaded.to_file(tmp_path / f"again.{ending}")
+    assert read(again)[PLACES].to_numpy() == pytest.approx(after[PLACES].to_numpy(), abs=1e-9)
+
+
+def test_both_ends_determine_the_noise(tmp_path: Path) -> None:
+    """Two points of a row need the noise of two rows; the radius is that of a single point, once."""
+    path = saved(trips(), tmp_path / "in.csv")
+    both = gv.points_file(path, tmp_path / "both.csv", by="user", rho=1e-4, area=BAY)
+    one = gv.points_file(
+        path, tmp_path / "one.csv", by="user", rho=1e-4, area=BAY, lat="pickup_latitude", lon="pickup_longitude"
+    )
+    wide, narrow = pd.read_csv(both.value)["radius_95"], pd.read_csv(one.value)["radius_95"]
+    assert (wide / narrow).to_numpy() == pytest.approx(2**0.5, rel=1e-3)
+
+
+def test_one_pair_that_is_named_is_released_alone(tmp_path: Path) -> None:
+    """The other one is removed, also with keep="all"."""
+    path = saved(trips(), tmp_path / "in.csv")
+    each: list[dict[str, Any]] = [{"lat": "dropoff_latitude"}, {"lon": "dropoff_longitude"}]
+    for named in each:
+        release = gv.points_file(path, tmp_path / "out.csv", by="user", rho=FINE, area=BAY, keep="all", **named)
+        assert pd.read_csv(release.value).columns.tolist() == [
+            *("user", "dropoff_longitude", "dropoff_latitude", "radius_95", "rho")
+        ]
+        assert {"pickup_longitude", "pickup_latitude"} <= {*release.removed.columns}
+
+
+def test_trips_of_unusual_names_are_given_by_two_columns_each(tmp_path: Path) -> None:
+    """Origin first."""
+    frame = trips().set_axis(["user", "home_lon", "home_lat", "work_lon", "work_lat", "distance"], axis=1)
+    path = saved(frame, tmp_path / "in.csv")
+    found = gv.read(path, lat=["home_lat", "work_lat"], lon=["home_lon", "work_lon"])
+    assert found.geometry[0].coords[:] == [(LON[0], LAT[0]), (LON[0] + 0.01, LAT[0] + 0.02)]
+    refused: list[dict[str, Any]] = [
+        {"lat": ["home_lat", "work_lat"], "lon": "home_lon"},
+        {"lat": "home_lat", "lon": "home_lat"},
+    ]
+    for wrong in refused:
+        with pytest.raises(InvalidParameter, match=r"^(lat|lon) = "):
+            gv.read(path, **wrong)
+
+
+def test_a_row_without_one_end_has_no_location(tmp_path: Path) -> None:
+    """It is refused by its number, or removed as a whole."""
+    frame = trips()
+    frame.loc[1, "dropoff_latitude"] = np.nan
+    path = saved(frame, tmp_path / "in.csv")
+    with pytest.raises(InvalidData, match=r"in\.csv, row 2 = None.*missing=\"drop\""):
+        gv.points_file(path, tmp_path / "out.csv", by="user", rho=1e-4, area=BAY)
+    release = gv.points_file(path, tmp_path / "out.csv", by="user", rho=1e-4, area=BAY, missing="drop")
+    assert (release.n, len(pd.read_csv(release.value))) == (4, 2)
+
+
+def test_an_end_outside_the_area_is_named_by_its_row(tmp_path: Path) -> None:
+    """Taxis often have a destination at 0, 0."""
+    frame = trips()
+    frame.loc[2, ["dropoff_longitude", "dropoff_latitude"]] = 0
+    path = saved(frame, tmp_path / "in.csv")
+    with pytest.raises(GeoveilError, match=r"in\.csv, row 3 = \[0\.0, 0\.0\]"):
+        gv.points_file(path, tmp_path / "out.csv", by="user", rho=1e-4, area=BAY)
+    release = gv.points_file(path, tmp_path / "out.csv", by="user", rho=1e-4, area=BAY, outside="drop")
+    assert (release.n, release.removed.outside) == (4, 1)
+
+
+@pytest.mark.parametrize("ending", [".geojson", ".gpkg", ".parquet", ".tsv", ".xlsx"])
+def test_trips_are_written_in_other_formats(ending: str, tmp_path: Path) -> None:
+    """As lines where the format has geometries, and in their columns where it is a table."""
+    path = saved(trips(), tmp_path / "in.csv")
+    release = gv.points_file(path, tmp_path / f"out{ending}", by="user", rho=FINE, area=BAY)
+    found = gv.read(release.value).geometry
+    wanted = trips()[PLACES].to_numpy().reshape(-1, 2)
+    assert np.abs(shapely.get_coordinates(np.asarray(found)) - wanted).max() < 1e-4
+
+
+def test_unknown_systems_are_not_guessed(tmp_path: Path) -> None:
+    """Columns X and Y, in degrees or metres, need a system; degrees by name and metres by value as well."""
+    path = tmp_path / "in.csv"
+    path.write_text("id;X;Y\n1;-122,41;37,78\n")
+    with pytest.raises(InvalidParameter, match=r"^crs = None.*columns X and Y\..*crs=4326"):
+        gv.read(path)
+    assert gv.read(path, crs=4326).geometry.y.tolist() == [37.78]
+    path.write_text("id,lat,lon\n1,4180000,552000\n")
+    with pytest.raises(InvalidParameter, match=r"^crs = None.*columns lon and lat"):
+        gv.read(path)
+    assert gv.read(path, crs=32610).geometry.x.tolist() == [552_000]
+
+
+def test_columns_that_are_not_there_are_named_with_candidates(tmp_path: Path) -> None:
+    """In the words of Python."""
+    path = saved(trips(), tmp_path / "in.csv")
+    with pytest.raises(
+        InvalidParameter, match=r"^lat = 'north'.*Give lat=\"pickup_latitude\" lon=\"pickup_longitude\", or"
+    ):
+        gv.read(path, lat="north", lon="east")
+
+
+def test_times_are_kept_by_name_and_content(tmp_path: Path) -> None:
+    """Others that may be times are removed, and named."""
+    frame = table(
+        lat=LAT, lon=LON, tracked_at=["2024-05-01 08:30"] * 3, last_review=["2024-05-01"] * 3, time=[1, 2, 3]
+    )
+    path = saved(frame, tmp_path / "in.csv")
+    release = gv.points_file(path, tmp_path / "out.csv", by="user", rho=1e-4, area=BAY)
+    assert pd.read_csv(release.value).columns.tolist() == ["user", "lat", "lon", "tracked_at", "radius_95", "rho"]
+    assert release.removed.columns == ("last_review", "time")
+    assert "last_review" in str(release)
+    kept = gv.points_file(path, tmp_path / "kept.csv", by="user", rho=1e-4, area=BAY, keep=["time"])
+    assert pd.read_csv(kept.value)["time"].tolist() == [1, 2, 3]
+
+
+def test_a_table_with_geometries_in_bytes_is_written_as_text(tmp_path: Path) -> None:
+    """Parquet with WKB that no metadata describes."""
+    table(geometry=[*shapely.to_wkb(POINTS)]).to_parquet(tmp_path / "in.parquet", index=False)
+    for ending in (".parquet", ".csv"):
+        release = gv.points_file(tmp_path / "in.parquet", tmp_path / f"out{ending}", by="user", rho=FINE, area=BAY)
+        loaded = np.asarray(gv.load(release.value).value.geometry)
+        assert (shapely.distance(loaded, POINTS) < 1e-6).all()
