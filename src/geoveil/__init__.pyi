@@ -1,6 +1,7 @@
 from . import errors
 from ._version import __version__
 from .budget import Charge, Entry, Ledger
+from .certificates import PublicKey, SigningKey
 from .facts import ErrorBound, Exactness, Facts, MechanismUse, Processing, Removed, Unchanged
 from .files import FileRelease, load, points_file, read
 from .geo import Area, AreaSuggestion, areas, local, suggest_area
@@ -27,6 +28,7 @@ from .questions import (
 )
 from .release import Release
 from .session import Session
+from .verification import Check, Verification, verify
 
 __all__ = [
     "CGP",
@@ -34,6 +36,7 @@ __all__ = [
     "Area",
     "AreaSuggestion",
     "Charge",
+    "Check",
     "Entry",
     "ErrorBound",
     "Exactness",
@@ -51,10 +54,13 @@ __all__ = [
     "Motion",
     "Plan",
     "Processing",
+    "PublicKey",
     "Release",
     "Removed",
     "Session",
+    "SigningKey",
     "Unchanged",
+    "Verification",
     "__version__",
     "answer",
     "areas",
@@ -85,4 +91,5 @@ __all__ = [
     "smooth",
     "suggest_area",
     "total",
+    "verify",
 ]

@@ -30,6 +30,7 @@ from geoveil.answering.preparation import prepare, rehearse, system_of
 from geoveil.answering.streaming import FileRelease
 from geoveil.arithmetic import steady
 from geoveil.budget import Ledger
+from geoveil.certificates import KeyLike, signing_key
 from geoveil.errors import GeoveilWarning, Message
 from geoveil.geo import AreaLike
 from geoveil.geo.formats import open_locations
@@ -72,6 +73,7 @@ def points_file(
     encoding: str | None = None,
     names: str | Sequence[str] | None = None,
     layer: str | None = None,
+    sign: KeyLike = None,
     progress: Progress | None = None,
     confirm: Callable[[Sequence[Message]], None] | None = None,
 ) -> FileRelease:
@@ -118,6 +120,8 @@ def points_file(
         The names of the columns of a CSV file without a header, in their order; a text has commas between them.
     layer : str, optional
         The layer of a GeoPackage, or the sheet of an Excel file, with several.
+    sign : SigningKey, or path of a private key, optional
+        The key that signs the certificate; see `geoveil.verify`.
     progress : callable, optional
         Called from time to time with the share of the work that is done, from 0 to 1.
     confirm : callable, optional
@@ -149,6 +153,7 @@ def points_file(
     'user,lat,lon,radius_95,rho'
     """
     guarantee, noise = promise(rho, epsilon, metric), source_of(rng)
+    key = signing_key(sign)
     check_ledger(ledger, by=by, subject=subject, short=short)
     told: Progress = progress or (lambda share: None)
     reading = {"lat": lat, "lon": lon, "geometry": geometry, "delimiter": delimiter, "decimal": decimal}
@@ -171,6 +176,7 @@ def points_file(
         subject=subject,
         short=short,
         reading=reading,
+        key=key,
         progress=told,
     )
     concerns = prepared.concerns()

@@ -342,6 +342,7 @@ def test_the_public_names_are_these() -> None:
         "Area",
         "CGP",
         "Charge",
+        "Check",
         "Entry",
         "ErrorBound",
         "Exactness",
@@ -360,10 +361,13 @@ def test_the_public_names_are_these() -> None:
         "Motion",
         "Plan",
         "Processing",
+        "PublicKey",
         "Release",
         "Removed",
         "Session",
+        "SigningKey",
         "Unchanged",
+        "Verification",
         "__version__",
         "answer",
         "bounds",
@@ -392,6 +396,7 @@ def test_the_public_names_are_these() -> None:
         "remap",
         "smooth",
         "total",
+        "verify",
     ]
     assert gv.__all__ == sorted(gv.__all__)
     assert all(hasattr(gv, name) for name in gv.__all__)

@@ -350,7 +350,7 @@ class _LedgerReceipt(Receipt):
             self.id, self.stored = told.pop("id"), told
 
     def store(self, content: Mapping[str, Any]) -> None:
-        self._ledger.store(self._charge, json.dumps({"id": self.id, **content}))
+        self._ledger.store(self._charge, stored_text(self.id, content))
         self._open = False
         if self._charge.key is not None:
             self.note = STORED
@@ -361,3 +361,8 @@ class _LedgerReceipt(Receipt):
         super().__exit__(kind, problem, trace)
         if self._open:
             self._ledger.abandon(self._charge)
+
+
+def stored_text(release: str, content: Mapping[str, Any]) -> str:
+    """Return the text of an answer that a ledger stores, or of which it keeps the digest."""
+    return json.dumps({"id": release, **content})

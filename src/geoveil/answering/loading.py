@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import chain, count
@@ -17,7 +16,8 @@ from geoveil.answering.intake import in_the_plane
 from geoveil.answering.streaming import no_locations
 from geoveil.arithmetic import steady
 from geoveil.budget import Entry
-from geoveil.errors import FileUnavailable, InvalidFile
+from geoveil.certificates import KeyLike, read_certificate
+from geoveil.errors import InvalidFile
 from geoveil.facts import Processing, Removed, Unchanged
 from geoveil.geo import Plane
 from geoveil.geo.areas import Area
@@ -55,12 +55,12 @@ class LoadedRelease(Release):
 
     file: LocationFile = field(kw_only=True)
 
-    def to_file(self, path: PathLike) -> Path:
+    def to_file(self, path: PathLike, *, sign: KeyLike = None) -> Path:
         path = Path(path)
         if ending(path) != ending(self.file.path):
-            return super().to_file(path)
+            return super().to_file(path, sign=sign)
         # Its own format may be one that no frame can be written to, such as GPX.
-        return write_release(self, path, self._rewrite)
+        return write_release(self, path, sign, self._rewrite)
 
     def _rewrite(self, path: Path) -> dict[str, Any]:
         """Write the file that was read, with the places that the release has now; return the options to read it."""
@@ -113,14 +113,7 @@ def load(path: PathLike) -> Release:
 
     path = Path(path)
     beside = certificate_path(path)
-    try:
-        account = json.loads(beside.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        remedy = "A released file is loaded together with its certificate, which must be in the same folder."
-        raise FileUnavailable(str(beside), "certificate not found", "in the same folder", remedy) from None
-    except (OSError, ValueError, RecursionError) as problem:
-        remedy = "Get the released file and its certificate again."
-        raise InvalidFile(str(beside), str(problem), "a certificate", remedy) from None
+    account = read_certificate(beside)
     changed = "The file or its certificate was changed since the release: get both anew."
     try:
         guarantee = certified(account)

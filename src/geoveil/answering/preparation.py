@@ -19,6 +19,7 @@ from geoveil.answering.pipeline import answer
 from geoveil.answering.pseudonyms import check_key_file, check_pseudonyms, pseudonyms_of
 from geoveil.answering.streaming import FilePoints, FileRelease
 from geoveil.budget import SPENT, Ledger
+from geoveil.certificates import SigningKey
 from geoveil.errors import GeoveilWarning, InvalidFile, InvalidParameter, Message
 from geoveil.facts import Reason
 from geoveil.geo import AreaLike
@@ -131,6 +132,7 @@ def prepare(
     ledger: Ledger | None,
     subject: str | None,
     short: Short,
+    key: SigningKey | None,
     reading: dict[str, Any],
     progress: Progress,
 ) -> PreparedFile:
@@ -146,6 +148,8 @@ def prepare(
         The source of randomness.
     method, by, area, crs, outside, missing, where, pseudonyms, keep, ledger, subject, short
         As for `geoveil.points_file`.
+    key : SigningKey, optional
+        The key that signs the certificate.
     reading : dict
         The other options with which the file is read.
     progress : callable
@@ -160,6 +164,7 @@ def prepare(
     if pseudonyms is not False and by in form.structure:
         allowed = f"left out with the column {by!r}, whose numbers are the structure of the file"
         raise InvalidParameter("pseudonyms", str(pseudonyms), allowed, "Release it to a CSV file.")
+    inquiry.key = key
     # A column that cannot be read is refused before anything is charged.
     inquiry.count(progress, every_column=ledger is not None)
     if inquiry.placed:

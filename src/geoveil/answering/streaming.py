@@ -20,6 +20,7 @@ from geoveil.answering.intake import in_the_plane, removed
 from geoveil.answering.person_counts import PersonCounts
 from geoveil.answering.pipeline import Inquiry
 from geoveil.answering.row_sample import RowSample
+from geoveil.certificates import SigningKey, signed
 from geoveil.errors import InvalidFile
 from geoveil.facts import Reason, Unchanged
 from geoveil.geo import Plane
@@ -70,6 +71,8 @@ class FileRelease(Release):
         The number of released points outside the domain of their coordinate system, moved to its edge.
     formulas : tuple of str
         Columns of a CSV file with texts that a spreadsheet would run as formulas.
+    signature : dict, optional
+        The signature of the certificate, if it was signed.
 
     Examples
     --------
@@ -90,6 +93,7 @@ class FileRelease(Release):
     digest: str = field(kw_only=True)
     moved: int = field(kw_only=True)
     formulas: tuple[str, ...] = field(kw_only=True)
+    signature: dict[str, str] | None = field(kw_only=True, default=None)
 
     @property
     def beyond(self) -> int:
@@ -104,7 +108,8 @@ class FileRelease(Release):
         file = {"name": self.value.name, "sha256": self.digest, "reading": self.reading, "kind": "points"}
         if self.formulas:
             file["formulas"] = list(self.formulas)
-        return {**super().certificate(), "by": self.by_column, "file": file}
+        account = {**super().certificate(), "by": self.by_column, "file": file}
+        return account if self.signature is None else {**account, "signature": self.signature}
 
 
 @dataclass(frozen=True)
@@ -177,6 +182,8 @@ class FilePoints(Inquiry[Written, FileRelease]):
         The columns that are removed.
     keep : "all" or sequence of names, optional
         The columns that the owner asked to release unchanged.
+    key : SigningKey, optional
+        The key that signs the certificate.
     """
 
     file: LocationFile
@@ -191,6 +198,7 @@ class FilePoints(Inquiry[Written, FileRelease]):
     kept: dict[str, Reason]
     removed: tuple[str, ...]
     keep: Columns = None
+    key: SigningKey | None = None
     #: The path that is written, and the name that the file will have.
     target: Path | None = None
     final: Path | None = None
@@ -397,8 +405,9 @@ class FilePoints(Inquiry[Written, FileRelease]):
             moved=drawn.moved,
             formulas=tuple(name for name in self.kept if name in self.formulas),
         )
-        write_certificate(self.target, release.certificate())
-        return release
+        account = signed(release.certificate(), self.key)
+        write_certificate(self.target, account)
+        return replace(release, signature=account.get("signature"))
 
     def _changed(self) -> InvalidFile:
         remedy = "Try again when nobody writes to it."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -19,7 +20,7 @@ from geoveil.budget.entries import Charge, Entry
 from geoveil.budget.history import Replay
 from geoveil.budget.journal import Journal, begin_ledger, ledger_id
 from geoveil.budget.reading import all_accounts, all_answers, lines_after, read_accounts, statement
-from geoveil.budget.storable import key_digest, parameters_text, subject_name, text, unknown
+from geoveil.budget.storable import digest, key_digest, parameters_text, subject_name, text, unknown
 from geoveil.budget.stores import Transaction, open_store
 from geoveil.budget.witness import Memory, Witness, check_heads, head_questions
 from geoveil.cards import Card, Rows
@@ -509,6 +510,13 @@ class Ledger(Card):
             ((posted,),) = transaction.rows("SELECT COUNT(*) FROM geoveil_postings")
             replay.finish((number, hashed, posted), all_accounts(transaction), all_answers(transaction))
         return replay.number
+
+    def has_stored(self, release: str, content: str) -> bool:
+        """Return whether this text was recorded as the answer of a release, given by its id."""
+        with self._reading() as transaction:
+            sql = "SELECT parameters FROM geoveil_history WHERE event = 'store' AND release = ?"
+            found = transaction.rows(sql, (text("release", release),))
+        return any(json.loads(parameters)["sha256"] == digest(content) for (parameters,) in found)
 
     def backup(self, file: str | os.PathLike[str]) -> int:
         """Copy the ledger, also while it is in use, into a file that can be read and restored but not charged.

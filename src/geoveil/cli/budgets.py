@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,7 +18,6 @@ from geoveil.words import counted, hidden
 
 LEDGER = click.argument("ledger", metavar="LEDGER")
 SUBJECT = click.argument("subject")
-_BESIDE = "Give the certificate.json beside a released file."
 #: Accounts that are shown where nobody is named: a table of many takes long, and nobody reads it.
 _MOST = 1000
 CERTIFICATES = click.argument("certificates", nargs=-1, type=click.Path(exists=True, dir_okay=False))
@@ -213,15 +211,6 @@ def override(ledger: str, subject: str, budget: Budget, reason: str) -> None:
 
 def certificates_in(paths: Sequence[str]) -> list[dict[str, Any]]:
     """Return the certificates in files."""
-    from geoveil.errors import InvalidFile
+    from geoveil.certificates import read_certificate
 
-    found = []
-    for path in paths:
-        try:
-            account = json.loads(Path(path).read_text(encoding="utf-8"))
-            if not isinstance(account, dict):
-                raise ValueError(f"a {type(account).__name__}")
-            found.append(account)
-        except (OSError, ValueError, RecursionError) as problem:
-            raise InvalidFile(path, str(problem), "a certificate", _BESIDE) from None
-    return found
+    return [read_certificate(Path(path)) for path in paths]

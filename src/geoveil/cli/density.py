@@ -72,7 +72,7 @@ def density(
         heat = heat_map(releases, Grid(bounds, cell / unit))
     if target.path is not None:
         with target.opened(".geojson") as path:
-            heat.to_file(path)
+            heat.to_file(path, sign=target.key)
     report(output, "Heat map", [heat])
     more = [*target.lines, *([("report", output.report)] if output.report else [])]
     if not heat.value.sum():

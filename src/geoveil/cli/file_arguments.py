@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -16,7 +17,10 @@ from geoveil.cli.command import gathered
 from geoveil.cli.terminal import say, state
 from geoveil.errors import FileUnavailable, InvalidParameter
 
-__all__ = ["SOURCE", "Target", "distinct", "incoming", "target", "writable"]
+if TYPE_CHECKING:
+    from geoveil.certificates import SigningKey
+
+__all__ = ["SOURCE", "Target", "distinct", "incoming", "private_key", "target", "writable"]
 
 #: The argument of commands that read a file.
 SOURCE = click.argument("source", metavar="FILE", type=click.Path(allow_dash=True, readable=False))
@@ -78,10 +82,13 @@ class Target:
         A file; - is stdout.
     certificate : str, optional
         Beside the file by default.
+    key : SigningKey, optional
+        The key that signs the certificate.
     """
 
     path: str | None
     certificate: str | None
+    key: SigningKey | None = None
 
     @property
     def name(self) -> str:
@@ -135,10 +142,25 @@ class Target:
         return [("file", self.path), ("certificate", self.certificate or str(certificate_path(Path(self.path))))]
 
 
-def _target(target: str | None, certificate: str | None) -> Target:
+def _target(target: str | None, certificate: str | None, sign: str | None) -> Target:
     # Words must not go where released data goes.
     state().piped = target == "-"
-    return Target(target, certificate)
+    if sign is not None and target is None:
+        raise click.UsageError("--sign goes with -o: a certificate is signed together with its file.")
+    return Target(target, certificate, None if sign is None else private_key(sign))
+
+
+def private_key(path: str) -> SigningKey:
+    """Read a private key; ask for its passphrase, if it has one that the environment does not tell."""
+    from geoveil.certificates.signing_keys import PassphraseNeeded, SigningKey
+
+    try:
+        return SigningKey.load(path)
+    except PassphraseNeeded:
+        if not sys.stdin.isatty():
+            raise
+        asked: str = click.prompt(f"Passphrase of {path}", hide_input=True, err=True)
+        return SigningKey.load(path, passphrase=asked)
 
 
 target = gathered(
@@ -156,5 +178,9 @@ target = gathered(
     (
         ("--certificate",),
         {"metavar": "FILE", "help": "The file of the certificate. [default: beside the output]"},
+    ),
+    (
+        ("--sign",),
+        {"metavar": "KEYFILE", "help": "Sign the certificate with this private key ('geoveil key create')."},
     ),
 )

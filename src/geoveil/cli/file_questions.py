@@ -266,5 +266,5 @@ class OpenedFile:
 
         if target.path is not None:
             with terminal.waiting(f"Writing {target.name}"), target.opened(endings(placed=placed)[0]) as path:
-                release.to_file(path)
+                release.to_file(path, sign=target.key)
         return target.lines

@@ -22,7 +22,7 @@ from geoveil.words import counted
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from geoveil import Ledger, Release
+    from geoveil import Ledger, Release, SigningKey
     from geoveil.messages import Message
 
 _LOCAL = "--local 37.77,-122.42,50km"
@@ -113,7 +113,7 @@ def points(
             how = {**asking.budget.keywords, **asking.area, **asking.how, **asking.account.keywords(ledger)}
             how |= {**asking.persons, "method": method, "keep": kept}
             with asking.recorded(path):
-                release = release_file(path, written, motion, time, yes=yes, **how)
+                release = release_file(path, written, motion, time, yes=yes, sign=target.key, **how)
             drawn = [] if asking.output.report is None else [load(written)]
         lines = asking.report(path, ledger, drawn, f"{asking.title}, released", whole=release)
         if asking.output.json:
@@ -124,7 +124,14 @@ def points(
 
 
 def release_file(
-    path: Path, target: Path, motion: str | None, time: str | None, *, yes: bool = True, **how: Any
+    path: Path,
+    target: Path,
+    motion: str | None,
+    time: str | None,
+    *,
+    yes: bool = True,
+    sign: SigningKey | None = None,
+    **how: Any,
 ) -> Release:
     """Release a file; with a motion, only the smoothed release is written.
 
@@ -138,12 +145,13 @@ def release_file(
         if motion is not None:
             first = stack.enter_context(workspace(target.absolute().parent)) / target.name
         with terminal.progress(f"Releasing {path.name}") as tell:
-            release = points_file(path, first, progress=tell, confirm=partial(_confirm, tell, yes), **how)
+            how |= {"confirm": partial(_confirm, tell, yes), "sign": sign if motion is None else None}
+            release = points_file(path, first, progress=tell, **how)
         if motion is None:
             return release
         with terminal.waiting("Smoothing"):
             result: Release = smoothed(load(first), motion, time)
-            result.to_file(target)
+            result.to_file(target, sign=sign)
         return replace(result, removed=release.removed)
 
 

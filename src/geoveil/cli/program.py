@@ -22,6 +22,7 @@ from geoveil.cli.completion import completion
 from geoveil.cli.demo import demo
 from geoveil.cli.density import density
 from geoveil.cli.explain import explain
+from geoveil.cli.keys import key
 from geoveil.cli.other_tools import convert_setting
 from geoveil.cli.plan import plan
 from geoveil.cli.points import points
@@ -29,6 +30,7 @@ from geoveil.cli.problems import CODES, code_of, message_of, usage
 from geoveil.cli.reproduction import experiments
 from geoveil.cli.smooth import smooth
 from geoveil.cli.terminal import State, broken_pipe, complain
+from geoveil.cli.verify import verify
 from geoveil.errors import GeoveilWarning
 
 __all__ = ["main", "program"]
@@ -56,7 +58,7 @@ def program(state: State, debug: bool) -> None:
 
 for command in (
     *(demo, points, hull, nearest, within, summary, smooth, density),
-    *(explain, plan, check, areas, convert_setting, budget, experiments, completion),
+    *(explain, plan, check, verify, key, areas, convert_setting, budget, experiments, completion),
 ):
     program.add_command(command)
 

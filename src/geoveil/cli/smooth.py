@@ -51,7 +51,7 @@ def smooth(released: str, target: Target, motion: str, time: str | None, output:
     with terminal.waiting("Smoothing"):
         release = smoothed(as_released(released), motion, time)
     with target.opened(kind) as path:
-        release.to_file(path)
+        release.to_file(path, sign=target.key)
     report(output, f"{Path(released).name}, smoothed", [release])
     if output.json:
         terminal.json({"output": target.path, "certificate": release.certificate()})

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from geoveil._types import Path as PathLike
+from geoveil.certificates import KeyLike, signed, signing_key
 from geoveil.errors import InvalidData, InvalidFile, InvalidParameter
 from geoveil.geo.formats import ending
 from geoveil.geo.formats.atomic import staging_folder, write_certificate
@@ -27,7 +28,12 @@ def endings(*, placed: bool = True) -> tuple[str, ...]:
     return (*DRIVERS, ".geoparquet", *_TABLES) if placed else _TABLES
 
 
-def write_release(release: Release, path: PathLike, write: Callable[[Path], dict[str, Any]] | None = None) -> Path:
+def write_release(
+    release: Release,
+    path: PathLike,
+    sign: KeyLike = None,
+    write: Callable[[Path], dict[str, Any]] | None = None,
+) -> Path:
     """Write a release and its certificate into files, whole or not at all.
 
     Parameters
@@ -36,11 +42,13 @@ def write_release(release: Release, path: PathLike, write: Callable[[Path], dict
         About places on the Earth.
     path : str or Path
         The file; its ending tells the format.
+    sign : SigningKey, or path of a private key, optional
+        The key that signs the certificate.
     write : callable, optional
         Writes the rows into a file and returns the options with which it is read; by default the frame of the
         release is written.
     """
-    path = Path(path)
+    path, key = Path(path), signing_key(sign)
     if release.plane is None:
         remedy = "Ask about a GeoSeries or a GeoDataFrame; numpy writes arrays."
         raise InvalidData("release", repr(release), "about places on the Earth", remedy)
@@ -64,7 +72,7 @@ def write_release(release: Release, path: PathLike, write: Callable[[Path], dict
             "by": column if kind == "points" else None,
             "file": {"name": path.name, "sha256": digest(written), "reading": reading, "kind": kind},
         }
-        write_certificate(written, account)
+        write_certificate(written, signed(account, key))
     return path
 
 

@@ -15,6 +15,7 @@ from geoveil._version import __version__
 from geoveil.arithmetic import steady
 from geoveil.budget import Entry
 from geoveil.cards import Rows
+from geoveil.certificates import SCHEMA
 from geoveil.errors import NoErrorBound
 from geoveil.facts import ErrorBound, Exactness, Facts, MechanismUse, Processing, Removed, Unchanged
 from geoveil.geo import Pairs, Plane
@@ -28,13 +29,10 @@ from geoveil.wording import heading, lines, paragraphs, steps_line
 if TYPE_CHECKING:
     import pyproj
 
-__all__ = ["SCHEMA", "Release"]
+__all__ = ["Release"]
 
 #: A value, or, where the input has several persons, a pandas.Series of one value for each.
 PerPerson: TypeAlias = Any
-
-#: The version of the certificate's schema, `certificate.schema.json`.
-SCHEMA = 2
 
 _PUBLIC = ["the number of points", "their order", "timestamps", "identifiers", "the parameters of the query"]
 

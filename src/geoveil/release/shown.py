@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from geoveil._types import CrsLike
     from geoveil._types import Path as PathLike
+    from geoveil.certificates import KeyLike
     from geoveil.release.release import Release
     from geoveil.report import Layer, Report, ReportView
 
@@ -82,7 +83,7 @@ class Shown(Card):
         return rows if crs is None or not hasattr(rows, "geometry") else rows.to_crs(crs)
 
     @steady()
-    def to_file(self, path: PathLike) -> Path:
+    def to_file(self, path: PathLike, *, sign: KeyLike = None) -> Path:
         """Write the release and its certificate into files, whole or not at all.
 
         Parameters
@@ -90,6 +91,8 @@ class Shown(Card):
         path : str or Path
             Its ending tells the format: .csv, .tsv, .geojson, .gpkg, .shp or .parquet. A release that was read from a
             file is written in the format of that file as well.
+        sign : SigningKey, or path of a private key, optional
+            The key that signs the certificate; see `geoveil.verify`.
 
         Returns
         -------
@@ -111,7 +114,7 @@ class Shown(Card):
         from geoveil.release.as_file import write_release
 
         release = self.in_memory()
-        return write_release(release, path) if release is self._self else release.to_file(path)
+        return write_release(release, path, sign) if release is self._self else release.to_file(path, sign=sign)
 
     @steady()
     def layers(self, *, name: str | None = None) -> tuple[Layer, ...]:

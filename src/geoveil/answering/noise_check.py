@@ -1,0 +1,129 @@
+"""Recompute the noise that a certificate needs: from its guarantee, its area and the numbers of points in its file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from geoveil.answering.intake import in_the_plane
+from geoveil.answering.person_counts import PersonCounts
+from geoveil.errors import GeoveilError
+from geoveil.geo.areas import Area, area_of, local
+from geoveil.geo.formats import open_locations
+from geoveil.geo.geometries import Index
+from geoveil.privacy import Guarantee, certified
+from geoveil.queries import SUMMARIES, Persons, Points
+from geoveil.words import hidden
+
+__all__ = ["noise_problems"]
+
+#: A stated scale may be this much smaller than the one computed here, by the rounding of other processors.
+_ROUNDING = 1e-9
+#: Versions of PROJ measure the distortion of an area a little differently.
+_MEASURED = 1e-6
+
+
+def noise_problems(path: Path, account: dict[str, Any]) -> tuple[list[str], bool]:
+    """Return the contradictions in a certificate, and whether the scale of its noise could be recomputed.
+
+    Parameters
+    ----------
+    path : Path
+        The released file, which is the one of the certificate.
+    account : dict
+        The certificate, valid by the schema.
+    """
+    try:
+        guarantee = certified(account)
+        problems = _words(account, guarantee)
+        stated = account["area"]
+        if stated is None:
+            return problems, False
+        area = Area.certified(stated)
+        problems += _area(area, local(**stated["disc"]) if stated.get("disc") else area_of(stated["plane"]))
+        working = in_the_plane(guarantee, area)
+        if account["file"].get("kind", "points") == "points":
+            return [*problems, *_points(path, account, working, area)], True
+        if account["query"] in SUMMARIES and account["persons"] == 1 and not account["processed"]:
+            how = {"rounding": account["rounding"]}
+            needed = SUMMARIES[account["query"]](account["n"], 2, working, account["method"], **how).mechanism
+            return [*problems, *_scales(account, type(needed).__name__, needed.scale, needed.scale)], True
+    except (GeoveilError, KeyError, TypeError, ValueError, AttributeError) as problem:
+        return [" ".join(str(problem).split())[:300] or type(problem).__name__], False
+    return problems, False
+
+
+def _words(account: dict[str, Any], guarantee: Guarantee) -> list[str]:
+    """Compare the distance in the words for people with the guarantee."""
+    away = hidden(guarantee.hidden(chance=0.75))
+    return [] if away in account["words"] else [f"its words do not name {away}, which its guarantee hides"]
+
+
+def _area(stated: Area, found: Area) -> list[str]:
+    """Compare the stated distortion of the area with the measured one."""
+    if stated.stretch < found.stretch * (1 - _MEASURED) or stated.shrink > found.shrink * (1 + _MEASURED):
+        return [f"the area {stated.name} stretches distances by {found.stretch:.9g}, not by {stated.stretch:.9g}"]
+    return []
+
+
+def _points(path: Path, account: dict[str, Any], working: Guarantee, area: Area) -> list[str]:
+    """Compare numbers of points, columns and noise with the file."""
+    file = open_locations(path, **account["file"]["reading"])
+    listed = {column["name"] for column in account["unchanged"]} | {"radius_95", "rho", "epsilon"}
+    # Shapefiles cut the names of columns.
+    listed |= {name[:10] for name in listed}
+    by = account["by"] if account["by"] in (None, *file.columns) else account["by"][:10]
+    unlisted = [name for name in file.columns if name not in listed]
+    people, filled = PersonCounts(by), set[str]()
+    for batch in file.batches([*([] if by is None else [by]), *unlisted]):
+        coded = people.labels(batch).dictionary_encode()
+        codes: Index = np.asarray(coded.indices)[batch.rows]
+        people.add(coded.dictionary, np.bincount(codes, minlength=len(coded.dictionary)))
+        filled |= {name for name in unlisted if _has_values(batch.columns[name])}
+    problems = []
+    for name, found in (("n", int(people.sizes.sum())), ("persons", len(people.sizes))):
+        if account[name] != found:
+            problems.append(f"it states {name} = {account[name]}, and the file has {found}")
+    if filled:
+        problems.append(f"the file has columns that the certificate does not list: {', '.join(sorted(filled))}")
+    queries = Persons.by_size(
+        people.sizes, lambda n: Points(n, 2, working, account["method"], rounding=account["rounding"])
+    ).queries
+    needed = [query.mechanism for query in queries]
+    scales = [mechanism.scale for mechanism in needed]
+    problems += _scales(account, type(needed[0]).__name__, min(scales), max(scales))
+    radii = [area.ground(query.error(0.05, each=True) + query.rounding_error) for query in queries]
+    return problems + _radii(account["radius_95"], min(radii), max(radii))
+
+
+def _has_values(column: Any) -> bool:
+    """Whether a column has values; formats that must have a column fill it with nothing."""
+    return any(str(value) not in ("None", "nan", "") for value in column.unique().to_pylist())
+
+
+def _scales(account: dict[str, Any], name: str, smallest: float, largest: float) -> list[str]:
+    """Compare the stated scales of noise with those that the guarantee needs."""
+    stated = [use for use in account["mechanism"] if use["name"] == name]
+    if len(stated) != 1 or len(account["mechanism"]) != 1:
+        return [f"it states other mechanisms than {name}, which answers this question"]
+    for end, needed in zip(_ends(stated[0]["scale"]), (smallest, largest), strict=True):
+        if end < needed * (1 - _ROUNDING):
+            return [f"its noise has the scale {end:.6g} m, and the guarantee needs {needed:.6g} m"]
+    return []
+
+
+def _radii(stated: Any, smallest: float, largest: float) -> list[str]:
+    """Compare the stated error radius, if there is one, with the one of the noise."""
+    if stated is None:
+        return []
+    for end, found in zip(_ends(stated), (smallest, largest), strict=True):
+        if abs(end - found) > _MEASURED * found:
+            return [f"it states an error of {end:.6g} m, and its noise gives {found:.6g} m"]
+    return []
+
+
+def _ends(stated: Any) -> tuple[float, float]:
+    """Return the smallest and the largest of a number, or of those of several persons."""
+    return (stated["smallest"], stated["largest"]) if isinstance(stated, dict) else (stated, stated)

@@ -1,0 +1,76 @@
+"""`geoveil verify`: check a released file against its certificate, a ledger and a public key."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+
+import click
+
+from geoveil.cli import terminal
+from geoveil.cli.command import Command
+from geoveil.cli.option_names import OPTIONS
+from geoveil.cli.options import as_json, existing
+
+#: The word before a check, and its colour.
+_SIGNS = {"holds": ("ok", "green"), "fails": ("wrong", "bold red"), "open": ("open", "yellow")}
+
+
+@click.command(
+    cls=Command,
+    examples=(
+        ("Is it what was released?", "geoveil verify released.csv"),
+        ("Also charged in this ledger?", "geoveil verify charged.csv --ledger budget.db"),
+    ),
+)
+@click.argument("released", metavar="FILE", type=click.Path(readable=False))
+@click.option("--ledger", metavar="FILE_OR_URL", help="The ledger that must have charged it; it is verified, too.")
+@click.option("--key", metavar="FILE", help="The public key that must have signed it.")
+@click.option("--certificate", metavar="FILE", help="The certificate. [default: beside the file]")
+@as_json
+def verify(released: str, ledger: str | None, key: str | None, certificate: str | None, as_json: bool) -> None:
+    """Verify a released FILE against its certificate, a ledger and a public key.
+
+    Exits with 0 if nothing is wrong, with 1 if something is, and with 2 if it cannot be checked: a file, a ledger or
+    a key that cannot be read.
+    """
+    from geoveil import Ledger
+    from geoveil import verify as verified
+    from geoveil.errors import GeoveilError
+    from geoveil.messages import worded
+
+    try:
+        with ExitStack() as stack, terminal.waiting("Verifying"):
+            opened = None if ledger is None else stack.enter_context(Ledger(existing(ledger)))
+            found = verified(released, ledger=opened, key=key, certificate=certificate)
+    except GeoveilError as problem:
+        raise _Unchecked(problem.worded(OPTIONS, outcome=False)) from None
+    if as_json:
+        terminal.json(found.to_dict(OPTIONS))
+    else:
+        lines = [
+            (terminal.styled(*_SIGNS[check.outcome]), f"{check.name}: {worded(check.text, OPTIONS)}")
+            for check in found.checks
+        ]
+        told = f"{released}: nothing is wrong." if found else f"{released}: NOT as certified."
+        terminal.answer(terminal.grid(lines), "", terminal.styled(told, "bold" if found else "bold red"))
+        for warning in _warnings(found.certificate) if found else []:
+            terminal.answer(terminal.styled(warning, "red"))
+    if not found:
+        click.get_current_context().exit(1)
+
+
+def _warnings(certificate: dict[str, object] | None) -> list[str]:
+    """Return the warnings of a certificate about columns that are released unchanged."""
+    columns: object = [] if certificate is None else certificate["unchanged"]
+    assert isinstance(columns, list)
+    return [
+        f"Warning: the column {column['name']} is released unchanged, and {', and '.join(column['warnings'])}."
+        for column in columns
+        if column["warnings"]
+    ]
+
+
+class _Unchecked(click.ClickException):
+    """A file, a ledger or a key that cannot be read."""
+
+    exit_code = 2

@@ -1,0 +1,264 @@
+"""Check a released file against its certificate, a ledger and a public key."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from geoveil.answering.charging import check_ledger, stored_text
+from geoveil.answering.noise_check import noise_problems
+from geoveil.arithmetic import steady
+from geoveil.budget import Ledger
+from geoveil.certificates import (
+    SCHEMA,
+    PublicKey,
+    checked_signature,
+    read_certificate,
+    schema_problems,
+    trusted_keys,
+)
+from geoveil.errors import FileUnavailable, InvalidFile, LedgerTampered
+from geoveil.geo.formats.atomic import certificate_path
+from geoveil.geo.formats.fingerprints import digest
+from geoveil.messages import PYTHON, Message, Naming, Text, worded
+from geoveil.privacy import certified
+
+__all__ = ["Check", "Verification", "verify"]
+
+#: Whether something was found to be right, found to be wrong, or could not be told.
+Outcome: TypeAlias = Literal["holds", "fails", "open"]
+
+
+@dataclass(frozen=True)
+class Check:
+    """One of the questions about a released file, and its answer.
+
+    Parameters
+    ----------
+    name : {"certificate", "file", "noise", "ledger", "signature"}
+        What was checked.
+    outcome : {"holds", "fails", "open"}
+        Whether it is right, wrong, or not known.
+    text : str or Message
+        The answer in words.
+    """
+
+    name: str
+    outcome: Outcome
+    text: Text
+
+
+@dataclass(frozen=True, repr=False)
+class Verification:
+    """The result of `verify`. It is true if nothing was found to be wrong.
+
+    Parameters
+    ----------
+    path : Path
+        The released file.
+    certificate : dict, optional
+        Its certificate, if one was found that can be read.
+    checks : tuple of Check
+        What was checked: the certificate, the file, the noise, the ledger and the signature.
+    signer : PublicKey, optional
+        The key that signed the certificate, if the signature is valid.
+    trusted : bool
+        Whether that key is the one that was given, or one that the user trusts.
+    """
+
+    path: Path
+    certificate: dict[str, Any] | None
+    checks: tuple[Check, ...]
+    signer: PublicKey | None = None
+    trusted: bool = False
+
+    @property
+    def holds(self) -> bool:
+        """Whether nothing was found to be wrong."""
+        return all(check.outcome != "fails" for check in self.checks)
+
+    def __bool__(self) -> bool:
+        return self.holds
+
+    def to_dict(self, naming: Naming = PYTHON) -> dict[str, Any]:
+        """Return the result as data that can be written as JSON."""
+        return {
+            "file": str(self.path),
+            "holds": self.holds,
+            "checks": [
+                {"name": check.name, "outcome": check.outcome, "text": worded(check.text, naming)}
+                for check in self.checks
+            ],
+            "signer": None if self.signer is None else self.signer.fingerprint,
+            "trusted": self.trusted,
+            "id": None if self.certificate is None else self.certificate.get("id"),
+        }
+
+    def __repr__(self) -> str:
+        head = f"Verification of {self.path.name}: {'nothing is wrong' if self.holds else 'NOT as certified'}"
+        lines = [f"  {check.name:<12} {check.outcome:<6} {worded(check.text, PYTHON)}" for check in self.checks]
+        return "\n".join([head, *lines])
+
+
+@steady()
+def verify(
+    path: str | os.PathLike[str],
+    *,
+    ledger: Ledger | None = None,
+    key: PublicKey | str | os.PathLike[str] | None = None,
+    certificate: str | os.PathLike[str] | None = None,
+) -> Verification:
+    r"""Check that a released file is the one that its certificate is about, and that the certificate is whole.
+
+    Parameters
+    ----------
+    path : str or Path
+        A file that `points_file` or `Release.to_file` wrote.
+    ledger : Ledger, optional
+        The ledger in which it must have been charged; its whole history is verified as well.
+    key : PublicKey, or path of a public key, optional
+        The key that must have signed the certificate. Without it, keys that the user trusts are tried.
+    certificate : str or Path, optional
+        The certificate, if it is not beside the file.
+
+    Returns
+    -------
+    Verification
+        True if nothing is wrong. A check that could not be made is "open".
+
+    Notes
+    -----
+    Without a signature or a ledger, a file and a certificate that were changed together cannot be told from a release:
+    then only mistakes are found. That the stated noise was really added is nowhere to be seen in a file.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import geoveil as gv
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> _ = (folder / "trips.csv").write_text("user,lat,lon\nann,37.78,-122.41\nbob,37.76,-122.45\n")
+    >>> bay = gv.local(lat=37.77, lon=-122.42, radius=50_000)
+    >>> key = gv.SigningKey.create("city-lab")
+    >>> release = gv.points_file(folder / "trips.csv", folder / "out.csv", by="user", rho=5e-5, area=bay, sign=key)
+    >>> found = gv.verify(folder / "out.csv", key=key.public)
+    >>> found.holds, found.signer.name
+    (True, 'city-lab')
+    >>> with (folder / "out.csv").open("a") as file:
+    ...     _ = file.write("eve,37.7,-122.4,245,5e-05\n")
+    >>> gv.verify(folder / "out.csv").checks[1].text
+    'The file was changed, or it is another one: its SHA-256 is not that of the certificate.'
+    """
+    path = Path(path)
+    if not path.exists():
+        raise FileUnavailable(str(path), "file not found", "a released file", "Check the path.")
+    check_ledger(ledger, by=None, subject="certificate" if ledger is not None else None, short="refuse")
+    public = key if isinstance(key, PublicKey | None) else PublicKey.load(key)
+    beside = certificate_path(path) if certificate is None else Path(certificate)
+    try:
+        account = read_certificate(beside)
+    except InvalidFile as problem:
+        return Verification(path, None, (Check("certificate", "fails", f"{problem}"),))
+    whole = _certificate(account)
+    if whole.outcome == "fails":
+        return Verification(path, account, (whole,))
+    file = _file(path, account)
+    same = file.outcome == "holds"
+    noise = _noise(path, account) if same else _open("noise", "Not checked, since the file is another one.")
+    signature, signer, trusted = _signature(account, public)
+    return Verification(path, account, (whole, file, noise, _ledger(account, ledger), signature), signer, trusted)
+
+
+def _open(name: str, text: Text) -> Check:
+    return Check(name, "open", text)
+
+
+def _certificate(account: dict[str, Any]) -> Check:
+    """Check the certificate by the schema, and what is written in it twice."""
+    version = account.get("schema")
+    if version != SCHEMA or isinstance(version, bool):
+        known = "an older or newer version of geoveil" if isinstance(version, int) else "another program, or too old"
+        said = f"Its schema is {version!r}, and this version of geoveil knows {SCHEMA}: it is from {known}."
+        return Check("certificate", "fails", said)
+    problems = schema_problems(account)
+    if "file" not in account:
+        problems.append("file: it is missing, so that the certificate belongs to no file")
+    if not problems:
+        guarantee = certified(account)
+        stated = {name: account.get(name) for name in guarantee.certificate()}
+        if stated != guarantee.certificate():
+            problems.append(f"guarantee: {stated} contradicts itself")
+    if problems:
+        more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
+        return Check("certificate", "fails", f"The certificate is not whole: {problems[0][:300]}{more}.")
+    return Check("certificate", "holds", f"The certificate is whole: {certified(account)}, schema {SCHEMA}.")
+
+
+def _file(path: Path, account: dict[str, Any]) -> Check:
+    """Check the digest of the file."""
+    if digest(path) != account["file"]["sha256"]:
+        said = "The file was changed, or it is another one: its SHA-256 is not that of the certificate."
+        return Check("file", "fails", said)
+    name = account["file"]["name"]
+    renamed = "" if name == path.name else f" It was released as {name}."
+    return Check("file", "holds", f"The file is the one that the certificate is about.{renamed}")
+
+
+def _noise(path: Path, account: dict[str, Any]) -> Check:
+    """Recompute from the guarantee and the numbers of points which noise is needed."""
+    problems, recomputed = noise_problems(path, account)
+    if problems:
+        return Check("noise", "fails", f"The certificate contradicts itself or the file: {problems[0]}.")
+    if not recomputed:
+        return _open("noise", f"The noise of {account['query']} was not recomputed: its parameters are not stated.")
+    return Check("noise", "holds", "The stated noise suffices for the guarantee: its scale was recomputed.")
+
+
+def _ledger(account: dict[str, Any], ledger: Ledger | None) -> Check:
+    entry = account["entry"]
+    if ledger is None:
+        charged = "It states that a ledger was charged: {ledger} checks that."
+        return _open("ledger", Message("It was not charged to a ledger." if entry is None else charged))
+    if entry is None:
+        return Check("ledger", "fails", "It was not charged to this ledger, nor to any other.")
+    try:
+        entries = ledger.verify([account])
+    except LedgerTampered as problem:
+        return Check("ledger", "fails", f"The ledger does not confirm it: {problem}")
+    said = f"Entry {entry['number']} of the ledger charged it; all {entries} entries are intact."
+    if account["processed"] or account["file"].get("kind") != "points":
+        return Check("ledger", "holds", said)
+    recorded = ledger.has_stored(account["id"], stored_text(account["id"], {"sha256": account["file"]["sha256"]}))
+    more = " The ledger recorded this very file." if recorded else " The file was written from that release later."
+    return Check("ledger", "holds", said + more)
+
+
+def _signature(account: dict[str, Any], key: PublicKey | None) -> tuple[Check, PublicKey | None, bool]:
+    """Check the signature, and whose it is."""
+    try:
+        signature = checked_signature(account)
+    except ValueError as problem:
+        return Check("signature", "fails", f"The signature cannot be checked: {problem}."), None, False
+    if signature is None:
+        outcome: Outcome = "open" if key is None else "fails"
+        return Check("signature", outcome, "It is not signed."), None, False
+    if not signature.valid:
+        said = "The signature is wrong: the certificate was changed after it was signed, or signed by another key."
+        return Check("signature", "fails", said), None, False
+    found = signature.key
+    known = next((one for one in ([key] if key is not None else trusted_keys()) if one.raw == found.raw), None)
+    if known is not None:
+        return Check("signature", "holds", f"Signed by {known}."), known, True
+    if key is not None:
+        return Check("signature", "fails", f"Signed by another key, not by {key}: {_unknown(found)}."), found, False
+    told = Message(
+        "Signed by a key that you have not confirmed: {who}. Anyone can make such a key: get the public key of the "
+        "office that released it, and give {key}.",
+        who=_unknown(found),
+    )
+    return _open("signature", told), found, False
+
+
+def _unknown(key: PublicKey) -> str:
+    return f"{key.fingerprint[:23]}…, which calls itself {key.name[:100]!r}"

@@ -1,0 +1,152 @@
+"""`geoveil verify` and `geoveil key`: plain words, exit codes, and keys that stay secret."""
+
+from __future__ import annotations
+
+import json
+import stat
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import geoveil as gv
+from tests.command_line import LOCAL
+
+
+@pytest.fixture(autouse=True)
+def nobody_is_trusted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An empty folder of trusted keys, and no passphrase."""
+    monkeypatch.setenv("GEOVEIL_TRUSTED_KEYS", str(tmp_path / "trusted"))
+    monkeypatch.delenv("GEOVEIL_KEY_PASSPHRASE", raising=False)
+
+
+def release(run: Any, *more: str) -> Any:
+    """Release the trips into out.csv."""
+    done = run("points", "trips.csv", "-o", "out.csv", "--by", "user", *LOCAL, "--rho", "1e-3", *more)
+    assert done.code == 0, done.err
+    return done
+
+
+def test_a_signed_release_is_verified(run: Any, tmp_path: Path) -> None:
+    """A key is made, a release is signed, and everyone with the public key can check it."""
+    made = json.loads(run("key", "create", "city-lab", "--json").out)
+    if sys.platform != "win32":
+        assert stat.S_IMODE((tmp_path / "city-lab.pem").stat().st_mode) == 0o600
+    release(run, "--sign", "city-lab.pem")
+    done = run("verify", "out.csv", "--key", "city-lab.pub.pem")
+    assert done.code == 0
+    assert f"Signed by city-lab ({made['fingerprint'][:23]}…)" in " ".join(done.out.split())
+    assert "out.csv: nothing is wrong." in done.out
+    told = json.loads(run("verify", "out.csv", "--json").out)
+    assert (told["holds"], told["trusted"], told["signer"]) == (True, False, made["fingerprint"])
+    assert "--key" in next(check["text"] for check in told["checks"] if check["name"] == "signature")
+    assert run("key", "trust", "city-lab.pub.pem").code == 0
+    assert json.loads(run("verify", "out.csv", "--json").out)["trusted"]
+    assert made["fingerprint"] in run("key", "show", "city-lab.pub.pem").out
+
+
+def test_every_command_signs(run: Any, tmp_path: Path) -> None:
+    """Whatever writes a certificate signs it: answers, smoothed releases and heat maps; the JSON shows it, too."""
+    run("key", "create", "lab")
+    how = ["--sign", "lab.pem"]
+    told = json.loads(release(run, "--json", *how).out)
+    assert told["certificate"] == json.loads((tmp_path / "out.csv.certificate.json").read_text())
+    lines = [
+        ["hull", "trips.csv", "-o", "hull.geojson", *LOCAL, "--rho", "1e-2"],
+        ["nearest", "trips.csv", "-o", "near.csv", "-k", "2", "--at", "37.77,-122.42", *LOCAL, "--rho", "1e-2"],
+        ["smooth", "out.csv", "-o", "smooth.csv", "--motion", "car"],
+        ["density", "out.csv", "-o", "heat.geojson", "--cell", "5km"],
+        ["points", "trips.csv", "-o", "taxi.csv", "--smooth", "taxi", "--by", "user", *LOCAL, "--rho", "1e-3"],
+    ]
+    for line in lines:
+        assert run(*line, *how).code == 0, line
+        found = gv.verify(tmp_path / line[3], key=tmp_path / "lab.pub.pem")
+        assert found, found
+        assert found.trusted
+
+
+@pytest.mark.parametrize("sign", [False, True])
+def test_what_is_wrong_ends_with_one(sign: bool, run: Any, tmp_path: Path) -> None:
+    """A changed file, in plain words and as JSON."""
+    run("key", "create", "lab")
+    release(run, *(["--sign", "lab.pem"] if sign else []))
+    with (tmp_path / "out.csv").open("a") as file:
+        file.write("\n")
+    done = run("verify", "out.csv")
+    assert done.code == 1
+    assert "NOT as certified" in done.out
+    assert "The file was changed" in done.out
+    assert run("verify", "out.csv", "--json").code == 1
+    assert run("verify", "out.csv", "--key", "lab.pub.pem").code == 1
+
+
+def test_a_ledger_confirms(run: Any, tmp_path: Path) -> None:
+    """With --ledger, the entry and the whole history are checked."""
+    for name in ("a.db", "b.db"):
+        run("budget", "create", name, "u0", "u1", "u2", "--rho", "1")
+    release(run, "--ledger", "a.db")
+    assert run("verify", "out.csv", "--ledger", "a.db").code == 0
+    other = run("verify", "out.csv", "--ledger", "b.db")
+    assert other.code == 1
+    assert "another ledger" in " ".join(other.out.split())
+
+
+def test_what_cannot_be_checked_ends_with_two(run: Any, tmp_path: Path) -> None:
+    """A file, a key or a ledger that is not there; no ledger is made by that."""
+    release(run)
+    for more in (["no.csv"], ["out.csv", "--key", "no.pem"], ["out.csv", "--ledger", "no.db"], ["out.csv", "--kee"]):
+        done = run("verify", *more)
+        assert done.code == 2, more
+        assert done.err
+    assert not (tmp_path / "no.db").exists()
+    (tmp_path / "out.csv.certificate.json").unlink()
+    done = run("verify", "out.csv")
+    assert done.code == 1
+    assert "certificate not found" in " ".join(done.out.split())
+
+
+def test_columns_that_reveal_locations_are_in_the_answer(run: Any, tmp_path: Path) -> None:
+    """The certificate's warnings are shown whenever it is verified."""
+    release(run, "--keep", "address")
+    assert "Warning: the column address is released unchanged" in " ".join(run("verify", "out.csv").out.split())
+
+
+def test_passphrases(run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From the environment, for programs; without it and without a terminal, the error tells where to put it."""
+    monkeypatch.setenv("GEOVEIL_KEY_PASSPHRASE", "correct horse")
+    assert run("key", "create", "lab", "--passphrase").code == 0
+    assert "ENCRYPTED" in (tmp_path / "lab.pem").read_text()
+    release(run, "--sign", "lab.pem")
+    for wrong in (None, "wrong horse"):
+        if wrong is None:
+            monkeypatch.delenv("GEOVEIL_KEY_PASSPHRASE")
+        else:
+            monkeypatch.setenv("GEOVEIL_KEY_PASSPHRASE", wrong)
+        line = ["points", "trips.csv", "-o", "no.csv", *LOCAL, "--rho", "1e-3", "--sign", "lab.pem"]
+        done = run(*line)
+        assert done.code == 3
+        assert "GEOVEIL_KEY_PASSPHRASE" in done.err or "passphrase is wrong" in done.err
+        assert "horse" not in done.err
+        assert not (tmp_path / "no.csv").exists()
+
+
+def test_keys_are_not_overwritten(run: Any, tmp_path: Path) -> None:
+    """Nor are they made with names that are paths; a signature needs a file."""
+    assert run("key", "create", "lab").code == 0
+    before = (tmp_path / "lab.pem").read_bytes()
+    assert run("key", "create", "lab").code == 3
+    assert (tmp_path / "lab.pem").read_bytes() == before
+    assert run("key", "create", "../lab").code == 2
+    done = run("hull", "trips.csv", *LOCAL, "--rho", "1e-2", "--sign", "lab.pem")
+    assert (done.code, "--sign goes with -o" in done.err) == (2, True)
+
+
+def test_no_output_shows_a_private_key(run: Any, tmp_path: Path) -> None:
+    """Neither making a key nor giving the wrong one prints it."""
+    done = [run("key", "create", "lab")]
+    secret = (tmp_path / "lab.pem").read_text().splitlines()[1]
+    done += [run("key", "show", "lab.pem"), run("key", "trust", "lab.pem"), release(run, "--sign", "lab.pem")]
+    done += [run("verify", "out.csv", "--key", "lab.pem"), run("--debug", "verify", "out.csv", "--key", "lab.pem")]
+    assert not any(secret in each.out + each.err for each in done)
+    assert secret not in (tmp_path / "out.csv.certificate.json").read_text()

@@ -1,0 +1,269 @@
+"""Verification: what was changed is found, and what cannot be told is said to be open."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import geoveil as gv
+from geoveil import verification
+from geoveil.certificates import signed
+from geoveil.errors import FileUnavailable, InvalidFile, InvalidParameter
+from tests.certificates.test_signatures import KEY
+from tests.formats import BAY, FORMATS, make, people
+
+
+@pytest.fixture
+def released(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A signed release of a CSV file, charged to a ledger, and an empty folder of trusted keys."""
+    monkeypatch.setenv("GEOVEIL_TRUSTED_KEYS", str(tmp_path / "trusted"))
+    path, told = make("trips.csv", tmp_path)
+    with gv.Ledger(tmp_path / "budget.db") as ledger:
+        ledger.create("u0", "u1", "u2", rho=1)
+        gv.points_file(path, tmp_path / "out.csv", rho=1e-4, ledger=ledger, sign=KEY, **told)
+    return tmp_path / "out.csv"
+
+
+def beside(path: Path) -> Path:
+    """The certificate of a file."""
+    return path.with_name(f"{path.name}.certificate.json")
+
+
+def edited(path: Path, edit: Callable[[dict[str, Any]], Any], *, sign: gv.SigningKey | None = None) -> None:
+    """Change the certificate of a file, and sign it again if there is a key."""
+    account = json.loads(beside(path).read_text())
+    edit(account)
+    if sign is not None:
+        account.pop("signature", None)
+        account = signed(account, sign)
+    beside(path).write_text(json.dumps(account))
+
+
+def outcomes(found: gv.Verification) -> dict[str, str]:
+    """The outcome of each check."""
+    return {check.name: check.outcome for check in found.checks}
+
+
+def check_a_changed_file_is_found(path: Path) -> None:
+    """One byte more, and the file is not the released one."""
+    assert gv.verify(path)
+    with path.open("a") as file:
+        file.write("\n")
+    assert not gv.verify(path)
+
+
+def test_a_release_holds(released: Path) -> None:
+    """With its ledger and the key, all checks hold; without, they are open."""
+    with gv.Ledger(released.parent / "budget.db") as ledger:
+        found = gv.verify(released, ledger=ledger, key=KEY.public)
+    assert set(outcomes(found).values()) == {"holds"}
+    assert found.signer == KEY.public
+    assert found.trusted
+    assert "Signed by test (SHA256:" in repr(found)
+    assert "recorded this very file" in repr(found)
+    alone = gv.verify(released)
+    assert alone.holds
+    assert not alone.trusted
+    assert outcomes(alone) == {
+        "certificate": "holds",
+        "file": "holds",
+        "noise": "holds",
+        "ledger": "open",
+        "signature": "open",
+    }
+    assert "have not confirmed" in repr(alone)
+    assert json.loads(json.dumps(found.to_dict()))["signer"] == KEY.public.fingerprint
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_files_of_every_format_hold(name: str, tmp_path: Path) -> None:
+    """The numbers of points, the columns and the noise are found again in every format."""
+    path, told = make(name, tmp_path)
+    target = tmp_path / ("out" if path.is_dir() else f"out{''.join(path.suffixes)}")
+    gv.points_file(path, target, rho=1e-4, **told)
+    assert outcomes(gv.verify(target)) == {
+        "certificate": "holds",
+        "file": "holds",
+        "noise": "holds",
+        "ledger": "open",
+        "signature": "open",
+    }
+
+
+@pytest.mark.parametrize("ending", [".csv", ".geojson", ".gpkg", ".shp", ".parquet"])
+@pytest.mark.parametrize("budget", [{"rho": 1e-4}, {"epsilon": 0.01}, {"rho": 1e-4, "method": "both", "metric": "2"}])
+def test_written_releases_hold(ending: str, budget: dict[str, Any], tmp_path: Path) -> None:
+    """Points under both notions, in the formats to which frames are written."""
+    release = gv.points(people(), by="user", area=BAY, **budget)
+    path = release.to_file(tmp_path / f"out{ending}", sign=KEY)
+    found = gv.verify(path, key=KEY.public)
+    assert outcomes(found) == {
+        "certificate": "holds",
+        "file": "holds",
+        "noise": "holds",
+        "ledger": "open",
+        "signature": "holds",
+    }
+
+
+def test_answers_and_smoothed_releases_hold(tmp_path: Path) -> None:
+    """Summaries are recomputed; of other answers it is said that they are not."""
+    frame = people().geometry
+    for name, release in {
+        "mean": gv.mean(frame, rho=1e-4, area=BAY),
+        "diameter": gv.diameter(frame, epsilon=0.01, area=BAY),
+        "hull": gv.hull(frame, rho=1e-2, area=BAY),
+        "smooth": gv.smooth(gv.points(frame, rho=1e-4, area=BAY), times=[60.0 * i for i in range(60)], motion="car"),
+    }.items():
+        found = gv.verify(release.to_file(tmp_path / f"{name}.csv"))
+        assert found.holds, found
+        assert outcomes(found)["noise"] == ("open" if name == "hull" else "holds")
+
+
+def test_a_changed_file_is_found(released: Path) -> None:
+    """By its digest."""
+    check_a_changed_file_is_found(released)
+
+
+def test_a_verification_that_ignores_the_digest_is_caught(released: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The check above fails if digests are not compared."""
+    stated = json.loads(beside(released).read_text())["file"]["sha256"]
+    monkeypatch.setattr(verification, "digest", lambda path: stated)
+    with pytest.raises(AssertionError):
+        check_a_changed_file_is_found(released)
+
+
+EDITS: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
+    "a smaller budget": (lambda a: a.update(rho="0.000001"), "noise"),
+    "another metric": (lambda a: a.update(metric="dist_2"), "noise"),
+    "less noise": (lambda a: a["mechanism"][0]["scale"].update(smallest=10.0), "noise"),
+    "another mechanism": (lambda a: a["mechanism"][0].update(name="Laplace"), "noise"),
+    "fewer points": (lambda a: a.update(n=59), "noise"),
+    "more persons": (lambda a: a.update(persons=4), "noise"),
+    "a smaller error": (lambda a: a["radius_95"].update(largest=1.0), "noise"),
+    "fewer columns": (lambda a: a.update(unchanged=a["unchanged"][:1]), "noise"),
+    "another distance": (lambda a: a.update(words=a["words"].replace(" m", " km")), "noise"),
+    "a flatter area": (lambda a: a["area"].update(shrink=1.0), "noise"),
+    "another unit": (lambda a: a.update(unit="per metre"), "certificate"),
+    "another notion": (lambda a: a.update(notion="GP"), "certificate"),
+    "both budgets": (lambda a: a.update(epsilon="1"), "certificate"),
+    "no words": (lambda a: a.pop("words"), "certificate"),
+    "a new field": (lambda a: a.update(audited=True), "certificate"),
+    "an old schema": (lambda a: a.update(schema=1), "certificate"),
+    "no schema": (lambda a: a.pop("schema"), "certificate"),
+    "no file": (lambda a: a.pop("file"), "certificate"),
+    "another digest": (lambda a: a["file"].update(sha256="0" * 64), "file"),
+    "a digest of another kind": (lambda a: a["file"].update(sha256="x"), "certificate"),
+    "another time": (lambda a: a.update(version="9.9"), "signature"),
+    "another id": (lambda a: a.update(id="f" * 32), "signature"),
+    "another file name": (lambda a: a["file"].update(name="other.csv"), "signature"),
+    "no warnings": (lambda a: a["unchanged"][0].update(warnings=["none"]), "signature"),
+    "a signature of nothing": (lambda a: a["signature"].update(value="A" * 86 + "=="), "signature"),
+    "another algorithm": (lambda a: a["signature"].update(algorithm="none"), "certificate"),
+}
+
+
+@pytest.mark.parametrize("name", EDITS)
+def test_a_changed_certificate_is_found(name: str, released: Path) -> None:
+    """By what it contradicts; and anything by its signature."""
+    edit, check = EDITS[name]
+    edited(released, edit)
+    found = gv.verify(released, key=KEY.public)
+    assert outcomes(found)[check] == "fails"
+    if check != "certificate":
+        assert outcomes(found)["signature"] == "fails"
+
+
+@pytest.mark.parametrize("name", [name for name, (_, check) in EDITS.items() if check == "noise"])
+def test_contradictions_are_found_in_signed_certificates(name: str, released: Path) -> None:
+    """A signature does not make a wrong certificate right."""
+    edited(released, EDITS[name][0], sign=KEY)
+    found = gv.verify(released, key=KEY.public)
+    assert outcomes(found)["signature"] == "holds"
+    assert outcomes(found)["noise"] == "fails"
+    assert not found
+
+
+def test_the_certificate_of_another_file(released: Path) -> None:
+    """Each file has a certificate of its own."""
+    other = released.with_name("other.csv")
+    gv.points_file(released.with_name("trips.csv"), other, rho=1e-4, by="user", area=BAY)
+    shutil.copy(beside(other), beside(released))
+    assert outcomes(gv.verify(released))["file"] == "fails"
+    assert gv.verify(other)
+    assert gv.verify(other, certificate=beside(released))
+
+
+def test_a_file_that_was_renamed_holds(released: Path) -> None:
+    """Its old name is told."""
+    moved = released.rename(released.with_name("moved.csv"))
+    found = gv.verify(moved, certificate=beside(released))
+    assert found
+    assert "released as out.csv" in repr(found)
+
+
+def test_a_missing_or_damaged_certificate(released: Path) -> None:
+    """It is not verified then."""
+    text = beside(released).read_text()
+    for content in (text[:-20], text.replace("{", '{"n": 1, ', 1), "[]"):
+        beside(released).write_text(content)
+        assert outcomes(gv.verify(released)) == {"certificate": "fails"}
+    beside(released).unlink()
+    found = gv.verify(released)
+    assert not found
+    assert "certificate not found" in repr(found)
+
+
+def test_another_ledger(released: Path, tmp_path: Path) -> None:
+    """Nor a ledger that was changed, nor a release that no ledger charged."""
+    with gv.Ledger(tmp_path / "other.db") as other:
+        other.create("u0", rho=1)
+        assert "another ledger" in repr(gv.verify(released, ledger=other))
+    free = released.with_name("free.csv")
+    gv.points_file(released.with_name("trips.csv"), free, rho=1e-4, by="user", area=BAY)
+    with gv.Ledger(tmp_path / "budget.db") as ledger:
+        assert outcomes(gv.verify(free, ledger=ledger))["ledger"] == "fails"
+        assert outcomes(gv.verify(released, ledger=ledger))["ledger"] == "holds"
+        # The budget is one that the ledger did not charge.
+        edited(released, lambda a: a.update(rho="0.00001"))
+        assert outcomes(gv.verify(released, ledger=ledger))["ledger"] == "fails"
+
+
+def test_keys(released: Path, tmp_path: Path) -> None:
+    """The key that is given must have signed; a trusted one is named as the user named it."""
+    assert outcomes(gv.verify(released, key=gv.SigningKey.create("other").public))["signature"] == "fails"
+    unsigned = released.with_name("unsigned.csv")
+    gv.points_file(released.with_name("trips.csv"), unsigned, rho=1e-4, by="user", area=BAY)
+    assert outcomes(gv.verify(unsigned))["signature"] == "open"
+    assert outcomes(gv.verify(unsigned, key=KEY.public))["signature"] == "fails"
+    (tmp_path / "trusted").mkdir()
+    KEY.public.save(tmp_path / "trusted" / "the lab.pem")
+    found = gv.verify(released)
+    assert found.trusted
+    assert "Signed by the lab (" in repr(found)
+
+
+def test_a_signer_does_not_choose_its_name(released: Path, tmp_path: Path) -> None:
+    """Who signs as "test" with another key is told apart."""
+    edited(released, lambda a: None, sign=gv.SigningKey.create("test"))
+    found = gv.verify(released)
+    assert not found.trusted
+    assert "calls itself 'test'" in repr(found)
+    assert not gv.verify(released, key=KEY.public)
+
+
+def test_what_cannot_be_checked_is_an_error(released: Path, tmp_path: Path) -> None:
+    """A file or key that is not there, and a path as a ledger."""
+    with pytest.raises(FileUnavailable, match="file not found"):
+        gv.verify(tmp_path / "no.csv")
+    with pytest.raises(FileUnavailable, match="file not found"):
+        gv.verify(released, key=tmp_path / "no.pem")
+    with pytest.raises(InvalidFile, match="Ed25519 public key"):
+        gv.verify(released, key=released)
+    with pytest.raises(InvalidParameter, match="ledger"):
+        gv.verify(released, ledger=tmp_path / "budget.db")  # type: ignore[arg-type]
