@@ -43,6 +43,17 @@ class Check:
         Whether it is right, wrong, or not known.
     text : str or Message
         The answer in words.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import geopandas
+    >>> import geoveil as gv
+    >>> homes = geopandas.GeoSeries.from_xy([-122.41, -122.45, -122.43], [37.78, 37.76, 37.75], crs=4326)
+    >>> bay = gv.local(lat=37.77, lon=-122.42, radius=50_000)
+    >>> path = gv.mean(homes, rho=1e-4, area=bay).to_file(pathlib.Path(tempfile.mkdtemp()) / "mean.csv")
+    >>> gv.verify(path).checks[1].text
+    'The file is the one that the certificate is about.'
     """
 
     name: str
@@ -66,6 +77,18 @@ class Verification:
         The key that signed the certificate, if the signature is valid.
     trusted : bool
         Whether that key is the one that was given, or one that the user trusts.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import geopandas
+    >>> import geoveil as gv
+    >>> homes = geopandas.GeoSeries.from_xy([-122.41, -122.45, -122.43], [37.78, 37.76, 37.75], crs=4326)
+    >>> bay = gv.local(lat=37.77, lon=-122.42, radius=50_000)
+    >>> path = gv.mean(homes, rho=1e-4, area=bay).to_file(pathlib.Path(tempfile.mkdtemp()) / "mean.csv")
+    >>> found = gv.verify(path)
+    >>> found.holds, found.signer, found.certificate["rho"]
+    (True, None, '0.0001')
     """
 
     path: Path
@@ -83,7 +106,19 @@ class Verification:
         return self.holds
 
     def to_dict(self, naming: Naming = PYTHON) -> dict[str, Any]:
-        """Return the result as data that can be written as JSON."""
+        """Return the result as data that can be written as JSON.
+
+        Examples
+        --------
+        >>> import pathlib, tempfile
+        >>> import geopandas
+        >>> import geoveil as gv
+        >>> homes = geopandas.GeoSeries.from_xy([-122.41, -122.45, -122.43], [37.78, 37.76, 37.75], crs=4326)
+        >>> bay = gv.local(lat=37.77, lon=-122.42, radius=50_000)
+        >>> path = gv.mean(homes, rho=1e-4, area=bay).to_file(pathlib.Path(tempfile.mkdtemp()) / "mean.csv")
+        >>> gv.verify(path).to_dict()["checks"][0]["outcome"]
+        'holds'
+        """
         return {
             "file": str(self.path),
             "holds": self.holds,

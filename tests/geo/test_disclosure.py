@@ -126,6 +126,16 @@ def test_a_column_that_follows_the_locations_is_found() -> None:
         assert followed_share(unrelated, PLACES) == 0
 
 
+def test_a_column_that_follows_the_destination_is_found() -> None:
+    """Of rows with an origin and a destination, both count."""
+    ends = np.hstack([PLACES, PLACES[::-1]])
+    assert followed_share(-3 * LAT[::-1], ends) > 0.9
+    assert followed_share(-3 * LAT[::-1], PLACES) == 0
+    table = pd.DataFrame({"start_lon": LON, "start_lat": LAT, "end_lon": LON[::-1], "end_lat": LAT[::-1]})
+    with pytest.raises(InvalidParameter, match="'b': it follows the locations"):
+        gv.points(table.assign(b=-3 * LAT[::-1]), keep="all", rho=1e-4, area=BAY)
+
+
 def test_a_count_of_rows_follows_nothing() -> None:
     """The order of rows is public, so that a counter beside a straight track tells nothing."""
     track = np.column_stack([np.arange(200.0), np.arange(200.0)])

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from geoveil.geo.disclosure import sampled
+from geoveil.geo.disclosure import row_places, sampled
 from geoveil.geo.formats import Batch
 from geoveil.geo.forms import Floats
 
@@ -44,13 +44,12 @@ class RowSample:
             return
         rows = sampled(len(batch))
         self._tables.append(pa.table({name: _plain(batch.columns[name]).take(rows) for name in self._names}))
-        # The first point of each row.
-        self._places.append(batch.coords[np.searchsorted(batch.rows, rows)])
+        self._places.append(row_places(batch.coords, batch.rows, rows))
 
     @property
     def places(self) -> Floats:
-        """The location of each row."""
-        return np.concatenate([np.empty((0, 2)), *self._places])
+        """The first and the last location of each row."""
+        return np.concatenate([np.empty((0, 4)), *self._places])
 
     def columns(self, *, without: Set[str] = frozenset()) -> dict[Hashable, Any]:
         """Return the columns, as pandas Series by name."""

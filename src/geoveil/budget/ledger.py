@@ -512,7 +512,16 @@ class Ledger(Card):
         return replay.number
 
     def has_stored(self, release: str, content: str) -> bool:
-        """Return whether this text was recorded as the answer of a release, given by its id."""
+        """Return whether this text was recorded as the answer of a release, given by its id.
+
+        Examples
+        --------
+        >>> import pathlib, tempfile
+        >>> import geoveil as gv
+        >>> ledger = gv.Ledger(pathlib.Path(tempfile.mkdtemp()) / "budget.db")
+        >>> ledger.has_stored("an unknown release", "an answer")
+        False
+        """
         with self._reading() as transaction:
             sql = "SELECT parameters FROM geoveil_history WHERE event = 'store' AND release = ?"
             found = transaction.rows(sql, (text("release", release),))

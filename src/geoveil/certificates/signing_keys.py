@@ -38,6 +38,12 @@ class PublicKey:
         The 32 bytes of the key.
     name : str
         The name of its file, which its user chose; it is no part of the key.
+
+    Examples
+    --------
+    >>> import geoveil as gv
+    >>> gv.SigningKey.create("city-lab").public.name
+    'city-lab'
     """
 
     raw: bytes
@@ -45,7 +51,16 @@ class PublicKey:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> PublicKey:
-        """Read a public key from a PEM file; its name is that of the file."""
+        """Read a public key from a PEM file; its name is that of the file.
+
+        Examples
+        --------
+        >>> import pathlib, tempfile
+        >>> import geoveil as gv
+        >>> folder, key = pathlib.Path(tempfile.mkdtemp()), gv.SigningKey.create("city-lab")
+        >>> gv.PublicKey.load(key.public.save(folder / "lab.pub.pem")).name
+        'lab'
+        """
         from cryptography.exceptions import UnsupportedAlgorithm
         from cryptography.hazmat.primitives import serialization
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
@@ -72,7 +87,16 @@ class PublicKey:
         return f"{self.name or 'a key without a name'} ({self.fingerprint[:23]}…)"
 
     def verify(self, signature: bytes, content: bytes) -> bool:
-        """Whether a signature of this key covers the content."""
+        """Whether a signature of this key covers the content.
+
+        Examples
+        --------
+        >>> import geoveil as gv
+        >>> key = gv.SigningKey.create("city-lab")
+        >>> signature = key.sign(b"content")
+        >>> key.public.verify(signature, b"content"), key.public.verify(signature, b"other content")
+        (True, False)
+        """
         from cryptography.exceptions import InvalidSignature
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
@@ -83,7 +107,16 @@ class PublicKey:
         return True
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write the key into a new PEM file."""
+        """Write the key into a new PEM file.
+
+        Examples
+        --------
+        >>> import pathlib, tempfile
+        >>> import geoveil as gv
+        >>> folder, key = pathlib.Path(tempfile.mkdtemp()), gv.SigningKey.create("city-lab")
+        >>> key.public.save(folder / "city-lab.pub.pem").read_text().splitlines()[0]
+        '-----BEGIN PUBLIC KEY-----'
+        """
         return _written(Path(path), self._encoded(pem=True), 0o644)
 
     def _encoded(self, *, pem: bool) -> bytes:
@@ -114,7 +147,14 @@ class SigningKey:
 
     @classmethod
     def create(cls, name: str) -> SigningKey:
-        """Return a new key, from the entropy of the operating system."""
+        """Return a new key, from the entropy of the operating system.
+
+        Examples
+        --------
+        >>> import geoveil as gv
+        >>> gv.SigningKey.create("city-lab").public.fingerprint[:7]
+        'SHA256:'
+        """
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
         if not isinstance(name, str) or not re.fullmatch(r"\w[\w .@+-]{0,99}", name):
@@ -132,6 +172,15 @@ class SigningKey:
             A file in PKCS 8, as `save` and openssl write it.
         passphrase : str, optional
             The passphrase of an encrypted file; by default, that in GEOVEIL_KEY_PASSPHRASE.
+
+        Examples
+        --------
+        >>> import pathlib, tempfile
+        >>> import geoveil as gv
+        >>> folder, key = pathlib.Path(tempfile.mkdtemp()), gv.SigningKey.create("city-lab")
+        >>> path = key.save(folder / "city-lab.pem", passphrase="correct horse")
+        >>> gv.SigningKey.load(path, passphrase="correct horse").public == key.public
+        True
         """
         from cryptography.exceptions import UnsupportedAlgorithm
         from cryptography.hazmat.primitives import serialization
@@ -155,7 +204,16 @@ class SigningKey:
         return cls(found, _name(path))
 
     def save(self, path: str | os.PathLike[str], *, passphrase: str | None = None) -> Path:
-        """Write the key into a new PEM file that its owner alone may read, encrypted if there is a passphrase."""
+        """Write the key into a new PEM file that its owner alone may read, encrypted if there is a passphrase.
+
+        Examples
+        --------
+        >>> import pathlib, tempfile
+        >>> import geoveil as gv
+        >>> folder, key = pathlib.Path(tempfile.mkdtemp()), gv.SigningKey.create("city-lab")
+        >>> key.save(folder / "city-lab.pem").name
+        'city-lab.pem'
+        """
         from cryptography.hazmat.primitives.serialization import (
             BestAvailableEncryption,
             Encoding,
@@ -167,7 +225,14 @@ class SigningKey:
         return _written(Path(path), self._private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, how), 0o600)
 
     def sign(self, content: bytes) -> bytes:
-        """Return the signature of the content, 64 bytes."""
+        """Return the signature of the content, 64 bytes.
+
+        Examples
+        --------
+        >>> import geoveil as gv
+        >>> len(gv.SigningKey.create("city-lab").sign(b"content"))
+        64
+        """
         return self._private.sign(content)
 
     def __repr__(self) -> str:

@@ -15,8 +15,16 @@ from geoveil.facts import Reason
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["choose", "distinct", "in_full", "is_coordinate", "named_in", "reasons_of"]
-__all__ += ["tells_places", "words"]
+__all__ = [
+    "choose",
+    "distinct",
+    "in_full",
+    "is_coordinate",
+    "named_in",
+    "reasons_of",
+    "tells_places",
+    "words",
+]
 
 #: Words in the names of columns of coordinates.
 _COORDINATES = frozenset(

@@ -23,7 +23,15 @@ from geoveil.geo.location_values import location_values, numbers_of
 if TYPE_CHECKING:
     from geoveil.geo.planes import Plane
 
-__all__ = ["SAMPLE", "check_kept", "followed_share", "sampled", "suspicions", "unchanged_columns"]
+__all__ = [
+    "SAMPLE",
+    "check_kept",
+    "followed_share",
+    "row_places",
+    "sampled",
+    "suspicions",
+    "unchanged_columns",
+]
 
 #: The number of rows that are looked at, which bounds the time that the tests take.
 SAMPLE = 10_000
@@ -45,6 +53,27 @@ def sampled(count: int) -> Index:
     return np.linspace(0, count - 1, min(count, SAMPLE)).astype(np.intp)
 
 
+def row_places(coords: Floats, row_of_point: Index, rows: Index) -> Floats:
+    """Return the first and the last point of some rows, (m, 4): an origin and a destination, or the ends of a line.
+
+    Parameters
+    ----------
+    coords : array
+        All points, those of one row after those of another.
+    row_of_point : array
+        The row of each point, in order.
+    rows : array
+        The rows that are wanted.
+
+    Examples
+    --------
+    >>> row_places(np.array([[0.0, 1], [2, 3], [4, 5]]), np.array([0, 0, 1]), np.array([0, 1])).tolist()
+    [[0.0, 1.0, 2.0, 3.0], [4.0, 5.0, 4.0, 5.0]]
+    """
+    first, after = (np.searchsorted(row_of_point, rows, side=side) for side in ("left", "right"))
+    return np.hstack([coords[first], coords[after - 1]])
+
+
 def suspicions(name: Hashable, values: Any, places: Floats, plane: Plane | None) -> list[str]:
     """Return the reasons, for the owner alone, why releasing a column unchanged may reveal locations.
 
@@ -64,7 +93,9 @@ def suspicions(name: Hashable, values: Any, places: Floats, plane: Plane | None)
     return [*_public_suspicions(name, values, plane), *(close if share >= _CLOSELY else [])]
 
 
-def check_kept(columns: Mapping[Hashable, Any], places: Floats, keep: Any, plane: Plane | None) -> None:
+def check_kept(
+    columns: Mapping[Hashable, Any], places: Floats, keep: Any, plane: Plane | None, *, stacklevel: int = 6
+) -> None:
     """Refuse columns that `keep="all"` would release although they reveal locations; warn of those that are named.
 
     The error and the warnings are for the owner of the data: they must not be published.
@@ -79,6 +110,8 @@ def check_kept(columns: Mapping[Hashable, Any], places: Floats, keep: Any, plane
         The argument.
     plane : Plane, optional
         The plane of the area and the coordinate system of the data.
+    stacklevel : int
+        The number of calls from here to the user's line, which warnings name.
     """
     named = named_in(keep, columns)
     found = {name: suspicions(name, values, places, plane) for name, values in columns.items()}
@@ -100,7 +133,7 @@ def check_kept(columns: Mapping[Hashable, Any], places: Floats, keep: Any, plane
         # A name that merely suggests locations, such as "city", was read by whoever wrote it into `keep`.
         if set(why) - {_SUGGESTS}:
             message = f"The column {name!r} is released unchanged, since it was named, and may reveal locations:"
-            warnings.warn(f"{message} {_and(why)}.", GeoveilWarning, stacklevel=6)
+            warnings.warn(f"{message} {_and(why)}.", GeoveilWarning, stacklevel=stacklevel)
 
 
 def unchanged_columns(
@@ -162,7 +195,7 @@ def followed_share(values: Any, places: Floats) -> float:
     values : array or Series
         The column.
     places : array
-        The location of each row, (n, 2).
+        The locations of each row: (n, 2), or (n, 4) for its first and its last one.
 
     Notes
     -----
@@ -208,11 +241,12 @@ def _counts_rows(numbers: Floats) -> bool:
 
 
 def _regression(order: Floats, ranks: Floats) -> float:
-    """Return the adjusted share of a column's ranks that a linear function of both coordinates' ranks explains."""
+    """Return the adjusted share of a column's ranks that a linear function of the coordinates' ranks explains."""
     total = float(((order - order.mean()) ** 2).sum())
     design = np.column_stack([np.ones(len(order)), ranks])
-    fitted = design @ np.linalg.lstsq(design, order, rcond=None)[0]
-    return _share(total, float(((order - fitted) ** 2).sum()), 2, len(order) - 3)
+    # The first and the last location of a row are often the same one.
+    weights, _, rank, _ = np.linalg.lstsq(design, order, rcond=None)
+    return _share(total, float(((order - design @ weights) ** 2).sum()), int(rank) - 1, len(order) - int(rank))
 
 
 def _means(codes: Index, ranks: Floats) -> float:

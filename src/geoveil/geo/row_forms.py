@@ -13,7 +13,7 @@ from geoveil._types import Columns, Labels, Missing, Outside
 from geoveil.errors import InvalidData
 from geoveil.facts import Reason, Unchanged
 from geoveil.geo.columns import choose, reasons_of
-from geoveil.geo.disclosure import check_kept, sampled, unchanged_columns
+from geoveil.geo.disclosure import check_kept, row_places, sampled, unchanged_columns
 from geoveil.geo.forms import Floats, Form, check_any, labels_of, warn_of_heights
 from geoveil.geo.geometries import Index, RowName, position
 from geoveil.geo.plain_values import copied, copied_index, may_hold_places
@@ -138,7 +138,7 @@ class RowForm(Form):
         reasons = reasons_of(kept, by=person, times=self._times)
         rows = sampled(len(self._table))
         named = {name: self._table.column(name)[rows] for name in kept if reasons[name] == "named"}
-        check_kept(named, self._first_points(self.coords.values)[rows], keep, self.plane)
+        check_kept(named, row_places(self.coords.values, self._rows, rows), keep, self.plane, stacklevel=8)
         return reasons, left
 
     def unchanged(self, reasons: Mapping[Hashable, Reason], coords: Floats) -> tuple[Unchanged, ...]:
@@ -149,13 +149,8 @@ class RowForm(Form):
         columns: dict[Hashable, Any] = {name: self._table.column(name)[rows] for name in names}
         index = {name: labels[rows] for name, labels in self._table.index_columns().items() if name not in columns}
         more: dict[Hashable, Reason] = dict.fromkeys(index, "structure")
-        return unchanged_columns(
-            {**columns, **index}, {**more, **reasons}, self._first_points(coords)[rows], self.plane
-        )
-
-    def _first_points(self, coords: Floats) -> Floats:
-        """Return the first point of each row."""
-        return coords[np.searchsorted(self._rows, np.arange(len(self._table)))]
+        places = row_places(coords, self._rows, rows)
+        return unchanged_columns({**columns, **index}, {**more, **reasons}, places, self.plane)
 
     def replaced(self, coords: Floats) -> Any:
         return self.points(coords, self._columns)
