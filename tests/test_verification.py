@@ -111,6 +111,14 @@ def test_written_releases_hold(ending: str, budget: dict[str, Any], tmp_path: Pa
     }
 
 
+def test_pseudonyms_hold(tmp_path: Path) -> None:
+    """The column of persons is then not unchanged, and the file is as certified."""
+    path, told = make("trips.csv", tmp_path)
+    release = gv.points_file(path, tmp_path / "out.csv", rho=1e-4, pseudonyms=True, **told)
+    assert "user" not in [column.name for column in release.unchanged]
+    assert outcomes(gv.verify(tmp_path / "out.csv"))["noise"] == "holds"
+
+
 def test_answers_and_smoothed_releases_hold(tmp_path: Path) -> None:
     """Summaries are recomputed; of other answers it is said that they are not."""
     frame = people().geometry

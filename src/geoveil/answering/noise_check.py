@@ -71,7 +71,8 @@ def _area(stated: Area, found: Area) -> list[str]:
 def _points(path: Path, account: dict[str, Any], working: Guarantee, area: Area) -> list[str]:
     """Compare numbers of points, columns and noise with the file."""
     file = open_locations(path, **account["file"]["reading"])
-    listed = {column["name"] for column in account["unchanged"]} | {"radius_95", "rho", "epsilon"}
+    # Pseudonyms are not unchanged, and are in the column of persons.
+    listed = {column["name"] for column in account["unchanged"]} | {"radius_95", "rho", "epsilon", str(account["by"])}
     # Shapefiles cut the names of columns.
     listed |= {name[:10] for name in listed}
     by = account["by"] if account["by"] in (None, *file.columns) else account["by"][:10]
