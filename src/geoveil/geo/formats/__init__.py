@@ -22,6 +22,7 @@ from geoveil.geo.formats.location_file import Batch, LocationFile, readable
 from geoveil.geo.formats.output_formats import CONVERTED
 from geoveil.geo.formats.parquet import open_parquet
 from geoveil.geo.formats.plt import open_plt, tracks_in
+from geoveil.geo.formats.records import are_records, open_records
 
 __all__ = ["READ", "Batch", "LocationFile", "ending", "open_locations", "opener_of", "targets"]
 
@@ -84,11 +85,17 @@ def open_locations(path: str | Path, **reading: Any) -> LocationFile:
             return opener(path, **given)
     except InvalidFile:
         found = None if path.is_dir() else ending_by_content(path)
-        packed = found == ".gz" and ending(path).endswith(found)
-        if found not in (None, ".csv") and not packed and _OPEN.get(str(found)) is not opener:
+        if found not in (None, ".csv") and not _belongs(found, ending(path)):
             remedy = f"Rename it, so that it ends in {found}."
             raise InvalidFile(str(path), f"content of a {found} file", f"a {ending(path)} file", remedy) from None
         raise
+
+
+def _belongs(found: str, stated: str) -> bool:
+    """Return whether the format of a content can be that of an ending."""
+    if found == ".gz" or found in DRIVERS:
+        return stated.endswith(found) or {*DRIVERS.get(found, ())} == {*DRIVERS.get(stated, ())} != set()
+    return _OPEN.get(found) is _OPEN.get(stated)
 
 
 def opener_of(path: Path) -> Callable[..., LocationFile]:
@@ -110,7 +117,8 @@ def opener_of(path: Path) -> Callable[..., LocationFile]:
     if not found.st_size:
         raise InvalidFile(str(path), "0 bytes", "a file with locations", "The file is empty: create it again.")
     if ending(path) in _OPEN:
-        return _OPEN[ending(path)]
+        opener = _OPEN[ending(path)]
+        return open_records if opener is open_gdal and "json" in ending(path) and are_records(path) else opener
     return _open_archive if ending(path) in ARCHIVES else _opener_by_content(path)
 
 

@@ -169,6 +169,7 @@ class CSV(TableFile):
 
     def write(self, path: Path, batches: Iterator[Batch], schema: pa.Schema) -> None:
         import pyarrow as pa
+        import pyarrow.compute as pc
 
         decimal = self.reading["decimal"]
         names = self.written(schema)
@@ -181,7 +182,8 @@ class CSV(TableFile):
             stream.write(encoder.encode(self._lines([pa.array([name]) for name in names])))
             for batch in batches:
                 fields = dict(zip(batch.columns.column_names, batch.columns.columns, strict=True))
-                fields = {name: texts(values, decimal) for name, values in fields.items()}
+                # A table has no other sign for a missing value than an empty field.
+                fields = {name: pc.fill_null(texts(values, decimal), "") for name, values in fields.items()}
                 fields |= self.located.encode(batch, decimal)
                 stream.write(encoder.encode(self._lines([fields[name] for name in names])))
 

@@ -80,6 +80,8 @@ def _located(file: LocationFile) -> LocationColumns:
         located = file.located
         binary = isinstance(located, GeometryColumn) and located.encoding == "wkb"
         return GeometryColumn(located.names[0], "wkt") if binary else located
+    if file.shape != "Point":
+        return GeometryColumn(_free("geometry", file.columns), "wkt")
     x, y = ("longitude", "latitude") if file.crs.is_geographic else ("x", "y")
     return CoordinateColumns(((_free(x, file.columns), _free(y, file.columns)),))
 
