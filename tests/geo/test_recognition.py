@@ -240,7 +240,7 @@ def test_columns_of_persons_are_candidates(name: str) -> None:
 
 def test_numbers_of_rows_are_no_persons() -> None:
     """An id with another value in each row, and numbers with decimals."""
-    assert recognise({"id": [*range(20)], "name": [1.5] * 20, "count": [1] * 20}).persons == ()
+    assert recognise({"id": [*range(20)], "name": [1.5] * 20, "count": [1] * 20, "trip": ["2.5"] * 20}).persons == ()
 
 
 PRESETS: dict[str, tuple[dict[str, Any], Any, tuple[str, ...], str]] = {

@@ -360,10 +360,7 @@ _PERSONS = frozenset(
     )
 )
 _PERHAPS = frozenset(
-    (
-        *("id", "ids", "identifier", "name", "track", "trackid", "traj", "trajectory", "tid", "trip", "tripid"),
-        *("route", "run", "label", "group"),
-    )
+    ("id", "ids", "identifier", "name", "track", "trackid", "traj", "trajectory", "tid", "trip", "tripid")
 )
 _NOBODY = frozenset(
     (
@@ -379,7 +376,8 @@ def _persons(values: Mapping[Any, Sequence[Hashable]]) -> tuple[Any, ...]:
     perhaps: list[Any] = []
     for name, found in values.items():
         said = {*_tokens(name), "".join(_tokens(name))}
-        if any(isinstance(value, float) and not value.is_integer() for value in found):
+        # Numbers with decimals are measurements.
+        if found and all(is_number(value) and not float(str(value).replace(",", ".")).is_integer() for value in found):
             continue
         # A column in which every row has another value numbers the rows.
         repeated = len(found) < 10 or len({str(value) for value in found}) < len(found)

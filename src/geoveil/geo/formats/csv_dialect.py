@@ -5,14 +5,13 @@ from __future__ import annotations
 import codecs
 import csv
 import gzip
-import io
 import re
 import warnings
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 
 from geoveil.errors import GeoveilWarning, InvalidFile, InvalidParameter, Mention, Message
@@ -24,6 +23,7 @@ __all__ = ["Dialect", "dialect_of", "without_header"]
 
 #: Number of first bytes that are read.
 _HEAD = 2**23
+_LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 _DELIMITERS = ",;\t|"
 #: The first line by which spreadsheets are told the delimiter.
 _SEPARATOR = re.compile(r"sep=(.)\s*")
@@ -63,20 +63,22 @@ def dialect_of(
     Comments before the header (lines that begin with #) are skipped, and a line such as "sep=;".
     """
     text, encoding, whole = _text(path, encoding)
-    lines = io.StringIO(text, newline="").readlines()
+    # Lines are found one by one: most of the text is looked at for its encoding alone.
+    stream = (line.group() for line in _LINE.finditer(text))
+    lines = [*islice(stream, SAMPLE)]
     at = next((i for i, line in enumerate(lines) if line.strip()), None)
     if at is None:
         raise InvalidFile(str(path), "", "a header and rows", "The file is empty.")
     if stated := _SEPARATOR.fullmatch(lines[at]):
         delimiter, at = delimiter or stated[1], at + 1
     at, delimiter = _header(path, lines, at, delimiter)
-    if len(lines[at]) >= LINE or (not whole and at + 1 == len(lines)):
+    if len(lines[at]) >= LINE or not (whole or lines[at].endswith(("\r", "\n"))):
         remedy = "Is it CSV? Its lines must end."
         raise InvalidFile(str(path), lines[at][:40], f"a header of less than {LINE} characters", remedy)
     COLUMNS.check(path, lines[at].count(delimiter) + 1)
     try:
         with _long_fields():
-            rows = [*islice(filter(None, csv.reader(lines[at:], delimiter=delimiter)), SAMPLE + 1)]
+            rows = [*islice(filter(None, csv.reader(chain(lines[at:], stream), delimiter=delimiter)), SAMPLE + 1)]
     except csv.Error as problem:
         remedy = "It may be truncated: create it again."
         raise InvalidFile(str(path), str(problem), "a valid CSV file", remedy) from None
