@@ -12,9 +12,8 @@ from numpy.typing import ArrayLike
 from geoveil._types import Labels, Region
 from geoveil.arithmetic import steady
 from geoveil.errors import InvalidData, InvalidParameter
-from geoveil.geo import form_of
+from geoveil.geo import Form
 from geoveil.geo.forms import Floats
-from geoveil.geo.recognition import SAMPLE, recognise
 from geoveil.geo.seconds import seconds_of
 from geoveil.mechanisms import Gaussian
 from geoveil.messages import Message
@@ -29,7 +28,7 @@ _MOTIONS = {"car": CAR, "cycling": CYCLING, "taxi": TAXI, "walking": WALKING}
 
 @steady()
 def smooth(
-    release: Release, *, times: ArrayLike | str | None = None, motion: str | Motion, by: Labels = None
+    release: Release, *, times: ArrayLike | str | list[str] | None = None, motion: str | Motion, by: Labels = None
 ) -> Release:
     """Smooth released trajectories at no cost: the noise is known, and people move continuously.
 
@@ -40,7 +39,8 @@ def smooth(
         their own.
     times : str, array or Series, optional
         The public time of each point: the name of a column of the release, or datetimes, texts of dates, durations,
-        or numbers of seconds. Equal times may occur. It may be left out if one column of times was released.
+        or numbers of seconds. Equal times may occur. It may be left out if one column of times was released. Of rows
+        with an origin and a destination, the list of both columns.
     motion : {"walking", "cycling", "car", "taxi"} or Motion
         What is publicly known of how people move. It must not be measured on the trajectories themselves.
     by : array of labels, optional
@@ -147,7 +147,7 @@ def moved(release: Release, coords: Floats, step: str, *, bounded: bool, expecte
     """The release with other coordinates, in the form it had."""
     kind = release.kind
     if kind == "points":
-        value = form_of(release.value, release.plane, release.pairs).replaced(coords)
+        value = release.form.replaced(coords)
     elif isinstance(release.value, np.ndarray):
         value = coords[0]
     else:
@@ -185,38 +185,36 @@ def _seconds(times: Any, release: Release) -> Floats:
     """Return the public time of each point, in seconds."""
     import pandas as pd
 
-    table = release.value if hasattr(release.value, "columns") else None
-    name = "the times"
-    if times is None or isinstance(times, str):
-        name = _time_column(table) if times is None else times
-        columns = [] if table is None else [*map(str, table.columns)]
-        if table is None or name not in columns:
-            allowed = f"times, or a column of the release, one of {columns}"
-            raise InvalidParameter("times", name, allowed, "Give the time of each point, such as times=df['t'].")
-        times = table[name]
-    elif isinstance(times, pd.Series):
+    form, each = release.form, max(len(release.pairs), 1)
+    if times is None or isinstance(times, str) or (each > 1 and isinstance(times, list) and isinstance(times[0], str)):
+        names = [_time_column(form)] if times is None else [times] if isinstance(times, str) else times
+        if not set(names) <= set(form.names) or len(names) != each:
+            needed = "a column of the release" if each == 1 else f"{each} columns, one for each point of a row"
+            allowed = f"times, or {needed}, among {form.names}"
+            remedy = "Give the time of each point, such as times=df['t']."
+            raise InvalidParameter("times", names[0] if len(names) == 1 else names, allowed, remedy)
+        columns = pd.concat([pd.Series(form.column(name)[::each]) for name in names], ignore_index=True)
+        # The points of a row follow each other.
+        order = np.arange(len(columns)).reshape(each, -1).T.ravel()
+        seconds = seconds_of(columns.iloc[order], ", ".join(names))
+    else:
         index = getattr(release.value, "index", None)
-        if isinstance(index, pd.Index) and not times.index.equals(index):
+        if isinstance(times, pd.Series) and isinstance(index, pd.Index) and not times.index.equals(index):
             remedy = "Use times.reindex(release.value.index), or times.to_numpy() if the rows already correspond."
             raise InvalidParameter("times", "a Series with another index", "indexed like the release", remedy)
-    seconds = seconds_of(times, name)
+        seconds = seconds_of(times, "the times")
     if seconds.shape != (release.n,) or not np.isfinite(seconds).all():
         allowed = f"{release.n} finite times, one for each point"
         raise InvalidParameter("times", seconds.shape, allowed, "They are public.")
     return seconds
 
 
-def _time_column(table: Any) -> str:
+def _time_column(form: Form) -> str:
     """Return the only column of times of a release."""
-    if table is None:
+    if not form.has_columns:
         raise InvalidParameter("times", None, "a time for each point", "Give times=, in seconds or as datetimes.")
-    places = {"geometry", getattr(table, "active_geometry_name", None)}
-    names = [name for name in table.columns if name not in places]
-    found = recognise(
-        {name: list(table[name][:SAMPLE]) for name in names}, {name: table[name].dtype for name in names}
-    )
-    if len(found.times) != 1:
-        said = f"one of {[*found.times]}" if found.times else "a column of times; the release has none"
+    if len(form.times) != 1:
+        said = f"one of {[*form.times]}" if form.times else "a column of times; the release has none"
         remedy = 'Name it, such as times="t"; a column that was removed is released with keep=.'
         raise InvalidParameter("times", None, said, remedy)
-    return str(found.times[0])
+    return str(form.times[0])

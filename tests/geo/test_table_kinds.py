@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 from collections.abc import Callable
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -13,6 +14,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+import shapely
 
 import geoveil as gv
 from geoveil.errors import InvalidCoordinateSystem, InvalidData, InvalidParameter
@@ -23,7 +25,7 @@ from tests.questions import EVERY_QUESTION
 
 LON = [-122.41, -122.45, -122.43, -122.40]
 LAT = [37.78, 37.76, 37.75, 37.79]
-TIMES = [datetime.datetime(2026, 3, 1, hour) for hour in range(4)]
+TIMES = [datetime.datetime(2026, 3, 1, 8, minute) for minute in range(4)]
 TRIPS: dict[str, list[Any]] = {
     "user": ["ann", "bob", "ann", "bob"],
     "time": TIMES,
@@ -194,6 +196,50 @@ def test_wrong_names_are_told(kind: str) -> None:
         ask("points", table(kind), lat="mode", lon="lon")
     with pytest.raises(InvalidData, match=r"^by = 'who'.*'user'"):
         ask("points", table(kind), by="who")
+
+
+@EVERY_KIND
+def test_released_tables_are_improved_and_written(kind: str, tmp_path: Path) -> None:
+    """Smoothing and clamping keep the kind and the columns; files hold the columns as well."""
+    release = ask("points", table(kind), keep=["user", "mode"])
+    smoothed = gv.smooth(release, times="time", motion="walking")
+    np.testing.assert_array_equal(smoothed.coords, gv.smooth(release, motion="walking", times=np.array(TIMES)).coords)
+    np.testing.assert_array_equal(smoothed.coords, gv.smooth(release, motion="walking").coords)
+    clamped = gv.clamp(smoothed, shapely.box(-122.5, 37.7, -122.3, 37.9))
+    for each in (smoothed, clamped):
+        assert isinstance(each.value, KINDS[kind][0])
+        found = columns(each.value)
+        assert list(found) == list(TRIPS)
+        assert found["mode"] == TRIPS["mode"]
+        assert found["lat"] != columns(release.value)["lat"]
+    assert release.to_frame()["mode"].tolist() == TRIPS["mode"]
+    release.to_file(tmp_path / "trips.csv")
+    assert gv.load(tmp_path / "trips.csv").value["mode"].tolist() == TRIPS["mode"]
+
+
+@EVERY_KIND
+def test_trips_are_smoothed_by_the_times_of_both_ends(kind: str) -> None:
+    """The points of a row have times in columns of their own."""
+    ends = {"end_lat": LAT, "end_lon": LON, "end_time": [time + datetime.timedelta(minutes=9) for time in TIMES]}
+    release = ask("points", table(kind, **ends), by="user", **PAIRS)
+    assert gv.smooth(release, times=["time", "end_time"], motion="walking").n == 8
+    for wrong in ("time", ["time", "end"], ["time"]):
+        with pytest.raises(InvalidParameter, match=r"^times = .* one for each point of a row"):
+            gv.smooth(release, times=wrong, motion="walking")
+    assert release.to_frame().geometry.size == 8
+
+
+@EVERY_KIND
+def test_rows_of_tables_are_chosen(kind: str) -> None:
+    """A filter on columns, and the removal of rows outside the area, leave the others."""
+    x = table(kind, lat=[37.78, 37.76, 37.75, 48.0])
+    release = ask("points", x, by="user", where="mode = 'bike' or mode = 'bus'", outside="drop")
+    assert columns(release.value)["user"] == ["ann", "ann"]
+    assert (release.removed.filtered, release.removed.outside) == (1, 1)
+    found = ask("nearest", table(kind), where="mode != 'bike'", near=(LON[3], LAT[3]), rho=1e6)
+    assert found.value.tolist() == [3]
+    with pytest.raises(InvalidParameter, match=r"^where = "):
+        ask("points", table(kind), where="lat > 37")
 
 
 def test_the_index_of_pandas_is_kept() -> None:

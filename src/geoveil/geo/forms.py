@@ -158,6 +158,20 @@ class Form(ABC):
         """Return what there is to say of the columns that are released unchanged with these released points."""
         return ()
 
+    @property
+    def times(self) -> tuple[Hashable, ...]:
+        """The columns of a table that hold times."""
+        return ()
+
+    @property
+    def names(self) -> list[Any]:
+        """The names of the columns of a table but those of locations."""
+        return []
+
+    def column(self, name: Hashable) -> Any:
+        """Return the values of a column, one for each point."""
+        raise KeyError(name)
+
     def labels(self, positions: Index) -> Any:
         """Return the names of points: their positions in the input, or a frame's index labels."""
         rows = self.selection.rows
@@ -196,7 +210,7 @@ class Form(ABC):
             return None
         if geometry.is_empty or not np.isfinite(shapely.get_coordinates(geometry)).all():
             raise InvalidParameter("p", geometry, "a geometry with finite coordinates", "Mend it, or give (x, y).")
-        return geometry if self.plane is None else self.plane.shape("p", geometry)
+        return geometry if self.plane is None else self.plane.near_shape("p", geometry)
 
     def _own(self, argument: str, place: Any) -> Any:
         """Return the geometry of a frame of one row, in the input's system; return anything else unchanged."""

@@ -295,12 +295,16 @@ class Plane:
         self._check_public(argument, coords[None])
         flat = self.into(coords[None])
         if self.area.outside(flat, times=NEAR).any():
-            remedy: Text = Message("Check its signs, or state a larger area with {area}, {public}.", public=PUBLIC)
-            if self._degrees and not self.area.outside(self.into(coords[None, ::-1])).any():
-                remedy = "Longitude and latitude seem to be swapped."
-            allowed = f"inside the area, {self.area.name}, or near it"
-            raise InvalidParameter(argument, coords.tolist(), allowed, remedy)
+            swapped = self._degrees and not self.area.outside(self.into(coords[None, ::-1])).any()
+            raise self._far(argument, coords.tolist(), swapped=swapped)
         return np.asarray(flat[0])
+
+    def _far(self, argument: str, given: Any, *, swapped: bool = False) -> InvalidParameter:
+        """Return the error of a public place far from the area."""
+        remedy: Text = "Longitude and latitude seem to be swapped."
+        if not swapped:
+            remedy = Message("Check its signs, or state a larger area with {area}, {public}.", public=PUBLIC)
+        return InvalidParameter(argument, given, f"inside the area, {self.area.name}, or near it", remedy)
 
     def _check_public(self, argument: str, coords: Floats) -> None:
         """Refuse public coordinates that are not valid longitudes and latitudes where these are expected."""
@@ -322,6 +326,16 @@ class Plane:
         if not reached or (geometry.is_valid and not flat.is_valid):
             allowed = f"a geometry within reach of the projection of {self.area.name}"
             raise InvalidParameter(argument, geometry.geom_type, allowed, "Cut it to the area first.")
+        return flat
+
+    def near_shape(self, argument: str, geometry: Geometry) -> Geometry:
+        """Project a public geometry as `shape` does; refuse one of which no part is near the area."""
+        import shapely
+
+        flat = self.shape(argument, geometry)
+        half = math.hypot(*(np.subtract(self.area.high, self.area.low) / 2))
+        if shapely.distance(flat, shapely.Point(self.area.middle)) > NEAR * half:
+            raise self._far(argument, geometry.geom_type)
         return flat
 
     def out(self, coords: Floats) -> Floats:

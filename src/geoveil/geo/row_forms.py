@@ -58,7 +58,7 @@ class RowForm(Form):
         where: str | None = None,
     ) -> None:
         self._given = table = locations.table
-        self._columns = locations.others
+        self._names = locations.others
         self.outside, self.where = outside, row_filter(locations, where)
         self.selection = select_rows(locations, plane, self.where, missing=missing, outside=outside)
         rows = np.arange(len(table)) if self.selection.rows is None else np.flatnonzero(self.selection.rows)
@@ -85,6 +85,13 @@ class RowForm(Form):
         some._table, some.coords = self._table.chosen(rows), self.coords[points]
         return some
 
+    @property
+    def names(self) -> list[Any]:
+        return self._names
+
+    def column(self, name: Hashable) -> Any:
+        return self._table.column(name)[self._rows]
+
     def labels(self, positions: Index) -> Any:
         return self._table.labels(self._rows[positions])
 
@@ -93,7 +100,7 @@ class RowForm(Form):
 
     def _row_labels(self, by: Any) -> Any:
         """Return the label of each row that remains."""
-        columns, index = self._columns, getattr(self._given, "index", None)
+        columns, index = self.names, getattr(self._given, "index", None)
         if isinstance(by, str):
             if by not in columns:
                 raise InvalidData("by", by, f"a column of x, one of {columns}", "Or give a label for each row.")
@@ -132,10 +139,10 @@ class RowForm(Form):
         if not self.has_columns:
             return super().columns(by, keep)
         self._table.check_names()
-        columns, person = self._columns, by if isinstance(by, str) else None
+        columns, person = self.names, by if isinstance(by, str) else None
         places = [name for name in columns if self._table.holds_places(name)]
-        kept, left = choose(columns, times=self._times, by=person, keep=keep, places=places)
-        reasons = reasons_of(kept, by=person, times=self._times)
+        kept, left = choose(columns, times=self.times, by=person, keep=keep, places=places)
+        reasons = reasons_of(kept, by=person, times=self.times)
         rows = sampled(len(self._table))
         named = {name: self._table.column(name)[rows] for name in kept if reasons[name] == "named"}
         check_kept(named, row_places(self.coords.values, self._rows, rows), keep, self.plane, stacklevel=8)
@@ -153,12 +160,12 @@ class RowForm(Form):
         return unchanged_columns({**columns, **index}, {**more, **reasons}, places, self.plane)
 
     def replaced(self, coords: Floats) -> Any:
-        return self.points(coords, self._columns)
+        return self.points(coords, self.names)
 
     @cached_property
-    def _times(self) -> tuple[Hashable, ...]:
+    def times(self) -> tuple[Hashable, ...]:
         """The columns that hold times."""
-        return self._table.recognised(self._columns).times
+        return self._table.recognised(self.names).times
 
 
 class FrameForm(RowForm):

@@ -81,7 +81,7 @@ class Table(ABC):
 
     @abstractmethod
     def labels(self, rows: Index) -> Any:
-        """Return the names of rows: a pandas index's labels, or else their positions."""
+        """Return the names of rows: a pandas index's labels, or else their positions in the input."""
 
     @abstractmethod
     def built(self, columns: Mapping[Any, NDArray[np.float64] | None]) -> Any:
@@ -193,18 +193,18 @@ class PandasTable(Table):
 class ArrowTable(Table):
     """A table of pyarrow, or of any library with the Arrow C stream interface; it is returned as one of pyarrow."""
 
-    def __init__(self, rows: int, columns: Sequence[tuple[str, pa.ChunkedArray]]) -> None:
-        self._count, self._columns = rows, dict(columns)
+    def __init__(self, positions: Index, columns: Sequence[tuple[str, pa.ChunkedArray]]) -> None:
+        self._positions, self._columns = positions, dict(columns)
         self.names = [name for name, _ in columns]
 
     @classmethod
     def of(cls, table: pa.Table) -> Self:
         """Return the table; views of texts become texts, since Arrow cannot choose rows of them."""
         columns = map(without_views, table.columns)
-        return cls(table.num_rows, list(zip(table.column_names, columns, strict=True)))
+        return cls(np.arange(table.num_rows), list(zip(table.column_names, columns, strict=True)))
 
     def __len__(self) -> int:
-        return self._count
+        return len(self._positions)
 
     def column(self, name: Hashable) -> Any:
         return self.arrow(name).to_pandas().array
@@ -223,16 +223,18 @@ class ArrowTable(Table):
     def chosen(self, rows: Index) -> Self:
         # Nested values are never released, and Arrow cannot choose rows of all their types.
         columns = {name: column.take(rows) for name, column in self._columns.items() if is_plain(column.type)}
-        return type(self)(len(rows), [(name, columns.get(name, self._columns[name])) for name in self.names])
+        return type(self)(
+            self._positions[rows], [(name, columns.get(name, self._columns[name])) for name in self.names]
+        )
 
     def with_texts(self, name: Hashable, texts: Sequence[str]) -> Self:
         import pyarrow as pa
 
         replaced = {**self._columns, str(name): pa.chunked_array([pa.array(list(texts), pa.string())])}
-        return type(self)(self._count, list(replaced.items()))
+        return type(self)(self._positions, list(replaced.items()))
 
     def labels(self, rows: Index) -> Any:
-        return rows
+        return self._positions[rows]
 
     def built(self, columns: Mapping[Any, NDArray[np.float64] | None]) -> Any:
         import pyarrow as pa

@@ -58,8 +58,8 @@ def write_release(
         raise InvalidData("release", repr(release), allowed, "Write release.value with geopandas.")
     column = None if release.by is None else str(release.by.name)
     if kind == "points" and column is not None:
-        remedy = "Release a GeoDataFrame by one of its columns."
-        if column not in getattr(release.value, "columns", ()):
+        remedy = "Release a table by one of its columns."
+        if column not in release.form.names:
             raise InvalidData("release", repr(release), "of points with a column of persons", remedy)
         persons(release, column)
     if write is None and ending(path) not in endings():

@@ -73,6 +73,11 @@ def _points(release: Release) -> Any:
     coords = release.coords
     assert coords is not None
     places = _points_of(release, coords if release.plane is None else release.plane.out(coords))
+    if release.pairs:
+        form = release.form
+        return geopandas.GeoDataFrame(
+            {name: form.column(name) for name in form.names if name not in own}, geometry=places
+        )
     if release.by is None:
         return geopandas.GeoDataFrame(geometry=places)
     try:

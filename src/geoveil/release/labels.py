@@ -8,7 +8,6 @@ import numpy as np
 
 from geoveil._types import Labels
 from geoveil.errors import InvalidData, InvalidParameter
-from geoveil.geo import form_of
 from geoveil.geo.forms import Index
 
 if TYPE_CHECKING:
@@ -26,7 +25,8 @@ def persons(release: Release, by: Labels) -> Index:
             raise InvalidParameter("by", by, "left out", "All points of this release are one person's.")
         return np.zeros(release.n, dtype=np.int64)
     sizes = np.array([answer.query.n for answer in release.answers])
-    if by is None and release.by.name in getattr(release.value, "columns", ()):
+    form = release.form
+    if by is None and release.by.name in form.names:
         by = release.by.name
     if by is None:
         if sizes.max() > 1:
@@ -34,7 +34,7 @@ def persons(release: Release, by: Labels) -> Index:
                 "by", None, "a label for each point", "Give the labels that were given to gv.points: they are public."
             )
         return np.arange(release.n)
-    codes, found = pd.factorize(form_of(release.value, release.plane, release.pairs).people(by))
+    codes, found = pd.factorize(form.people(by))
     if list(found) != list(release.by) or (np.bincount(codes) != sizes).any():
         raise InvalidData("by", by, "the labels that the release was made with", "Give what was given to gv.points.")
     return np.asarray(codes, dtype=np.int64)

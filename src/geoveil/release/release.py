@@ -18,7 +18,7 @@ from geoveil.cards import Rows
 from geoveil.certificates import SCHEMA
 from geoveil.errors import NoErrorBound
 from geoveil.facts import ErrorBound, Exactness, Facts, MechanismUse, Processing, Removed, Unchanged
-from geoveil.geo import Pairs, Plane
+from geoveil.geo import Form, Pairs, Plane, form_of
 from geoveil.ground_error import ground_error, ground_length_error
 from geoveil.mechanisms import Mechanism
 from geoveil.privacy import Guarantee
@@ -122,6 +122,11 @@ class Release(Shown):
         # Arrays that were unpickled are writeable.
         self.__dict__.update(state)
         self.__post_init__()
+
+    @property
+    def form(self) -> Form:
+        """The form of released points, which knows their columns and returns them with other coordinates."""
+        return form_of(self.value, self.plane, self.pairs)
 
     @property
     def crs(self) -> pyproj.CRS | None:
