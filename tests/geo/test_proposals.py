@@ -94,9 +94,12 @@ def test_frames_and_tables_are_looked_at() -> None:
     """The system of a frame is used, and the columns of a table are named."""
     degrees = around(47.4, 8.5, 5)
     frame = geopandas.GeoDataFrame(geometry=geopandas.points_from_xy(*degrees.T), crs=4326).to_crs(2056)
-    table = pd.DataFrame(degrees, columns=["x", "y"])
-    for found in (gv.suggest_area(frame), gv.suggest_area(frame.geometry), gv.suggest_area(table, lat="y", lon="x")):
-        assert found.place == "Zürich"
+    table = pd.DataFrame(degrees, columns=["lng", "lat"])
+    table.loc[3, "lat"] = np.nan
+    odd = table.rename(columns={"lng": "a", "lat": "b"})
+    assert gv.suggest_area(frame).place == gv.suggest_area(frame.geometry).place == "Zürich"
+    assert gv.suggest_area(table).place == gv.suggest_area(odd, lat="b", lon="a").place == "Zürich"
+    assert gv.suggest_area(table).points == len(table) - 1
 
 
 def test_a_suggestion_is_no_area() -> None:

@@ -32,7 +32,7 @@ from geoveil.noise import as_reals
 if TYPE_CHECKING:
     import pyproj
 
-__all__ = ["METRES", "enter", "form_of"]
+__all__ = ["METRES", "coordinate_columns", "enter", "form_of"]
 
 #: As `crs=`: coordinates are metres of a plane that is nowhere on the Earth, also if they could be degrees.
 METRES = "metres"
@@ -82,7 +82,7 @@ def enter(
     pairs: Pairs = ()
     degrees = False
     if table is not None:
-        pairs, degrees = _named(table, lat, lon) if (lat, lon) != (None, None) else _recognised(table)
+        pairs, degrees = coordinate_columns(table, lat, lon)
     plane = None
     if frame:
         plane = plane_of(_system(x.geometry.crs, crs), area, stated_by="x.crs" if crs is None else "crs")
@@ -143,6 +143,13 @@ def _seem_degrees(coords: Floats) -> bool:
         return False
     most = np.abs(coords).max(axis=0)
     return bool(1 < most.max() <= 180 and most.min() <= 90 and (np.abs(coords * 100 % 1 - 0.5) < 0.5 - 1e-6).any())
+
+
+def coordinate_columns(
+    table: Table, lat: CoordinateColumns = None, lon: CoordinateColumns = None
+) -> tuple[Pairs, bool]:
+    """Return the columns of coordinates of a table, named or recognised, and whether they are known to be degrees."""
+    return _named(table, lat, lon) if (lat, lon) != (None, None) else _recognised(table)
 
 
 def _recognised(table: Table) -> tuple[Pairs, bool]:

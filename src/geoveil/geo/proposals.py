@@ -9,12 +9,16 @@ from typing import Any
 
 import numpy as np
 
+from geoveil._types import CoordinateColumns, CrsLike
 from geoveil.errors import InvalidParameter, Message
 from geoveil.geo.areas import Area, Floats, area_of_place, local
 from geoveil.geo.coordinate_systems import GEOGRAPHIC, system_of
+from geoveil.geo.entering import coordinate_columns
 from geoveil.geo.gazetteer import Place, cities_near, find_place, ground_distances, places_around
 from geoveil.geo.offline import offline
 from geoveil.geo.planes import Plane
+from geoveil.geo.row_locations import CoordinateRows
+from geoveil.geo.table_kinds import table_of
 
 __all__ = ["AreaSuggestion", "propose_area", "seem_swapped", "suggest_area"]
 
@@ -89,7 +93,9 @@ class AreaSuggestion:
         return f"{self.described()} {LOOKED}"
 
 
-def suggest_area(x: Any, *, lat: Any = None, lon: Any = None, crs: Any = None) -> AreaSuggestion:
+def suggest_area(
+    x: Any, *, lat: CoordinateColumns = None, lon: CoordinateColumns = None, crs: CrsLike = None
+) -> AreaSuggestion:
     """Propose an area for data, by looking at the data: for its owner alone.
 
     An area is published with each release. One that is chosen from the data reveals roughly where the data is, so
@@ -99,8 +105,8 @@ def suggest_area(x: Any, *, lat: Any = None, lon: Any = None, crs: Any = None) -
     ----------
     x : GeoSeries, GeoDataFrame, table or array
         The locations; an array has the columns longitude and latitude.
-    lat, lon : name of a column, optional
-        The columns of a table without a geometry that hold latitudes and longitudes.
+    lat, lon : str or list of str, optional
+        The columns of a table that hold latitudes and longitudes, if their names are not recognised.
     crs : what pyproj takes as a coordinate system, optional
         The system of the coordinates, where x does not state it. Default is WGS 84.
 
@@ -115,18 +121,21 @@ def suggest_area(x: Any, *, lat: Any = None, lon: Any = None, crs: Any = None) -
     >>> import geoveil as gv
     >>> gv.suggest_area([[8.54, 47.37], [8.56, 47.41], [8.31, 47.05]]).argument
     'area="Zürich"'
+    >>> import geopandas
+    >>> homes = geopandas.GeoSeries.from_xy([13.38, 13.41], [52.51, 52.52], crs=4326)
+    >>> gv.suggest_area(homes).argument
+    'area="Berlin"'
     """
-    if hasattr(x, "geometry") and hasattr(x, "crs"):
-        import shapely
+    import shapely
 
-        geometry = x.geometry
-        coords = shapely.get_coordinates(geometry.array)
-        crs = geometry.crs if crs is None else crs
-    elif lat is not None and lon is not None:
-        coords = np.column_stack([np.asarray(x[name], dtype=np.float64) for name in (lon, lat)])
+    if hasattr(x, "geometry") and hasattr(x, "crs"):
+        coords, own = shapely.get_coordinates(x.geometry.array), x.geometry.crs
+    elif (table := table_of(x)) is not None:
+        rows = CoordinateRows(table, coordinate_columns(table, lat, lon)[0])
+        coords, own = rows.points(np.flatnonzero(rows.present()))[0], None
     else:
-        coords = np.asarray(x, dtype=np.float64).reshape(-1, 2)
-    degrees = to_degrees(coords, system_of("crs", GEOGRAPHIC if crs is None else crs))
+        coords, own = np.asarray(x, dtype=np.float64).reshape(-1, 2), None
+    degrees = to_degrees(coords, own or system_of("crs", GEOGRAPHIC if crs is None else crs))
     found = propose_area(degrees)
     if found is None:
         raise InvalidParameter("x", f"{len(coords)} points", *nothing_fits(degrees))
