@@ -398,7 +398,7 @@ def test_texts_that_spreadsheets_run_are_told_of(tmp_path: Path) -> None:
         "user,lat,lon,note,phone,=1+1,speed\n"
         "a,37.7,-122.4,=HYPERLINK(0),+1 555 0100,x,-3.5e-2\n@b,37.7,-122.4,fine,-,y,+4\n",
     )
-    with pytest.warns(GeoveilWarning, match="user, note, =1.1 begin as formulas do"):
+    with pytest.warns(GeoveilWarning, match="user, note, =1.1 as formulas"):
         release = gv.points_file(path, tmp_path / "out.csv", by="user", keep="all", rho=1e-4, area=BAY)
     assert release.certificate()["file"]["formulas"] == ["user", "note", "=1+1"]
     assert gv.load(tmp_path / "out.csv").value["note"].tolist() == ["=HYPERLINK(0)", "fine"]
@@ -519,7 +519,7 @@ fields = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:.*begin as formulas do")
+@pytest.mark.filterwarnings("ignore:.*as formulas")
 @pytest.mark.parametrize("name", ["trips.csv", "comma.csv", "wkb.parquet", "trips.gpkg", "trips.geojson"])
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
@@ -834,7 +834,7 @@ def test_paths_that_cannot_be_used_are_refused(tmp_path: Path) -> None:
         gv.points_file(tmp_path, tmp_path / "out.csv", **how)
     with pytest.raises(InvalidParameter, match="a file other than the source"):
         gv.points_file(path, tmp_path / "." / "trips.csv", **how)
-    with pytest.raises(InvalidFile, match="Make the folder first"):
+    with pytest.raises(InvalidFile, match="Create the folder first"):
         gv.points_file(path, tmp_path / "none" / "out.csv", **how)
     with pytest.raises(InvalidParameter, match=r"ends in \.csv"):
         gv.points_file(path, tmp_path / "out.gpx", **how)

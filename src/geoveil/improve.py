@@ -137,7 +137,7 @@ def clamp(release: Release, region: Region) -> Release:
     return moved(
         release,
         inside,
-        "clamped to a public region that is taken to hold the true points",
+        "clamped to a public region, assuming that it contains the true points",
         bounded=convex,
         expected=expected,
     )

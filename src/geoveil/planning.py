@@ -276,5 +276,5 @@ def _budget(unit: Guarantee, log_budget: float, error: float) -> Guarantee:
             "Noise finer than a millimetre is not made, a hull's directions miss something whatever the noise, and a "
             "wide plane draws near and far places as equally far: state a smaller area with {area}."
         )
-        raise InvalidParameter("error", error, "such that some budget gives it", remedy)
+        raise InvalidParameter("error", error, "an error that some budget reaches", remedy)
     return unit.with_budget(exact.to_budget("error", exact.rounded_up(math.exp(log_budget))))

@@ -574,7 +574,7 @@ def test_no_half_file_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         write(path, report)
     assert path.read_bytes() == before
     assert [each.name for each in tmp_path.iterdir()] == ["out.html"]
-    with pytest.raises(InvalidFile, match="Make the folder first"):
+    with pytest.raises(InvalidFile, match="Create the folder first"):
         write(tmp_path / "missing" / "out.html", report)
 
 

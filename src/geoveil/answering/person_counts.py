@@ -93,8 +93,8 @@ class PersonCounts:
             unknown = pc.or_kleene(unknown, pc.equal(column, ""))
         if pc.any(unknown).as_py():
             row = pc.index(unknown, True).as_py()
-            remedy = "Give everyone a label, or drop the row."
-            raise InvalidFile(f"{batch.name(row)}, {self.by}", None, "a label that says whose place it is", remedy)
+            remedy = "Give it a label, or remove the row."
+            raise InvalidFile(f"{batch.name(row)}, {self.by}", None, "the label of a person", remedy)
         # Zero is one number, whatever its sign.
         return pc.add(column, pa.scalar(0, column.type)) if pa.types.is_floating(column.type) else column
 

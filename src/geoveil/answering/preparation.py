@@ -171,7 +171,7 @@ def prepare(
         inquiry.kept, inquiry.removed = _columns(file, form, by, keep, guarantee.symbol, places=inquiry.placed)
     form.check_columns([*inquiry.kept])
     if formulas := [name for name in inquiry.kept if name in inquiry.formulas]:
-        message = f"{target}: texts in {', '.join(formulas)} begin as formulas do, and a spreadsheet would run them."
+        message = f"{target}: a spreadsheet would run texts in {', '.join(formulas)} as formulas."
         warnings.warn(message, GeoveilWarning, stacklevel=3)
     if pseudonyms is not False:
         inquiry.pseudonyms = pseudonyms_of(inquiry.people.persons.to_pylist(), pseudonyms)
@@ -300,7 +300,7 @@ def _columns(
     unsafe = file.unsafe | places
     safe = [name for name in file.columns if name not in unsafe]
     if by is not None and not (isinstance(by, str) and by in safe):
-        remedy = "Leave it out if all rows are one person's."
+        remedy = "Leave it out if all rows belong to one person."
         raise InvalidParameter("by", by, f"a column of {file.path.name}, one of {safe}", remedy)
     if by is not None:
         kind = file.columns[by]

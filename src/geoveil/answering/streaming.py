@@ -410,11 +410,11 @@ class FilePoints(Inquiry[Written, FileRelease]):
         return replace(release, signature=account.get("signature"))
 
     def _changed(self) -> InvalidFile:
-        remedy = "Try again when nobody writes to it."
+        remedy = "Try again when no program writes to it."
         return InvalidFile(
             str(self.file.path),
             "changed",
-            "left alone while it is read, which is done twice",
+            "unchanged while it is read, twice",
             remedy,
             charged="nothing",
         )

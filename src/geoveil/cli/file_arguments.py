@@ -31,7 +31,7 @@ def incoming(source: str, form: str | None) -> Iterator[Path]:
     """Yield the path of a file; data from a pipe is kept in a private temporary file meanwhile."""
     if source != "-":
         if form is not None:
-            raise click.UsageError("--format is for what comes through a pipe; a file's ending tells its own.")
+            raise click.UsageError("--format is for piped data; the format of a file follows from its ending.")
         yield Path(source)
         return
     from geoveil.geo.formats.workspace import workspace
@@ -103,7 +103,7 @@ class Target:
             writable(self.certificate)
         if self.path == "-":
             if endings[0] in (".shp", ""):
-                raise click.UsageError("Several files do not go through a pipe: name one with -o.")
+                raise click.UsageError("A format of several files cannot be piped: name a file with -o.")
         elif self.path is not None:
             from geoveil.geo.formats import ending
 

@@ -88,7 +88,7 @@ budget = gathered(
         ("--privacy",),
         {
             "type": click.Choice([*LEVELS]),
-            "help": "A level: the distance of two locations between which a guess is right at most 75% of the time. "
+            "help": "A level: a guess between two locations this far apart is right at most 75% of the time. "
             + _levels()
             + ".",
         },
@@ -314,7 +314,7 @@ class ChargedAccount:
         """Return the names of the accounts that are charged, for one person or several."""
         if persons is None:
             if self.subject is None:
-                raise click.UsageError("--ledger needs --subject, which says whose account is charged, or --by.")
+                raise click.UsageError("--ledger needs the accounts to charge: give --subject NAME or --by COLUMN.")
             return [self.subject]
         before = "" if self.subject is None else f"{self.subject}/"
         return [f"{before}{person}" for person in persons]
@@ -349,7 +349,7 @@ class ChargedAccount:
         if charged:
             subject, cost = next(iter(charged.items()))
             others = f", and {len(charged) - 1} other subjects" if len(charged) > 1 else ""
-            said.append(f"Charged already, and not given back: {cost} of {subject}{others}.")
+            said.append(f"{cost} of {subject}{others} was charged, and is not refunded.")
         if self.asking:
             said.append("'geoveil budget statement' tells whether more was charged.")
         elif not charged and self.place is not None:
@@ -387,7 +387,7 @@ _LEDGER: tuple[Any, ...] = (
 )
 _LABEL: Any = (
     ("--label",),
-    {"metavar": "NAME", "help": "A name of the data: a repeated question about it gets the stored answer, for free."},
+    {"metavar": "NAME", "help": "A name of the data: a repeated question about it gets the stored answer at no cost."},
 )
 
 account = gathered("account", "Ledger", _account, *_LEDGER, _LABEL)
@@ -409,7 +409,7 @@ class Output:
 
 def _output(report: tuple[str, ...], with_truth: bool, dry_run: bool, json: bool, quiet: bool) -> Output:
     if len(report) > 1:
-        raise click.UsageError("--report was given twice, and one report is drawn: name one file.")
+        raise click.UsageError("--report was given twice: name one file.")
     if with_truth and not report:
         raise click.UsageError("--with-truth goes with --report, the page that shows it.")
     state().quiet = quiet or json

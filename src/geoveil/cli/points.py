@@ -32,7 +32,7 @@ _LOCAL = "--local 37.77,-122.42,50km"
     cls=Command,
     examples=(
         (
-            "Trips of many users; places 500 m apart are told apart at most 75% of the time:",
+            "Trips of many users, hiding 500 m at 75%:",
             f"geoveil points trips.csv -o released.csv --by user {_LOCAL} --privacy medium",
         ),
         (
@@ -61,7 +61,7 @@ _LOCAL = "--local 37.77,-122.42,50km"
     "--smooth",
     "motion",
     type=click.Choice(MOTIONS),
-    help="Denoise the released trajectories, for free, given how people move.",
+    help="Remove noise from the released trajectories, given how people move; at no privacy cost.",
 )
 @click.option("--time", metavar="COLUMN", help="With --smooth: the column of times, if its name is not recognised.")
 @click.option(

@@ -105,7 +105,7 @@ def main(args: Sequence[str] | None = None) -> None:
             code = program.main(args, prog_name="geoveil", standalone_mode=False, obj=state) or 0
     except (click.Abort, _Ended) as stopped:
         released = f"{state.released} was released" if state.released else "Nothing was released"
-        _complain(f"Stopped. {released}, and no half file is left. {state.charged}".rstrip())
+        _complain(f"Stopped. {released}, and no partial file is left. {state.charged}".rstrip())
         code = 128 + int(stopped.args[0]) if stopped.args else 130
     except click.ClickException as problem:
         _complain(usage(problem))

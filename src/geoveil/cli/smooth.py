@@ -26,7 +26,7 @@ RELEASED = click.Path(readable=False)
 
 @click.command(
     cls=Command,
-    examples=(("Taxis, after the fact:", "geoveil smooth released.csv -o smoother.csv --motion taxi"),),
+    examples=(("Tracks of taxis:", "geoveil smooth released.csv -o smoother.csv --motion taxi"),),
 )
 @click.argument("released", type=RELEASED)
 @target

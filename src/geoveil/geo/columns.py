@@ -102,8 +102,8 @@ def choose(
         free = [column for column in columns if column not in places]
         raise InvalidParameter("keep", name, f"'all' or a list of columns, among {free}", "Leave it out.")
     for name in wanted & places:
-        allowed = "columns that hold no places: this one has geometries, texts of geometries, bytes or nested values"
-        remedy = "Release it in a call of its own, or remove the places in it first."
+        allowed = "columns without locations: this one has geometries, texts of geometries, bytes or nested values"
+        remedy = "Release it in a call of its own, or remove its locations first."
         raise InvalidParameter("keep", name, allowed, remedy)
     if keep is not None and (keep == "all" if isinstance(keep, str) else "all" in keep and "all" not in columns):
         wanted |= {name for name in columns if name not in places and not tells_places(name)}
@@ -171,6 +171,6 @@ def distinct(labels: Any, column: Any, where: str) -> None:
     raise InvalidData(
         str(column),
         labels.take(pa.array(twice)).to_pylist(),
-        f"labels that differ by more than spaces around them, or how letters are composed, in {where}",
-        "Write each person's label in one way: each of these would have the noise of fewer points.",
+        f"labels that do not look the same (apart from spaces, or the encoding of accents), in {where}",
+        "Write each person's label in one way, or the person counts as several.",
     )

@@ -166,7 +166,7 @@ def _recognised(table: Table) -> tuple[Pairs, bool]:
             "{names} holds geometries: make it a GeoDataFrame, with geopandas.GeoSeries.from_wkt or from_wkb.",
             names=", ".join(map(str, found.geometries)),
         )
-    raise InvalidData("x", table.names, "a table with one pair of columns named as coordinates are", remedy)
+    raise InvalidData("x", table.names, "a table with one pair of columns that are named like coordinates", remedy)
 
 
 def _named(table: Table, lat: CoordinateColumns, lon: CoordinateColumns) -> tuple[Pairs, bool]:
@@ -210,7 +210,7 @@ def _projected(form: Form, plane: Plane, outside: Outside) -> Form:
         raise InvalidData("x", coords.shape, "of shape (n, 2), with crs=", "Leave crs= out for points in metres.")
     if np.any(coords.error):
         remedy = "Use x.astype(float), which rounds: the release is then about the rounded coordinates."
-        raise InvalidData("x", "numbers that are no doubles", "an array of floats, with crs=", remedy)
+        raise InvalidData("x", "numbers that are not doubles", "an array of floats, with crs=", remedy)
     form.coords, form.plane, form.outside = plane.enter(coords.values, outside), plane, outside
     return form
 

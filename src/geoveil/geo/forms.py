@@ -209,7 +209,7 @@ class Form(ABC):
         if not isinstance(geometry, shapely.Geometry) or isinstance(geometry, shapely.Point):
             return None
         if geometry.is_empty or not np.isfinite(shapely.get_coordinates(geometry)).all():
-            raise InvalidParameter("p", geometry, "a geometry with finite coordinates", "Mend it, or give (x, y).")
+            raise InvalidParameter("p", geometry, "a geometry with finite coordinates", "Correct it, or give (x, y).")
         return geometry if self.plane is None else self.plane.near_shape("p", geometry)
 
     def _own(self, argument: str, place: Any) -> Any:

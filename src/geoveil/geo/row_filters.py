@@ -79,7 +79,8 @@ class RowFilter:
         self.rows(self._empty())
         for name in filter(tells_places, self.columns):
             message = (
-                f"The filter uses the column {name!r}, whose name suggests places; that rows satisfy it is public."
+                f"The filter uses the column {name!r}, whose name suggests locations. "
+                "Recipients learn that the released rows satisfy the filter."
             )
             warnings.warn(message, GeoveilWarning, stacklevel=4)
 

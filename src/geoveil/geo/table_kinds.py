@@ -111,8 +111,8 @@ class Table(ABC):
     def check_names(self) -> None:
         """Refuse columns of one name."""
         if len(set(self.names)) < len(self.names):
-            remedy = "Rename or drop some: which one is meant cannot be told."
-            raise InvalidData("x.columns", self.names, "columns of which no two have one name", remedy)
+            remedy = "Rename or drop some of them."
+            raise InvalidData("x.columns", self.names, "columns with different names", remedy)
 
 
 class PandasTable(Table):
@@ -332,9 +332,9 @@ def _records(rows: Sequence[Any]) -> pa.Table:
     """Return dicts as a table, with a column for each of their keys."""
     import pyarrow as pa
 
-    remedy = "Use pandas.DataFrame(x), and mend the columns."
+    remedy = "Use pandas.DataFrame(x), and correct the columns."
     if not all(isinstance(row, dict) for row in rows):
-        raise InvalidData("x", "dicts beside other objects", "a list of dicts alone", remedy)
+        raise InvalidData("x", "dicts beside other objects", "a list of nothing but dicts", remedy)
     names = list(dict.fromkeys(name for row in rows for name in row))
     try:
         return pa.Table.from_arrays([pa.array([row.get(name) for row in rows]) for name in names], names=names)

@@ -169,4 +169,4 @@ def settled(attempt: Callable[[int], T | None]) -> T:
             found = attempt(bits)
         if found is not None:
             return found
-    raise AssertionError("65 536 random bits left a decision open, which has probability 0.")
+    raise AssertionError("65,536 random bits left a decision open, which has probability 0.")

@@ -138,7 +138,7 @@ class Guarantee(ABC):
         >>> gv.GP(epsilon=0.1, metric="inf").under("2", n=10)
         GP(epsilon=0.1, metric='2')
         """
-        n = checks.count("n", n, low=1, remedy="It is the number of points in the tuple.")
+        n = checks.count("n", n, low=1, remedy="It is the number of points.")
         target = as_metric(metric)
         squared = Decimal(self.metric.stretch_squared(target, n))
         if squared == 1:

@@ -51,7 +51,7 @@ def write_release(
     path, key = Path(path), signing_key(sign)
     if release.plane is None:
         remedy = "Ask about a GeoSeries or a GeoDataFrame; numpy writes arrays."
-        raise InvalidData("release", repr(release), "about places on the Earth", remedy)
+        raise InvalidData("release", repr(release), "about locations on the Earth", remedy)
     kind = release.kind
     if release.processing.combined and kind != "cells":
         allowed = "of one input: this one was remapped by a map of other releases"
@@ -111,7 +111,7 @@ def _write(frame: Any, path: Path) -> dict[str, Any]:
         frame.to_csv(path, index=False, sep=reading["delimiter"])
         return reading
     if not shaped and kind not in _TABLES:
-        raise InvalidParameter("path", path.name, "a .csv, .tsv or .parquet file", "The answer has no places.")
+        raise InvalidParameter("path", path.name, "a .csv, .tsv or .parquet file", "The answer has no locations.")
     if kind not in DRIVERS:
         frame.to_parquet(path, index=False)
         return {}

@@ -22,7 +22,7 @@ def persons(release: Release, by: Labels) -> Index:
 
     if release.by is None:
         if by is not None:
-            raise InvalidParameter("by", by, "left out", "All points of this release are one person's.")
+            raise InvalidParameter("by", by, "left out", "All points of this release belong to one person.")
         return np.zeros(release.n, dtype=np.int64)
     sizes = np.array([answer.query.n for answer in release.answers])
     form = release.form

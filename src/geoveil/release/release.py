@@ -283,7 +283,7 @@ class Release(Shown):
         """
         expected = self.processing.expected
         if expected is None:
-            raise NoErrorBound("An expected error is known of smoothed and remapped points only.")
+            raise NoErrorBound("Only smoothed and remapped points have an expected error.")
         return expected if self.plane is None else expected / self.plane.area.shrink
 
     @property

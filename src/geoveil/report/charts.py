@@ -44,7 +44,7 @@ def attacker_curve(guarantee: Guarantee) -> str:
     grid = "".join(f'<line x1="0" x2="1000" y1="{down(c):.1f}" y2="{down(c):.1f}"/>' for c in rows)
     said = f"75% at {hidden(marked)}"
     label = (
-        f"Largest chance that an attacker chooses the true one of two: 50% at 0 m, {said}, "
+        f"Largest chance that an attacker chooses the right one of two: 50% at 0 m, {said}, "
         f"{chance(guarantee.attacker(distance=float(most)))} at {metres(float(most))}."
     )
     across_text = "".join(

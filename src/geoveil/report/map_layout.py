@@ -132,7 +132,7 @@ def _shapes(layer: Layer, colour: int, projection: Projection, view: Box, remark
     known: NDArray[np.bool_] = np.asarray(np.isfinite(flat).all(axis=1))
     lost = int((~known).sum())
     if lost:
-        remarks.append(f"{layer.name}: {counted(lost)} of {counted(len(known))} points are beyond the map.")
+        remarks.append(f"{layer.name}: {counted(lost)} of {counted(len(known))} points are too far away to be drawn.")
     parts = np.zeros(len(flat), dtype=np.int64) if layer.parts is None else layer.parts
     radius = None if layer.radius is None else np.broadcast_to(np.asarray(layer.radius, dtype=float), len(flat))
     said = "" if radius is None or not len(radius) else lengths((radius.min(), radius.max()))
@@ -159,7 +159,7 @@ def _shapes(layer: Layer, colour: int, projection: Projection, view: Box, remark
         rings = tuple(_split(flat[rows], parts[rows]))
         return Shapes(layer, colour, rings=rings, circles=circles, more=more, radius=said)
     if layer.kind == "marks" and len(rows) > LABELS:
-        remarks.append(f"{layer.name}: {counted(len(rows))} labels are too many to be drawn.")
+        remarks.append(f"{layer.name}: {counted(len(rows))} labels are too many and are not drawn.")
     texts = tuple(layer.texts[i] for i in rows) if layer.texts else ("",) * len(rows)
     return Shapes(layer, colour, dots=flat[rows], texts=texts, circles=circles, more=more, radius=said)
 

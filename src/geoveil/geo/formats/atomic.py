@@ -38,7 +38,7 @@ def staging_folder(target: Path) -> Iterator[Path]:
         usable_name(target)
     parent = target.absolute().parent
     if not parent.is_dir():
-        raise InvalidFile(str(target), str(parent), "in an existing folder", "Make the folder first.")
+        raise InvalidFile(str(target), str(parent), "in an existing folder", "Create the folder first.")
     if target.is_dir():
         raise InvalidFile(
             str(target), "an existing folder", "a new name", "Choose another name, or remove the folder."

@@ -402,7 +402,7 @@ def _geometry(
     if crs is None and encoding in ("wkt", "hex", "wkb"):
         places = column.decode(pa.table({name: values}), ".", lambda row: f"{path.name}, row {row + 1}")
         if not _can_be_degrees(places):
-            remedy = Message("Give its code, such as {crs:27700}: they are no degrees.")
+            remedy = Message("Give its code, such as {crs:27700}: they are not degrees.")
             raise InvalidParameter("crs", None, f"the coordinate system of the column {name}", remedy)
     return column, own_system(path, None, GEOGRAPHIC if crs is None else crs)
 
@@ -428,7 +428,7 @@ def _not_found(path: Path, sample: Mapping[str, Sequence[Any]], found: Recognise
     if several is not None:
         return InvalidFile(str(path), [*sample], "columns with one location for each row: there are several", several)
     example = (
-        "Name them, such as {lat:north} {lon:east}; add their system, such as {crs:27700}, if they are no degrees."
+        "Name them, such as {lat:north} {lon:east}; add their system, such as {crs:27700}, if they are not degrees."
     )
     return InvalidFile(
         str(path), [*sample], "columns with coordinates, such as latitude and longitude", Message(example)
