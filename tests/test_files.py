@@ -341,7 +341,7 @@ def test_a_file_that_changes_while_it_is_read_is_refused(change: str, budget: di
         path.write_text("\n".join([header, *changed]) + "\n")
         os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
 
-    with pytest.raises(InvalidFile, match="left alone while it is read"):
+    with pytest.raises(InvalidFile, match="unchanged while it is read"):
         gv.points_file(path, tmp_path / "out.csv", progress=rewrite, **budget, **told)
     assert sorted(p.name for p in tmp_path.iterdir()) == ["trips.csv"]
 
@@ -356,7 +356,7 @@ def test_columns_that_change_while_a_file_is_read_are_noticed(name: str, tmp_pat
         part.write_bytes(part.read_bytes())
 
     before = sorted(p.name for p in tmp_path.iterdir())
-    with pytest.raises(InvalidFile, match="left alone while it is read"):
+    with pytest.raises(InvalidFile, match="unchanged while it is read"):
         gv.points_file(path, tmp_path / f"out{path.suffix}", rho=1e-4, progress=rewrite, **told)
     assert sorted(p.name for p in tmp_path.iterdir()) == before
 
@@ -476,7 +476,7 @@ def test_columns_are_kept_on_purpose(tmp_path: Path) -> None:
         ("address", "home", "bbox"),
     )
     assert columns["all"][1] == ("address", "speed", "home", "bbox")
-    for keep, match in ((["height"], "among"), (["home"], "hold no places"), (["bbox"], "hold no places")):
+    for keep, match in ((["height"], "among"), (["home"], "without locations"), (["bbox"], "without locations")):
         with pytest.raises(InvalidParameter, match=match):
             gv.points_file(path, tmp_path / "out.parquet", keep=keep, **told)
 
