@@ -150,6 +150,20 @@ def test_check_proposes_an_area(run: Any, tmp_path: Path) -> None:
     assert "release it part by part" in " ".join(run("check", "world.csv").out.split())
 
 
+def test_an_area_that_is_too_wide_says_what_exists(run: Any) -> None:
+    """The largest radius, parts of a country, and releasing the data part by part."""
+    wide = run("points", "trips.csv", "-o", "o.csv", "--rho", "1", "--local", "0,0,5000km")
+    assert "at most 3000 km, the radius of the largest area" in wide.err
+    assert "part by part, each with its own area and --outside drop" in wide.err
+    assert (
+        "Name a part of it, such as 'Moscow"
+        in run("points", "trips.csv", "-o", "o.csv", "--rho", "1", "--area", "Russia").err
+    )
+    none = run("points", "trips.csv", "-o", "o.csv", "--rho", "1")
+    assert "--area 'San Francisco', by --local LAT,LON,RADIUS" in none.err
+    assert "'geoveil check FILE' proposes an area, and looks at the data" in none.err
+
+
 def test_areas_shows_what_a_name_means(run: Any) -> None:
     """One place, several, or similar names."""
     told = json.loads(run("areas", "Zurich", "--json").out)

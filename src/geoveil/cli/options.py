@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from geoveil.cli.command import gathered
+from geoveil.cli.option_names import OPTIONS
 from geoveil.cli.parameter_types import AREA, CHANCE, LENGTH
 from geoveil.cli.terminal import state
 from geoveil.errors import InvalidParameter
+from geoveil.messages import worded
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -132,7 +134,8 @@ def _area(area: str | None, local: tuple[float, float, float] | None, outside: s
         try:
             return {"area": around(lat=lat, lon=lon, radius=radius), "outside": outside}
         except InvalidParameter as problem:
-            raise click.UsageError(f"--local: the {problem.argument} must be {problem.allowed}.") from None
+            said = f"--local: the {problem.argument} must be {problem.allowed}. {worded(problem.remedy, OPTIONS)}"
+            raise click.UsageError(said) from None
     return {"area": area, "outside": outside}
 
 

@@ -291,7 +291,7 @@ def local(*, lat: float, lon: float, radius: float) -> Area:
         raise InvalidParameter(
             "radius",
             radius,
-            f"at most {_WIDEST:g} m, that of the largest area",
+            f"at most {_WIDEST / 1000:g} km, the radius of the largest area",
             Message("Release wider data part by part, each with its own area and {outside:drop}."),
         )
     name = f"{radius / 1000:g} km around {lat:g}, {lon:g}"
