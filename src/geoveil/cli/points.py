@@ -84,9 +84,9 @@ def points(
 ) -> None:
     """Release every point of a file, with noise.
 
-    CSV, GPX, GeoJSON, GeoParquet, GeoPackage, Shapefile, or a folder of the cabspotting data. Locations get
-    noise; times and the --by column are released unchanged; other columns are removed unless --keep names them. The
-    released file has the format that its ending names.
+    CSV, Excel, GPX, KML, GeoJSON, GeoParquet, GeoPackage, Shapefile, FlatGeobuf, a zipped one of these, or a folder of
+    Geolife or cabspotting data. Locations get noise; times and the --by column are released unchanged; other columns
+    are removed unless --keep names them. The released file has the format that its ending names.
     """
     from geoveil import load
     from geoveil.geo.formats import opener_of, targets
