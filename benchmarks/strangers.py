@@ -28,6 +28,7 @@ from pathlib import Path
 from stranger_conventions import CONVENTIONS
 
 ZURICH = ("--local", "47.38,8.54,50km")
+USA = ("--area", "United States")
 LONDON = ("--local", "51.5,-0.12,50km")
 PHOENIX = ("--local", "33.4,-111.9,80km")
 KIRITIMATI = ("--local", "1.87,-157.4,60km")
@@ -74,9 +75,9 @@ STRANGERS = (
     Stranger("stops.gpkg", "given", by="stop_id", where=("--local", "52.65,-8.62,30km")),
     Stranger("track-with-empty-segment.gpx", "given", where=("--local", "50.78,6.08,20km")),
     Stranger("triplegs.geojson", "given", by="User", where=("--local", "47.4,8.5,100km")),
-    Stranger("airports.csv", "npm:vega-datasets", "data/airports.csv", "iata", ("--area", "United States")),
+    Stranger("airports.csv", "npm:vega-datasets", "data/airports.csv", "iata", USA, ("--outside drop",)),
     Stranger("la-riots.csv", "npm:vega-datasets", "data/la-riots.csv", "last_name", ("--local", "34.05,-118.24,80km")),
-    Stranger("zipcodes.csv", "npm:vega-datasets", "data/zipcodes.csv", "zip_code", ("--area", "United States")),
+    Stranger("zipcodes.csv", "npm:vega-datasets", "data/zipcodes.csv", "zip_code", USA, ("--outside drop",)),
     Stranger(
         "obiszow_mtb_xcm.csv",
         "pip:bokeh_sampledata",
