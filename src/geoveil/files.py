@@ -125,8 +125,8 @@ def points_file(
     progress : callable, optional
         Called from time to time with the share of the work that is done, from 0 to 1.
     confirm : callable, optional
-        Called before anything is charged, if the release would lose nearly everything, with texts that say so and what
-        helps; it may raise an exception to stop the release. Without it they are warnings (`GeoveilWarning`).
+        Called once before anything is charged, with texts for the owner: none, or that nearly everything would be lost
+        and what helps. It may raise an exception to stop the release. Without it they are warnings (`GeoveilWarning`).
 
     Returns
     -------
@@ -180,7 +180,7 @@ def points_file(
         progress=told,
     )
     concerns = prepared.concerns()
-    if concerns and confirm is not None:
+    if confirm is not None:
         confirm(concerns)
     elif concerns:
         warnings.warn(" ".join(map(str, concerns)), GeoveilWarning, stacklevel=3)

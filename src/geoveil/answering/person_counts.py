@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from geoveil.errors import InvalidFile
+from geoveil.errors import InvalidFile, Message
 from geoveil.geo.formats import Batch
 from geoveil.geo.geometries import Index
 
@@ -93,7 +93,8 @@ class PersonCounts:
             unknown = pc.or_kleene(unknown, pc.equal(column, ""))
         if pc.any(unknown).as_py():
             row = pc.index(unknown, True).as_py()
-            remedy = "Give it a label, or remove the row."
+            others = "{where:{by} is not null}" if self.by.isidentifier() else "{where}"
+            remedy = Message(f"Give everyone a label, or use only the other rows with {others}.", by=self.by)
             raise InvalidFile(f"{batch.name(row)}, {self.by}", None, "the label of a person", remedy)
         # Zero is one number, whatever its sign.
         return pc.add(column, pa.scalar(0, column.type)) if pa.types.is_floating(column.type) else column

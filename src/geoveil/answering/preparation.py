@@ -76,13 +76,13 @@ class PreparedFile:
         typical, alone = (area.ground(inquiry.query(n).error(0.05, each=True)) for n in (size, 1))
         if typical > area.radius / _LOST:
             problem = (
-                "Nearly everything would be lost: half of the points would be up to {typical} or more from where they "
-                "were (with probability 95%), in an area of {area}."
+                "Nearly everything would be lost: released points would typically be up to {typical} from the true "
+                "ones (with probability 95%), in an area of {area}."
             )
         elif inquiry.people.by is None and typical >= _TIMES * alone:
             problem = (
-                "All {n} points are taken as one person's and share the budget: each would be up to {typical} from "
-                "where it was (with probability 95%), and the only point of a person up to {alone}."
+                "All {n} points are taken as one person's and share the budget: released points would be "
+                "up to {typical} from the true ones (with probability 95%); that of a person with one point, {alone}."
             )
         else:
             return []

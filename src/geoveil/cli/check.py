@@ -117,7 +117,7 @@ def _about(
             frame = frame[inside]
             yield Finding(
                 "note",
-                f"{out} with a point outside the area are removed.",
+                f"Removed: {out} with a point outside the area.",
                 "Which rows were outside is not hidden.",
             )
     yield from _places(file, frame, plane, area["outside"])

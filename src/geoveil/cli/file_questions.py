@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -155,29 +155,29 @@ class FileQuestion:
             plane.enter(coords, outside, lambda point: f"{name}, row {left.index[of[point]]}")
         return left
 
-    @contextmanager
-    def recorded(self, path: Path) -> Iterator[None]:
-        """Say before a release that it adds up with earlier ones of the same file, and record it afterwards.
+    def tell_earlier(self, path: Path) -> None:
+        """Say before a release that it adds up with earlier ones of the same file; a ledger keeps account itself."""
+        from geoveil.cli.release_record import ReleaseRecord, adds_up
 
-        With a ledger nothing is said, as it keeps account. The record never stops a release.
-        """
-        from geoveil.cli.release_record import SETTING, ReleaseRecord, adds_up
+        record = ReleaseRecord.of_user()
+        if record is None or self.account.place is not None:
+            return
+        # The record never stops a release.
+        with suppress(OSError):
+            if earlier := record.earlier(path, named=self.source != "-"):
+                terminal.note(adds_up(self.title, earlier, self.budget.guarantee))
 
-        record, named = ReleaseRecord.of_user(), self.source != "-"
-        guarantee = self.budget.guarantee
-        unwritten = f"A later release will not mention this one, as the record was not kept ({SETTING}=off wants none)"
-        try:
-            earlier = [] if record is None or self.account.place is not None else record.earlier(path, named=named)
-        except OSError:
-            earlier = []
-        if earlier:
-            terminal.note(adds_up(self.title, earlier, guarantee))
-        yield
+    def record(self, path: Path) -> None:
+        """Record a release of the file, for later ones."""
+        from geoveil.cli.release_record import SETTING, ReleaseRecord
+
+        record = ReleaseRecord.of_user()
         try:
             if record is not None:
-                record.add(path, guarantee, named=named)
+                record.add(path, self.budget.guarantee, named=self.source != "-")
         except OSError as problem:
-            terminal.note(f"{unwritten}: {problem}.")
+            lost = "A later release will not mention this one, as the record of releases could not be written"
+            terminal.note(f"{lost} ({problem}); {SETTING}=off keeps none.")
 
     def report(
         self, path: Path, ledger: Ledger | None, releases: Sequence[Release], title: str, **more: Any
@@ -245,8 +245,10 @@ class OpenedFile:
             if len(questions) > 1 and asking.account.label is None:
                 # Either all of them are charged, or none.
                 session.cost(**spent)
-            with asking.recorded(self.path):
-                return [question(session) for question in questions]
+            asking.tell_earlier(self.path)
+            found = [question(session) for question in questions]
+            asking.record(self.path)
+            return found
 
     def report(self, releases: list[Release], title: str, **more: Any) -> list[tuple[str, str]]:
         """Draw the report, if one was asked for, and return the line that names it."""

@@ -20,7 +20,7 @@ from geoveil.cli.smooth import MOTIONS, check_times, smoothed
 from geoveil.words import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from geoveil import Ledger, Release, SigningKey
     from geoveil.messages import Message
@@ -112,8 +112,9 @@ def points(
         with target.opened(kinds[0]) as written:
             how = {**asking.budget.keywords, **asking.area, **asking.how, **asking.account.keywords(ledger)}
             how |= {**asking.persons, "method": method, "keep": kept}
-            with asking.recorded(path):
-                release = release_file(path, written, motion, time, yes=yes, sign=target.key, **how)
+            confirm = partial(_confirm, asking, path, yes)
+            release = release_file(path, written, motion, time, confirm=confirm, sign=target.key, **how)
+            asking.record(path)
             drawn = [] if asking.output.report is None else [load(written)]
         lines = asking.report(path, ledger, drawn, f"{asking.title}, released", whole=release)
         if asking.output.json:
@@ -129,14 +130,11 @@ def release_file(
     motion: str | None,
     time: str | None,
     *,
-    yes: bool = True,
+    confirm: Callable[[Sequence[Message]], None] = lambda concerns: None,
     sign: SigningKey | None = None,
     **how: Any,
 ) -> Release:
-    """Release a file; with a motion, only the smoothed release is written.
-
-    Unless `yes` is given, someone at a terminal is asked before nearly everything would be lost.
-    """
+    """Release a file; with a motion, only the smoothed release is written."""
     from geoveil import load, points_file
     from geoveil.geo.formats.workspace import workspace
 
@@ -145,7 +143,7 @@ def release_file(
         if motion is not None:
             first = stack.enter_context(workspace(target.absolute().parent)) / target.name
         with terminal.progress(f"Releasing {path.name}") as tell:
-            how |= {"confirm": partial(_confirm, tell, yes), "sign": sign if motion is None else None}
+            how |= {"confirm": tell.paused(confirm), "sign": sign if motion is None else None}
             release = points_file(path, first, progress=tell, **how)
         if motion is None:
             return release
@@ -155,13 +153,13 @@ def release_file(
         return replace(result, removed=release.removed)
 
 
-def _confirm(bar: terminal.Bar, yes: bool, concerns: Sequence[Message]) -> None:
-    """Tell the concerns about a release, and ask at a terminal whether to go on."""
-    with bar.paused():
-        for concern in concerns:
-            terminal.note(concern.worded(OPTIONS))
-        if not yes and terminal.interactive():
-            click.confirm("Release it nevertheless?", abort=True, err=True)
+def _confirm(asking: FileQuestion, path: Path, yes: bool, concerns: Sequence[Message]) -> None:
+    """Tell of earlier releases and of concerns about this one, of which someone at a terminal is asked."""
+    asking.tell_earlier(path)
+    for concern in concerns:
+        terminal.note(concern.worded(OPTIONS))
+    if concerns and not yes and terminal.interactive():
+        click.confirm("Release it nevertheless?", abort=True, err=True)
 
 
 def _foresee(asking: FileQuestion, path: Path, ledger: Ledger | None, method: str) -> None:

@@ -7,9 +7,9 @@ import os
 import re
 import sys
 import textwrap
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -38,6 +38,9 @@ __all__ = [
 #: Spaces at which a line is not broken: within "20 km", "ρ = 5e-05" and "per m²".
 _TIED = re.compile(r"(?<=\d) (?=k?m(?:²|\b))|(?<=per) (?=m)| (?== )|(?<= =) ")
 _TIE = "\N{NO-BREAK SPACE}"
+
+
+T = TypeVar("T")
 
 
 class State:
@@ -180,15 +183,16 @@ class Bar:
         """Set the bar."""
         self._shown.update(self._task, completed=share)
 
-    @contextmanager
-    def paused(self) -> Iterator[None]:
-        """Hide the bar while a question is asked."""
-        self._shown.stop()
-        try:
-            yield
-        finally:
+    def paused(self, work: Callable[[T], None]) -> Callable[[T], None]:
+        """Return a function that hides the bar while it does some work, such as asking a question."""
+
+        def run(given: T) -> None:
+            self._shown.stop()
+            work(given)
             if not self._shown.disable:
                 self._shown.start()
+
+        return run
 
 
 @contextmanager
