@@ -25,6 +25,7 @@ _STYLE = """
   margin: .5rem 0 0; }
 .geoveil-card dt { margin: 0; font-weight: 400; opacity: .7; }
 .geoveil-card dd { margin: 0; overflow-wrap: anywhere; }
+.geoveil-card .warning { color: #dc2626; font-weight: 600; opacity: 1; }
 .geoveil-card svg { display: block; width: 100%; height: auto; border-radius: 6px;
   background: color-mix(in srgb, #38bdf8 9%, transparent); }
 .geoveil-card figcaption { margin-top: .3rem; font-size: 12px; opacity: .8; }
@@ -74,9 +75,16 @@ def as_html(heading: str, rows: Rows, *, lead: str = "", figure: str = "") -> st
     figure : str
         HTML that is shown beside them.
     """
-    listed = "".join(f"<dt>{escape(name)}</dt><dd>{escape(text)}</dd>" for name, text in rows)
+    listed = "".join(
+        f"<dt{_mark(name)}>{escape(name)}</dt><dd{_mark(name)}>{escape(text)}</dd>" for name, text in rows
+    )
     said = f"<p>{escape(lead)}</p>" if lead else ""
     return (
         f'<style>{_STYLE}</style><div class="geoveil-card"><div><b>{escape(heading)}</b>{said}<dl>{listed}</dl></div>'
         f"{figure}</div>"
     )
+
+
+def _mark(name: str) -> str:
+    """Return the class of a row that is shown in red."""
+    return ' class="warning"' if name == "warning" else ""

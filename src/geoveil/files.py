@@ -91,7 +91,8 @@ def points_file(
     keep : list of columns or "all", optional
         Columns that are released unchanged, besides times and the column named by `by`. The others are removed, since
         they may reveal places; the release's `removed.columns` names them. "all" excludes columns whose names suggest
-        places ("lat", "city"). Columns of geometries, bytes or nested values are never released.
+        places ("lat", "city") and refuses those that hold locations or follow them closely; `["all", "venue"]` names
+        one of these to release it. Columns of geometries, bytes or nested values are never released.
     rho, epsilon, metric, method, area, outside, missing, where, pseudonyms, rng : optional
         As for `points`.
     by : str, optional

@@ -80,7 +80,8 @@ def points(
     keep : list of columns or "all", optional
         Columns of a table that are released unchanged, besides times and the column named by `by`. The others are
         removed, since they may reveal places; the release's `removed.columns` names them. "all" excludes columns whose
-        names suggest places ("lat", "city", "zip_code"). Columns of geometries, bytes or nested values are never
+        names suggest places ("lat", "city", "zip_code") and refuses those that hold locations or follow them closely;
+        `["all", "venue"]` names one of these to release it. Columns of geometries, bytes or nested values are never
         released.
     rho : float, str, Decimal, Fraction or CGP
         The budget for concentrated geo-privacy, per square metre. Give this or `epsilon`.

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 
 import geoveil as gv
@@ -114,6 +115,9 @@ def test_columns_that_reveal_locations_are_in_the_answer(run: Any, tmp_path: Pat
 
 def test_passphrases(run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """From the environment, for programs; without it and without a terminal, the error tells where to put it."""
+    refused = run("key", "create", "lab", "--passphrase")
+    assert (refused.code, "GEOVEIL_KEY_PASSPHRASE" in refused.err) == (2, True)
+    assert not (tmp_path / "lab.pem").exists()
     monkeypatch.setenv("GEOVEIL_KEY_PASSPHRASE", "correct horse")
     assert run("key", "create", "lab", "--passphrase").code == 0
     assert "ENCRYPTED" in (tmp_path / "lab.pem").read_text()
@@ -150,3 +154,32 @@ def test_no_output_shows_a_private_key(run: Any, tmp_path: Path) -> None:
     done += [run("verify", "out.csv", "--key", "lab.pem"), run("--debug", "verify", "out.csv", "--key", "lab.pem")]
     assert not any(secret in each.out + each.err for each in done)
     assert secret not in (tmp_path / "out.csv.certificate.json").read_text()
+
+
+@pytest.mark.filterwarnings("always::geoveil.errors.GeoveilWarning")
+def test_check_finds_columns_that_reveal_locations(run: Any, tmp_path: Path) -> None:
+    """As a release with --keep all does, which refuses them and names both ways on."""
+    table = pd.read_csv(tmp_path / "trips.csv")
+    table.assign(a=table["latitude"], note="x").drop(columns="address").to_csv(tmp_path / "more.csv", index=False)
+    found = json.loads(run("check", "more.csv", "--by", "user", *LOCAL, "--json").out)["findings"]
+    (told,) = [line for line in found if "The column 'a'" in line["what"]]
+    assert "its values look like latitudes of the area" in told["what"]
+    assert "--keep a" in told["remedy"]
+    line = ["points", "more.csv", "-o", "out.csv", "--by", "user", *LOCAL, "--rho", "1e-3"]
+    refused = run(*line, "--keep", "all")
+    assert refused.code == 2
+    assert "'a': its values look like latitudes" in " ".join(refused.err.split())
+    assert not (tmp_path / "out.csv").exists()
+    named = run(*line, "--keep", "all", "--keep", "a")
+    assert named.code == 0
+    assert "note: The column 'a' is released unchanged, since it was named" in " ".join(named.err.split())
+    assert "the column a is released unchanged, and its values look like latitudes" in " ".join(named.out.split())
+    assert "note (named)" in " ".join(named.out.split())
+
+
+def test_warnings_are_red_on_a_terminal(run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With colours, the name and the text of the warning are red."""
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    done = release(run, "--keep", "address")
+    assert "\x1b[1;31mwarning" in done.out.replace("\x1b[2m", "") or "\x1b[1;2;31mwarning" in done.out
+    assert "\x1b[31mthe column address" in done.out

@@ -246,6 +246,18 @@ def test_a_named_coordinate_is_stated_everywhere() -> None:
     assert release.certificate()["unchanged"][-1]["warnings"][0] == "its name says that it holds coordinates"
 
 
+def test_a_warning_is_red_in_report_and_notebook(tmp_path: Path) -> None:
+    """The page has a banner and a row in red, and so has the card; without warnings there is neither."""
+    for keep, red in ((["city"], True), (None, False)):
+        release = gv.points(hidden(city="<b>SF"), keep=keep, rho=1e-2, area=BAY)
+        release.report(tmp_path / "page.html")
+        page, card = (tmp_path / "page.html").read_text(), release._repr_html_()
+        said = "Warning: the column city is released unchanged, and its name suggests locations."
+        assert (f'<div class="banner" role="alert">{said}</div>' in page) == red
+        assert ('<tr class="warning"><th scope="row">Warning</th>' in page) == red
+        assert ('<dt class="warning">warning</dt><dd class="warning">the column city' in card) == red
+
+
 def test_a_planted_keep_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """A `keep="all"` that writes what it should refuse fails the check above."""
     latitudes = people().geometry.y
@@ -267,7 +279,7 @@ def test_the_sample_is_bounded(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
 
     monkeypatch.setattr(disclosure, "followed_share", counted)
     frame = geopandas.GeoDataFrame(people(500).assign(note=[f"n{i}" for i in range(500)]))
-    gv.points(frame, keep=["note"], rho=1e-4, area=BAY)
+    gv.points(frame, keep=["note"], rho=1.0, area=BAY, by="user")
     frame.to_parquet(tmp_path / "in.parquet")
-    gv.points_file(tmp_path / "in.parquet", tmp_path / "out.parquet", keep=["note"], rho=1e-4, area=BAY)
+    gv.points_file(tmp_path / "in.parquet", tmp_path / "out.parquet", keep=["note"], rho=1.0, area=BAY, by="user")
     assert seen == [(50, 50)] * 4

@@ -9,7 +9,7 @@ import numpy as np
 
 from geoveil.geo.disclosure import row_places, sampled
 from geoveil.geo.formats import Batch
-from geoveil.geo.forms import Floats
+from geoveil.geo.forms import Floats, Index
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -49,7 +49,12 @@ class RowSample:
     @property
     def places(self) -> Floats:
         """The first and the last location of each row."""
-        return np.concatenate([np.empty((0, 4)), *self._places])
+        return np.concatenate([np.empty((0, 4)), *self._places])[self._rows]
+
+    @property
+    def _rows(self) -> Index:
+        """Evenly spaced rows of all that are held."""
+        return sampled(sum(map(len, self._places)))
 
     def columns(self, *, without: Set[str] = frozenset()) -> dict[Hashable, Any]:
         """Return the columns, as pandas Series by name."""
@@ -58,7 +63,7 @@ class RowSample:
         if not self._tables:
             return {}
         kept = [name for name in self._names if name not in without]
-        table = pa.concat_tables(self._tables).select(kept)
+        table = pa.concat_tables(self._tables).select(kept).take(self._rows)
         return {name: table[name].to_pandas() for name in kept}
 
 

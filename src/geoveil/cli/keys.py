@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 import click
@@ -23,7 +24,7 @@ def key() -> None:
 @key.command(
     examples=(
         ("Two files in this folder:", "geoveil key create city-lab"),
-        ("Protected by a passphrase:", "geoveil key create city-office --passphrase"),
+        ("For a program:", "geoveil key create city-office --json"),
     )
 )
 @click.argument("name")
@@ -47,6 +48,8 @@ def create(name: str, out: str, passphrase: bool, as_json: bool) -> None:
             raise FileUnavailable(str(path), "a file of this name exists", "a new file", "Choose another name.")
     secret = os.environ.get(PASSPHRASE) if passphrase else None
     if passphrase and not secret:
+        if not sys.stdin.isatty():
+            raise click.UsageError(f"Without a terminal, --passphrase reads {PASSPHRASE}: set it.")
         secret = click.prompt("Passphrase", hide_input=True, confirmation_prompt=True, err=True)
     made.save(private, passphrase=secret)
     made.public.save(public)

@@ -55,7 +55,8 @@ _LOCAL = "--local 37.77,-122.42,50km"
     "--keep",
     multiple=True,
     metavar="COLUMN",
-    help="A column to release unchanged; 'all': every column whose name does not suggest a location. May be repeated.",
+    help="A column to release unchanged. 'all': every column whose name does not suggest a location; refused while "
+    "one of these reveals locations and is not named as well. May be repeated.",
 )
 @click.option(
     "--smooth",
