@@ -131,7 +131,11 @@
     });
   }
 
-  new ResizeObserver(() => show(touched && view ? view : fitted())).observe(frame);
-  view = fitted();
-  draw();
+  // In a frame of a notebook, or in a tab that is hidden, the map has no size at first.
+  const fit = () => {
+    if (frame.clientWidth && frame.clientHeight) show(touched && view ? view : fitted());
+  };
+  new ResizeObserver(fit).observe(frame);
+  fit();
+  if (view) draw();
 })();
