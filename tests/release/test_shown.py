@@ -12,6 +12,8 @@ import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 import shapely
 
@@ -39,6 +41,19 @@ def tracks() -> geopandas.GeoDataFrame:
     return geopandas.GeoDataFrame({"user": [0, 1, 2]}, geometry=shapely.linestrings(walk), crs=BAY.crs).to_crs(4326)
 
 
+def table() -> pd.DataFrame:
+    """The same points in columns of coordinates."""
+    frame = trips()
+    return pd.DataFrame(frame[["user", "time"]]).assign(lat=frame.geometry.y, lon=frame.geometry.x)
+
+
+def rides() -> pd.DataFrame:
+    """Origins and destinations, both in one row."""
+    here, there = trips().get_coordinates().to_numpy(), trips(spread=3000.0).get_coordinates().to_numpy()
+    ends = {"start_lat": here[:, 1], "start_lon": here[:, 0], "end_lat": there[:, 1], "end_lon": there[:, 0]}
+    return pd.DataFrame({"user": np.arange(60) % 3, **ends})
+
+
 def of_file(tmp_path: Path) -> gv.FileRelease:
     """A file that was released."""
     trips().to_file(tmp_path / "trips.gpkg")
@@ -52,6 +67,7 @@ KINDS: dict[str, tuple[Any, str]] = {
     "series": (lambda tmp_path: gv.points(trips().geometry, **HOW), "Point"),
     "array": (lambda tmp_path: gv.points(trips().get_coordinates().to_numpy(), crs=4326, **HOW), "Point"),
     "lines": (lambda tmp_path: gv.points(tracks(), by="user", **HOW), "LineString"),
+    "tracks": (lambda tmp_path: gv.points(tracks().geometry, by=[0, 1, 2], **HOW), "LineString"),
     "hull": (lambda tmp_path: gv.hull(trips(), **HOW), "Polygon"),
     "hulls": (lambda tmp_path: gv.hull(trips(), by="user", **HOW), "Polygon"),
     "bounds": (lambda tmp_path: gv.bounds(trips(), **HOW), "Polygon"),
@@ -70,6 +86,10 @@ KINDS: dict[str, tuple[Any, str]] = {
         ),
         "Polygon",
     ),
+    "pandas": (lambda tmp_path: gv.points(table(), by="user", **HOW), "Point"),
+    "polars": (lambda tmp_path: gv.points(pl.from_pandas(table()), by="user", **HOW), "Point"),
+    "arrow": (lambda tmp_path: gv.points(pa.Table.from_pandas(table()), by="user", **HOW), "Point"),
+    "rides": (lambda tmp_path: gv.points(rides(), by="user", **HOW), "Point"),
     "file": (of_file, "Point"),
     "loaded": (lambda tmp_path: gv.load(of_file(tmp_path).value), "Point"),
 }
@@ -95,6 +115,10 @@ def test_every_release_is_a_frame_a_file_a_picture_a_page_and_a_card(kind: str, 
         assert type(frame) is pd.DataFrame
         with pytest.raises(InvalidData, match="has a location"):
             release.plot()
+    if kind == "tracks":
+        with pytest.raises(InvalidData, match="column of persons"):
+            release.to_file(tmp_path / "saved.parquet")
+        return
     path = release.to_file(tmp_path / "saved.parquet")
     read = geopandas.read_parquet(path) if geometry else pd.read_parquet(path)
     assert len(read) == len(frame)

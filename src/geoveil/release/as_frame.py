@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from geoveil.errors import InvalidData, InvalidParameter
+from geoveil.errors import InvalidData
 from geoveil.release.labels import persons
 
 if TYPE_CHECKING:
@@ -55,6 +55,9 @@ def frame_with_errors(release: Release, frame: Any) -> Any:
             stated[name] = radius
         elif release.by.name in frame:
             stated[name] = radius.reindex(frame[release.by.name]).to_numpy()
+        else:
+            # The person of each row is not known: the largest radius holds for all.
+            stated[name] = float(radius.max())
         if (off := release.place_error(0.05)) is not None:
             stated["radius_95"] = off
     stated[release.guarantee.symbol] = float(release.guarantee.budget)
@@ -69,7 +72,7 @@ def _points(release: Release) -> Any:
     if isinstance(value, geopandas.GeoDataFrame):
         return value.drop(columns=[name for name in value if name in own])
     if isinstance(value, geopandas.GeoSeries):
-        return geopandas.GeoDataFrame(geometry=value)
+        return _with_persons(release, geopandas.GeoDataFrame(geometry=value))
     coords = release.coords
     assert coords is not None
     places = _points_of(release, coords if release.plane is None else release.plane.out(coords))
@@ -78,14 +81,15 @@ def _points(release: Release) -> Any:
         return geopandas.GeoDataFrame(
             {name: form.column(name) for name in form.names if name not in own}, geometry=places
         )
-    if release.by is None:
-        return geopandas.GeoDataFrame(geometry=places)
-    try:
-        whose = release.by[persons(release, None)]
-    except InvalidParameter:
-        # The persons were given apart from the data, and are not known by row.
-        return geopandas.GeoDataFrame(geometry=places)
-    return geopandas.GeoDataFrame({release.by.name: whose}, geometry=places)
+    return _with_persons(release, geopandas.GeoDataFrame(geometry=places))
+
+
+def _with_persons(release: Release, frame: Any) -> Any:
+    """Return points with the person of each, where it is known: labels may have been given apart from the data."""
+    if release.by is None or len(release.by) != release.n:
+        return frame
+    frame.insert(0, release.by.name, release.by[persons(release, None)])
+    return frame
 
 
 def _points_of(release: Release, coords: Any) -> Any:

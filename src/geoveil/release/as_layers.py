@@ -80,7 +80,11 @@ def _points(release: Release, plane: Plane, name: str) -> tuple[Layer, ...]:
         except InvalidParameter:
             # The persons were given apart from the data, and are not known by row: the largest radius holds for all.
             radius = float(radii.max())
-    rows = np.asarray(getattr(release.value, "geometry", ()))
+    if len(release.pairs) > 1:
+        # A line from the origin of each row to its destination.
+        whose = np.repeat(np.arange(len(places) // len(release.pairs)), len(release.pairs))
+        return (Layer(name, places, "lines", "released", whose, radius),)
+    rows = np.asarray(release.value.geometry if hasattr(release.value, "geom_type") else ())
     if len(rows) and (shapely.get_type_id(rows) == shapely.GeometryType.LINESTRING).all():
         return (Layer(name, places, "lines", "released", shapely.get_coordinates(rows, return_index=True)[1], radius),)
     return (Layer(name, places, "points", "released", radius=radius),)

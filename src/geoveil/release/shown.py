@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any, cast
 
 from geoveil.arithmetic import steady
 from geoveil.cards import Card
-from geoveil.wording import heading
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -186,7 +185,7 @@ class Shown(Card):
         Parameters
         ----------
         title : str, optional
-            The heading of the page; by default the question and the number of points.
+            The heading of the page; by default the question.
         truth : GeoSeries or GeoDataFrame, optional
             True locations to draw as well. Such a page says that it must not be shared.
 
@@ -219,7 +218,7 @@ class Shown(Card):
         path : str or Path
             A file that ends in .html, .png or .pdf; figures require matplotlib.
         title : str, optional
-            The heading; by default the question and the number of points.
+            The heading; by default the question.
         truth : GeoSeries or GeoDataFrame, optional
             True locations to draw as well. Such a report says that it must not be shared.
 
@@ -249,7 +248,8 @@ class Shown(Card):
         release = self._self
         facts = release.facts()
         layers = self.layers() if truth is None else (*self.layers(), truth_layer(truth))
-        return Report(title or heading(facts), layers, facts, release.certificate())
+        name = "Heat map" if release.kind == "cells" else f"Released {facts.query.replace('_', ' ')}"
+        return Report(title or name, layers, facts, release.certificate())
 
     @steady()
     def _repr_html_(self) -> str:
