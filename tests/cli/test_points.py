@@ -152,3 +152,20 @@ def test_reports_of_all_kinds(ending: str, run: Any, tmp_path: Path) -> None:
     assert done.code == 0, done.err
     head = (tmp_path / f"map.{ending}").read_bytes()[:15]
     assert head.startswith({"html": b"<!DOCTYPE html>", "png": b"\x89PNG", "pdf": b"%PDF-"}[ending])
+
+
+def test_trips_are_released_at_once(run: Any, tmp_path: Path) -> None:
+    """Origins and destinations need no option; one of them is named, and check says which columns are meant."""
+    head = "user,pickup_longitude,pickup_latitude,dropoff_longitude,dropoff_latitude,tip"
+    rows = ["ann,-122.41,37.78,-122.42,37.77,2", "bob,-122.43,37.76,-122.40,37.75,3"]
+    (tmp_path / "taxi.csv").write_text("\n".join([head, *rows]))
+    how = ["--by", "user", *LOCAL, "--rho", "1e-4"]
+    assert run("points", "taxi.csv", "-o", "both.csv", *how).code == 0
+    assert (tmp_path / "both.csv").read_text().splitlines()[0] == head.replace("tip", "radius_95,rho")
+    named = ["--lat", "dropoff_latitude", "--lon", "dropoff_longitude"]
+    assert run("points", "taxi.csv", "-o", "one.csv", *how, *named).code == 0
+    first = (tmp_path / "one.csv").read_text().splitlines()[0]
+    assert first == "user,dropoff_longitude,dropoff_latitude,radius_95,rho"
+    two = ["--y", "pickup_latitude", "--y", "dropoff_latitude", "--x", "pickup_longitude", "--x", "dropoff_longitude"]
+    assert run("points", "taxi.csv", "-o", "two.csv", *how, *two).code == 0
+    assert "4 points" in run("check", "taxi.csv", "--by", "user", *LOCAL).out
