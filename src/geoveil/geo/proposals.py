@@ -51,6 +51,15 @@ class AreaSuggestion:
         The number of points, and of those outside of the area.
     clamps : bool
         Whether `outside="clamp"` can move all points that are outside to the edge.
+
+    Examples
+    --------
+    >>> import geopandas
+    >>> import geoveil as gv
+    >>> homes = geopandas.GeoSeries.from_xy([-122.41, -122.45, -122.43], [37.78, 37.76, 37.75], crs=4326)
+    >>> found = gv.suggest_area(homes)
+    >>> found.points, found.outside
+    (3, 0)
     """
 
     place: str | None
@@ -76,7 +85,16 @@ class AreaSuggestion:
         return f"--local {self.lat:g},{self.lon:g},{self.radius / 1000:g}km"
 
     def described(self, *, option: bool = False) -> str:
-        """Return what the area holds and what can be done about the rest, with arguments or with options."""
+        """Return what the area holds and what can be done about the rest, with arguments or with options.
+
+        Examples
+        --------
+        >>> import geopandas
+        >>> import geoveil as gv
+        >>> homes = geopandas.GeoSeries.from_xy([-122.41, -122.45, -122.43], [37.78, 37.76, 37.75], crs=4326)
+        >>> gv.suggest_area(homes).described()
+        'area="San Francisco" (70 km around 37.77, -122.42) covers all points.'
+        """
         given = self.option if option else self.argument
         disc = f" ({self.radius / 1000:g} km around {self.lat:g}, {self.lon:g})" if self.place is not None else ""
         if not self.outside:
