@@ -26,6 +26,7 @@ _STYLE = """
 .geoveil-card dt { margin: 0; font-weight: 400; opacity: .7; }
 .geoveil-card dd { margin: 0; overflow-wrap: anywhere; }
 .geoveil-card .warning { color: #dc2626; font-weight: 600; opacity: 1; }
+.geoveil-card .warning { color: #dc2626; font-weight: 600; opacity: 1; }
 .geoveil-card svg { display: block; width: 100%; height: auto; border-radius: 6px;
   background: color-mix(in srgb, #38bdf8 9%, transparent); }
 .geoveil-card figcaption { margin-top: .3rem; font-size: 12px; opacity: .8; }
@@ -69,7 +70,7 @@ def as_html(heading: str, rows: Rows, *, lead: str = "", figure: str = "") -> st
     heading : str
         The first line.
     rows : iterable of (str, str)
-        The name and the text of each row.
+        The name and the text of each row; one that is named "warning" is red.
     lead : str
         A sentence between the heading and the rows.
     figure : str

@@ -230,6 +230,14 @@ def test_texts_on_a_card_are_escaped() -> None:
     assert "&lt;b&gt;</text>" in card
 
 
+def test_warnings_are_red_on_a_card() -> None:
+    """A column released unchanged whose name says that it holds coordinates is a warning that cannot be overlooked."""
+    frame = table().assign(home_lat=37.7)
+    with pytest.warns(gv.errors.GeoveilWarning, match="home_lat"):
+        card = gv.points(frame, lat="lat", lon="lon", by="user", keep=["home_lat"], **HOW)._repr_html_()
+    assert '<dd class="warning">the column home_lat' in card
+
+
 def test_a_map_of_nothing_is_empty() -> None:
     """Without a location there is no map."""
     assert small_map([]) == ""
