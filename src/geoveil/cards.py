@@ -26,7 +26,6 @@ _STYLE = """
 .geoveil-card dt { margin: 0; font-weight: 400; opacity: .7; }
 .geoveil-card dd { margin: 0; overflow-wrap: anywhere; }
 .geoveil-card .warning { color: #dc2626; font-weight: 600; opacity: 1; }
-.geoveil-card .warning { color: #dc2626; font-weight: 600; opacity: 1; }
 .geoveil-card svg { display: block; width: 100%; height: auto; border-radius: 6px;
   background: color-mix(in srgb, #38bdf8 9%, transparent); }
 .geoveil-card figcaption { margin-top: .3rem; font-size: 12px; opacity: .8; }
