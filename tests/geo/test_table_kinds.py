@@ -300,7 +300,7 @@ def test_what_is_no_table_is_none() -> None:
 def test_two_columns_of_one_name_are_refused() -> None:
     """Which one is meant cannot be told."""
     x = pd.DataFrame([[1, 2, 3]], columns=["lat", "lon", "lat"])
-    with pytest.raises(InvalidData, match="no two have one name"):
+    with pytest.raises(InvalidData, match="different names"):
         ask("points", x)
     with pytest.raises(InvalidData, match="one type"):
         ask("points", [{"lat": 1.0, "lon": 2.0}, {"lat": "one", "lon": 2.0}])
