@@ -304,7 +304,7 @@ def test_two_columns_of_one_name_are_refused() -> None:
         ask("points", x)
     with pytest.raises(InvalidData, match="one type"):
         ask("points", [{"lat": 1.0, "lon": 2.0}, {"lat": "one", "lon": 2.0}])
-    with pytest.raises(InvalidData, match="dicts alone"):
+    with pytest.raises(InvalidData, match="nothing but dicts"):
         ask("points", [{"lat": 1.0, "lon": 2.0}, [1.0, 2.0]])
 
 
