@@ -40,6 +40,7 @@ FIXED = (
     "convert-setting location-guard medium",
     "convert-setting decimals 3 --lat 59.9",
     "convert-setting geohash 6",
+    'areas "San Francisco"',
     "budget create b.db ann bob --rho 1e-3",
     "budget show b.db",
     "budget lower b.db bob --rho 5e-4",
@@ -75,6 +76,10 @@ DRAWN = (
     "smooth r.csv -o smooth.csv --motion taxi",
     "density r.csv -o density.geojson --cell 2km",
     f"hull {_DATA} -o charged.geojson {_AREA} --rho 4e-4 --ledger b.db --subject ann",
+    "verify r.csv",
+    "key create lab",
+    "key show lab.pub.pem",
+    "key trust lab.pub.pem",
     "budget statement b.db ann",
     "budget verify b.db charged.geojson.certificate.json",
     "points nowhere.csv -o r.csv --rho 1",
@@ -171,8 +176,11 @@ def test_no_output_is_wider_than_the_terminal(width: int) -> None:
 
 def test_every_command_is_looked_at() -> None:
     """Apart from those that print a script, change nothing that is seen, or take hours."""
-    seen = {f"geoveil {' '.join(line.split()[: 2 if line.startswith('budget') else 1])}" for line in (*FIXED, *DRAWN)}
-    other = {"geoveil budget", "geoveil experiments", "geoveil experiments run", "geoveil completion"}
+    seen = {
+        f"geoveil {' '.join(line.split()[: 2 if line.startswith(('budget', 'key')) else 1])}"
+        for line in (*FIXED, *DRAWN)
+    }
+    other = {"geoveil budget", "geoveil key", "geoveil experiments", "geoveil experiments run", "geoveil completion"}
     other |= {"geoveil budget forget", "geoveil budget restore"}
     assert {*EVERY} - other <= seen
 

@@ -36,7 +36,7 @@ __all__ = [
 
 
 #: Spaces at which a line is not broken: within "20 km", "ρ = 5e-05" and "per m²".
-_TIED = re.compile(r"(?<=\d) (?=k?m(?:²|\b))|(?<=per) (?=m)| (?== )|(?<= =) ")
+_TIED = re.compile(r"(?<=\d) (?=k?m(?:²|\b))|(?<=\d) (?=per m)|(?<=per) (?=m)| (?== )|(?<= =) ")
 _TIE = "\N{NO-BREAK SPACE}"
 
 
