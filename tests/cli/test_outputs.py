@@ -130,7 +130,7 @@ def _in_terminal(width: int, folder: Path, commands: list[list[str]]) -> bytes:
     running = subprocess.Popen(
         [sys.executable, "-c", _RUN, json.dumps(commands)],
         cwd=folder,
-        env={**environment, "TERM": "xterm-256color"},
+        env={**environment, "TERM": "xterm-256color", "GEOVEIL_TRUSTED_KEYS": str(folder / "trusted")},
         stdin=subprocess.DEVNULL,
         stdout=other,
         stderr=other,
