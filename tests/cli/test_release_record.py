@@ -152,7 +152,7 @@ def test_points_of_one_person_are_told_where_the_area_is_wide(run: Any, tmp_path
     """Noise is small beside the area, but many times that of one point."""
     _track(tmp_path)
     ran = run("points", "track.csv", "-o", "o.csv", "--local", "37.77,-122.42,1000km", "--rho", "5e-5")
-    assert "All 10,000 points are taken as one person's" in ran.err
+    assert "All 10,000 points belong to one person" in ran.err
 
 
 def test_someone_at_a_terminal_is_asked(run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -81,8 +81,8 @@ class PreparedFile:
             )
         elif inquiry.people.by is None and typical >= _TIMES * alone:
             problem = (
-                "All {n} points are taken as one person's and share the budget: released points would be "
-                "up to {typical} from the true ones (with probability 95%); that of a person with one point, {alone}."
+                "All {n} points belong to one person and share the budget: released points would be up to {typical} "
+                "from the true ones (with probability 95%). A single point of a person would be up to {alone} away."
             )
         else:
             return []

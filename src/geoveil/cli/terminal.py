@@ -164,7 +164,7 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, total: int =
 def note(text: str) -> None:
     """Print something that the user should know on stderr, unless --quiet was given."""
     if not state().quiet:
-        click.echo(f"geoveil: note: {text}", err=True)
+        complain(f"geoveil: note: {text}")
 
 
 def interactive() -> bool:
