@@ -89,6 +89,8 @@ def run(capfd: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.M
     )
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "100")
+    # Keys that tests trust are not those of whoever runs the tests.
+    monkeypatch.setenv("GEOVEIL_TRUSTED_KEYS", str(tmp_path / "trusted"))
 
     def command(*args: str) -> Ran:
         capfd.readouterr()
