@@ -130,7 +130,12 @@ def _in_terminal(width: int, folder: Path, commands: list[list[str]]) -> bytes:
     running = subprocess.Popen(
         [sys.executable, "-c", _RUN, json.dumps(commands)],
         cwd=folder,
-        env={**environment, "TERM": "xterm-256color", "GEOVEIL_TRUSTED_KEYS": str(folder / "trusted")},
+        env={
+            **environment,
+            "TERM": "xterm-256color",
+            "GEOVEIL_RECORD": "off",
+            "GEOVEIL_TRUSTED_KEYS": str(folder / "trusted"),
+        },
         stdin=subprocess.DEVNULL,
         stdout=other,
         stderr=other,

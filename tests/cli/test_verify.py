@@ -43,6 +43,7 @@ def test_a_signed_release_is_verified(run: Any, tmp_path: Path) -> None:
     assert (told["holds"], told["trusted"], told["signer"]) == (True, False, made["fingerprint"])
     assert "--key" in next(check["text"] for check in told["checks"] if check["name"] == "signature")
     assert run("key", "trust", "city-lab.pub.pem").code == 0
+    assert "is trusted already" in run("key", "trust", "city-lab.pub.pem").out
     assert json.loads(run("verify", "out.csv", "--json").out)["trusted"]
     assert made["fingerprint"] in run("key", "show", "city-lab.pub.pem").out
 

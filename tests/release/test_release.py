@@ -340,6 +340,7 @@ def test_the_public_names_are_these() -> None:
     """The public names are sorted, exist and change on purpose only."""
     assert gv.__all__ == [
         "Area",
+        "AreaSuggestion",
         "CGP",
         "Charge",
         "Check",
@@ -370,6 +371,7 @@ def test_the_public_names_are_these() -> None:
         "Verification",
         "__version__",
         "answer",
+        "areas",
         "bounds",
         "center",
         "clamp",
@@ -395,6 +397,7 @@ def test_the_public_names_are_these() -> None:
         "read",
         "remap",
         "smooth",
+        "suggest_area",
         "total",
         "verify",
     ]

@@ -83,9 +83,12 @@ def trust(public: str) -> None:
     in the folder GEOVEIL_TRUSTED_KEYS; removing the file there ends the trust.
     """
     from geoveil.certificates import PublicKey
-    from geoveil.certificates.signing_keys import trusted_folder
+    from geoveil.certificates.signing_keys import trusted_folder, trusted_keys
 
     found, folder = PublicKey.load(public), trusted_folder()
+    if found in trusted_keys():
+        terminal.say(f"{found} is trusted already.")
+        return
     folder.mkdir(parents=True, exist_ok=True)
     kept = found.save(folder / f"{found.name}.pem")
     terminal.say(f"{found} is trusted: {kept}")
