@@ -434,7 +434,7 @@ def test_persons_whose_degrees_are_mixed_have_their_own_balls(
     assert found[0] == found[1]
 
 
-@pytest.mark.filterwarnings("ignore:.*taken as one person's", "ignore:Nearly everything would be lost")
+@pytest.mark.filterwarnings("ignore:.*points belong to one person", "ignore:Nearly everything would be lost")
 def test_files_of_degrees_are_released_as_in_real_arithmetic(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file's points get the noise of the bits read, point by point or all of a person's at once."""
     digits = Mpmath(tail_of(32))

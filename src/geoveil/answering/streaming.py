@@ -233,7 +233,8 @@ class FilePoints(Inquiry[Written, FileRelease]):
             batch, less = self._selected(batch)
             coded = self.people.labels(batch).dictionary_encode()
             self.placed.update(name for name in texts if shows_places(batch.columns[name]))
-            self.form.check_shapes(batch)
+            released = [name for name in texts if name not in self.placed]
+            self.form.check_batch(replace(batch, columns=batch.columns.select(released)))
             if self.form.spreadsheet:
                 self.formulas.update(name for name in texts if has_formulas(batch.columns[name]))
             if len(batch):
@@ -249,9 +250,10 @@ class FilePoints(Inquiry[Written, FileRelease]):
         self._state = file_state(self.file.path)
         named = [name for name, reason in self.kept.items() if reason == "named"]
         wanted = [*self._by, *self._filtered_by, *texts, *named, *(self.kept if every_column else ())]
-        sample = RowSample(named)
+        sample, types = RowSample(named), set[str]()
         for batch, less, labels, codes, known in _ordered(look, self.file.batches([*dict.fromkeys(wanted)])):
             self.rows_removed += less
+            types |= batch.types
             sample.add(batch)
             self.people.add(labels, np.bincount(codes, minlength=len(labels)))
             self._first.add(batch.coords, known[codes])
@@ -262,6 +264,7 @@ class FilePoints(Inquiry[Written, FileRelease]):
             distinct(self.people.persons, self.people.by, self.file.path.name)
         if not self.people.sizes.sum():
             raise no_locations(self.file, self.rows_removed)
+        self.form.check_types(types)
         if self.form.spreadsheet:
             self.formulas.update(name for name in texts if has_formulas(pa.array([name])))
         check_kept(sample.columns(without=self.placed), sample.places, self.keep, self.plane)

@@ -617,7 +617,7 @@ def test_changed_certificates_are_refused(tmp_path: Path) -> None:
 STRANGERS = Path("/work/shared/data/strangers")
 
 
-@pytest.mark.filterwarnings("ignore:.*taken as one person's")
+@pytest.mark.filterwarnings("ignore:.*points belong to one person")
 @pytest.mark.skipif(not STRANGERS.is_dir(), reason=f"the files of other programs are not in {STRANGERS}")
 @pytest.mark.parametrize(
     "name",

@@ -136,6 +136,29 @@ def test_a_target_that_cannot_hold_the_columns_is_refused_before_anything_is_cha
     assert not [*tmp_path.glob("out*")]
 
 
+def test_shapes_and_texts_that_a_shapefile_cannot_hold_are_refused_before_anything_is_charged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also if each batch of rows has geometries of one type; lines and lines of several parts are of one."""
+    monkeypatch.setattr("geoveil.geo.formats.gdal.ROWS", 1)
+    line = shapely.LineString([(-122.3, 37.7), (-122.31, 37.71)])
+    shapes = {"mixed": [line, line.centroid], "lines": [shapely.MultiLineString([line]), line], "long": [line, line]}
+    with Ledger(tmp_path / "budget.db") as ledger:
+        ledger.create("ann", rho=10)
+        for name, geometry in shapes.items():
+            note = ["short", "x" * 300 if name == "long" else ""]
+            frame = geopandas.GeoDataFrame({"note": note}, geometry=geometry, crs=4326)
+            frame.to_file(tmp_path / f"{name}.gpkg")
+        how: dict[str, Any] = {"rho": 1.0, "area": BAY, "keep": ["note"], "ledger": ledger, "subject": "ann"}
+        with pytest.raises(InvalidParameter, match=r"^target = \['LineString', 'Point'\].*several types.*\.gpkg"):
+            gv.points_file(tmp_path / "mixed.gpkg", tmp_path / "out.shp", **how)
+        with pytest.raises(InvalidFile, match=r"row 2, note.*at most 254 bytes"):
+            gv.points_file(tmp_path / "long.gpkg", tmp_path / "out.shp", **how)
+        assert ledger.spent("ann") == 0
+        gv.points_file(tmp_path / "lines.gpkg", tmp_path / "out.shp", **how)
+        assert near(geopandas.read_file(tmp_path / "out.shp"), geopandas.read_file(tmp_path / "lines.gpkg"))
+
+
 def test_dates_and_numbers_of_a_spreadsheet_stay_what_they_are(tmp_path: Path) -> None:
     """Texts that begin like formulas stay texts, and nobody is told to beware of them."""
     times = pd.date_range("2024-05-01 08:00", periods=12, freq="min")
@@ -211,7 +234,7 @@ def test_a_track_that_changes_while_it_is_read_is_noticed(tmp_path: Path) -> Non
         if 0 < share < 0.9:
             plt(tmp_path / "data" / "b" / "Trajectory" / "1.plt", people(5).geometry)
 
-    with pytest.raises(InvalidFile, match="left alone"):
+    with pytest.raises(InvalidFile, match="unchanged while it is read"):
         gv.points_file(tmp_path / "data", tmp_path / "out.csv", rho=1.0, area=BAY, progress=progress)
 
 

@@ -178,8 +178,8 @@ class Excel(TableFile):
                 yield Batch(self, first, share, self.located.decode(where, ".", batch.name), table)
                 first += len(part)
 
-    def check_shapes(self, batch: Batch) -> None:
-        super().check_shapes(batch)
+    def check_batch(self, batch: Batch) -> None:
+        super().check_batch(batch)
         if (rows := batch.first + len(batch)) >= _MOST:
             remedy = "Choose a target that ends in .csv or .parquet."
             raise InvalidFile(batch.file.path.name, rows, f"fewer than {_MOST} rows, the limit of Excel", remedy)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -136,14 +136,17 @@ class GDALFile(LocationFile):
                     allowed = f"columns with names of at most {_NAME} bytes, the limit of a shapefile"
                     raise InvalidParameter("target", name, allowed, "Choose a target that ends in .gpkg.")
 
-    def check_shapes(self, batch: Batch) -> None:
-        if (
-            self.driver == "ESRI Shapefile"
-            and batch.shaped
-            and len(kinds := {shape.geom_type for shape in batch.places}) > 1
-        ):
-            allowed = "geometries of one type, for a shapefile"
-            raise InvalidFile(str(batch.file.path), sorted(kinds), allowed, "Choose a target that ends in .gpkg.")
+    def check_batch(self, batch: Batch) -> None:
+        if self.driver == "ESRI Shapefile":
+            _check_width(batch)
+        if self.driver == "GeoJSONSeq":
+            _check_objects(batch)
+
+    def check_types(self, types: Set[str]) -> None:
+        # A shapefile of lines holds multilines as well.
+        if self.driver == "ESRI Shapefile" and len({name.replace("MultiLine", "Line") for name in types}) > 1:
+            allowed = "a format that holds geometries of several types, which a shapefile does not"
+            raise InvalidParameter("target", sorted(types), allowed, "Choose a target that ends in .gpkg.")
 
     def _batches(self, columns: Sequence[str]) -> Iterator[Batch]:
         import pyarrow as pa
@@ -174,10 +177,6 @@ class GDALFile(LocationFile):
         def parts() -> Iterator[Any]:
             try:
                 for batch in batches:
-                    if self.driver == "ESRI Shapefile":
-                        _check_width(batch)
-                    if self.driver == "GeoJSONSeq":
-                        _check_objects(batch)
                     table = batch.columns.append_column(marked, [wkb.encode(batch.places)]).cast(whole)
                     yield from table.to_batches()
             except BaseException as problem:

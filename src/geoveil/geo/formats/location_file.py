@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -141,6 +141,13 @@ class Batch:
         return np.asarray(shapely.linestrings(self.places.reshape(len(self), -1, 2)))
 
     @property
+    def types(self) -> set[str]:
+        """The types of the geometries, such as "Point"."""
+        if self.shaped:
+            return {shape.geom_type for shape in self.places}
+        return {"Point" if self.places.shape[1] == 2 else "LineString"} if len(self) else set()
+
+    @property
     def pairs(self) -> Floats:
         """The coordinates of rows that are single points, for formats that have a pair of columns for them."""
         if self.shaped and not np.array_equal(self.rows, np.arange(len(self))):
@@ -256,8 +263,11 @@ class LocationFile(ABC):
     def check_columns(self, names: Sequence[str]) -> None:  # noqa: B027
         """Refuse names of columns that the format cannot hold."""
 
-    def check_shapes(self, batch: Batch) -> None:  # noqa: B027
-        """Refuse geometries that the format cannot hold."""
+    def check_batch(self, batch: Batch) -> None:  # noqa: B027
+        """Refuse geometries and texts that the format cannot hold."""
+
+    def check_types(self, types: Set[str]) -> None:  # noqa: B027
+        """Refuse a file whose geometries are of these types, if the format cannot hold all of them."""
 
     @abstractmethod
     def write(self, path: Path, batches: Iterator[Batch], schema: pa.Schema) -> None:

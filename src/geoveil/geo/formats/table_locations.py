@@ -279,7 +279,7 @@ class TableFile(LocationFile):
     def shape(self) -> str:
         return self.located.shape
 
-    def check_shapes(self, batch: Batch) -> None:
+    def check_batch(self, batch: Batch) -> None:
         self.located.check(batch)
 
     def written(self, schema: pa.Schema) -> list[str]:
