@@ -39,7 +39,7 @@ _ALIKE, _MOST_SCALES = 0.1, 12
 _MOST_STEPS = 1000
 # Differences in log-likelihood below this are attributed to chance: doubling the steps must gain more than this to
 # continue, and among maps whose scores differ by less, the one with the fewest steps is chosen.
-_GAIN = 1.0
+_GAIN = 2.0
 
 
 def deconvolve(releases: Sequence[NoisyPoints], grid: Grid) -> Floats:
