@@ -226,7 +226,25 @@ def test_trips_are_smoothed_by_the_times_of_both_ends(kind: str) -> None:
     for wrong in ("time", ["time", "end"], ["time"]):
         with pytest.raises(InvalidParameter, match=r"^times = .* one for each point of a row"):
             gv.smooth(release, times=wrong, motion="walking")
-    assert release.to_frame().geometry.size == 8
+
+
+@EVERY_KIND
+@pytest.mark.parametrize("end", [".csv", ".geojson", ".parquet"])
+def test_trips_are_written_row_by_row(kind: str, end: str, tmp_path: Path) -> None:
+    """A line from origin to destination; a CSV file has the columns of the table."""
+    ends = {"end_lat": [lat + 0.1 for lat in LAT], "end_lon": [lon - 0.1 for lon in LON]}
+    release = ask("points", table(kind, **ends), by="user", keep=["mode"], **PAIRS)
+    frame, value = release.to_frame(), columns(release.value)
+    places = np.column_stack([value[name] for name in ("lon", "lat", "end_lon", "end_lat")])
+    assert frame["mode"].tolist() == TRIPS["mode"]
+    assert np.array_equal(frame.geometry.get_coordinates().to_numpy(), places.reshape(-1, 2))
+    release.to_file(tmp_path / f"trips{end}")
+    loaded = gv.load(tmp_path / f"trips{end}")
+    assert (loaded.n, loaded.value["user"].tolist()) == (8, TRIPS["user"])
+    np.testing.assert_allclose(loaded.value.geometry.get_coordinates(), places.reshape(-1, 2), atol=1e-6)
+    assert gv.verify(tmp_path / f"trips{end}").holds
+    if end == ".csv":
+        assert {*PAIRS["lat"], *PAIRS["lon"]} <= {*pd.read_csv(tmp_path / "trips.csv")}
 
 
 @EVERY_KIND

@@ -89,7 +89,7 @@ KINDS: dict[str, tuple[Any, str]] = {
     "pandas": (lambda tmp_path: gv.points(table(), by="user", **HOW), "Point"),
     "polars": (lambda tmp_path: gv.points(pl.from_pandas(table()), by="user", **HOW), "Point"),
     "arrow": (lambda tmp_path: gv.points(pa.Table.from_pandas(table()), by="user", **HOW), "Point"),
-    "rides": (lambda tmp_path: gv.points(rides(), by="user", **HOW), "Point"),
+    "rides": (lambda tmp_path: gv.points(rides(), by="user", **HOW), "LineString"),
     "file": (of_file, "Point"),
     "loaded": (lambda tmp_path: gv.load(of_file(tmp_path).value), "Point"),
 }

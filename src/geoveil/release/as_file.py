@@ -16,6 +16,7 @@ from geoveil.geo.formats.gdal import AS_TEXT, DRIVERS
 from geoveil.release.labels import persons
 
 if TYPE_CHECKING:
+    from geoveil.geo.row_locations import Pairs
     from geoveil.release.release import Release
 
 __all__ = ["endings", "write_release"]
@@ -66,7 +67,8 @@ def write_release(
         raise InvalidParameter("path", str(path), f"a file that ends in one of {', '.join(endings())}", "Choose one.")
     with staging_folder(path) as folder:
         written = folder / path.name
-        reading = _write(release.to_frame(), written) if write is None else write(written)
+        pairs = release.pairs if kind == "points" else ()
+        reading = _write(release.to_frame(), written, pairs) if write is None else write(written)
         account = {
             **release.certificate(),
             "by": column if kind == "points" else None,
@@ -90,17 +92,26 @@ def _cut(shape: Any) -> Any:
     return shapely.union_all([part for part in parts if not part.is_empty])
 
 
-def _write(frame: Any, path: Path) -> dict[str, Any]:
-    """Write a frame; with what it can be read again."""
+def _write(frame: Any, path: Path, pairs: Pairs) -> dict[str, Any]:
+    """Write a frame, and return the options with which it can be read again.
+
+    `pairs` are the columns of coordinates of the table that was released: a CSV file has those of origins and
+    destinations under their names.
+    """
     import shapely
 
     kind, shaped = ending(path), hasattr(frame, "geometry")
     if kind in (".csv", ".tsv"):
-        reading = {"delimiter": "\t" if kind == ".tsv" else ",", "decimal": "."}
+        reading: dict[str, Any] = {"delimiter": "\t" if kind == ".tsv" else ",", "decimal": "."}
         if shaped:
             places = frame.geometry.array
             rest = frame.drop(columns=frame.geometry.name)
-            if (shapely.get_type_id(places) == shapely.GeometryType.POINT).all():
+            if len(pairs) > 1:
+                ends = shapely.get_coordinates(places).reshape(len(places), -1)
+                names = [str(name) for pair in pairs for name in pair]
+                rest = rest.assign(**dict(zip(names, ends.T, strict=True)))
+                reading |= {"crs": frame.crs.to_string(), "lat": names[1::2], "lon": names[::2]}
+            elif (shapely.get_type_id(places) == shapely.GeometryType.POINT).all():
                 x, y = ("longitude", "latitude") if frame.crs.is_geographic else ("x", "y")
                 rest = rest.assign(**{x: shapely.get_x(places), y: shapely.get_y(places)})
                 reading |= {"crs": frame.crs.to_string(), "lat": y, "lon": x}

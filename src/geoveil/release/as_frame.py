@@ -1,4 +1,4 @@
-"""A release as a frame: a row for each point or answer, with its error radius and its budget."""
+"""A release as a frame: a row for each point, line or answer, with its error radius and its budget."""
 
 from __future__ import annotations
 
@@ -66,6 +66,7 @@ def frame_with_errors(release: Release, frame: Any) -> Any:
 
 def _points(release: Release) -> Any:
     import geopandas
+    import shapely
 
     value = release.value
     own = ("radius_95", release.guarantee.symbol)
@@ -77,10 +78,13 @@ def _points(release: Release) -> Any:
     assert coords is not None
     places = _points_of(release, coords if release.plane is None else release.plane.out(coords))
     if release.pairs:
-        form = release.form
-        return geopandas.GeoDataFrame(
-            {name: form.column(name) for name in form.names if name not in own}, geometry=places
-        )
+        form, each = release.form, len(release.pairs)
+        columns = {name: form.column(name)[::each] for name in form.names if name not in own}
+        if each > 1:
+            # A line from the origin of each row to its destination, as in files.
+            lines = shapely.linestrings(shapely.get_coordinates(places).reshape(-1, each, 2))
+            places = geopandas.GeoSeries(lines, crs=places.crs)
+        return geopandas.GeoDataFrame(columns, geometry=places)
     return _with_persons(release, geopandas.GeoDataFrame(geometry=places))
 
 

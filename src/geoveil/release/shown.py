@@ -45,7 +45,7 @@ class Shown(Card):
 
     @steady()
     def to_frame(self, *, crs: CrsLike = None) -> geopandas.GeoDataFrame | pd.DataFrame:
-        """Return the release as a frame: a row for each point or answer, with its error and its budget.
+        """Return the release as a frame: a row for each point, line or answer, with its error and its budget.
 
         Parameters
         ----------
