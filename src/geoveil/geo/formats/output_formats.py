@@ -11,9 +11,10 @@ from geoveil.errors import InvalidParameter
 from geoveil.geo.formats.csv import CSV
 from geoveil.geo.formats.excel import Excel
 from geoveil.geo.formats.gdal import DRIVERS, GDALFile
+from geoveil.geo.formats.location_columns import CoordinateColumns, GeometryColumn, LocationColumns
 from geoveil.geo.formats.location_file import LocationFile
 from geoveil.geo.formats.parquet import GeoParquet
-from geoveil.geo.formats.table_locations import CoordinateColumns, GeometryColumn, LocationColumns, TableFile
+from geoveil.geo.formats.table_locations import TableFile
 
 if TYPE_CHECKING:
     import pyarrow as pa
