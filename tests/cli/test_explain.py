@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -73,7 +74,7 @@ def test_check_finds_what_gives_places_away(run: Any, tmp_path: Path) -> None:
     assert "'zone' may reveal" in json.dumps(json.loads(run("check", "odd.csv", "--json").out))
     bad = run("check", "odd.csv", *LOCAL)
     assert bad.code == 3
-    assert "Not ready yet." in bad.out
+    assert "Not ready yet: first correct what is marked with stop." in bad.out
     assert run("check", "trips.csv", "--by", "nobody").code == 3
 
 
@@ -127,7 +128,7 @@ def test_check_proposes_an_area(run: Any, tmp_path: Path) -> None:
     """A ready option, that it looked at the data, and what to do about points elsewhere."""
     found = json.loads(run("check", "trips.csv", "--json").out)["findings"]
     (line,) = [line for line in found if "degrees" in line["what"]]
-    assert line["kind"] == "stop"
+    assert line["kind"] == "need"
     assert line["remedy"].startswith(
         'Proposed: --area "San Francisco" (70 km around 37.77, -122.42) covers all points.'
     )
@@ -148,6 +149,36 @@ def test_check_proposes_an_area(run: Any, tmp_path: Path) -> None:
     table["latitude"], table["longitude"] = [*range(-60, 60, 2)], [*range(-180, 180, 6)]
     table.to_csv(tmp_path / "world.csv", index=False)
     assert "release it part by part" in " ".join(run("check", "world.csv").out.split())
+
+
+def test_check_ends_with_the_command_of_the_release(run: Any, tmp_path: Path) -> None:
+    """The command is what was typed and what is missing; it runs, and guesses are called guesses."""
+    told = json.loads(run("check", "trips.csv", "--json").out)
+    command = 'geoveil points trips.csv -o released.csv --area "San Francisco" --by user --privacy low'
+    assert told["next"] == command
+    assert not told["ready"]
+    words = run("check", "trips.csv").out
+    assert "Not ready" not in words
+    assert "--by user is a guess" in " ".join(words.split())
+    assert run(*shlex.split(command)[1:]).code == 0
+    ready = json.loads(run("check", "trips.csv", "--by", "user", *LOCAL, "--json").out)
+    assert ready["next"] == f"geoveil points trips.csv --by user {' '.join(LOCAL)} -o released.csv --privacy low"
+    assert json.loads(run("check", "trips.csv", "--by", "nobody", "--json").out)["next"] is None
+    (tmp_path / "holes.csv").write_text("lat,lon\n37.77,-122.42\n,\n")
+    assert " --missing drop" in json.loads(run("check", "holes.csv", *LOCAL, "--json").out)["next"]
+
+
+def test_check_proposes_an_area_for_web_mercator_and_none_for_unknown_systems(run: Any, tmp_path: Path) -> None:
+    """An area is proposed if a release accepts it, also for metres of web maps; all at 0, 0 is not spread wide."""
+    people().to_crs(3857).to_file(tmp_path / "web.gpkg")
+    assert '--area "San Francisco"' in json.loads(run("check", "web.gpkg", "--json").out)["next"]
+    own = "+proj=longlat +a=6370000 +b=6370000 +no_defs"
+    people().set_crs(own, allow_override=True).to_file(tmp_path / "own.gpkg")
+    assert json.loads(run("check", "own.gpkg", "--json").out)["next"] is None
+    (tmp_path / "zero.csv").write_text("lat,lon\n0,0\n")
+    words = run("check", "zero.csv").out
+    assert "all points are at 0, 0" in " ".join(words.split())
+    assert "spread wider" not in words
 
 
 def test_an_area_that_is_too_wide_says_what_exists(run: Any) -> None:

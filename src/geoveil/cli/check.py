@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ from typing import Any, Literal
 import click
 
 from geoveil.cli import terminal
-from geoveil.cli.command import Command
+from geoveil.cli.command import Command, broken
 from geoveil.cli.file_arguments import SOURCE, incoming
 from geoveil.cli.options import area, as_json, persons, reading
 from geoveil.words import counted
@@ -19,15 +20,19 @@ from geoveil.words import counted
 
 @dataclass(frozen=True)
 class Finding:
-    """A fact about a file that its owner should know."""
+    """A fact about a file that its owner should know.
 
-    kind: Literal["good", "note", "stop"]
+    A release needs the `options` of every finding of the kind "need"; those of a note are a suggestion.
+    """
+
+    kind: Literal["good", "note", "need", "stop"]
     what: str
     remedy: str = ""
+    options: str = ""
 
 
 #: The word before a finding, and its colour.
-_SIGNS = {"good": ("ok", "green"), "note": ("note", "yellow"), "stop": ("stop", "red")}
+_SIGNS = {"good": ("ok", "green"), "note": ("note", "yellow"), "need": ("need", "cyan"), "stop": ("stop", "red")}
 
 
 @click.command(
@@ -42,20 +47,70 @@ _SIGNS = {"good": ("ok", "green"), "note": ("note", "yellow"), "stop": ("stop", 
 def check(source: str, by: str | None, area: dict[str, Any], reading: dict[str, Any], as_json: bool) -> None:
     """Check whether a file is ready to be released. Nothing is spent, released or charged.
 
-    The output is about the true data and must not be shared. Exits with 3 if something must be corrected.
+    The output is about the true data and must not be shared. It ends with the command that releases the file. Exits
+    with 3 if something must be stated or corrected first.
     """
     with incoming(source, reading.pop("format")) as path, terminal.waiting(f"Looking at {path.name}"):
         found = [*_found(path, by, area, reading)]
-    stop = any(finding.kind == "stop" for finding in found)
+    ready = all(finding.kind in ("good", "note") for finding in found)
+    line = next_command(source, found)
     if as_json:
-        terminal.json({"ready": not stop, "findings": [vars(finding) for finding in found]})
+        terminal.json({"ready": ready, "findings": [vars(finding) for finding in found], "next": line})
     else:
         lines = [
             (terminal.styled(*_SIGNS[finding.kind]), f"{finding.what} {finding.remedy}".rstrip()) for finding in found
         ]
-        terminal.answer(terminal.grid(lines), "", terminal.bold("Not ready yet." if stop else "Ready."))
-    if stop:
+        terminal.answer(terminal.grid(lines), "", terminal.bold(_verdict(found)))
+        if line is not None:
+            _show_next(line, found)
+    if not ready:
         click.get_current_context().exit(3)
+
+
+def next_command(source: str, found: Sequence[Finding]) -> str | None:
+    """Return the command that releases a file, or None if something must be corrected first."""
+    if any(finding.kind == "stop" for finding in found):
+        return None
+    typed = click.get_current_context().meta["geoveil.typed"]
+    given = [shlex.quote(word) for word in typed if word != "--json"]
+    options = [finding.options for finding in found if finding.options]
+    return " ".join(["geoveil points", *given, "-o", _target(source), *options, "--privacy low"])
+
+
+def _target(source: str) -> str:
+    """Return a name for the released file, in the format of the source if that can be written."""
+    from geoveil.geo.formats import targets
+
+    return f"released{targets(Path(source))[0]}"
+
+
+def _verdict(found: Sequence[Finding]) -> str:
+    kinds = {finding.kind for finding in found}
+    if "stop" in kinds:
+        return "Not ready yet: first correct what is marked with stop."
+    return "Nearly ready: add what is marked with need." if "need" in kinds else "Ready."
+
+
+def _show_next(line: str, found: Sequence[Finding]) -> None:
+    """Print the command that releases the file, to be copied, and what in it is a suggestion."""
+    suggested = [finding.options for finding in found if finding.options]
+    terminal.answer("", "Next:")
+    width = terminal.console().width
+    # A backslash continues a command in the shells of Linux and macOS alone.
+    for part in [f"  {line}"] if os.name == "nt" else broken(line, width, prompt=" "):
+        click.echo(part)
+    more = ["--privacy low hides 100 m at 75%: choose what your data needs ('geoveil explain --privacy low')."]
+    for option in suggested:
+        if option.startswith("--by "):
+            more.append(
+                f"{option} is a guess: keep it only if each person has one value of their own in this column. Leave "
+                "it out if all rows are of one person."
+            )
+        elif option.startswith(("--area", "--local")):
+            more.append(f"{option} was found by looking at the data: replace it if you would have named another area.")
+        else:
+            more.append(f"{option} removes rows, and that they were removed is stated in the certificate.")
+    terminal.answer("", *more)
 
 
 def _found(path: Path, by: str | None, area: dict[str, Any], reading: dict[str, Any]) -> Iterator[Finding]:
@@ -82,7 +137,7 @@ def _found(path: Path, by: str | None, area: dict[str, Any], reading: dict[str, 
             yield Finding("note", message_of(problem), "One of the columns to be removed cannot be read.")
     else:
         for finding in _about(file, frame, by, area, missing, where):
-            stopped = stopped or finding.kind == "stop"
+            stopped = stopped or finding.kind in ("stop", "need")
             yield finding
     for name in formulas:
         what = f"The column {name!r} has texts that a spreadsheet would run as formulas."
@@ -101,10 +156,11 @@ def _about(
     if chosen is not None:
         yield Finding("good", f"{counted(rows, 'row')} satisfy the filter; it is stated in the certificate.")
     if len(frame) < rows:
-        kind: Any = "note" if missing == "drop" else "stop"
-        yield Finding(
-            kind, f"{rows - len(frame):,} of {counted(rows, 'row')} have no location.", "--missing drop removes them."
-        )
+        what = f"{rows - len(frame):,} of {counted(rows, 'row')} have no location."
+        if missing == "drop":
+            yield Finding("note", what, "They are removed.")
+        else:
+            yield Finding("need", what, "--missing drop removes them.", "--missing drop")
     plane, about = _system(file, frame, area)
     yield about
     if plane is not None and area["outside"] == "drop":
@@ -120,7 +176,7 @@ def _about(
                 f"Removed: {out} with a point outside the area.",
                 "Which rows were outside is not hidden.",
             )
-    yield from _places(file, frame, plane, area["outside"])
+    yield from _places(file, frame, plane, area)
     yield from _people(file, frame, by)
     yield from _columns(file, frame, by, plane)
 
@@ -139,13 +195,15 @@ def _system(file: Any, frame: Any, area: dict[str, Any]) -> tuple[Any, Finding]:
     try:
         plane = plane_of(file.crs, area["area"])
     except GeoveilError as problem:
-        if area["area"] is None and file.crs.is_geographic:
-            return None, Finding(
-                "stop",
-                f"Its coordinates are in degrees ({file.crs.name}), and noise is added in metres: an area is needed.",
-                proposed_area(shapely.get_coordinates(frame.geometry.array)),
-            )
-        return None, Finding("stop", message_of(problem))
+        if area["area"] is not None:
+            return None, Finding("stop", message_of(problem))
+        try:
+            told, options = proposed_area(shapely.get_coordinates(frame.geometry.array), file.crs)
+        except GeoveilError as refused:
+            return None, Finding("stop", message_of(refused))
+        own = f"degrees ({file.crs.name})" if file.crs.is_geographic else file.crs.name
+        what = f"Its coordinates are in {own}, and noise is added in metres on the ground: an area is needed."
+        return None, Finding("need" if options else "stop", what, told, options)
     most = plane.area.stretch - 1
     stretched = f"stretches distances by at most {most:.3%}" if most > 0 else "does not stretch distances"
     more = f" Noise is added in the plane of {plane.area.name}, which {stretched}."
@@ -161,12 +219,12 @@ def _listed(names: Sequence[str]) -> str:
     return "the columns " + ", ".join(map(repr, names[:-1])) + f" and {names[-1]!r}"
 
 
-def _places(file: Any, frame: Any, plane: Any, outside: str) -> Iterator[Finding]:
+def _places(file: Any, frame: Any, plane: Any, area: dict[str, Any]) -> Iterator[Finding]:
     """Find rows without a location, far outliers, and repeated locations."""
     import numpy as np
     import shapely
 
-    from geoveil.cli.area_proposals import swapped
+    from geoveil.cli.area_proposals import proposed_area, swapped
     from geoveil.cli.problems import message_of
     from geoveil.errors import GeoveilError
 
@@ -178,7 +236,12 @@ def _places(file: Any, frame: Any, plane: Any, outside: str) -> Iterator[Finding
             "note", f"{counted(zero, 'point')} at 0, 0, which devices write if they have no fix.", "Remove them."
         )
     if file.crs.is_geographic and (np.abs(coords) > [180, 90]).any():
-        metres = "Give --crs, such as --crs 3857 for Web Mercator, the system of web maps."
+        metres = (
+            "The file states a wrong coordinate system: correct it, such as with `ogr2ogr -a_srs EPSG:3857 new.gpkg "
+            "old.geojson` for Web Mercator, the system of web maps."
+            if getattr(file, "located", None) is None
+            else "Give --crs, such as --crs 3857 for Web Mercator, the system of web maps."
+        )
         remedy = (
             "Longitude and latitude seem to be swapped: --lat and --lon name the columns the other way round."
             if swapped(coords)
@@ -193,9 +256,10 @@ def _places(file: Any, frame: Any, plane: Any, outside: str) -> Iterator[Finding
         )
     elif plane is not None:
         try:
-            plane.enter(coords, outside, lambda row: f"point {row + 1}")
+            plane.enter(coords, area["outside"], lambda row: f"point {row + 1}")
         except GeoveilError as problem:
-            yield Finding("stop", message_of(problem))
+            told, options = proposed_area(coords, file.crs) if area["area"] is None else ("", "")
+            yield Finding("need" if options else "stop", message_of(problem), told, options)
     unique = len(np.unique(coords, axis=0))
     if unique < len(coords):
         share = 1 - unique / len(coords)
@@ -207,7 +271,9 @@ def _places(file: Any, frame: Any, plane: Any, outside: str) -> Iterator[Finding
     decimals = _decimals(coords)
     if file.crs.is_geographic and decimals is not None and decimals <= 3:
         yield Finding(
-            "note", f"Coordinates are rounded to {decimals} decimals.", "That is fine, but it hides nothing."
+            "note",
+            f"Coordinates are rounded to {counted(decimals, 'decimal')}.",
+            "That is fine, but it hides nothing.",
         )
 
 
@@ -228,8 +294,9 @@ def _people(file: Any, frame: Any, by: str | None) -> Iterator[Finding]:
         named = f" Columns that may identify the person: {', '.join(map(str, likely))}." if likely else ""
         yield Finding(
             "note",
-            f"Without --by all {counted(len(frame), 'row')} belong to one person and share the budget.{named}",
+            f"Without --by all rows ({len(frame):,}) belong to one person and share the budget.{named}",
             "If they are of several persons, name the column of persons with --by COLUMN.",
+            next((f"--by {shlex.quote(str(name))}" for name in likely if name not in file.structure), ""),
         )
         return
     if by not in frame:

@@ -36,6 +36,11 @@ class Command(click.Command):
         super().__init__(*args, **more)
         self.examples = examples
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Keep the arguments as they were typed, for commands that propose another one."""
+        ctx.meta["geoveil.typed"] = [*args]
+        return super().parse_args(ctx, args)
+
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         groups: dict[str, list[tuple[str, str]]] = {}
         for param in self.get_params(ctx):
@@ -92,9 +97,9 @@ def _write_examples(examples: tuple[tuple[str, str], ...], formatter: click.Help
                 formatter.write(f"{'':>{formatter.current_indent}}{part}\n")
 
 
-def broken(line: str, width: int) -> list[str]:
+def broken(line: str, width: int, prompt: str = "$") -> list[str]:
     """Break a shell command into lines that fit, with backslashes between them."""
-    parts = ["$"]
+    parts = [prompt]
     for word in re.split(r" (?=-|[^-]\S* -o|\S+$)", line):
         if len(parts[-1]) + len(word) + 3 > width:
             parts[-1] += " \\"

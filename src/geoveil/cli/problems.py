@@ -37,10 +37,11 @@ def code_of(problem: BaseException) -> int:
 def usage(problem: click.ClickException) -> str:
     """Return what is wrong with a command line, and the command that shows its help."""
     said = problem.format_message()
+    if not isinstance(problem, click.UsageError):
+        # It may begin with the name of a file.
+        return said
     said = f"{said[:1].upper()}{said[1:].rstrip('.')}"
     said += "" if said.endswith("?") else "."
-    if not isinstance(problem, click.UsageError):
-        return said
     where = "geoveil" if problem.ctx is None else problem.ctx.command_path
     return f"{said} See '{where} --help'."
 
