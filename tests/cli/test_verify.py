@@ -48,6 +48,11 @@ def test_a_signed_release_is_verified(run: Any, tmp_path: Path) -> None:
     assert made["fingerprint"] in run("key", "show", "city-lab.pub.pem").out
 
 
+def test_a_file_that_is_not_there_is_named_as_it_was_typed(run: Any) -> None:
+    """Names of files keep their letters, also at the beginning of a message."""
+    assert "geoveil: nowhere.csv: file not found" in run("verify", "nowhere.csv").err
+
+
 def test_every_command_signs(run: Any, tmp_path: Path) -> None:
     """Whatever writes a certificate signs it: answers, smoothed releases and heat maps; the JSON shows it, too."""
     run("key", "create", "lab")
