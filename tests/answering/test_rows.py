@@ -257,3 +257,14 @@ def test_check_tells_about_removed_rows(run: Any, tmp_path: Path) -> None:
     )
     assert "3 rows satisfy the filter" in ran.out
     assert run("check", "trips.csv", *LOCAL, "--where", "lat > 3").code == 3
+
+
+def test_a_filter_on_coordinates_under_another_name_is_refused(tmp_path: Path) -> None:
+    lat = np.linspace(37.7, 37.85, 20)
+    trips = pd.DataFrame({"lat": lat, "lon": -122.4, "v": lat, "note": [f"{y:.5f};-122.40000" for y in lat]})
+    trips.to_csv(tmp_path / "in.csv", index=False)
+    for where in ("v > 37.8", "note like '37.8%'"):
+        with pytest.raises(InvalidParameter, match="holds locations"):
+            gv.points(trips, rho=1e-4, area=BAY, where=where)
+        with pytest.raises(InvalidParameter, match="holds locations"):
+            gv.points_file(tmp_path / "in.csv", tmp_path / "out.csv", rho=1e-4, area=BAY, where=where)

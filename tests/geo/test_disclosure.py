@@ -57,7 +57,7 @@ LOOKS: dict[str, tuple[Any, str]] = {
         [f"{y:.4f} {x:.4f}" if i % 10 == 0 else f"note {i}" for i, (x, y) in enumerate(PLACES)],
         "texts with",
     ),
-    "tuples": (pd.Series([(float(x), float(y)) for x, y in PLACES]), "texts with coordinates of the area"),
+    "tuples": (pd.Series([(float(x), float(y)) for x, y in PLACES]), "longitudes of the area"),
     "geohashes": ([geohash(x, y) for x, y in PLACES], "geohashes"),
     "capital geohashes": ([geohash(x, y, 9).upper() for x, y in PLACES], "geohashes"),
     "plus codes": (["849VQHFJ+X6", "849VQHGM+2C", "QHFJ+X6 San Francisco"], "plus codes"),
@@ -90,6 +90,17 @@ def test_values_that_are_locations_are_recognised(name: str) -> None:
     """Coordinates in any notation, and codes of places, are known by the values alone."""
     values, kind = LOOKS[name]
     assert location_values(values, PLANE).startswith(kind)
+
+
+def test_tuples_and_intervals_of_coordinates_are_recognised() -> None:
+    assert location_values([*zip(LAT, LON, strict=True)], PLANE) == "latitudes of the area"
+    assert location_values(pd.arrays.IntervalArray.from_arrays(LAT, LAT + 1), PLANE) == "latitudes of the area"
+
+
+def test_one_precise_pair_among_many_texts_is_recognised() -> None:
+    notes = [f"note {i}" for i in range(400)]
+    assert location_values(notes, PLANE) == ""
+    assert location_values([*notes, f"seen at {LAT[0]:.5f}, {LON[0]:.5f}"], PLANE) == "texts with coordinates of the area"
 
 
 @pytest.mark.parametrize("name", HARMLESS)

@@ -29,6 +29,8 @@ _NEARLY_ALL, _SOME = 0.95, 0.05
 _WIDE = 10.0
 
 _NUMBER = r"[-+]?\d{1,3}[.,]\d{2,}"
+#: As many decimals as tell streets apart: one such pair in a column of notes is enough.
+_PRECISE = re.compile(r"[.,]\d{4,}")
 _PAIR = re.compile(rf"({_NUMBER})[^\d+-]{{0,12}}[^\d.+-]?({_NUMBER})")
 _GEOHASH = re.compile(r"[0-9b-hjkmnp-z]{4,12}", re.IGNORECASE)
 _BASE32 = "0123456789bcdefghjkmnpqrstuvwxyz"
@@ -69,6 +71,9 @@ def location_values(values: Any, plane: Plane | None) -> str:
     import pandas as pd
 
     column = in_full(values).dropna().drop_duplicates().iloc[:_DISTINCT]
+    for part in _parts(column):
+        if found := location_values(part, plane):
+            return found
     if not len(column) or pd.api.types.is_bool_dtype(column.dtype) or column.dtype.kind in "mM":
         return ""
     if _are_h3(column):
@@ -82,6 +87,15 @@ def location_values(values: Any, plane: Plane | None) -> str:
         if found or pd.api.types.is_numeric_dtype(column.dtype):
             return found
     return _text(column.astype(str), plane)
+
+
+def _parts(column: pd.Series) -> list[list[Any]]:
+    """Return the first, second, ... parts of tuples, and the two ends of intervals; none of single values."""
+    import pandas as pd
+
+    several = [value for value in column if isinstance(value, tuple | pd.Interval)]
+    whole = [value if isinstance(value, tuple) else (value.left, value.right) for value in several]
+    return [[value[at] for value in whole if at < len(value)] for at in range(max(map(len, whole), default=0))]
 
 
 def numbers_of(column: pd.Series) -> Floats | None:
@@ -200,7 +214,8 @@ def _text(texts: pd.Series, plane: Plane | None) -> str:
     if len(found):
         first, second = found.T
         inside = (lat.holds(first) & lon.holds(second)) | (lon.holds(first) & lat.holds(second))
-        if inside.sum() >= _SOME * len(trimmed):
+        precise = [all(map(_PRECISE.search, pair.groups())) for pair in pairs if pair is not None]
+        if inside.sum() >= _SOME * len(trimmed) or (inside & precise).any():
             return "texts with coordinates of the area"
     hashes = [_decoded(text) for text in trimmed if _GEOHASH.fullmatch(text)]
     if len(hashes) >= 0.8 * len(trimmed) and lat.high - lat.low <= 6 * _WIDE:

@@ -18,11 +18,14 @@ from numpy.typing import NDArray
 from geoveil.errors import GeoveilWarning, InvalidData, InvalidParameter, Message
 from geoveil.geo.columns import is_coordinate, tells_places
 from geoveil.geo.geometries import RowName, position
+from geoveil.geo.location_values import location_values
 from geoveil.geo.plain_values import is_text, shows_places
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from sqlglot import exp
+
+    from geoveil.geo.planes import Plane
 
 __all__ = ["RowFilter"]
 
@@ -30,6 +33,8 @@ _ALLOWED = "a condition on public columns, such as \"mode = 'bike' and hour >= 7
 _REMEDY = "Compare columns with values (=, !=, <, <=, >, >=, in, between, like, is null); join them with and, or, not."
 #: Longest text of a filter, in characters.
 _LONGEST = 10_000
+#: The number of rows whose values are compared with the coordinates of the area.
+_LOOKED_AT = 2_000
 #: Comparisons of pyarrow, and those with the two sides exchanged, by the name of sqlglot's expression.
 _COMPARISONS = {
     "EQ": ("equal", "equal"),
@@ -84,7 +89,7 @@ class RowFilter:
             )
             warnings.warn(message, GeoveilWarning, stacklevel=4)
 
-    def rows(self, table: pa.Table, name: RowName = position) -> NDArray[np.bool_]:
+    def rows(self, table: pa.Table, name: RowName = position, plane: Plane | None = None) -> NDArray[np.bool_]:
         """Return which rows of a table satisfy the condition; those for which it is unknown do not.
 
         Parameters
@@ -93,11 +98,13 @@ class RowFilter:
             The rows, with at least the columns that the filter uses.
         name : callable
             Returns the name of a row in errors, given its position.
+        plane : Plane, optional
+            The plane of the area, by which columns that hold its coordinates under another name are recognised.
         """
         import pyarrow.compute as pc
 
         for column in self.columns:
-            if shows_places(table[column]):
+            if shows_places(table[column]) or location_values(table[column].slice(0, _LOOKED_AT).to_pandas(), plane):
                 raise self._holds_places(column)
         found = _Evaluation(self, table, name).condition(self._condition)
         return np.asarray(pc.fill_null(found, False), dtype=bool)

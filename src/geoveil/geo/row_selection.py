@@ -123,7 +123,8 @@ def select_rows(
     there = locations.present()
     rows = np.ones(len(there), dtype=bool)
     if where is not None:
-        rows = where.rows(pa.table({column: locations.table.arrow(column) for column in where.columns}), name)
+        used = pa.table({column: locations.table.arrow(column) for column in where.columns})
+        rows = where.rows(used, name, plane)
     left = np.flatnonzero(rows)
     missed = count_missing(there[left], missing, lambda row: name(int(left[row])))
     left = left[there[left]]

@@ -99,7 +99,7 @@ class Batch:
         """
         batch, filtered = self, 0
         if where is not None:
-            rows = where.rows(self.columns, self.name)
+            rows = where.rows(self.columns, self.name, plane)
             batch, filtered = self.chosen(rows), int((~rows).sum())
         there = batch.present
         missed = count_missing(there, missing, batch.name)
