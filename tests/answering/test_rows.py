@@ -260,6 +260,7 @@ def test_check_tells_about_removed_rows(run: Any, tmp_path: Path) -> None:
 
 
 def test_a_filter_on_coordinates_under_another_name_is_refused(tmp_path: Path) -> None:
+    """Which rows remain would reveal the locations, whatever the column is called."""
     lat = np.linspace(37.7, 37.85, 20)
     trips = pd.DataFrame({"lat": lat, "lon": -122.4, "v": lat, "note": [f"{y:.5f};-122.40000" for y in lat]})
     trips.to_csv(tmp_path / "in.csv", index=False)

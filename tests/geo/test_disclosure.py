@@ -93,14 +93,17 @@ def test_values_that_are_locations_are_recognised(name: str) -> None:
 
 
 def test_tuples_and_intervals_of_coordinates_are_recognised() -> None:
+    """Parts of a value are looked at as columns of their own, also if they are numbers of numpy."""
     assert location_values([*zip(LAT, LON, strict=True)], PLANE) == "latitudes of the area"
     assert location_values(pd.arrays.IntervalArray.from_arrays(LAT, LAT + 1), PLANE) == "latitudes of the area"
 
 
 def test_one_precise_pair_among_many_texts_is_recognised() -> None:
+    """A single note with the coordinates of a home reveals it."""
     notes = [f"note {i}" for i in range(400)]
     assert location_values(notes, PLANE) == ""
-    assert location_values([*notes, f"seen at {LAT[0]:.5f}, {LON[0]:.5f}"], PLANE) == "texts with coordinates of the area"
+    notes.append(f"seen at {LAT[0]:.5f}, {LON[0]:.5f}")
+    assert location_values(notes, PLANE) == "texts with coordinates of the area"
 
 
 @pytest.mark.parametrize("name", HARMLESS)
@@ -294,3 +297,12 @@ def test_the_sample_is_bounded(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
     frame.to_parquet(tmp_path / "in.parquet")
     gv.points_file(tmp_path / "in.parquet", tmp_path / "out.parquet", keep=["note"], rho=1.0, area=BAY, by="user")
     assert seen == [(50, 50)] * 4
+
+
+def test_the_index_of_a_geoseries_is_stated() -> None:
+    """Its labels are released unchanged, and may be coordinates."""
+    labels = [f"{y:.5f};{x:.5f}" for x, y in PLACES[:20]]
+    homes = geopandas.GeoSeries.from_xy(LON[:20], LAT[:20], index=labels, crs=4326)
+    (stated,) = gv.points(homes, rho=1e-4, area=BAY).facts().unchanged
+    assert (stated.name, stated.reason) == ("index", "structure")
+    assert stated.warnings == ("its values look like texts with coordinates of the area",)

@@ -149,7 +149,7 @@ class RowForm(Form):
         return reasons, left
 
     def unchanged(self, reasons: Mapping[Hashable, Reason], coords: Floats) -> tuple[Unchanged, ...]:
-        if not self.has_columns or not len(self._table):
+        if not len(self._table):
             return ()
         rows = sampled(len(self._table))
         names = [name for name in reasons if name != self._pseudonymised]
