@@ -24,6 +24,7 @@ from geoveil.geo.formats.atomic import certificate_path
 from geoveil.geo.formats.fingerprints import digest
 from geoveil.messages import PYTHON, Message, Naming, Text, worded
 from geoveil.privacy import certified
+from geoveil.words import counted
 
 __all__ = ["Check", "Verification", "verify"]
 
@@ -102,6 +103,16 @@ class Verification:
         """Whether nothing was found to be wrong."""
         return all(check.outcome != "fails" for check in self.checks)
 
+    @property
+    def summary(self) -> str:
+        """The result in a few words."""
+        if not self.holds:
+            return "NOT as certified"
+        unanswered = sum(check.outcome == "open" for check in self.checks)
+        if not unanswered:
+            return "nothing is wrong"
+        return f"nothing is wrong; {counted(unanswered, 'check')} {'is' if unanswered == 1 else 'are'} open"
+
     def __bool__(self) -> bool:
         return self.holds
 
@@ -132,7 +143,7 @@ class Verification:
         }
 
     def __repr__(self) -> str:
-        head = f"Verification of {self.path.name}: {'nothing is wrong' if self.holds else 'NOT as certified'}"
+        head = f"Verification of {self.path.name}: {self.summary}"
         lines = [f"  {check.name:<12} {check.outcome:<6} {worded(check.text, PYTHON)}" for check in self.checks]
         return "\n".join([head, *lines])
 

@@ -51,7 +51,7 @@ def verify(released: str, ledger: str | None, key: str | None, certificate: str 
             (terminal.styled(*_SIGNS[check.outcome]), f"{check.name}: {worded(check.text, OPTIONS)}")
             for check in found.checks
         ]
-        told = f"{released}: nothing is wrong." if found else f"{released}: NOT as certified."
+        told = f"{released}: {found.summary}."
         terminal.answer(terminal.grid(lines), "", terminal.styled(told, "bold" if found else "bold red"))
         for warning in _warnings(found.certificate) if found else []:
             terminal.answer(terminal.styled(warning, "red"))
