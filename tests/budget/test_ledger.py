@@ -205,6 +205,7 @@ def test_a_forked_process_has_a_connection_of_its_own(place: str) -> None:
     assert ledger.spent("ann") == Decimal("3e-6")
 
 
+@pytest.mark.filterwarnings("ignore:Nearly everything would be lost")
 @pytest.mark.parametrize("budget", [{"rho": "1e-6"}, {"epsilon": "0.001"}], ids=["CGP", "GP"])
 def test_a_file_is_charged_for_everyone_in_it(tmp_path: Path, budget: dict[str, str]) -> None:
     """All or none; people without budget stop it, or are left out and listed; the ledger keeps a digest."""

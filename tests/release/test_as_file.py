@@ -127,7 +127,7 @@ def test_a_heat_map_is_saved_as_cells(tmp_path: Path) -> None:
 
 def test_what_cannot_be_saved_is_refused(tmp_path: Path) -> None:
     """Metres of no place on Earth, persons without a column, unknown endings, and answers where nothing was placed."""
-    with pytest.raises(InvalidData, match="places on the Earth"):
+    with pytest.raises(InvalidData, match="locations on the Earth"):
         gv.mean([[0.0, 0.0]], rho=1e-3).to_file(tmp_path / "out.csv")
     frame = people()
     with pytest.raises(InvalidData, match="with a column of persons"):
@@ -137,7 +137,7 @@ def test_what_cannot_be_saved_is_refused(tmp_path: Path) -> None:
         gv.points(labelled, by=np.arange(60), rho=1e-3, area=BAY, keep="all").to_file(tmp_path / "out.csv")
     with pytest.raises(InvalidParameter, match="ends in one of"):
         gv.hull(frame, rho=1e-3, area=BAY).to_file(tmp_path / "out.gpx")
-    with pytest.raises(InvalidParameter, match="no places"):
+    with pytest.raises(InvalidParameter, match="no locations"):
         gv.radius(frame, rho=1e-3, area=BAY).to_file(tmp_path / "out.geojson")
     other = gv.points(frame, by="user", rho=1e-3, area=BAY)
     heat = gv.density(gv.points(frame, by="user", rho=1e-3, area=BAY), gv.Grid((-4000, -4000, 4000, 4000), cell=2000))

@@ -314,7 +314,7 @@ def test_a_projected_system_is_taken_back_to_degrees() -> None:
     assert np.isnan(lost.places).any()
     layout = lay_out((layer, lost))
     assert layout is not None
-    assert any("beyond the map" in remark for remark in layout.remarks)
+    assert any("too far away to be drawn" in remark for remark in layout.remarks)
 
 
 def test_a_release_in_plain_metres_has_no_map() -> None:
