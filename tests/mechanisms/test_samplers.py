@@ -99,6 +99,8 @@ def check_additive_sampler(mechanism: Additive, noise: Floats | None = None) -> 
     if d == 1:
         assert abs((noise > 0).mean() - 0.5) < 5 * 0.5 / math.sqrt(len(noise))
         return
+    # Noise that is rounded to 0 has no direction.
+    noise, lengths = noise[lengths > 0], lengths[lengths > 0]
     # The square of a coordinate of a uniform direction is Beta(1/2, (d-1)/2); so is that along any other axis.
     for axis in (np.eye(d)[0], np.ones(d) / math.sqrt(d), np.array([(-1) ** j for j in range(d)]) / math.sqrt(d)):
         share = (noise @ axis / lengths) ** 2
