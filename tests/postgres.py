@@ -65,8 +65,8 @@ def database(name: str) -> str:
 
 
 def restart() -> None:
-    """Stop the server and start it again, as an administrator does."""
-    _control(server(), "-l", str(server().log), "-m", "fast", "restart")
+    """End the server at once, as a crash does, and start it again."""
+    _control(server(), "-l", str(server().log), "-m", "immediate", "restart")
 
 
 def _control(held: Any, *arguments: str) -> None:
