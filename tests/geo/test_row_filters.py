@@ -130,6 +130,12 @@ def test_a_text_that_is_no_number_is_named() -> None:
         RowFilter("cost > 1", {"cost": pa.string()}).rows(table, lambda row: f"row {row}")
 
 
+def test_a_number_as_python_writes_it_is_no_number() -> None:
+    """Python reads 1_0 as ten, and pyarrow does not: the row is named."""
+    with pytest.raises(InvalidData, match=r"x\[1\], v = '1_0': must be a number"):
+        RowFilter("v > 3", {"v": pa.string()}).rows(pa.table({"v": ["1", "1_0"]}))
+
+
 def test_numbers_have_the_decimal_mark_of_the_file() -> None:
     """A German spreadsheet writes 2,5."""
     table = pa.table({"cost": ["2,5", "3,5"]})

@@ -23,11 +23,11 @@ from geoveil.geo import Plane
 from geoveil.geo.areas import Area
 from geoveil.geo.formats import Batch, LocationFile, ending, open_locations
 from geoveil.geo.formats.atomic import certificate_path
-from geoveil.geo.formats.coordinates import numbers
 from geoveil.geo.formats.fingerprints import digest
 from geoveil.geo.formats.location_file import readable
 from geoveil.geo.geometries import vertices
 from geoveil.geo.row_selection import NONE
+from geoveil.geo.written_numbers import numbers
 from geoveil.privacy import certified
 from geoveil.queries import Persons, Points, answers_without_values
 from geoveil.release import Release

@@ -20,6 +20,7 @@ from geoveil.geo.columns import is_coordinate, tells_places
 from geoveil.geo.geometries import RowName, position
 from geoveil.geo.location_values import location_values
 from geoveil.geo.plain_values import is_text, shows_places
+from geoveil.geo.written_numbers import first_other, plain
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -311,15 +312,12 @@ class _Evaluation:
     def _numbers(self, name: str, values: Any) -> Any:
         """Return texts as numbers."""
         import pyarrow as pa
-        import pyarrow.compute as pc
 
-        written = pc.utf8_trim_whitespace(values)
-        if self._filter.decimal != ".":
-            written = pc.replace_substring(written, self._filter.decimal, ".")
+        written = plain(values, self._filter.decimal)
         try:
             return written.cast(pa.float64())
         except pa.ArrowInvalid:
-            row = next(i for i, text in enumerate(written.to_pylist()) if not _is_number(text))
+            row = first_other(written)
             raise InvalidData(
                 f"{self._row_name(row)}, {name}",
                 values[row].as_py(),
@@ -371,10 +369,3 @@ def _holds(kind: pa.DataType) -> str:
     if pa.types.is_boolean(kind):
         return "true and false"
     return "times" if pa.types.is_temporal(kind) else "numbers"
-
-
-def _is_number(text: str | None) -> bool:
-    try:
-        return text is None or float(text) is not None
-    except ValueError:
-        return False

@@ -11,8 +11,8 @@ import numpy as np
 
 from geoveil.errors import InvalidFile
 from geoveil.geo.coordinate_systems import GEOGRAPHIC
-from geoveil.geo.formats.coordinates import numbers
 from geoveil.geo.formats.location_file import Batch, LocationFile, readable
+from geoveil.geo.written_numbers import numbers
 
 if TYPE_CHECKING:
     import pyarrow as pa

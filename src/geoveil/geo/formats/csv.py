@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from geoveil.errors import InvalidFile, InvalidParameter, Message
-from geoveil.geo.formats.coordinates import texts
 from geoveil.geo.formats.csv_dialect import dialect_of, without_header
 from geoveil.geo.formats.limits import EXPANSION, UNPACKED, check_names
 from geoveil.geo.formats.location_file import Batch, readable
 from geoveil.geo.formats.table_locations import TableFile, locate
+from geoveil.geo.written_numbers import texts
 
 if TYPE_CHECKING:
     import pyarrow as pa

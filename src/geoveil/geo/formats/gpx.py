@@ -14,10 +14,10 @@ import numpy as np
 
 from geoveil.errors import InvalidFile
 from geoveil.geo.coordinate_systems import GEOGRAPHIC
-from geoveil.geo.formats.coordinates import numbers
 from geoveil.geo.formats.limits import DEPTH
 from geoveil.geo.formats.location_file import Batch, LocationFile
 from geoveil.geo.formats.xml_prolog import check_prolog, malformed
+from geoveil.geo.written_numbers import numbers
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from geoveil.errors import InvalidFile, Message
 from geoveil.geo.areas import Floats
 from geoveil.geo.formats import wkb
-from geoveil.geo.formats.coordinates import numbers, texts
 from geoveil.geo.formats.location_file import Batch
 from geoveil.geo.geometries import RowName
 from geoveil.geo.recognition import WKT, Encoding, Pair, is_missing
+from geoveil.geo.written_numbers import numbers, texts
 
 if TYPE_CHECKING:
     import pyarrow as pa

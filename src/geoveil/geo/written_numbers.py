@@ -14,7 +14,7 @@ from geoveil.geo.recognition import MISSING
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["numbers", "texts"]
+__all__ = ["first_other", "numbers", "plain", "texts"]
 
 
 def numbers(column: pa.Array, decimal: str, name: RowName) -> Floats:
@@ -22,9 +22,7 @@ def numbers(column: pa.Array, decimal: str, name: RowName) -> Floats:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    written = pc.utf8_trim_whitespace(column)
-    if decimal != ".":
-        written = pc.replace_substring(written, decimal, ".")
+    written = plain(column, decimal)
     try:
         # Usually no number is missing, and a plain cast succeeds.
         found = written.cast(pa.float64())
@@ -34,12 +32,25 @@ def numbers(column: pa.Array, decimal: str, name: RowName) -> Floats:
         try:
             found = written.cast(pa.float64())
         except pa.ArrowInvalid:
-            row = next(i for i, text in enumerate(written.to_pylist()) if not _is_number(text))
+            row = first_other(written)
             text = column[row].as_py()
             comma, empty = "Give {decimal:,}.", "Correct it, or leave the field empty and give {missing:drop}."
             remedy = Message(comma if "," in text else empty)
             raise InvalidFile(name(row), text, "a number", remedy) from None
     return np.asarray(found.to_numpy(zero_copy_only=False), dtype=float)
+
+
+def plain(column: pa.Array | pa.ChunkedArray, decimal: str) -> pa.Array | pa.ChunkedArray:
+    """Return texts of numbers as pyarrow reads them: without spaces around them, with a decimal point."""
+    import pyarrow.compute as pc
+
+    written = pc.utf8_trim_whitespace(column)
+    return written if decimal == "." else pc.replace_substring(written, decimal, ".")
+
+
+def first_other(written: pa.Array | pa.ChunkedArray) -> int:
+    """Return the position of the first text that is not a number, where there is one."""
+    return next(i for i, text in enumerate(written.to_pylist()) if not _is_number(text))
 
 
 def _is_number(text: str | None) -> bool:
