@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, Union
@@ -265,9 +264,9 @@ def trusted_folder() -> Path:
     """Return the folder of public keys that this user trusts: GEOVEIL_TRUSTED_KEYS, or one in the user's settings."""
     if given := os.environ.get(_TRUSTED):
         return Path(given)
-    if sys.platform == "win32":
-        return Path(os.environ.get("APPDATA", Path.home())) / "geoveil" / "trusted"
-    return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "geoveil" / "trusted"
+    from platformdirs import user_config_path
+
+    return user_config_path("geoveil", appauthor=False, roaming=True) / "trusted"
 
 
 def trusted_keys() -> list[PublicKey]:

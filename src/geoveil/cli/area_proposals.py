@@ -1,10 +1,10 @@
-"""What `geoveil check` proposes as an area, and columns of longitude and latitude that seem to be swapped."""
+"""What `geoveil check` proposes as an area."""
 
 from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["proposed_area", "swapped"]
+__all__ = ["proposed_area"]
 
 
 def proposed_area(coords: Any, crs: Any) -> tuple[str, str]:
@@ -29,10 +29,3 @@ def proposed_area(coords: Any, crs: Any) -> tuple[str, str]:
     plane_of(crs, local(lat=found.lat, lon=found.lon, radius=found.radius))
     told = f"Proposed: {found.described(option=True)} {LOOKED} 'geoveil areas NAME' shows the areas of other places."
     return told, found.option + (" --outside drop" if found.outside else "")
-
-
-def swapped(coords: Any) -> bool:
-    """Return whether longitudes and latitudes seem to be swapped."""
-    from geoveil.geo.proposals import seem_swapped
-
-    return seem_swapped(coords)

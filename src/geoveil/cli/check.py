@@ -224,9 +224,10 @@ def _places(file: Any, frame: Any, plane: Any, area: dict[str, Any]) -> Iterator
     import numpy as np
     import shapely
 
-    from geoveil.cli.area_proposals import proposed_area, swapped
+    from geoveil.cli.area_proposals import proposed_area
     from geoveil.cli.problems import message_of
     from geoveil.errors import GeoveilError
+    from geoveil.geo.proposals import seem_swapped
 
     coords = shapely.get_coordinates(frame.geometry.array)
     yield Finding("good", f"{counted(len(frame), 'row')} with a location, {counted(len(coords), 'point')}.")
@@ -244,11 +245,11 @@ def _places(file: Any, frame: Any, plane: Any, area: dict[str, Any]) -> Iterator
         )
         remedy = (
             "Longitude and latitude seem to be swapped: --lat and --lon name the columns the other way round."
-            if swapped(coords)
+            if seem_swapped(coords)
             else metres
         )
         yield Finding("stop", "Some coordinates are not degrees: latitudes go to 90, longitudes to 180.", remedy)
-    elif plane is None and file.crs.is_geographic and swapped(coords):
+    elif plane is None and file.crs.is_geographic and seem_swapped(coords):
         yield Finding(
             "stop",
             "Longitude and latitude seem to be swapped: few points are near a city, and exchanged nearly all are.",

@@ -90,7 +90,7 @@ def suspicions(name: Hashable, values: Any, places: Floats, plane: Plane | None)
     """
     share = followed_share(values, places)
     close = [f"it follows the locations closely: it explains {share:.0%} of where they are"]
-    return [*_public_suspicions(name, values, plane), *(close if share >= _CLOSELY else [])]
+    return [*_by_name(name), *_by_values(values, plane), *(close if share >= _CLOSELY else [])]
 
 
 def check_kept(
@@ -164,10 +164,6 @@ def unchanged_columns(
             told.append("its values follow the released locations closely")
         found.append(Unchanged(name, reason, tuple(told)))
     return tuple(found)
-
-
-def _public_suspicions(name: Hashable, values: Any, plane: Plane | None) -> list[str]:
-    return [*_by_name(name), *_by_values(values, plane)]
 
 
 def _by_name(name: Hashable) -> list[str]:

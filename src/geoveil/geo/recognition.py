@@ -146,22 +146,8 @@ _JOINED = (
 #: Words that say nothing about which location of a row is meant.
 _NEUTRAL = frozenset(
     (
-        *(
-            "deg",
-            "degree",
-            "degrees",
-            "dd",
-            "decimal",
-            "wgs",
-            "84",
-            "wgs84",
-            "gps",
-            "gnss",
-            "gis",
-            "geo",
-            "geom",
-            "raw",
-        ),
+        *("deg", "degree", "degrees", "dd", "decimal", "wgs", "84", "wgs84", "gps", "gnss", "gis", "geo", "geom"),
+        *("raw",),
         *("location", "loc", "position", "pos", "point", "coord", "coords", "coordinate", "coordinates", "centroid"),
         *("center", "centre", "value", "event", "utm", "4326", "epsg", "gcs", "map", "place", "venue", "site"),
     )
@@ -275,16 +261,7 @@ _GEOJSON = re.compile(r'\s*\{.*"(coordinates|features|geometry)"\s*:', re.DOTALL
 _TWO = re.compile(r"\s*[(\[]?\s*([+-]?\d{1,3}\.\d+)\s*[,; ]\s*([+-]?\d{1,3}\.\d+)\s*[)\]]?\s*")
 #: Names of columns of geometries, the usual ones first.
 _GEOMETRIES = (
-    "geometry",
-    "geom",
-    "the_geom",
-    "wkt",
-    "wkt_geom",
-    "shape",
-    "wkb_geometry",
-    "geojson",
-    "route",
-    "location",
+    *("geometry", "geom", "the_geom", "wkt", "wkt_geom", "shape", "wkb_geometry", "geojson", "route", "location"),
 )
 
 
@@ -341,19 +318,8 @@ _PERSONS = frozenset(
     (
         *("user", "uid", "userid", "username", "person", "persons", "personid", "people", "individual", "subject"),
         *("participant", "respondent", "patient", "member", "customer", "client", "passenger", "rider", "driver"),
-        *(
-            "owner",
-            "host",
-            "employee",
-            "worker",
-            "student",
-            "visitor",
-            "guest",
-            "agent",
-            "device",
-            "deviceid",
-            "phone",
-        ),
+        *("owner", "host", "employee", "worker", "student", "visitor", "guest", "agent", "device", "deviceid"),
+        *("phone",),
         *("imei", "imsi", "msisdn", "mmsi", "imo", "callsign", "vessel", "ship", "taxi", "cab", "vehicle", "car"),
         *("bike", "scooter", "animal", "bird", "tag", "collar", "tracker", "sensor", "logger", "account", "nutzer"),
         *("caller", "subscriber", "household", "aircraft", "icao", "icao24", "medallion", "hack"),

@@ -9,11 +9,10 @@ import numpy as np
 
 from geoveil.errors import InvalidParameter
 from geoveil.geo.forms import Floats
+from geoveil.geo.times import EPOCH, EPOCH_UNITS
 
 __all__ = ["seconds_of"]
 
-#: Seconds since 1970 in the years 1975 to 2100; larger numbers of as many digits are in thousandths, and so on.
-_EPOCH = (1.577e8, 4.103e9)
 #: Dates that are not written as ISO 8601 says: the day first, or the month first.
 _DAY_FIRST, _MONTH_FIRST = "%d{0}%m{0}%Y", "%m{0}%d{0}%Y"
 _CLOCKS = ("", " %H:%M", " %H:%M:%S", " %H:%M:%S.%f", " %I:%M %p", " %I:%M:%S %p")
@@ -67,8 +66,8 @@ def seconds_of(times: Any, name: str = "the times") -> Floats:
 
 def _in_seconds(numbers: Floats) -> Floats:
     """Return numbers of seconds; those since 1970 in a smaller unit are converted."""
-    for unit in (1e3, 1e6, 1e9):
-        if len(numbers) and (numbers >= _EPOCH[0] * unit).all() and (numbers <= _EPOCH[1] * unit).all():
+    for unit in EPOCH_UNITS[1:]:
+        if len(numbers) and (numbers >= EPOCH[0] * unit).all() and (numbers <= EPOCH[1] * unit).all():
             return np.asarray((numbers - numbers.min()) / unit)
     return numbers
 

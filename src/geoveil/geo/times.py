@@ -12,7 +12,7 @@ from typing import Any
 
 from geoveil.geo.columns import words
 
-__all__ = ["are_times"]
+__all__ = ["EPOCH", "EPOCH_UNITS", "are_times"]
 
 #: Words that say that a column holds times.
 _TIMES = frozenset(
@@ -55,9 +55,9 @@ _DATE = re.compile(
     re.IGNORECASE,
 )
 _TIME_OF_DAY = re.compile(rf"\d{{1,2}}:\d{{2}}(:\d{{2}}([.,]\d+)?)?\s*([ap]\.?m\.?)?{_ZONE}", re.IGNORECASE)
-#: Seconds since 1970 in the years 1975 to 2100, and their multiples.
-_EPOCH = (1.577e8, 4.103e9)
-_UNITS = (1, 1e3, 1e6, 1e9)
+#: Seconds since 1970 in the years 1975 to 2100, and the number of smaller units in a second in which they are counted.
+EPOCH = (1.577e8, 4.103e9)
+EPOCH_UNITS = (1, 1e3, 1e6, 1e9)
 
 
 def are_times(name: Any, kind: Any, values: Sequence[Any]) -> bool | None:
@@ -116,4 +116,4 @@ def _is_epoch(text: str) -> bool:
         number = float(text)
     except ValueError:
         return False
-    return any(_EPOCH[0] <= number / unit <= _EPOCH[1] for unit in _UNITS)
+    return any(EPOCH[0] <= number / unit <= EPOCH[1] for unit in EPOCH_UNITS)
