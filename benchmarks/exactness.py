@@ -66,7 +66,7 @@ def table(n: int, repeat: int) -> None:
 
     mechanisms: list[tuple[str, Additive, float | None]] = [
         ("Gaussian points", Gaussian(CGP(rho=5e-5), 2 * n), 4),
-        ("planar Laplace points", Copies(Laplace(GP(epsilon=0.01, metric="1"), 2), n, apart=True), 8),
+        ("planar Laplace points", Copies(Laplace(GP(epsilon=0.01, metric="1"), 2), n, 1), 8),
         ("points of one tuple, K-norm", KNorm(GP(epsilon=0.01), n, 2), 8),
         ("points of one tuple, Laplace in R^2n", Laplace(GP(epsilon=0.01, metric="2"), 2 * n), None),
     ]

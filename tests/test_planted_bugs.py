@@ -39,7 +39,7 @@ pytestmark = [pytest.mark.once, pytest.mark.slow, pytest.mark.statistical]
 def wrong_center(patch: pytest.MonkeyPatch) -> None:
     """A Lipschitz constant that is too small by √2."""
     right = constants._SQUARES["center"]
-    patch.setitem(constants._SQUARES, "center", lambda n, d: tuple(Fraction(s) / 2 for s in right(n, d)))
+    patch.setitem(constants._SQUARES, "center", lambda n, d, m: tuple(Fraction(s) / 2 for s in right(n, d, m)))
 
 
 def forgotten_k(patch: pytest.MonkeyPatch) -> None:
@@ -120,7 +120,7 @@ def stretched_laplace(patch: pytest.MonkeyPatch) -> None:
 def metric_ignored(patch: pytest.MonkeyPatch) -> None:
     """The constants of dist_2 for a guarantee under dist_inf."""
     right = constants._SQUARES["mean"]
-    patch.setitem(constants._SQUARES, "mean", lambda n, d: (right(n, d)[1],) * 3)
+    patch.setitem(constants._SQUARES, "mean", lambda n, d, m: (right(n, d, m)[1],) * 2)
 
 
 def permute_and_flip_with_bounded_range(patch: pytest.MonkeyPatch) -> None:
@@ -167,7 +167,7 @@ def split_tuple_noise(patch: pytest.MonkeyPatch) -> None:
 
 def support_without_root_k(patch: pytest.MonkeyPatch) -> None:
     """Noise for one value of the support function on each of k."""
-    patch.setattr(support, "support_squared", lambda k, n, metric, dimension: Fraction(1))
+    patch.setattr(support, "support_squared", lambda k, n, largest, dimension: Fraction(1))
 
 
 def separate_directions(patch: pytest.MonkeyPatch) -> None:

@@ -634,7 +634,23 @@ def test_a_session_shows_its_size_and_its_total() -> None:
 @EVERY_QUESTION
 def test_methods_take_what_functions_take(name: str) -> None:
     """A session's method has the function's own parameters and defaults, without what the session settles, and key."""
-    settled = {"x", "metric", "by", "lat", "lon", "area", "crs", "outside", "missing", "where", "pseudonyms", "rng"}
+    settled = {
+        "x",
+        "metric",
+        "by",
+        "unit",
+        "times",
+        "thin",
+        "lat",
+        "lon",
+        "area",
+        "crs",
+        "outside",
+        "missing",
+        "where",
+        "pseudonyms",
+        "rng",
+    }
     function = inspect.signature(getattr(gv, name)).parameters
     method = inspect.signature(getattr(gv.Session, name)).parameters
     expected = {key: (each.kind, each.default) for key, each in function.items() if key not in settled}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from datetime import timedelta
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, Union
 
@@ -37,6 +38,8 @@ __all__ = [
     "Rho",
     "Shape",
     "Short",
+    "Times",
+    "UnitLike",
 ]
 
 #: A budget for concentrated geo-privacy, per square metre; as a guarantee, a CGP.
@@ -70,6 +73,10 @@ Shape: TypeAlias = Union["Place", "shapely.Geometry"]
 Region: TypeAlias = Union["shapely.Polygon", "shapely.MultiPolygon"]
 #: The person of each point: the name of a column, or one label for each point.
 Labels: TypeAlias = Union["str", "Sequence[Any]", "NDArray[Any]", "pd.Series", "pd.Index", None]
+#: The public time of each point: the name of a column, one for each point of a row, or one time for each row.
+Times: TypeAlias = Union["str", "Sequence[Any]", "NDArray[Any]", "pd.Series", "pd.Index", None]
+#: What one secret may move together: "point", a length of time, the labels of persons, or labels and a length of time.
+UnitLike: TypeAlias = Union["str", "timedelta", "Labels", "tuple[Labels, str | timedelta]", None]
 #: Columns that are released unchanged.
 Columns: TypeAlias = Sequence[str] | Literal["all"] | None
 #: The column of latitudes, or of longitudes; several where a row has several points.

@@ -34,6 +34,10 @@ class Removed:
         The number of rows that do not satisfy the filter.
     where : str, optional
         The filter: a condition on public columns that all rows of the release satisfy.
+    thinned : int
+        The number of rows that thinning removed, by their times alone.
+    untimed : int
+        The number of rows without a time, where times are needed.
 
     Examples
     --------
@@ -52,6 +56,8 @@ class Removed:
     outside: int = 0
     filtered: int = 0
     where: str | None = None
+    thinned: int = 0
+    untimed: int = 0
 
 
 @dataclass(frozen=True)
@@ -220,7 +226,9 @@ class Facts:
     points : int
         The number of points in the input.
     persons : int, optional
-        The number of persons; None where all points are taken as one person's.
+        The number of persons who have an answer each; None where there is one answer about all points.
+    crowd : int, optional
+        The number of persons whom one answer is about; None where all its points are taken as one person's.
     guarantee : CGP or GP
         The guarantee for each person.
     also : CGP or GP, optional
@@ -242,6 +250,8 @@ class Facts:
         The parts of the input that are not in the release.
     unchanged : tuple of Unchanged
         The columns that are released as they were.
+    times : tuple of str, optional
+        The columns of times from which stretches of time were counted, where the guarantee is about these.
     processed : tuple of str
         The steps taken since it was drawn.
     charged : bool
@@ -263,6 +273,7 @@ class Facts:
     method: str
     points: int
     persons: int | None
+    crowd: int | None
     guarantee: Guarantee
     also: Guarantee | None
     mechanisms: tuple[MechanismUse, ...]
@@ -273,5 +284,6 @@ class Facts:
     pseudonyms: bool
     removed: Removed
     unchanged: tuple[Unchanged, ...]
+    times: tuple[str, ...] | None
     processed: tuple[str, ...]
     charged: bool

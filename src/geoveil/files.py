@@ -22,21 +22,23 @@ from geoveil._types import (
     Pseudonyms,
     Rho,
     Short,
+    UnitLike,
 )
 from geoveil._types import Path as PathLike
 from geoveil.answering.charging import check_ledger
 from geoveil.answering.loading import frame_of, load
 from geoveil.answering.preparation import prepare, rehearse, system_of
 from geoveil.answering.streaming import FileRelease
+from geoveil.answering.units import unit_of
 from geoveil.arithmetic import steady
 from geoveil.budget import Ledger
 from geoveil.certificates import KeyLike, signing_key
-from geoveil.errors import GeoveilWarning, Message
+from geoveil.errors import GeoveilWarning, InvalidParameter, Message
 from geoveil.geo import AreaLike
 from geoveil.geo.formats import open_locations
 from geoveil.geo.planes import plane_of
 from geoveil.noise import source_of
-from geoveil.privacy import promise
+from geoveil.privacy import Duration, as_duration, promise
 
 if TYPE_CHECKING:
     import geopandas
@@ -55,6 +57,9 @@ def points_file(
     metric: MetricLike = None,
     method: Method = "best",
     by: str | None = None,
+    unit: UnitLike = None,
+    times: str | Sequence[str] | None = None,
+    thin: Duration | None = None,
     area: AreaLike = None,
     crs: CrsLike = None,
     outside: Outside = "refuse",
@@ -97,6 +102,14 @@ def points_file(
         As for `points`.
     by : str, optional
         The column that names the person of each row. Without it all points belong to one person.
+    unit : str or timedelta, optional
+        What one secret may move together: a length of time such as "1 day", or "point". By default all points of a
+        person. As for `points`.
+    times : str, or a list of them, optional
+        With a length of time as `unit`, or with `thin`: the column of times. Rows with an origin and a destination
+        have two. It may be left out if it is recognised.
+    thin : str, timedelta or number, optional
+        Keep only the first row of each person in every interval of this length, as for `points`.
     crs : coordinate system, as pyproj accepts it, optional
         The coordinate system of the file, where the file does not state it: WGS 84 if columns are called longitude
         and latitude.
@@ -153,7 +166,11 @@ def points_file(
     >>> (folder / "released.csv").read_text().splitlines()[0]
     'user,lat,lon,radius_95,rho'
     """
-    guarantee, noise = promise(rho, epsilon, metric), source_of(rng)
+    asked = unit_of(unit, metric, by=by)
+    if asked.persons is not None:
+        allowed = 'a length of time such as "1 day", or "point"'
+        raise InvalidParameter("unit", unit, allowed, Message("Name the column of persons with {by}."))
+    guarantee, noise = promise(rho, epsilon, asked.metric), source_of(rng)
     key = signing_key(sign)
     check_ledger(ledger, by=by, subject=subject, short=short)
     told: Progress = progress or (lambda share: None)
@@ -166,6 +183,8 @@ def points_file(
         noise=noise,
         method=method,
         by=by,
+        times=times,
+        thin=None if thin is None else as_duration("thin", thin),
         area=area,
         crs=crs,
         outside=outside,

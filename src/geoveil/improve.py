@@ -12,9 +12,8 @@ from numpy.typing import ArrayLike
 from geoveil._types import Labels, Region
 from geoveil.arithmetic import steady
 from geoveil.errors import InvalidData, InvalidParameter
-from geoveil.geo import Form
 from geoveil.geo.forms import Floats
-from geoveil.geo.seconds import seconds_of
+from geoveil.geo.point_times import point_seconds
 from geoveil.mechanisms import Gaussian
 from geoveil.messages import Message
 from geoveil.postprocess import clamping, smoothing
@@ -76,12 +75,16 @@ def smooth(
         raise InvalidParameter("motion", motion, ", ".join(map(repr, _MOTIONS)) + " or a Motion", 'Try "taxi".')
     coords = release.coords
     assert coords is not None
-    seconds = _seconds(times, release)
+    seconds = point_seconds(release.form, times)
     whose = persons(release, by)
     # Sorted by person, then by time.
     order = np.lexsort((seconds, whose))
     sizes = np.bincount(whose)
-    noise = np.repeat([answer.mechanisms[0].scale for answer in release.answers], sizes)
+    noise = release.point_scales
+    if noise is None:
+        noise = np.repeat([answer.mechanisms[0].scale for answer in release.answers], sizes)
+    else:
+        noise = noise[order]
     smoothed = np.empty_like(coords)
     smoothed[order] = smoothing.smooth(coords[order], seconds[order], noise, prior, sizes=sizes)
     expected = smoothing.expected_error(seconds[order], noise, prior, dimension=coords.shape[1], sizes=sizes)
@@ -179,42 +182,3 @@ def in_memory(release: object) -> Release:
 def drawn_in(release: Release) -> tuple[Any, float]:
     """The plane in which grids and priors for a release are given, and metres in a unit of it."""
     return (None, 1.0) if release.plane is None else release.plane.drawn_in
-
-
-def _seconds(times: Any, release: Release) -> Floats:
-    """Return the public time of each point, in seconds."""
-    import pandas as pd
-
-    form, each = release.form, max(len(release.pairs), 1)
-    if times is None or isinstance(times, str) or (each > 1 and isinstance(times, list) and isinstance(times[0], str)):
-        names = [_time_column(form)] if times is None else [times] if isinstance(times, str) else times
-        if not set(names) <= set(form.names) or len(names) != each:
-            needed = "a column of the release" if each == 1 else f"{each} columns, one for each point of a row"
-            allowed = f"times, or {needed}, among {form.names}"
-            remedy = "Give the time of each point, such as times=df['t']."
-            raise InvalidParameter("times", names[0] if len(names) == 1 else names, allowed, remedy)
-        columns = pd.concat([pd.Series(form.column(name)[::each]) for name in names], ignore_index=True)
-        # The points of a row follow each other.
-        order = np.arange(len(columns)).reshape(each, -1).T.ravel()
-        seconds = seconds_of(columns.iloc[order], ", ".join(names))
-    else:
-        index = getattr(release.value, "index", None)
-        if isinstance(times, pd.Series) and isinstance(index, pd.Index) and not times.index.equals(index):
-            remedy = "Use times.reindex(release.value.index), or times.to_numpy() if the rows already correspond."
-            raise InvalidParameter("times", "a Series with another index", "indexed like the release", remedy)
-        seconds = seconds_of(times, "the times")
-    if seconds.shape != (release.n,) or not np.isfinite(seconds).all():
-        allowed = f"{release.n} finite times, one for each point"
-        raise InvalidParameter("times", seconds.shape, allowed, "They are public.")
-    return seconds
-
-
-def _time_column(form: Form) -> str:
-    """Return the only column of times of a release."""
-    if not form.has_columns:
-        raise InvalidParameter("times", None, "a time for each point", "Give times=, in seconds or as datetimes.")
-    if len(form.times) != 1:
-        said = f"one of {[*form.times]}" if form.times else "a column of times; the release has none"
-        remedy = 'Name it, such as times="t"; a column that was removed is released with keep=.'
-        raise InvalidParameter("times", None, said, remedy)
-    return str(form.times[0])

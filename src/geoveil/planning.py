@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Any, NoReturn
 
 import numpy as np
 
 from geoveil import checks
 from geoveil.answering.intake import in_the_plane
+from geoveil.answering.units import unit_of
 from geoveil.arithmetic import steady
 from geoveil.cards import Card, Rows
 from geoveil.errors import GeoveilError, InvalidParameter, Message, NoErrorBound
@@ -18,7 +20,7 @@ from geoveil.geo.areas import Area, AreaLike, Floats, area_of
 from geoveil.ground_error import ground_error
 from geoveil.mechanisms import Lipschitz
 from geoveil.noise import rehearsal
-from geoveil.privacy import CGP, GP, Guarantee, Metric, exact, promise
+from geoveil.privacy import CGP, GP, Duration, Guarantee, Metric, as_duration, as_metric, exact, promise
 from geoveil.privacy.exact import Number
 from geoveil.queries import (
     EXTENT,
@@ -29,13 +31,17 @@ from geoveil.queries import (
     Nearest,
     Points,
     Query,
+    UnitSizes,
     UserFunction,
     best_hull,
 )
-from geoveil.words import hidden, metres
+from geoveil.wording import guarantee_line, protected
+from geoveil.words import metres
 
 __all__ = ["Plan", "plan"]
 
+#: The units that a plan compares, by the names of their metrics.
+_COMPARED = ("inf", "1 day", "1 hour", "1")
 #: The logarithm of the largest ε that plans consider: noise of millimetres.
 _FARTHEST = 9.0
 
@@ -56,6 +62,8 @@ class Plan(Card):
         β.
     assumes : str
         Further assumptions of the error bound; empty if it is the bound of the release.
+    units : dict
+        With `every`: the error with the same budget for each unit: all points, any day, any hour, each point.
 
     Examples
     --------
@@ -71,13 +79,14 @@ class Plan(Card):
     error: float
     beta: float
     assumes: str = ""
+    units: dict[str, float] = field(default_factory=dict)
 
     def _card(self) -> tuple[str, Rows]:
-        away = hidden(self.guarantee.hidden(chance=0.75))
         rows = [
-            ("guarantee", f"{away} hidden at 75% ({self.guarantee})"),
+            ("guarantee", guarantee_line(self.guarantee)),
             ("error", f"at most {metres(self.error)} with probability {100 * (1 - self.beta):.6g}%"),
             ("assumes", self.assumes),
+            *((f"for {protected(as_metric(name))}", metres(error)) for name, error in self.units.items()),
         ]
         return f"Plan of {self.question}: nothing was asked or charged", [row for row in rows if row[1]]
 
@@ -99,6 +108,9 @@ def plan(
     beta: float = 0.05,
     notion: str = "CGP",
     metric: str | Metric | None = None,
+    unit: str | timedelta | None = None,
+    largest: int | None = None,
+    every: Duration | None = None,
     method: str = "best",
     dimension: int = 2,
     each: bool = False,
@@ -123,6 +135,12 @@ def plan(
         The notion of privacy to plan for, where `error` is given.
     metric, method : optional
         As for the question itself.
+    unit : str or timedelta, optional
+        What one secret may move together: a length of time such as "1 day", or "point".
+    largest : int, optional
+        With a length of time as `unit`: the largest number of a person's points in a stretch of that length.
+    every : str, timedelta or number, optional
+        The time between two points of a person, in place of `largest`. The plan then compares units: see `Plan.units`.
     dimension : int
         The number of coordinates of a point.
     each : bool
@@ -152,6 +170,12 @@ def plan(
     hull under CGP with ρ = 5e-05 per m²: at most 3... m with probability 0.95, for points that extend over 50 km
     """
     n = checks.count("n", n, low=1, remedy="It is the number of points of one person.")
+    asked = unit_of(unit, metric)
+    if asked.persons is not None:
+        raise InvalidParameter(
+            "unit", unit, 'a length of time such as "1 day", or "point"', "A plan is for one person."
+        )
+    step = None if every is None else as_duration("every", every)
     dimension = checks.count("dimension", dimension, low=1, remedy="It is 2 for places on a map.")
     checks.beta(beta)
     extent = options.get("extent", EXTENT)
@@ -160,7 +184,7 @@ def plan(
     stated = None if area is None else area_of(area)
 
     def foreseen(guarantee: Guarantee) -> float:
-        query = make(in_the_plane(guarantee, stated))
+        query = make(in_the_plane(guarantee, stated), _units(guarantee.metric, n, largest, step))
         try:
             bound = query.error(beta, each=each)
         except NoErrorBound:
@@ -168,16 +192,30 @@ def plan(
         return bound if stated is None else ground_error(query, bound, stated, planned=True)
 
     if error is None:
-        promised = promise(rho, epsilon, metric)
+        promised = promise(rho, epsilon, asked.metric)
     elif rho is not None or epsilon is not None:
         raise InvalidParameter("error", error, "left out beside rho or epsilon", "Give one of the three.")
     else:
         checks.positive("error", error)
         if notion not in ("CGP", "GP"):
             raise InvalidParameter("notion", notion, "'CGP' or 'GP'", "CGP is the default.")
-        unit = CGP(rho=1, metric=metric or "inf") if notion == "CGP" else GP(epsilon=1, metric=metric or "inf")
-        promised = _least(foreseen, unit, error)
-    return Plan(question, promised, foreseen(promised), beta, _assumed(question, extent, stated, options))
+        used = asked.metric or "inf"
+        promised = _least(foreseen, CGP(rho=1, metric=used) if notion == "CGP" else GP(epsilon=1, metric=used), error)
+    units = {} if step is None else {each: foreseen(promised.under_unit(as_metric(each))) for each in _COMPARED}
+    assumes = _assumed(question, extent, stated, options)
+    return Plan(question, promised, foreseen(promised), beta, assumes, units)
+
+
+def _units(metric: Metric, n: int, largest: int | None, step: int | None) -> UnitSizes | None:
+    """Return the size of the largest unit of n points of a person, as it is given or for points at equal intervals."""
+    if metric.stretch is None:
+        return None
+    if largest is None and step is None:
+        raise InvalidParameter(
+            "largest", None, f"given under {metric}", "Or give every=, the time between two points."
+        )
+    most = math.ceil(metric.stretch / step) if largest is None and step is not None else largest
+    return UnitSizes(min(checks.count("largest", most, low=1, remedy="It is a number of points."), n))
 
 
 def _assumed(question: str, extent: float, area: Area | None, options: dict[str, Any]) -> str:
@@ -198,7 +236,7 @@ def _assumed(question: str, extent: float, area: Area | None, options: dict[str,
 
 def _maker(
     question: str, n: int, dimension: int, method: str, options: dict[str, Any]
-) -> Callable[[Guarantee], Query]:
+) -> Callable[[Guarantee, UnitSizes | None], Query]:
     """Return a function that builds the query for a guarantee."""
     origin = np.zeros(dimension)
     kinds: dict[str, Callable[..., Query]] = {
@@ -213,9 +251,10 @@ def _maker(
     if not isinstance(question, str) or question not in kinds:
         raise InvalidParameter("question", question, ", ".join(sorted(kinds)), "It is the name of the function.")
 
-    def make(guarantee: Guarantee) -> Query:
+    def make(guarantee: Guarantee, units: UnitSizes | None) -> Query:
+        more = options if units is None else {**options, "units": units}
         try:
-            return kinds[question](n, dimension, guarantee, method, **options)
+            return kinds[question](n, dimension, guarantee, method, **more)
         except TypeError as problem:
             if isinstance(problem, GeoveilError):
                 raise
@@ -232,11 +271,10 @@ def _paper_hull(*args: Any, extent: float = 0.0, **options: Any) -> Query:
     return Hull(*args, **options)
 
 
-def _own(*args: Any, lipschitz: float, size: int = 1) -> Query:
+def _own(*args: Any, lipschitz: float, size: int = 1, units: UnitSizes | None = None) -> Query:
     n, dimension, guarantee, method = args
-    return UserFunction(
-        n, dimension, guarantee, method, fn=Lipschitz(_nowhere, lipschitz, guarantee.metric), numbers=size
-    )
+    fn = Lipschitz(_nowhere, lipschitz, guarantee.metric)
+    return UserFunction(n, dimension, guarantee, method, fn=fn, numbers=size, units=units)
 
 
 def _nowhere(x: object) -> NoReturn:

@@ -22,15 +22,18 @@ from geoveil._types import (
     Pseudonyms,
     Rho,
     Shape,
+    Times,
+    UnitLike,
 )
 from geoveil.answering import requests
 from geoveil.answering.intake import take_in
 from geoveil.answering.pipeline import ask
+from geoveil.answering.units import unit_of
 from geoveil.arithmetic import steady
 from geoveil.geo import AreaLike
 from geoveil.mechanisms import Lipschitz
 from geoveil.noise import source_of
-from geoveil.privacy import promise
+from geoveil.privacy import Duration, promise
 from geoveil.queries import EXTENT
 from geoveil.release import Release
 
@@ -61,6 +64,9 @@ def points(
     metric: MetricLike = None,
     method: Method = "best",
     by: Labels = None,
+    unit: UnitLike = None,
+    times: Times = None,
+    thin: Duration | None = None,
     lat: CoordinateColumns = None,
     lon: CoordinateColumns = None,
     area: AreaLike = None,
@@ -95,6 +101,17 @@ def points(
     by : str or array of labels, optional
         The person of each point: a column of a frame, or one label for each point. Each person's points are then
         released as a tuple with the whole budget. Without it all points belong to one person.
+    unit : str, timedelta, labels or tuple, optional
+        What one secret may move together; by default all points of a person. "1 day", or any length of time: any
+        stretch of that length of a person's movements. "point": each single point. For one answer about many persons:
+        the column or the labels of persons, or these and a length of time, ("user", "1 day"). A smaller unit needs
+        less noise, and protects less: differences over a longer time are easier to detect.
+    times : str, array or Series, optional
+        With a length of time as `unit`, or with `thin`: the public time of each row, as a column or as values. It may
+        be left out if the table has one column of times.
+    thin : str, timedelta or number, optional
+        Keep only the first row of each person in every interval of this length ("1 minute", or a number of seconds).
+        Which rows these are depends on times alone.
     lat, lon : str or list of str, optional
         The columns of latitudes and longitudes of a table: of pandas, polars, pyarrow or DuckDB, or a list of dicts.
         Lists name several points of a row, such as an origin and a destination. Without them, usual names are
@@ -162,10 +179,14 @@ def points(
     >>> gv.points(trips, lat="lat", lon="lon", by="user", rho=1e-4, area=bay).value.columns.tolist()
     ['user', 'lat', 'lon']
     """
-    guarantee, source = promise(rho, epsilon, metric), source_of(rng)
+    asked = unit_of(unit, metric, by=by)
+    guarantee, source = promise(rho, epsilon, asked.metric), source_of(rng)
     data = take_in(
         x,
         by=by,
+        unit=asked.under(guarantee),
+        times=times,
+        thin=thin,
         lat=lat,
         lon=lon,
         area=area,
@@ -191,6 +212,9 @@ def nearest(
     metric: MetricLike = None,
     method: Method = "best",
     by: Labels = None,
+    unit: UnitLike = None,
+    times: Times = None,
+    thin: Duration | None = None,
     lat: CoordinateColumns = None,
     lon: CoordinateColumns = None,
     area: AreaLike = None,
@@ -218,7 +242,9 @@ def nearest(
         The share of the budget that releases the places of the neighbours, as the release's `coords`.
     gamma0 : float
         The paper's γ0 in metres, for method="paper"; negative values are more accurate.
-    rho, epsilon, metric, method, by, lat, lon, area, crs, outside, missing, where, pseudonyms, rng : optional
+    rho, epsilon, metric, method, by, unit, times, thin : optional
+        As for `points`.
+    lat, lon, area, crs, outside, missing, where, pseudonyms, rng : optional
         As for `points`.
 
     Returns
@@ -239,10 +265,14 @@ def nearest(
     >>> len(near.value), round(near.error())
     (1, 83)
     """
-    guarantee, source = promise(rho, epsilon, metric), source_of(rng)
+    asked = unit_of(unit, metric, by=by)
+    guarantee, source = promise(rho, epsilon, asked.metric), source_of(rng)
     data = take_in(
         x,
         by=by,
+        unit=asked.under(guarantee),
+        times=times,
+        thin=thin,
         lat=lat,
         lon=lon,
         area=area,
@@ -270,6 +300,9 @@ def hull(
     metric: MetricLike = None,
     method: Method = "best",
     by: Labels = None,
+    unit: UnitLike = None,
+    times: Times = None,
+    thin: Duration | None = None,
     lat: CoordinateColumns = None,
     lon: CoordinateColumns = None,
     area: AreaLike = None,
@@ -303,7 +336,9 @@ def hull(
     extent : float
         A public guess of the extent of the points in metres, from which the number of directions is chosen under
         `epsilon` and above the plane. A wrong guess costs accuracy, never privacy.
-    rho, epsilon, metric, method, by, lat, lon, area, crs, outside, missing, where, pseudonyms, rng : optional
+    rho, epsilon, metric, method, by, unit, times, thin : optional
+        As for `points`.
+    lat, lon, area, crs, outside, missing, where, pseudonyms, rng : optional
         As for `points`.
 
     Returns
@@ -322,11 +357,15 @@ def hull(
     >>> gv.hull(homes, rho=1e-3, area=bay).value.geom_type
     'Polygon'
     """
-    guarantee, source = promise(rho, epsilon, metric), source_of(rng)
+    asked = unit_of(unit, metric, by=by)
+    guarantee, source = promise(rho, epsilon, asked.metric), source_of(rng)
     question = requests.hull(k, share, distinct, gamma0, beta, extent, method)
     data = take_in(
         x,
         by=by,
+        unit=asked.under(guarantee),
+        times=times,
+        thin=thin,
         lat=lat,
         lon=lon,
         area=area,
@@ -350,6 +389,9 @@ def first_within(
     metric: MetricLike = None,
     method: Method = "best",
     by: Labels = None,
+    unit: UnitLike = None,
+    times: Times = None,
+    thin: Duration | None = None,
     lat: CoordinateColumns = None,
     lon: CoordinateColumns = None,
     area: AreaLike = None,
@@ -370,7 +412,9 @@ def first_within(
         The place, in the coordinate system of x; or a GeoSeries of one Point in any system.
     radius : float
         The radius in metres.
-    rho, epsilon, metric, method, by, lat, lon, area, crs, outside, missing, where, pseudonyms, rng : optional
+    rho, epsilon, metric, method, by, unit, times, thin : optional
+        As for `points`.
+    lat, lon, area, crs, outside, missing, where, pseudonyms, rng : optional
         As for `points`.
 
     Returns
@@ -389,10 +433,14 @@ def first_within(
     >>> round(gv.first_within(homes, station, radius=5_000, rho=1e-3, area=bay).error())
     328
     """
-    guarantee, source = promise(rho, epsilon, metric), source_of(rng)
+    asked = unit_of(unit, metric, by=by)
+    guarantee, source = promise(rho, epsilon, asked.metric), source_of(rng)
     data = take_in(
         x,
         by=by,
+        unit=asked.under(guarantee),
+        times=times,
+        thin=thin,
         lat=lat,
         lon=lon,
         area=area,
@@ -416,6 +464,9 @@ def distance(
     metric: MetricLike = None,
     method: Method = "best",
     by: Labels = None,
+    unit: UnitLike = None,
+    times: Times = None,
+    thin: Duration | None = None,
     lat: CoordinateColumns = None,
     lon: CoordinateColumns = None,
     area: AreaLike = None,
@@ -438,7 +489,9 @@ def distance(
         The largest error in metres of the distance to a line or an area, as GEOS computes it; see `answer`. Nobody
         has proved a bound; 1e-6 is thousands of roundings of coordinates below 10^7 m. The distance to a place is
         exact.
-    rho, epsilon, metric, method, by, lat, lon, area, crs, outside, missing, where, pseudonyms, rng : optional
+    rho, epsilon, metric, method, by, unit, times, thin : optional
+        As for `points`.
+    lat, lon, area, crs, outside, missing, where, pseudonyms, rng : optional
         As for `points`.
 
     Returns
@@ -457,10 +510,14 @@ def distance(
     >>> gv.distance(homes, road, rho=1e-4, area=bay).value >= 0
     True
     """
-    guarantee, source = promise(rho, epsilon, metric), source_of(rng)
+    asked = unit_of(unit, metric, by=by)
+    guarantee, source = promise(rho, epsilon, asked.metric), source_of(rng)
     data = take_in(
         x,
         by=by,
+        unit=asked.under(guarantee),
+        times=times,
+        thin=thin,
         lat=lat,
         lon=lon,
         area=area,
@@ -486,6 +543,9 @@ def answer(
     metric: MetricLike = None,
     method: Method = "best",
     by: Labels = None,
+    unit: UnitLike = None,
+    times: Times = None,
+    thin: Duration | None = None,
     lat: CoordinateColumns = None,
     lon: CoordinateColumns = None,
     area: AreaLike = None,
@@ -514,7 +574,9 @@ def answer(
         does not round, as a largest coordinate does not. The guarantee then holds as if all inputs were
         2·fn_error/lipschitz farther from each other, and the release is exact. Without it the release states that it
         is not. Points in degrees reach `fn` as doubles in metres; the release states how much these are rounded.
-    rho, epsilon, metric, method, by, lat, lon, area, crs, outside, missing, where, pseudonyms, rng : optional
+    rho, epsilon, metric, method, by, unit, times, thin : optional
+        As for `points`.
+    lat, lon, area, crs, outside, missing, where, pseudonyms, rng : optional
         As for `points`.
 
     Returns
@@ -531,11 +593,15 @@ def answer(
     >>> round(release.error(0.05))
     277
     """
-    own = requests.lipschitz_function(fn, lipschitz, metric, rho, epsilon)
-    guarantee, source = promise(rho, epsilon, own.metric if metric is None else metric), source_of(rng)
+    asked = unit_of(unit, metric, by=by)
+    own = requests.lipschitz_function(fn, lipschitz, asked.metric, rho, epsilon)
+    guarantee, source = promise(rho, epsilon, own.metric if asked.metric is None else asked.metric), source_of(rng)
     data = take_in(
         x,
         by=by,
+        unit=asked.under(guarantee),
+        times=times,
+        thin=thin,
         lat=lat,
         lon=lon,
         area=area,
@@ -557,6 +623,9 @@ def center(
     metric: MetricLike = None,
     method: Method = "best",
     by: Labels = None,
+    unit: UnitLike = None,
+    times: Times = None,
+    thin: Duration | None = None,
     lat: CoordinateColumns = None,
     lon: CoordinateColumns = None,
     area: AreaLike = None,
@@ -573,7 +642,9 @@ def center(
     ----------
     x : array, table, GeoSeries, GeoDataFrame or shapely MultiPoint
         The points.
-    rho, epsilon, metric, method, by, lat, lon, area, crs, outside, missing, where, pseudonyms, rng : optional
+    rho, epsilon, metric, method, by, unit, times, thin : optional
+        As for `points`.
+    lat, lon, area, crs, outside, missing, where, pseudonyms, rng : optional
         As for `points`.
 
     Returns
@@ -590,10 +661,14 @@ def center(
     >>> gv.center(homes, rho=1e-4, area=bay).value.geom_type
     'Point'
     """
-    guarantee, source = promise(rho, epsilon, metric), source_of(rng)
+    asked = unit_of(unit, metric, by=by)
+    guarantee, source = promise(rho, epsilon, asked.metric), source_of(rng)
     data = take_in(
         x,
         by=by,
+        unit=asked.under(guarantee),
+        times=times,
+        thin=thin,
         lat=lat,
         lon=lon,
         area=area,
@@ -615,6 +690,9 @@ def mean(
     metric: MetricLike = None,
     method: Method = "best",
     by: Labels = None,
+    unit: UnitLike = None,
+    times: Times = None,
+    thin: Duration | None = None,
     lat: CoordinateColumns = None,
     lon: CoordinateColumns = None,
     area: AreaLike = None,
@@ -631,7 +709,9 @@ def mean(
     ----------
     x : array, table, GeoSeries, GeoDataFrame or shapely MultiPoint
         The points.
-    rho, epsilon, metric, method, by, lat, lon, area, crs, outside, missing, where, pseudonyms, rng : optional
+    rho, epsilon, metric, method, by, unit, times, thin : optional
+        As for `points`.
+    lat, lon, area, crs, outside, missing, where, pseudonyms, rng : optional
         As for `points`.
 
     Returns
@@ -650,10 +730,14 @@ def mean(
     >>> round(gv.mean(homes, rho=1e-4, area=bay).error())
     173
     """
-    guarantee, source = promise(rho, epsilon, metric), source_of(rng)
+    asked = unit_of(unit, metric, by=by)
+    guarantee, source = promise(rho, epsilon, asked.metric), source_of(rng)
     data = take_in(
         x,
         by=by,
+        unit=asked.under(guarantee),
+        times=times,
+        thin=thin,
         lat=lat,
         lon=lon,
         area=area,
@@ -675,6 +759,9 @@ def median(
     metric: MetricLike = None,
     method: Method = "best",
     by: Labels = None,
+    unit: UnitLike = None,
+    times: Times = None,
+    thin: Duration | None = None,
     lat: CoordinateColumns = None,
     lon: CoordinateColumns = None,
     area: AreaLike = None,
@@ -691,7 +778,9 @@ def median(
     ----------
     x : array, table, GeoSeries, GeoDataFrame or shapely MultiPoint
         The points.
-    rho, epsilon, metric, method, by, lat, lon, area, crs, outside, missing, where, pseudonyms, rng : optional
+    rho, epsilon, metric, method, by, unit, times, thin : optional
+        As for `points`.
+    lat, lon, area, crs, outside, missing, where, pseudonyms, rng : optional
         As for `points`.
 
     Returns
@@ -712,10 +801,14 @@ def median(
     >>> gv.median(homes, rho=1e-4, area=bay).value.geom_type
     'Point'
     """
-    guarantee, source = promise(rho, epsilon, metric), source_of(rng)
+    asked = unit_of(unit, metric, by=by)
+    guarantee, source = promise(rho, epsilon, asked.metric), source_of(rng)
     data = take_in(
         x,
         by=by,
+        unit=asked.under(guarantee),
+        times=times,
+        thin=thin,
         lat=lat,
         lon=lon,
         area=area,
@@ -737,6 +830,9 @@ def bounds(
     metric: MetricLike = None,
     method: Method = "best",
     by: Labels = None,
+    unit: UnitLike = None,
+    times: Times = None,
+    thin: Duration | None = None,
     lat: CoordinateColumns = None,
     lon: CoordinateColumns = None,
     area: AreaLike = None,
@@ -753,7 +849,9 @@ def bounds(
     ----------
     x : array, table, GeoSeries, GeoDataFrame or shapely MultiPoint
         The points.
-    rho, epsilon, metric, method, by, lat, lon, area, crs, outside, missing, where, pseudonyms, rng : optional
+    rho, epsilon, metric, method, by, unit, times, thin : optional
+        As for `points`.
+    lat, lon, area, crs, outside, missing, where, pseudonyms, rng : optional
         As for `points`.
 
     Returns
@@ -772,10 +870,14 @@ def bounds(
     >>> bool(-123 < west < east < -122)
     True
     """
-    guarantee, source = promise(rho, epsilon, metric), source_of(rng)
+    asked = unit_of(unit, metric, by=by)
+    guarantee, source = promise(rho, epsilon, asked.metric), source_of(rng)
     data = take_in(
         x,
         by=by,
+        unit=asked.under(guarantee),
+        times=times,
+        thin=thin,
         lat=lat,
         lon=lon,
         area=area,
@@ -797,6 +899,9 @@ def radius(
     metric: MetricLike = None,
     method: Method = "best",
     by: Labels = None,
+    unit: UnitLike = None,
+    times: Times = None,
+    thin: Duration | None = None,
     lat: CoordinateColumns = None,
     lon: CoordinateColumns = None,
     area: AreaLike = None,
@@ -813,7 +918,9 @@ def radius(
     ----------
     x : array, table, GeoSeries, GeoDataFrame or shapely MultiPoint
         The points.
-    rho, epsilon, metric, method, by, lat, lon, area, crs, outside, missing, where, pseudonyms, rng : optional
+    rho, epsilon, metric, method, by, unit, times, thin : optional
+        As for `points`.
+    lat, lon, area, crs, outside, missing, where, pseudonyms, rng : optional
         As for `points`.
 
     Returns
@@ -830,10 +937,14 @@ def radius(
     >>> round(gv.radius(homes, rho=1e-4, area=bay).error())
     139
     """
-    guarantee, source = promise(rho, epsilon, metric), source_of(rng)
+    asked = unit_of(unit, metric, by=by)
+    guarantee, source = promise(rho, epsilon, asked.metric), source_of(rng)
     data = take_in(
         x,
         by=by,
+        unit=asked.under(guarantee),
+        times=times,
+        thin=thin,
         lat=lat,
         lon=lon,
         area=area,
@@ -855,6 +966,9 @@ def radius_of_gyration(
     metric: MetricLike = None,
     method: Method = "best",
     by: Labels = None,
+    unit: UnitLike = None,
+    times: Times = None,
+    thin: Duration | None = None,
     lat: CoordinateColumns = None,
     lon: CoordinateColumns = None,
     area: AreaLike = None,
@@ -871,7 +985,9 @@ def radius_of_gyration(
     ----------
     x : array, table, GeoSeries, GeoDataFrame or shapely MultiPoint
         The points.
-    rho, epsilon, metric, method, by, lat, lon, area, crs, outside, missing, where, pseudonyms, rng : optional
+    rho, epsilon, metric, method, by, unit, times, thin : optional
+        As for `points`.
+    lat, lon, area, crs, outside, missing, where, pseudonyms, rng : optional
         As for `points`.
 
     Returns
@@ -888,10 +1004,14 @@ def radius_of_gyration(
     >>> round(gv.radius_of_gyration(homes, rho=1e-4, area=bay).error())
     139
     """
-    guarantee, source = promise(rho, epsilon, metric), source_of(rng)
+    asked = unit_of(unit, metric, by=by)
+    guarantee, source = promise(rho, epsilon, asked.metric), source_of(rng)
     data = take_in(
         x,
         by=by,
+        unit=asked.under(guarantee),
+        times=times,
+        thin=thin,
         lat=lat,
         lon=lon,
         area=area,
@@ -913,6 +1033,9 @@ def diameter(
     metric: MetricLike = None,
     method: Method = "best",
     by: Labels = None,
+    unit: UnitLike = None,
+    times: Times = None,
+    thin: Duration | None = None,
     lat: CoordinateColumns = None,
     lon: CoordinateColumns = None,
     area: AreaLike = None,
@@ -929,7 +1052,9 @@ def diameter(
     ----------
     x : array, table, GeoSeries, GeoDataFrame or shapely MultiPoint
         The points.
-    rho, epsilon, metric, method, by, lat, lon, area, crs, outside, missing, where, pseudonyms, rng : optional
+    rho, epsilon, metric, method, by, unit, times, thin : optional
+        As for `points`.
+    lat, lon, area, crs, outside, missing, where, pseudonyms, rng : optional
         As for `points`.
 
     Returns
@@ -946,10 +1071,14 @@ def diameter(
     >>> round(gv.diameter(homes, rho=1e-4, area=bay).error())
     277
     """
-    guarantee, source = promise(rho, epsilon, metric), source_of(rng)
+    asked = unit_of(unit, metric, by=by)
+    guarantee, source = promise(rho, epsilon, asked.metric), source_of(rng)
     data = take_in(
         x,
         by=by,
+        unit=asked.under(guarantee),
+        times=times,
+        thin=thin,
         lat=lat,
         lon=lon,
         area=area,

@@ -26,11 +26,14 @@ from geoveil._types import (
     Rho,
     Shape,
     Short,
+    Times,
+    UnitLike,
 )
 from geoveil.answering import requests
 from geoveil.answering.charging import AccountCharger, LedgerCharger, SessionCharger, account_names, check_ledger
 from geoveil.answering.intake import take_in
 from geoveil.answering.pipeline import ask
+from geoveil.answering.units import Unit, unit_of
 from geoveil.arithmetic import steady
 from geoveil.budget import Account, Ledger, price
 from geoveil.cards import Card, Rows
@@ -38,7 +41,7 @@ from geoveil.errors import BudgetExceeded, InvalidParameter, LedgerError
 from geoveil.geo import AreaLike
 from geoveil.mechanisms import Lipschitz
 from geoveil.noise import source_of
-from geoveil.privacy import Guarantee, as_metric, exact, promise
+from geoveil.privacy import Duration, Guarantee, as_metric, exact, promise
 from geoveil.queries import EXTENT
 from geoveil.release import Release
 from geoveil.words import counted
@@ -59,7 +62,12 @@ class Session(Card):
     metric : {"inf", "2", "1"}, default "inf"
         The metric of the total, and of all questions.
     by : str or array of labels, optional
-        The person of each point. The total is then for each person.
+        The person of each point. The total is then for each person, and so is every answer.
+    unit : str, timedelta, labels or tuple, optional
+        What one secret may move together, in all questions: "1 day", "point"; or, for answers about all persons
+        together, the column or the labels of persons, or ("user", "1 day"). As for `points`.
+    times, thin : optional
+        As for `points`.
     ledger : Ledger, optional
         The ledger that keeps the account between processes and days.
     subject : str, optional
@@ -106,6 +114,9 @@ Nothing was charged or released. Give a smaller budget.
         epsilon: Epsilon = None,
         metric: MetricLike = None,
         by: Labels = None,
+        unit: UnitLike = None,
+        times: Times = None,
+        thin: Duration | None = None,
         ledger: Ledger | None = None,
         subject: str | None = None,
         label: str | None = None,
@@ -121,10 +132,15 @@ Nothing was charged or released. Give a smaller budget.
         pseudonyms: Pseudonyms = False,
         progress: Progress | None = None,
     ) -> None:
-        check_ledger(ledger, by=by, subject=subject, label=label, short=short)
+        asked = unit_of(unit, metric, by=by)
+        persons = asked.persons if by is None else by
+        check_ledger(ledger, by=persons, subject=subject, label=label, short=short)
         self._data = take_in(
             x,
             by=by,
+            unit=asked,
+            times=times,
+            thin=thin,
             lat=lat,
             lon=lon,
             area=area,
@@ -139,13 +155,13 @@ Nothing was charged or released. Give a smaller budget.
         self._answered: list[str] = []
         self._progress: Progress = progress or (lambda share: None)
         if ledger is None:
-            self.total: Guarantee = promise(rho, epsilon, metric)
+            self.total: Guarantee = promise(rho, epsilon, asked.metric)
             self._charger: SessionCharger = AccountCharger(Account(self.total))
             return
-        people = self._data.people
+        people = self._data.people or self._data.crowd
         accounts = account_names(subject, None if people is None else people.labels)
-        limit = None if rho is None and epsilon is None else Account(promise(rho, epsilon, metric))
-        self.total = ledger.total(accounts[0]) if limit is None else limit.total
+        limit = None if rho is None and epsilon is None else Account(promise(rho, epsilon, asked.metric))
+        self.total = self._total(ledger.total(accounts[0]), asked) if limit is None else limit.total
         if metric is not None and as_metric(metric) != self.total.metric:
             allowed = f"{self.total.metric.name!r}, as the account has it"
             raise InvalidParameter("metric", metric, allowed, "Leave it out.")
@@ -158,6 +174,16 @@ Nothing was charged or released. Give a smaller budget.
             persons=people is not None,
             account=limit,
         )
+
+    @staticmethod
+    def _total(account: Guarantee, asked: Unit) -> Guarantee:
+        """Return what the answers of a session promise together, if the limit is what an account has left.
+
+        The account of a person is about that person alone; an answer about a crowd protects each person in it.
+        """
+        if asked.metric is None or as_metric(asked.metric).of_one_person != account.metric:
+            return account
+        return account.under_unit(as_metric(asked.metric))
 
     def _ask(
         self,

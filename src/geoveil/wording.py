@@ -6,18 +6,25 @@ from typing import TYPE_CHECKING
 
 from geoveil.facts import ErrorBound, Exactness, Facts, MechanismUse, Removed, Unchanged
 from geoveil.messages import PYTHON, Message, Naming
+from geoveil.privacy import duration_words
 from geoveil.words import counted, hidden, metres
 
 if TYPE_CHECKING:
-    from geoveil.privacy import Guarantee
+    from geoveil.privacy import Guarantee, Metric
 
-__all__ = ["error_line", "guarantee_line", "heading", "lines", "paragraphs", "steps_line", "warning_line"]
+__all__ = ["error_line", "guarantee_line", "heading", "lines", "paragraphs", "protected", "steps_line", "warning_line"]
 
 #: Two versions of a person's data that the guarantee is about, by metric.
 _DIFFERING = {
     "inf": "in which no location differs by more than {}",
     "2": "whose locations differ by at most {} together (root sum of squares)",
     "1": "whose locations differ by at most {} together (sum)",
+}
+#: What one secret may move together, by metric.
+_PROTECTED = {
+    "inf": "all of a person's locations",
+    "2": "all of a person's locations, by the root of the sum of their squared movements",
+    "1": "each single location",
 }
 
 
@@ -32,7 +39,9 @@ _OUTSIDE = {
 
 def heading(facts: Facts) -> str:
     """Return the line that says which question was asked, and about how many points."""
-    persons = "one person" if facts.persons is None else counted(facts.persons, "person")
+    persons = counted(facts.persons, "person") if facts.persons is not None else "one person"
+    if facts.crowd is not None:
+        persons = f"{counted(facts.crowd, 'person')} together"
     return f"Release of {facts.query}: {counted(facts.points, 'point')} of {persons}"
 
 
@@ -64,11 +73,13 @@ def lines(facts: Facts, naming: Naming = PYTHON) -> list[tuple[str, str]]:
 def paragraphs(facts: Facts) -> tuple[str, str]:
     """Return the meaning of a release in words: what its guarantee hides, and everything else."""
     away = hidden(facts.guarantee.hidden(chance=0.75))
-    differing = _DIFFERING[facts.guarantee.metric.name].format(away)
+    metric = facts.guarantee.metric
     hides = (
-        f"Anyone trying to tell apart two versions of a person's data {differing} will be right at most 75% of "
-        "the time. Smaller differences are harder to detect, larger ones easier."
+        f"Anyone trying to tell apart two versions of a person's data {_differing(metric, away)} will be right at "
+        "most 75% of the time. Smaller differences are harder to detect, larger ones easier."
     )
+    if metric.stretch is not None:
+        hides += " Differences over a longer time are easier to detect as well."
     sentences = ["The number of points, their order, their times and the persons they belong to are not hidden."]
     if facts.unchanged:
         names = ", ".join(str(column.name) for column in facts.unchanged)
@@ -114,6 +125,34 @@ def paragraphs(facts: Facts) -> tuple[str, str]:
     else:
         sentences.append("Each further release about the same person reveals more.")
     return hides, " ".join(sentences)
+
+
+def protected(metric: Metric) -> str:
+    """Return what one secret may move together under a metric, in words.
+
+    Examples
+    --------
+    >>> from geoveil.privacy import as_metric
+    >>> protected(as_metric("1 day")), protected(as_metric("person, 12 hours")), protected(as_metric("person"))
+    ("any day of a person's movements", "any 12 hours of a person's movements", "all of a person's locations")
+    """
+    if metric.stretch is None:
+        return _PROTECTED["inf" if metric.persons else metric.name]
+    return f"any {_length(metric.stretch)} of a person's movements"
+
+
+def _length(stretch: int) -> str:
+    """Return a length of time in words; a single day is a day."""
+    return duration_words(stretch).removeprefix("1 ")
+
+
+def _differing(metric: Metric, away: str) -> str:
+    """Return how two versions of a person's data differ that the guarantee is about."""
+    if metric.stretch is None:
+        return _DIFFERING["inf" if metric.persons else metric.name].format(away)
+    within = duration_words(metric.stretch)
+    within = f"one {within[2:]}" if within.startswith("1 ") else within
+    return f"that differ only within {within}, and there in no location by more than {away},"
 
 
 def warning_line(facts: Facts) -> str:
@@ -173,8 +212,10 @@ def guarantee_line(guarantee: Guarantee, also: Guarantee | None = None, *, each:
     '104 m hidden at 75% for each person (CGP with ρ = 5e-05 per m²)'
     """
     budgets = str(guarantee) if also is None else f"{guarantee} and {also}"
-    persons = " for each person" if each else ""
-    return f"{hidden(guarantee.hidden(chance=0.75))} hidden at 75%{persons} ({budgets})"
+    stretch = guarantee.metric.stretch
+    within = "" if stretch is None else f" within any {_length(stretch)}"
+    persons = " for each person" if each or guarantee.metric.persons else ""
+    return f"{hidden(guarantee.hidden(chance=0.75))} hidden at 75%{within}{persons} ({budgets})"
 
 
 def _mechanism(use: MechanismUse, persons: int | None) -> str:
@@ -202,6 +243,10 @@ def _removed(removed: Removed, naming: Naming) -> str:
         parts.append(Message("{rows} that do not satisfy {filter}", rows=filtered, filter=removed.where))
     if removed.missing:
         parts.append(Message("{rows} without a location", rows=counted(removed.missing, "row")))
+    if removed.untimed:
+        parts.append(Message("{rows} without a time", rows=counted(removed.untimed, "row")))
+    if removed.thinned:
+        parts.append(Message("{rows} by thinning", rows=counted(removed.thinned, "row")))
     if removed.outside:
         parts.append(Message("{rows} with a point outside the area", rows=counted(removed.outside, "row")))
     if removed.persons:

@@ -23,7 +23,7 @@ def apart(length: str, metric: str) -> str:
     >>> apart("200 m", "inf")
     'two places 200 m apart'
     """
-    return _APART[metric].format(length)
+    return _APART.get(metric, _APART["inf"]).format(length)
 
 
 def metres(length: float, digits: int = 3) -> str:

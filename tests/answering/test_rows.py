@@ -96,7 +96,7 @@ def test_removed_rows_are_counted_and_stated(release: Callable[..., gv.Release],
     removed = found.removed
     assert (removed.filtered, removed.missing, removed.outside, removed.where) == (6, 1, 2, "mode = 'car'")
     account = json.loads(json.dumps(found.certificate()))
-    assert account["rows_removed"] == {"filtered": 6, "missing": 1, "outside": 2}
+    assert account["rows_removed"] == {"filtered": 6, "missing": 1, "outside": 2, "thinned": 0, "untimed": 0}
     assert (account["where"], account["outside"]) == ("mode = 'car'", "drop")
     assert "outside is not hidden" in account["words"]
     assert "mode = 'car'" in account["words"]
@@ -242,7 +242,7 @@ def test_commands_have_the_options(line: list[str], run: Any, tmp_path: Path) ->
     told = json.loads(ran.out)
     accounts = [told["certificate"]] if "certificate" in told else told["certificates"]
     for account in accounts:
-        assert account["rows_removed"] == {"filtered": 6, "missing": 1, "outside": 2}
+        assert account["rows_removed"] == {"filtered": 6, "missing": 1, "outside": 2, "thinned": 0, "untimed": 0}
         assert account["where"] == "mode = 'car'"
 
 

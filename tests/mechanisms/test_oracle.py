@@ -224,7 +224,7 @@ def tuple_noise(metric: str) -> list[KNorm | Copies]:
     guarantee = GP(epsilon=0.02, metric=metric)
     if metric == "inf":
         return [KNorm(guarantee, 3, 2), KNorm(guarantee, 1, 2), KNorm(guarantee, 4, 1)]
-    return [Copies(Laplace(guarantee, 2), 3, apart=True)]
+    return [Copies(Laplace(guarantee, 2), 3, 1)]
 
 
 def check_tuple_noise(mechanism: KNorm | Copies) -> float:

@@ -415,7 +415,7 @@ def test_the_grid_is_a_power_of_two_below_the_noise(deviation: float) -> None:
         Gaussian(CGP(rho=1e-4), 4),
         Laplace(GP(epsilon=0.01), 1),
         Laplace(GP(epsilon=0.01), 2),
-        Copies(Laplace(GP(epsilon=0.01, metric="1"), 2), 3, apart=True),
+        Copies(Laplace(GP(epsilon=0.01, metric="1"), 2), 3, 1),
         KNorm(GP(epsilon=0.01), 1, 2),
     ],
     ids=lambda m: f"{type(m).__name__} {m.dimension}",

@@ -53,7 +53,7 @@ def test_support_functions_move_no_faster_than_their_constant(metric: str, seed:
         move[1:] = 0
     y = x + move
     moved = float(np.linalg.norm(support(x, k) - support(y, k)))
-    bound = math.sqrt(support_squared(k, n, metric)) * METRICS[metric](x, y)
+    bound = math.sqrt(support_squared(k, n, n if metric == "inf" else 1)) * METRICS[metric](x, y)
     assert moved <= bound * (1 + 1e-9)
     assert np.abs(support(x, k) - support(y, k)).max() <= METRICS["inf"](x, y) * (1 + 1e-12)
 
@@ -66,7 +66,7 @@ def test_the_constants_are_met(n: int, metric: str) -> None:
     x = 1000.0 * np.column_stack([np.cos(angle), np.sin(angle)])
     y = x * 1.0001 if metric == "inf" else x + np.eye(n)[:, :1] * x * 1e-4
     reached = float(np.linalg.norm(support(x, k) - support(y, k))) / METRICS[metric](x, y)
-    assert reached >= 0.97 * math.sqrt(support_squared(k, n, metric))
+    assert reached >= 0.97 * math.sqrt(support_squared(k, n, n if metric == "inf" else 1))
 
 
 def check_noise_covers_the_movement() -> None:
@@ -153,8 +153,8 @@ def test_directions_are_opposite_pairs_no_longer_than_one() -> None:
         sums = [[sum((row[a] * row[b] for row in exact), Fraction(0)) for a in range(d)] for b in range(d)]
         largest = max(sum(map(abs, row), Fraction(0)) for row in sums)
         for metric in ("1", "2"):
-            assert largest / 2 <= support_squared(k, 2, metric, d)
-        assert largest <= support_squared(k, 1, "inf", d)
+            assert largest / 2 <= support_squared(k, 2, 2 if metric == "inf" else 1, d)
+        assert largest <= support_squared(k, 1, 1, d)
 
 
 @pytest.mark.parametrize("k", [6, 8, 32, 96, 128])
@@ -330,7 +330,9 @@ def test_constants_hold_above_the_plane(metric: str, seed: int, n: int, d: int) 
     if metric == "1":
         move[1:] = 0
     moved = np.linalg.norm((x @ u.T).max(axis=0) - ((x + move) @ u.T).max(axis=0))
-    assert moved <= math.sqrt(support_squared(len(u), n, metric, d)) * METRICS[metric](x, x + move) * (1 + 1e-9)
+    assert moved <= math.sqrt(support_squared(len(u), n, n if metric == "inf" else 1, d)) * METRICS[metric](
+        x, x + move
+    ) * (1 + 1e-9)
     assert np.linalg.norm(u, axis=1).max() <= 1
 
 

@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import cached_property
 from types import TracebackType
 from typing import Any, Self
 from uuid import uuid4
@@ -30,7 +31,7 @@ from geoveil.errors import (
     Message,
 )
 from geoveil.geo import Area
-from geoveil.privacy import Guarantee, exact
+from geoveil.privacy import Guarantee, Metric, exact
 from geoveil.queries import Query
 
 __all__ = [
@@ -54,7 +55,9 @@ class Bill:
     Parameters
     ----------
     guarantee : CGP or GP
-        The guarantee of the release, which is its price.
+        The guarantee of the release.
+    price : CGP or GP
+        What an account is charged for it: the guarantee, or what it amounts to for the account's own unit.
     query : Query
         The question about the first person; those about others differ only in the number of points.
     n : int
@@ -76,6 +79,7 @@ class Bill:
     """
 
     guarantee: Guarantee
+    price: Guarantee
     query: Query
     n: int
     area: Area | None
@@ -145,6 +149,11 @@ class Receipt:
 
 class Charger(ABC):
     """Charges for questions."""
+
+    @property
+    def metric(self) -> Metric | None:
+        """The metric of the accounts, which are of one person each; None if nobody is charged."""
+        return None
 
     @abstractmethod
     def charge(self, bill: Bill, key: str | None) -> Receipt:
@@ -222,13 +231,17 @@ class AccountCharger(SessionCharger):
     def remaining(self) -> Decimal:
         return self.account.remaining
 
+    @property
+    def metric(self) -> Metric:
+        return self.account.total.metric
+
     def statement(self) -> list[dict[str, Any]]:
         return [{"number": number, **line} for number, line in enumerate([*self._history], 1)]
 
     def charge(self, bill: Bill, key: str | None) -> Receipt:
         if key is not None:
             raise InvalidParameter("key", key, "left out without a ledger", "Nothing is stored.")
-        taken = self.account.charge(bill.guarantee)
+        taken = self.account.charge(bill.price)
         line = {"query": bill.query.name, "parameters": bill.parameters, "amount": exact.written(taken.budget)}
         self._history.append({"event": "charge", **line})
         receipt = Receipt()
@@ -276,6 +289,11 @@ class LedgerCharger(SessionCharger):
         own = [] if self.account is None else [self.account.remaining]
         return min([*own, *self.ledger.balances(self.subjects).values()])
 
+    @cached_property
+    def metric(self) -> Metric:
+        """The metric of the accounts; it is that of the first, and a charge refuses accounts with another one."""
+        return self.ledger.total(self.subjects[0]).metric
+
     def statement(self) -> list[dict[str, Any]]:
         return [line for name in self.subjects for line in self.ledger.statement(name)]
 
@@ -284,11 +302,11 @@ class LedgerCharger(SessionCharger):
         if labelled:
             key = self._key(bill)
         identity = uuid4().hex
-        reserved = self._reserve(bill.guarantee, key)
+        reserved = self._reserve(bill, key)
         try:
             charge = self.ledger.charge(
                 self.subjects,
-                bill.guarantee,
+                bill.price,
                 query=bill.query.name,
                 parameters=bill.parameters,
                 release=identity,
@@ -316,12 +334,12 @@ class LedgerCharger(SessionCharger):
         told = [self._subject, people, bill.query.name, bill.parameters, self._label, self.short]
         return json.dumps(told, sort_keys=True, default=str)
 
-    def _reserve(self, guarantee: Guarantee, key: str | None) -> Guarantee | None:
+    def _reserve(self, bill: Bill, key: str | None) -> Guarantee | None:
         """Take a question off the session's own limit, if it has one, before the ledger is charged."""
         if self.account is None:
             return None
         try:
-            return self.account.charge(guarantee)
+            return self.account.charge(bill.guarantee)
         except BudgetExceeded:
             # A stored answer costs nothing.
             if key is None or not self.ledger.is_stored(key):

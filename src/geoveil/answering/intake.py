@@ -5,20 +5,35 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from geoveil._types import CoordinateColumns, CrsLike, Labels, Locations, Missing, Outside, Pseudonyms
+from geoveil._types import CoordinateColumns, CrsLike, Labels, Locations, Missing, Outside, Pseudonyms, Times
 from geoveil.answering.pseudonyms import check_pseudonyms, pseudonyms_of
+from geoveil.answering.units import Unit
+from geoveil.errors import InvalidParameter, Message
 from geoveil.facts import Removed
 from geoveil.geo import Area, AreaLike, Form, enter
 from geoveil.geo.columns import distinct
 from geoveil.geo.forms import Index
 from geoveil.geo.plain_values import copied, copied_index
+from geoveil.geo.point_times import known_times, point_microseconds, time_columns
 from geoveil.geo.row_selection import RowCounts
-from geoveil.privacy import Guarantee
+from geoveil.privacy import (
+    Duration,
+    Guarantee,
+    Metric,
+    as_duration,
+    as_metric,
+    dist_1,
+    dist_2,
+    kept_of_thinned,
+    largest_stretch_sum,
+    stretch_sizes,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -46,6 +61,13 @@ class People:
     sizes: Index
     rows: Index
     pseudonyms: pd.Index | None = None
+
+    @cached_property
+    def codes(self) -> Index:
+        """The position of the person of each point."""
+        codes = np.empty(len(self.rows), dtype=np.int64)
+        codes[self.rows] = np.repeat(np.arange(len(self.sizes)), self.sizes)
+        return codes
 
     @property
     def released(self) -> pd.Index:
@@ -76,12 +98,18 @@ class Intake:
     by : str or array of labels, optional
         The person of each point, as the caller gave it.
     people : People, optional
-        The persons; None where all points are taken as one person's.
+        The persons who get an answer each; None where there is one answer about all points.
+    crowd : People, optional
+        The persons whose points are units, where one answer is about many persons.
+    times : str or array of times, optional
+        The time of each point, as the caller gave it.
     """
 
     form: Form
     by: Labels
     people: People | None
+    crowd: People | None = None
+    times: Times = None
 
     @property
     def area(self) -> Area | None:
@@ -92,6 +120,48 @@ class Intake:
     def dimension(self) -> int:
         """The number of coordinates of a point."""
         return self.form.coords.shape[1]
+
+    @cached_property
+    def microseconds(self) -> Index:
+        """The time of each point in microseconds from any beginning."""
+        return point_microseconds(self.form, self.times)
+
+    def time_columns(self, metric: Metric) -> tuple[str, ...] | None:
+        """Return the columns of times that a metric's units are counted from; None if it needs no times."""
+        return None if metric.stretch is None else time_columns(self.form, self.times)
+
+    def unit_sizes(self, metric: Metric) -> Index | None:
+        """Return for each point the number of points in the largest unit that holds it; None if metrics need none."""
+        if not metric.of_unit:
+            return None
+        if metric.persons and self.crowd is None:
+            remedy = Message("Give {unit}, the column or the labels of persons.")
+            raise InvalidParameter("unit", None, f"given under {metric}", remedy)
+        persons = self.crowd or self.people
+        codes = None if persons is None else persons.codes
+        if metric.stretch is not None:
+            return stretch_sizes(self.microseconds, metric.stretch, codes)
+        assert persons is not None
+        return persons.sizes[codes]
+
+    def largest_sum(self, shares: NDArray[np.float64], metric: Metric) -> float:
+        """Return the largest sum of the points' shares over a unit of a metric."""
+        persons = self.crowd or self.people
+        codes = None if persons is None else persons.codes
+        if metric.stretch is not None:
+            return largest_stretch_sum(shares, self.microseconds, metric.stretch, codes)
+        if metric in (dist_1, dist_2):
+            return float(shares.max())
+        return float(shares.sum() if codes is None else np.bincount(codes, shares).max())
+
+    def without(self, skipped: NDArray[np.bool_]) -> Intake:
+        """Return the data without some persons of a crowd."""
+        assert self.crowd is not None
+        rest = self.crowd.without(skipped)
+        gone = np.unique(self.form.rows[skipped[self.crowd.codes]])
+        # Positions among the points that remain.
+        rows = np.searchsorted(np.sort(rest.rows), rest.rows)
+        return replace(self, form=self.form.without_rows(gone), crowd=replace(rest, rows=rows))
 
 
 def take_in(
@@ -106,6 +176,9 @@ def take_in(
     missing: Missing = "refuse",
     where: str | None = None,
     pseudonyms: Pseudonyms = False,
+    unit: Unit | None = None,
+    times: Times = None,
+    thin: Duration | None = None,
 ) -> Intake:
     """Check data once and convert it to points in metres.
 
@@ -113,26 +186,45 @@ def take_in(
     ----------
     x : array, table, shapely geometry, GeoSeries or GeoDataFrame
         The points.
-    by, lat, lon, area, crs, outside, missing, where, pseudonyms : optional
+    by, lat, lon, area, crs, outside, missing, where, pseudonyms, times, thin : optional
         As for `geoveil.points`.
+    unit : Unit, optional
+        What one secret may move together.
     """
+    unit = unit or Unit()
     form = enter(x, area, lat=lat, lon=lon, crs=crs, outside=outside, missing=missing, where=where)
     check_pseudonyms(pseudonyms, by, form.where)
+    timed = unit.metric is not None and as_metric(unit.metric).stretch is not None
+    if timed or thin is not None:
+        form = known_times(form, times, missing)
+    if thin is not None:
+        form = _thinned(form, unit.persons if by is None else by, times, as_duration("thin", thin))
+    crowd = None if unit.persons is None else _people(form, unit.persons, "unit")
     if by is None:
-        return Intake(form, by, None)
+        return Intake(form, by, None, crowd, times)
     people = _people(form, by)
-    return Intake(form, by, people if pseudonyms is False else _pseudonymised(form, by, people, pseudonyms))
+    if pseudonyms is not False:
+        people = _pseudonymised(form, by, people, pseudonyms)
+    return Intake(form, by, people, crowd, times)
 
 
-def _people(form: Form, by: Labels) -> People:
+def _thinned(form: Form, labels: Labels, times: Times, step: int) -> Form:
+    """Return the form with the first row of each person in every interval of time; its first point has its time."""
+    rows, first = np.unique(form.rows, return_index=True)
+    codes = None if labels is None else _people(form, labels).codes[first]
+    kept = kept_of_thinned(point_microseconds(form, times)[first], step, codes)
+    return form if kept.all() else form.without_rows(rows[~kept], "thinned")
+
+
+def _people(form: Form, by: Labels, argument: str = "by") -> People:
     """Return the persons of the points."""
     import pandas as pd
     import pyarrow as pa
 
-    codes, labels = pd.factorize(form.people(by))
+    codes, labels = pd.factorize(form.people(by, argument))
     name = by if isinstance(by, str) else "person"
     if pd.api.types.is_string_dtype(labels):
-        distinct(pa.array(labels, pa.string()), by if isinstance(by, str) else "by", "x")
+        distinct(pa.array(labels, pa.string()), by if isinstance(by, str) else argument, "x")
     index = pd.Index(copied(labels), name=name, copy=False, tupleize_cols=False)
     return People(index, np.bincount(codes), np.argsort(codes, kind="stable"))
 
@@ -148,7 +240,9 @@ def _pseudonymised(form: Form, by: Labels, people: People, pseudonyms: Pseudonym
 
 def removed(rows: RowCounts, where: str | None, columns: Sequence[Hashable], persons: Sequence[str]) -> Removed:
     """Return the parts of the input that are not in a release: rows, columns, and persons without enough budget."""
-    return Removed(rows.missing, tuple(columns), tuple(persons), rows.outside, rows.filtered, where)
+    return Removed(
+        rows.missing, tuple(columns), tuple(persons), rows.outside, rows.filtered, where, rows.thinned, rows.untimed
+    )
 
 
 def in_the_plane(guarantee: Guarantee, area: Area | None) -> Guarantee:

@@ -25,10 +25,11 @@ from geoveil.geo.formats import Batch, LocationFile, ending, open_locations
 from geoveil.geo.formats.atomic import certificate_path
 from geoveil.geo.formats.fingerprints import digest
 from geoveil.geo.formats.location_file import readable
-from geoveil.geo.geometries import vertices
+from geoveil.geo.geometries import Index, vertices
 from geoveil.geo.row_selection import NONE
+from geoveil.geo.seconds import microseconds_of
 from geoveil.geo.written_numbers import numbers
-from geoveil.privacy import certified
+from geoveil.privacy import Metric, certified, stretch_sizes
 from geoveil.queries import Persons, Points, answers_without_values
 from geoveil.release import Release
 from geoveil.release.as_file import write_release
@@ -124,8 +125,14 @@ def load(path: PathLike) -> Release:
         more["entry"] = None if account["entry"] is None else Entry(**account["entry"])
         less = account["rows_removed"]
         removed = Removed(
-            int(less["missing"]), outside=int(less["outside"]), filtered=int(less["filtered"]), where=account["where"]
+            int(less["missing"]),
+            outside=int(less["outside"]),
+            filtered=int(less["filtered"]),
+            where=account["where"],
+            thinned=int(less["thinned"]),
+            untimed=int(less["untimed"]),
         )
+        more["times"] = None if account["times"] is None else tuple(map(str, account["times"]))
         more |= {"outside": account["outside"], "removed": removed}
         more["unchanged"] = tuple(
             Unchanged(str(column["name"]), column["reason"], tuple(map(str, column["warnings"])))
@@ -156,11 +163,17 @@ def load(path: PathLike) -> Release:
     coords, rows = vertices(np.asarray(frame.geometry.array))
     codes, persons = (np.zeros(len(rows), int), None) if by is None else pd.factorize(frame[by].to_numpy()[rows])
     working = in_the_plane(guarantee, area)
+    sizes = _unit_sizes(guarantee.metric, more["times"], frame, rows, codes, path)
+    order = np.argsort(codes, kind="stable")
+    queries = Persons.by_size(
+        np.bincount(codes),
+        lambda n, units: Points(n, 2, working, method, rounding=rounding, units=units),
+        None if sizes is None else sizes[order],
+    )
     return LoadedRelease(
         frame,
-        answers=answers_without_values(
-            Persons.by_size(np.bincount(codes), lambda n: Points(n, 2, working, method, rounding=rounding))
-        ),
+        answers=answers_without_values(queries),
+        point_scales=queries.first.point_scales(sizes),
         n=len(rows),
         coords=plane.into(coords),
         plane=plane,
@@ -222,3 +235,17 @@ def _datetimes(texts: pd.Series) -> pd.Series:
         except ValueError:
             continue
     return texts
+
+
+def _unit_sizes(
+    metric: Metric, times: tuple[str, ...] | None, frame: Any, rows: Index, codes: Index, path: Path
+) -> Index | None:
+    """Return the number of points in the largest unit of each released point, from the times in the file."""
+    if not metric.of_unit:
+        return None
+    if metric.stretch is None or not times or not {*times} <= {*frame}:
+        allowed = "a file with the times from which its units were counted"
+        raise InvalidFile(str(path), list(times or ()), allowed, "Release it again with its column of times.")
+    found = np.column_stack([microseconds_of(frame[name], name) for name in times])
+    each = found.ravel() if found.size == len(rows) else found[rows, 0]
+    return stretch_sizes(each, metric.stretch, codes)

@@ -9,12 +9,13 @@ import numpy as np
 
 from geoveil.answering.intake import in_the_plane
 from geoveil.answering.person_counts import PersonCounts
+from geoveil.answering.timed_rows import TimedRows, times_of
 from geoveil.errors import GeoveilError
 from geoveil.geo.areas import Area, area_of, local
 from geoveil.geo.formats import open_locations
 from geoveil.geo.geometries import Index
 from geoveil.privacy import Guarantee, certified
-from geoveil.queries import SUMMARIES, Persons, Points
+from geoveil.queries import SUMMARIES, Persons, Points, UnitSizes
 from geoveil.words import hidden
 
 __all__ = ["noise_problems"]
@@ -78,10 +79,14 @@ def _points(path: Path, account: dict[str, Any], working: Guarantee, area: Area)
     by = account["by"] if account["by"] in (None, *file.columns) else account["by"][:10]
     unlisted = [name for name in file.columns if name not in listed]
     people, filled = PersonCounts(by), set[str]()
-    for batch in file.batches([*([] if by is None else [by]), *unlisted]):
+    times = tuple(account["times"] or ())
+    timed = TimedRows(people, None, working.metric.stretch)
+    for batch in file.batches([*dict.fromkeys([*([] if by is None else [by]), *unlisted, *times])]):
         coded = people.labels(batch).dictionary_encode()
         codes: Index = np.asarray(coded.indices)[batch.rows]
         people.add(coded.dictionary, np.bincount(codes, minlength=len(coded.dictionary)))
+        if times:
+            timed.add(coded.dictionary, codes, batch.rows, len(batch), times_of(batch, times))
         filled |= {name for name in unlisted if _has_values(batch.columns[name])}
     problems = []
     for name, found in (("n", int(people.sizes.sum())), ("persons", len(people.sizes))):
@@ -89,9 +94,15 @@ def _points(path: Path, account: dict[str, Any], working: Guarantee, area: Area)
             problems.append(f"it states {name} = {account[name]}, and the file has {found}")
     if filled:
         problems.append(f"the file has columns that the certificate does not list: {', '.join(sorted(filled))}")
-    queries = Persons.by_size(
-        people.sizes, lambda n: Points(n, 2, working, account["method"], rounding=account["rounding"])
-    ).queries
+
+    def query(n: int, units: UnitSizes | None) -> Points:
+        return Points(n, 2, working, account["method"], rounding=account["rounding"], units=units)
+
+    largest = timed.counted().largest if times else None
+    if largest is None:
+        queries = Persons.by_size(people.sizes, query).queries
+    else:
+        queries = Persons.by_largest(people.sizes, largest, query).queries
     needed = [query.mechanism for query in queries]
     scales = [mechanism.scale for mechanism in needed]
     problems += _scales(account, type(needed[0]).__name__, min(scales), max(scales))

@@ -54,6 +54,10 @@ class PersonCounts:
         self._parts, self._counts = [merged.dictionary], [totals.astype(np.int64)]
         self._held = 0
 
+    def recount(self, sizes: Index) -> None:
+        """Replace the numbers of points, after some rows were removed."""
+        self._merged = self.persons, sizes
+
     @cached_property
     def _merged(self) -> tuple[pa.Array, Index]:
         self._merge()

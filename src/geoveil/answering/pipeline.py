@@ -7,7 +7,9 @@ about a file (`answering.streaming`). They differ in where the points are and wh
 from __future__ import annotations
 
 import copy
+import functools
 from abc import ABC, abstractmethod
+from decimal import Decimal
 from typing import Any, Generic, Self, TypeVar
 
 import numpy as np
@@ -19,9 +21,10 @@ from geoveil.answering.intake import Intake, People, in_the_plane, removed
 from geoveil.answering.packing import packed, unpacked
 from geoveil.answering.requests import Question
 from geoveil.answering.shaping import Shaped, shape_answer, shape_answers
+from geoveil.errors import IncompatibleGuarantees, Message
 from geoveil.noise import Source
-from geoveil.privacy import Guarantee
-from geoveil.queries import Answer, Answers, Persons, Query, ask_each, restored_each
+from geoveil.privacy import Guarantee, Metric, dist_1, dist_2, unit_metric
+from geoveil.queries import Answer, Answers, Persons, Query, UnitSizes, ask_each, restored_each
 from geoveil.release import Release
 
 __all__ = ["Inquiry", "answer", "ask"]
@@ -81,7 +84,7 @@ def answer(
 
     Everything that can be refused was refused when the inquiry was made. What is charged is never given back.
     """
-    with charger.charge(inquiry.bill(source), key) as receipt:
+    with charger.charge(inquiry.bill(source, charger.metric), key) as receipt:
         inquiry = inquiry.without(receipt.skipped)
         if receipt.stored is None:
             drawn = inquiry.draw(source, progress)
@@ -96,8 +99,8 @@ class Inquiry(ABC, Generic[D, R]):
     """A question about data that has been taken in, ready to be charged and drawn."""
 
     @abstractmethod
-    def bill(self, source: Source) -> Bill:
-        """Return what is to be charged to each person."""
+    def bill(self, source: Source, account: Metric | None) -> Bill:
+        """Return what is to be charged to each person, whose account has this metric."""
 
     @abstractmethod
     def without(self, skipped: NDArray[np.bool_] | None) -> Self:
@@ -126,17 +129,19 @@ class _InMemory(Inquiry[A, Release]):
     def __init__(self, data: Intake, question: Question, guarantee: Guarantee, keep: Columns) -> None:
         self.data, self.guarantee = data, guarantee
         self._columns = data.form.columns(data.by, keep)
-        self._question = question
+        self._question, self._keep = question, keep
 
-    def _query(self, n: int) -> Query:
-        """Return the query about n points of one person."""
-        working = in_the_plane(self.guarantee, self.data.area)
-        return self._question.about(n, self.data.dimension, working, rounding=self.data.form.rounding)
+    def _query(self, n: int, units: UnitSizes | None, metric: Metric | None = None) -> Query:
+        """Return the query about n points with units of these sizes, with its budget also under another metric."""
+        promised = self.guarantee if metric is None else self.guarantee.under_unit(metric)
+        working = in_the_plane(promised, self.data.area)
+        return self._question.about(n, self.data.dimension, working, rounding=self.data.form.rounding, units=units)
 
-    def bill(self, source: Source) -> Bill:
-        form, people = self.data.form, self.data.people
+    def bill(self, source: Source, account: Metric | None) -> Bill:
+        form, people = self.data.form, self.data.people or self.data.crowd
         return Bill(
             self.guarantee,
+            self.guarantee if account in (None, self.guarantee.metric) else self.price(account),
             self.first,
             len(form.coords),
             self.data.area,
@@ -145,6 +150,33 @@ class _InMemory(Inquiry[A, Release]):
             outside=form.outside,
             where=form.condition,
         )
+
+    def price(self, account: Metric) -> Guarantee:
+        """Return what the release costs for each person whose account has another metric; the most of any person.
+
+        An account is about one person, so the unit of a question about a crowd counts as that of each person in it.
+        """
+        own = self.guarantee.metric
+        if own.of_one_person == account:
+            return self.guarantee.under_unit(account)
+        crowd = self.data.crowd is not None
+        target = unit_metric(stretch=account.stretch, persons=True) if crowd and account != dist_1 else account
+        # Persons of a crowd may be left out after this: what is known of all of them need not hold of the rest.
+        ratio = None if crowd else self._ratio(target)
+        if ratio is None and not own.is_at_most(target):
+            remedy = Message("Ask with the unit of the account, or open an account for this unit.")
+            raise IncompatibleGuarantees(f"The cost of {self.first.name} under {account} is not known.", remedy)
+        factor = 1.0 if ratio is None else ratio**self.guarantee.power
+        # Ratios are computed in doubles: one part in a billion covers their rounding.
+        return self.guarantee.under_unit(account, Decimal(factor * (1 + 1e-9)) if factor != 1 else Decimal(1))
+
+    def _adds_up(self, target: Metric) -> bool:
+        """Return whether the budgets of points add up over a unit; under dist_2 their squares do for GP."""
+        return target != dist_2 or self.guarantee.power == 2
+
+    @abstractmethod
+    def _ratio(self, target: Metric) -> float | None:
+        """Return how many times larger the noise would have to be under another metric; None if it is not known."""
 
     @property
     @abstractmethod
@@ -176,13 +208,16 @@ class _InMemory(Inquiry[A, Release]):
             guarantee=self.guarantee,
             n=len(form.coords) if people is None else len(people.rows),
             coords=shaped.coords,
+            point_scales=shaped.scales,
             plane=form.plane,
             pairs=form.pairs,
             by=None if people is None else people.released,
+            crowd=None if self.data.crowd is None else len(self.data.crowd.sizes),
             pseudonyms=people is not None and people.pseudonyms is not None,
             outside=form.outside,
             removed=removed(form.selection.removed, form.condition, shaped.removed, self._left_out(receipt)),
             unchanged=shaped.unchanged,
+            times=self.data.time_columns(self.guarantee.metric),
             inexact="; ".join(filter(None, (source.inexact, answers[0].query.inexact))),
             entry=receipt.entry,
             id=receipt.id,
@@ -194,14 +229,27 @@ class OnePerson(_InMemory[Answer]):
 
     def __init__(self, data: Intake, question: Question, guarantee: Guarantee, keep: Columns) -> None:
         super().__init__(data, question, guarantee, keep)
-        self.query = self._query(len(data.form.coords))
+        sizes = data.unit_sizes(guarantee.metric)
+        units = None if sizes is None else UnitSizes(int(sizes.max()), sizes)
+        self.query = self._query(len(data.form.coords), units)
 
     @property
     def first(self) -> Query:
         return self.query
 
+    def _ratio(self, target: Metric) -> float | None:
+        shares = self.query.budget_shares()
+        if shares is not None and self._adds_up(target):
+            return float(self.data.largest_sum(shares, target) ** (1 / self.guarantee.power))
+        sizes = self.data.unit_sizes(target)
+        units = None if sizes is None else UnitSizes(int(sizes.max()), sizes)
+        return self.query.sensitivity_ratio(self._query(self.query.n, units, target))
+
     def without(self, skipped: NDArray[np.bool_] | None) -> Self:
-        return self
+        """Return the question about the other persons of a crowd."""
+        if skipped is None or self.data.crowd is None:
+            return self
+        return type(self)(self.data.without(skipped), self._question, self.guarantee, self._keep)
 
     def draw(self, source: Source, progress: Progress) -> Answer:
         return self.query.ask(self.data.form.coords, source)
@@ -220,18 +268,33 @@ class ManyPersons(_InMemory[Answers]):
         super().__init__(data, question, guarantee, keep)
         assert data.people is not None
         self.people = data.people
-        self.persons = Persons.by_size(data.people.sizes, self._query)
+        sizes = data.unit_sizes(guarantee.metric)
+        units = None if sizes is None else sizes[data.people.rows]
+        self.persons = Persons.by_size(data.people.sizes, self._query, units)
 
     @property
     def first(self) -> Query:
         return self.persons.first
+
+    def _ratio(self, target: Metric) -> float | None:
+        shares, sizes = self.persons.budget_shares(), self.data.unit_sizes(target)
+        rows = self.people.rows
+        if shares is not None and self._adds_up(target):
+            in_order = np.empty(len(shares))
+            in_order[rows] = shares
+            return float(self.data.largest_sum(in_order, target) ** (1 / self.guarantee.power))
+        make = functools.partial(self._query, metric=target)
+        others = Persons.by_size(self.people.sizes, make, None if sizes is None else sizes[rows])
+        both = {*zip(self.persons.which.tolist(), others.which.tolist(), strict=True)}
+        ratios = [self.persons.queries[i].sensitivity_ratio(others.queries[j]) for i, j in both]
+        return None if None in ratios else max(ratio for ratio in ratios if ratio is not None)
 
     def without(self, skipped: NDArray[np.bool_] | None) -> Self:
         if skipped is None:
             return self
         some = copy.copy(self)
         some.people = self.people.without(skipped)
-        some.persons = Persons(self.persons.queries, self.persons.which[~skipped])
+        some.persons = self.persons.without(skipped)
         return some
 
     def draw(self, source: Source, progress: Progress) -> Answers:

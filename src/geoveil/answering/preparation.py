@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Set
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -30,7 +30,7 @@ from geoveil.geo.formats.fingerprints import files_of
 from geoveil.geo.formats.output_formats import form_of
 from geoveil.geo.planes import plane_of
 from geoveil.noise import Source
-from geoveil.privacy import CGP, Guarantee
+from geoveil.privacy import CGP, Duration, Guarantee, as_duration
 from geoveil.words import metres
 
 #: The noise of half of the points at which nearly everything is lost, as a fraction of the area's radius.
@@ -73,7 +73,7 @@ class PreparedFile:
         points = int(sizes.sum())
         # Half of all points are of persons with at least as many points, and noise.
         size = int(sizes[np.searchsorted(np.cumsum(sizes), points / 2)])
-        typical, alone = (area.ground(inquiry.query(n).error(0.05, each=True)) for n in (size, 1))
+        typical, alone = (area.ground(inquiry.query_of(n).error(0.05, each=True)) for n in (size, 1))
         if typical > area.radius / _LOST:
             problem = (
                 "Nearly everything would be lost: released points would typically be up to {typical} from the true "
@@ -122,6 +122,8 @@ def prepare(
     noise: Source,
     method: Method,
     by: str | None,
+    times: str | Sequence[str] | None,
+    thin: int | None,
     area: AreaLike,
     crs: CrsLike,
     outside: Outside,
@@ -146,8 +148,10 @@ def prepare(
         The guarantee for each person.
     noise : Source
         The source of randomness.
-    method, by, area, crs, outside, missing, where, pseudonyms, keep, ledger, subject, short
+    method, by, times, area, crs, outside, missing, where, pseudonyms, keep, ledger, subject, short
         As for `geoveil.points_file`.
+    thin : int, optional
+        The length in microseconds of the intervals in which a person keeps one row.
     key : SigningKey, optional
         The key that signs the certificate.
     reading : dict
@@ -159,6 +163,8 @@ def prepare(
     target = _checked_target(Path(target), file)
     form = form_of(file, target, ending(target), ending(file.path))
     inquiry = _inquiry(file, form, guarantee, method, by, area, outside, missing, where, keep)
+    if guarantee.metric.stretch is not None or thin is not None:
+        inquiry.times, inquiry.thin = _time_columns(file, times), thin
     check_pseudonyms(pseudonyms, by, inquiry.where)
     check_key_file(pseudonyms, file.path, target, certificate_path(target))
     if pseudonyms is not False and by in form.structure:
@@ -221,7 +227,10 @@ def _inquiry(
 def rehearse(
     source: PathLike,
     *,
+    guarantee: Guarantee | None = None,
     by: str | None = None,
+    times: str | Sequence[str] | None = None,
+    thin: Duration | None = None,
     area: AreaLike = None,
     crs: CrsLike = None,
     method: Method = "best",
@@ -236,7 +245,9 @@ def rehearse(
     ----------
     source : str or Path
         The file.
-    by, area, crs, method, outside, missing, where : optional
+    guarantee : CGP or GP, optional
+        The guarantee, whose metric may be that of a length of time.
+    by, times, thin, area, crs, method, outside, missing, where : optional
         As for `points_file`.
     **reading : optional
         As for `points_file`: lat, lon, geometry, delimiter, decimal, encoding, layer.
@@ -247,11 +258,25 @@ def rehearse(
         It knows the number of points of each person.
     """
     file = open_locations(Path(source), crs=crs, **reading)
-    inquiry = _inquiry(file, file, CGP(rho=1), method, by, area, outside, missing, where, None)
+    inquiry = _inquiry(file, file, guarantee or CGP(rho=1), method, by, area, outside, missing, where, None)
+    if inquiry.guarantee.metric.stretch is not None or thin is not None:
+        inquiry.times = _time_columns(file, times)
+        inquiry.thin = None if thin is None else as_duration("thin", thin)
     inquiry.count(lambda share: None, every_column=True)
     if inquiry.placed:
         _columns(file, file, by, None, inquiry.guarantee.symbol, places=inquiry.placed)
     return inquiry
+
+
+def _time_columns(file: LocationFile, times: str | Sequence[str] | None) -> tuple[str, ...]:
+    """Return the columns of times that are named, or those that are recognised."""
+    each = file.points_in_a_row
+    found = [times] if isinstance(times, str) else [*(file.time_columns if times is None else times)]
+    if len(found) == each and set(found) <= {*file.columns}:
+        return tuple(found)
+    needed = "one column of times" if each == 1 else f"{each} columns of times, one for each point of a row"
+    allowed = f"{needed} of {file.path.name}, among {[*file.columns]}"
+    raise InvalidParameter("times", found or None, allowed, Message("Name it with {times}."))
 
 
 def _charger(inquiry: FilePoints, ledger: Ledger | None, subject: str | None, short: Short) -> Charger:

@@ -17,7 +17,18 @@ from geoveil.errors import InvalidParameter
 from geoveil.mechanisms import Lipschitz
 from geoveil.noise import Reals, as_reals
 from geoveil.privacy import Guarantee, as_metric
-from geoveil.queries import SUMMARIES, Distance, FirstWithin, Hull, Nearest, Points, Query, UserFunction, best_hull
+from geoveil.queries import (
+    SUMMARIES,
+    Distance,
+    FirstWithin,
+    Hull,
+    Nearest,
+    Points,
+    Query,
+    UnitSizes,
+    UserFunction,
+    best_hull,
+)
 from geoveil.queries.evaluation import away, displacement
 
 if TYPE_CHECKING:
@@ -54,9 +65,12 @@ class Question:
     method: str
     options: Mapping[str, Any] = field(default_factory=dict)
 
-    def about(self, n: int, dimension: int, guarantee: Guarantee, *, rounding: float = 0.0) -> Query:
-        """Return the query about n points of one person, which checks its parameters."""
-        return self.query(n, dimension, guarantee, self.method, **{"rounding": rounding, **self.options})
+    def about(
+        self, n: int, dimension: int, guarantee: Guarantee, *, rounding: float = 0.0, units: UnitSizes | None = None
+    ) -> Query:
+        """Return the query about n points with units of these sizes, which checks its parameters."""
+        more = {"rounding": rounding, "units": units, **self.options}
+        return self.query(n, dimension, guarantee, self.method, **more)
 
 
 def points(method: str) -> Question:

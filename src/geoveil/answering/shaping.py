@@ -32,18 +32,22 @@ class Shaped(NamedTuple):
         The columns of a frame of released points that were removed.
     unchanged : tuple of Unchanged
         The columns of a frame of released points that are as they were.
+    scales : array, optional
+        The scale of the noise of each released point, where the points of a person differ in it.
     """
 
     value: Any
     coords: Floats | None
     removed: tuple[Hashable, ...] = ()
     unchanged: tuple[Unchanged, ...] = ()
+    scales: Floats | None = None
 
 
 def shape_answer(form: Form, answer: Answer, columns: SplitColumns) -> Shaped:
     """Return the answer about one person in the form of the input."""
     if answer.query.kind == "points":
-        return _points(form, answer.value, columns)
+        units = answer.query.units
+        return _points(form, answer.value, columns, answer.query.point_scales(None if units is None else units.each))
     return Shaped(None if answer.value is None else _value(form, answer), answer.coords)
 
 
@@ -52,14 +56,16 @@ def shape_answers(form: Form, answers: Answers, people: People, columns: SplitCo
     if answers.persons.first.kind == "points":
         some = len(people.rows) < len(form.coords)
         kept = form.chosen(np.sort(people.rows)) if some else form
-        return _points(kept, _in_input_order(answers.values, people), columns)
+        scales = answers.persons.first.point_scales(answers.persons.units)
+        scales = None if scales is None else _in_input_order(scales, people)
+        return _points(kept, _in_input_order(answers.values, people), columns, scales)
     return Shaped(_frame(form, answers, people), answers.coords)
 
 
-def _points(form: Form, coords: Floats, columns: SplitColumns) -> Shaped:
+def _points(form: Form, coords: Floats, columns: SplitColumns, scales: Floats | None) -> Shaped:
     """Return released points, with the columns of a table that are released unchanged."""
     kept, removed = columns
-    return Shaped(form.points(coords, kept), coords, removed, form.unchanged(kept, coords))
+    return Shaped(form.points(coords, kept), coords, removed, form.unchanged(kept, coords), scales)
 
 
 def _value(form: Form, answer: Answer) -> Any:

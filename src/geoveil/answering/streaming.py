@@ -20,8 +20,9 @@ from geoveil.answering.intake import in_the_plane, removed
 from geoveil.answering.person_counts import PersonCounts
 from geoveil.answering.pipeline import Inquiry
 from geoveil.answering.row_sample import RowSample
+from geoveil.answering.timed_rows import TimedRows, has_times, times_of
 from geoveil.certificates import SigningKey, signed
-from geoveil.errors import InvalidFile
+from geoveil.errors import IncompatibleGuarantees, InvalidFile, Message
 from geoveil.facts import Reason, Unchanged
 from geoveil.geo import Plane
 from geoveil.geo.columns import distinct
@@ -38,8 +39,8 @@ from geoveil.geo.row_filters import RowFilter
 from geoveil.geo.row_selection import NONE, RowCounts
 from geoveil.mechanisms import Additive, sample_people, sample_rows
 from geoveil.noise import Reals, Source
-from geoveil.privacy import Guarantee
-from geoveil.queries import Persons, Points, answers_without_values
+from geoveil.privacy import Guarantee, Metric
+from geoveil.queries import Persons, Points, UnitSizes, answers_without_values
 from geoveil.release import Release
 
 if TYPE_CHECKING:
@@ -126,6 +127,8 @@ class _Read:
         The position of the person of each of these rows.
     removed : RowCounts
         The numbers of rows that were removed, for comparison with the first reading.
+    sizes : array, optional
+        The number of points in the largest unit that holds each point of these rows.
     """
 
     coords: Floats
@@ -133,6 +136,7 @@ class _Read:
     batch: Batch
     rows: Index
     removed: RowCounts
+    sizes: Index | None = None
 
 
 @dataclass(frozen=True)
@@ -184,6 +188,10 @@ class FilePoints(Inquiry[Written, FileRelease]):
         The columns that the owner asked to release unchanged.
     key : SigningKey, optional
         The key that signs the certificate.
+    times : tuple of str
+        The columns of times, where stretches of time are protected or rows are thinned.
+    thin : int, optional
+        The length in microseconds of the intervals in which a person keeps one row.
     """
 
     file: LocationFile
@@ -199,6 +207,8 @@ class FilePoints(Inquiry[Written, FileRelease]):
     removed: tuple[str, ...]
     keep: Columns = None
     key: SigningKey | None = None
+    times: tuple[str, ...] = ()
+    thin: int | None = None
     #: The path that is written, and the name that the file will have.
     target: Path | None = None
     final: Path | None = None
@@ -211,6 +221,8 @@ class FilePoints(Inquiry[Written, FileRelease]):
     pseudonyms: list[str] | None = None
     #: Marks the persons who are left out.
     skipped: NDArray[np.bool_] | None = None
+    #: The rows and the units of each batch, where times are needed.
+    timed: TimedRows | None = None
     _held: list[tuple[pa.Array, Index, Floats]] = field(default_factory=list)
     _state: State | None = None
     _first: Fingerprint = field(default_factory=Fingerprint)
@@ -229,7 +241,7 @@ class FilePoints(Inquiry[Written, FileRelease]):
 
         texts = [name for name in self.kept if is_text(self.file.columns[name])]
 
-        def look(batch: Batch) -> tuple[Batch, RowCounts, pa.Array, Index, Index]:
+        def look(batch: Batch) -> tuple[Batch, RowCounts, pa.Array, Index, Index, Index | None]:
             batch, less = self._selected(batch)
             coded = self.people.labels(batch).dictionary_encode()
             self.placed.update(name for name in texts if shows_places(batch.columns[name]))
@@ -245,18 +257,22 @@ class FilePoints(Inquiry[Written, FileRelease]):
                 coded.dictionary,
                 np.asarray(coded.indices)[batch.rows],
                 label_hashes(coded.dictionary),
+                times_of(batch, self.times) if self.times else None,
             )
 
         self._state = file_state(self.file.path)
         named = [name for name, reason in self.kept.items() if reason == "named"]
-        wanted = [*self._by, *self._filtered_by, *texts, *named, *(self.kept if every_column else ())]
+        wanted = [*self._by, *self._filtered_by, *self.times, *texts, *named, *(self.kept if every_column else ())]
         sample, types = RowSample(named), set[str]()
-        for batch, less, labels, codes, known in _ordered(look, self.file.batches([*dict.fromkeys(wanted)])):
+        timed = TimedRows(self.people, self.thin, self.guarantee.metric.stretch) if self.times else None
+        for batch, less, labels, codes, known, times in _ordered(look, self.file.batches([*dict.fromkeys(wanted)])):
             self.rows_removed += less
             types |= batch.types
             sample.add(batch)
             self.people.add(labels, np.bincount(codes, minlength=len(labels)))
             self._first.add(batch.coords, known[codes])
+            if timed is not None and times is not None:
+                timed.add(labels, codes, batch.rows, len(batch), times)
             if self.together:
                 self._held.append((labels, codes, batch.coords))
             progress(_FIRST_PASS * batch.share)
@@ -264,6 +280,13 @@ class FilePoints(Inquiry[Written, FileRelease]):
             distinct(self.people.persons, self.people.by, self.file.path.name)
         if not self.people.sizes.sum():
             raise no_locations(self.file, self.rows_removed)
+        if timed is not None:
+            self.timed = timed.counted()
+            self.rows_removed += RowCounts(thinned=timed.thinned)
+            self._held = [
+                (labels, codes[kept], coords[kept])
+                for (labels, codes, coords), kept in zip(self._held, timed.kept_points(), strict=False)
+            ]
         self.form.check_types(types)
         if self.form.spreadsheet:
             self.formulas.update(name for name in texts if has_formulas(pa.array([name])))
@@ -272,12 +295,20 @@ class FilePoints(Inquiry[Written, FileRelease]):
     @cached_property
     def together(self) -> bool:
         """Whether a person's noise must be drawn together: all points are then held in memory."""
-        return not self.query(1).mechanism.independent
+        return not self.query(1, UnitSizes(1) if self.guarantee.metric.of_unit else None).mechanism.independent
 
-    def query(self, n: int) -> Points:
-        """Return the query about a person with n points."""
+    def query(self, n: int, units: UnitSizes | None = None) -> Points:
+        """Return the query about a person with n points, in units of these sizes."""
         working = in_the_plane(self.guarantee, self.plane.area)
-        return Points(n, 2, working, self.method, rounding=self.plane.rounding)
+        return Points(n, 2, working, self.method, rounding=self.plane.rounding, units=units)
+
+    def query_of(self, n: int) -> Points:
+        """Return the query about a person with n points: of a person of the file, or of one point alone."""
+        if self.timed is None or self.timed.largest is None:
+            return self.query(n)
+        if n == 1:
+            return self.query(1, UnitSizes(1))
+        return self.persons.each[int(np.flatnonzero(self.people.sizes == n)[0])]
 
     def _enter(self, batch: Batch) -> Floats | Reals:
         return self.plane.enter(batch.coords, self.outside, batch.name_of_point) if len(batch) else np.empty((0, 2))
@@ -296,16 +327,27 @@ class FilePoints(Inquiry[Written, FileRelease]):
         return () if self.where is None else self.where.columns
 
     def _selected(self, batch: Batch) -> tuple[Batch, RowCounts]:
-        return batch.selected(self.plane, where=self.where, missing=self.missing, outside=self.outside)
+        batch, less = batch.selected(self.plane, where=self.where, missing=self.missing, outside=self.outside)
+        if not self.times:
+            return batch, less
+        there = has_times(batch, self.times)
+        if there.all():
+            return batch, less
+        if self.missing != "drop":
+            remedy = Message("Correct it, or remove such rows with {missing:drop}.")
+            raise InvalidFile(batch.name(int(there.argmin())), None, "a row with a time", remedy)
+        return batch.chosen(there), less + RowCounts(untimed=int((~there).sum()))
 
-    def _rows(self) -> Iterator[Batch]:
-        """Read the file again, with the columns that are released and those of the filter."""
-        return self.file.batches([*dict.fromkeys([*self.kept, *self._filtered_by])])
+    def _rows(self) -> Iterator[tuple[int, Batch]]:
+        """Read the file again in numbered batches, with the columns that are released and those of the filter."""
+        return enumerate(self.file.batches([*dict.fromkeys([*self.kept, *self._filtered_by, *self.times])]))
 
     @cached_property
     def persons(self) -> Persons[Points]:
         """The query of each person."""
-        return Persons.by_size(self.people.sizes, self.query)
+        if self.timed is None or self.timed.largest is None:
+            return Persons.by_size(self.people.sizes, self.query)
+        return Persons.by_largest(self.people.sizes, self.timed.largest, self.query)
 
     @cached_property
     def mechanisms(self) -> list[Additive]:
@@ -318,13 +360,24 @@ class FilePoints(Inquiry[Written, FileRelease]):
         radii = [query.error(0.05, each=True) + query.rounding_error for query in self.persons.queries]
         return np.array([self.plane.area.ground(radius) for radius in radii])
 
+    def radii_of(self, read: _Read) -> Floats:
+        """Return the 95% error radius of a point of each row; that of the point with most noise in it."""
+        if read.sizes is None or not self.persons.first.by_point:
+            return self.radii[self.persons.which[read.rows]]
+        most = np.ones(len(read.rows), dtype=np.int64)
+        np.maximum.at(most, read.batch.rows, read.sizes)
+        found, which = np.unique(most, return_inverse=True)
+        alone = [self.query(1, UnitSizes(1)).error_of_size(int(size), 0.05) for size in found]
+        return np.array([self.plane.area.ground(error) for error in alone])[which]
+
     def into(self, target: Path, final: Path) -> FilePoints:
         """Return the inquiry that writes to a path, which will be renamed."""
         return replace(self, target=target, final=final)
 
-    def bill(self, source: Source) -> Bill:
+    def bill(self, source: Source, account: Metric | None) -> Bill:
         return Bill(
             self.guarantee,
+            self.guarantee if account in (None, self.guarantee.metric) else self._price(account),
             self.persons.first,
             int(self.people.sizes.sum()),
             self.plane.area,
@@ -334,6 +387,13 @@ class FilePoints(Inquiry[Written, FileRelease]):
             outside=self.outside,
             where=None if self.where is None else self.where.text,
         )
+
+    def _price(self, account: Metric) -> Guarantee:
+        """Return what the release costs for an account with another metric: the same, if it protects more."""
+        if not self.guarantee.metric.is_at_most(account):
+            remedy = Message("Ask with the unit of the account, or open an account for this unit.")
+            raise IncompatibleGuarantees(f"The cost of a file under {account} is not known.", remedy)
+        return self.guarantee.under_unit(account)
 
     def without(self, skipped: NDArray[np.bool_] | None) -> FilePoints:
         return self if skipped is None else replace(self, skipped=skipped)
@@ -399,6 +459,7 @@ class FilePoints(Inquiry[Written, FileRelease]):
                 self.rows_removed, None if self.where is None else self.where.text, self.removed, left_out
             ),
             unchanged=drawn.unchanged,
+            times=self.times if self.guarantee.metric.stretch is not None else None,
             inexact=source.inexact,
             entry=receipt.entry,
             id=receipt.id,
@@ -422,18 +483,28 @@ class FilePoints(Inquiry[Written, FileRelease]):
             charged="nothing",
         )
 
-    def _read(self, batch: Batch) -> _Read:
+    def _read(self, numbered: tuple[int, Batch]) -> _Read:
         """Take a batch of the second reading, without the rows that are not to be released."""
+        number, batch = numbered
         batch, less = self._selected(batch)
         batch = replace(batch, columns=batch.columns.select([*self.kept]))
         person = self.people.whose(batch)
         if (person < 0).any():
             raise self._changed()
         coords, whose = batch.coords, person[batch.rows]
-        if self.skipped is not None and len(batch):
-            kept = ~self.skipped[person]
+        kept = np.ones(len(batch), dtype=bool)
+        sizes = None
+        if self.timed is not None:
+            if not self.timed.fits(number, len(batch), len(coords)):
+                raise self._changed()
+            kept, sizes = self.timed.kept[number], self.timed.sizes_of(number)
+            less += RowCounts(thinned=int((~kept).sum()))
+        if self.skipped is not None:
+            kept = kept & ~self.skipped[person]
+        if not kept.all():
+            sizes = None if sizes is None else sizes[kept[batch.rows]]
             batch, person = batch.chosen(kept), person[kept]
-        return _Read(coords, whose, batch, person, less)
+        return _Read(coords, whose, batch, person, less, sizes)
 
     def _written(self, read: _Read, coords: Floats) -> tuple[_Read, Batch, int]:
         """Return a batch with released points of the plane, and the number of points beyond the projection."""
@@ -441,7 +512,7 @@ class FilePoints(Inquiry[Written, FileRelease]):
 
         stated = {}
         if self.form.extensible:
-            stated["radius_95"] = pa.array(self.radii[self.persons.which[read.rows]])
+            stated["radius_95"] = pa.array(self.radii_of(read))
             stated[self.guarantee.symbol] = pa.repeat(float(self.guarantee.budget), len(read.batch))
         batch = _pruned(read.batch.moved(self.plane.out(coords), **stated))
         if self.pseudonyms is not None:
@@ -451,8 +522,11 @@ class FilePoints(Inquiry[Written, FileRelease]):
     def _released_apart(self, source: Source) -> Iterator[tuple[_Read, Batch, int]]:
         """Yield released batches one by one, where the noise of all points is independent."""
 
-        def release(batch: Batch) -> tuple[_Read, Batch, int]:
-            read = self._read(batch)
+        def release(numbered: tuple[int, Batch]) -> tuple[_Read, Batch, int]:
+            read = self._read(numbered)
+            first = self.persons.first
+            if first.by_point and read.sizes is not None:
+                return self._written(read, first.sample_points(self._enter(read.batch), read.sizes, source))
             which = self.persons.which[read.rows][read.batch.rows]
             return self._written(read, sample_rows(self.mechanisms, which, self._enter(read.batch), source))
 

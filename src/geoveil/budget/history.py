@@ -232,7 +232,11 @@ def _compare(line: Line, certificate: Certificate) -> None:
     if hashed != line["hash"]:
         raise LedgerTampered(f"Entry {number}, which a certificate refers to, is missing: another one has its number.")
     claim = query, promised.notion, promised.metric.name, written(promised.budget)
-    same = line["event"] == "charge" and claim == tuple(line[name] for name in ("query", "notion", "metric", "amount"))
+    charged = tuple(line[name] for name in ("query", "notion", "metric", "amount"))
+    # An account with another unit was charged another amount; the parameters tell the guarantee of the release.
+    asked = json.loads(line["parameters"] or "{}")
+    stated = line["query"], promised.notion, asked.get("metric"), asked.get(promised.symbol)
+    same = line["event"] == "charge" and claim in (charged, stated)
     # A release that was processed later has a new id.
     if not same or (not processed and line["release"] != identity):
         raise LedgerTampered(

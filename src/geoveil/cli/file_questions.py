@@ -17,11 +17,13 @@ from geoveil.cli.options import (
     Budget,
     ChargedAccount,
     Output,
+    Protected,
     account,
     area,
     budget,
     output,
     persons,
+    protection,
     pseudonyms,
     reading,
     unlabelled,
@@ -38,7 +40,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 def question(command: F, *, labelled: bool = True) -> F:
     """Add the options of commands that ask about a file; with `labelled`, also --label."""
-    for decorate in (reading, account if labelled else unlabelled, output, area, budget, pseudonyms, persons, SOURCE):
+    ledger = account if labelled else unlabelled
+    for decorate in (reading, ledger, output, area, protection, budget, pseudonyms, persons, SOURCE):
         command = decorate(command)
     return command
 
@@ -51,6 +54,7 @@ class FileQuestion:
     by: str | None
     pseudonyms: str | None
     budget: Budget
+    protection: Protected
     area: dict[str, Any]
     reading: dict[str, Any]
     account: ChargedAccount
@@ -58,10 +62,20 @@ class FileQuestion:
 
     @property
     def persons(self) -> dict[str, Any]:
-        """The options about persons, as arguments of a question."""
-        return {"by": self.by, "pseudonyms": self.pseudonyms is not None and (self.pseudonyms or True)}
+        """The options about persons and what is protected of them, as arguments of a question."""
+        return {
+            **self.protection.keywords,
+            "by": self.by,
+            "pseudonyms": self.pseudonyms is not None and (self.pseudonyms or True),
+        }
+
+    @property
+    def counted(self) -> dict[str, Any]:
+        """The options that decide how many points a person has in a unit, as arguments of `rehearse`."""
+        return {name: value for name, value in self.persons.items() if name not in ("unit", "pseudonyms")}
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "budget", self.protection.promised(self.budget, self.by))
         if self.account.place is not None and self.account.subject is None and self.by is None:
             raise click.UsageError("--ledger needs the accounts to charge: give --subject NAME or --by COLUMN.")
         if self.pseudonyms is not None and self.by is None:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     *("LEVELS", "Budget", "ChargedAccount", "Output", "account", "area", "as_json", "budget", "existing", "free"),
-    *("output", "persons", "pseudonyms", "reading", "unlabelled"),
+    *("Protected", "output", "persons", "protection", "pseudonyms", "reading", "unlabelled"),
 ]
 
 #: Levels of privacy: the distance in metres of two locations between which a guess is right at most 75% of the time.
@@ -267,6 +267,66 @@ persons = click.option(
     "--by",
     metavar="COLUMN",
     help="The column of persons. Without it all points belong to one person and share the budget.",
+)
+
+
+@dataclass(frozen=True)
+class Protected:
+    """What one secret may move together, and the rows that are used."""
+
+    unit: str | None
+    times: tuple[str, ...]
+    thin: str | None
+
+    @property
+    def keywords(self) -> dict[str, Any]:
+        """The options as arguments of a question."""
+        times = self.times[0] if len(self.times) == 1 else [*self.times]
+        given = {"unit": self.unit, "times": times or None, "thin": self.thin}
+        return {name: value for name, value in given.items() if value is not None}
+
+    def promised(self, budget: Budget, by: str | None) -> Budget:
+        """Return the budget for this unit."""
+        if self.unit is None:
+            return budget
+        from geoveil.answering.units import unit_of
+        from geoveil.privacy import as_metric
+
+        if budget.guarantee.metric.name != "inf":
+            raise click.UsageError("--unit and --metric both say what is protected: give one.")
+        metric = unit_of(self.unit, by=by).metric
+        assert metric is not None
+        return Budget(budget.guarantee.under_unit(as_metric(metric)))
+
+
+protection = gathered(
+    "protection",
+    "What is protected",
+    Protected,
+    (
+        ("--unit",),
+        {
+            "metavar": "UNIT",
+            "help": "What one secret may move together: '1 day', or any length of time: any stretch of that length; "
+            "'point': each single point. Smaller units need less noise, and protect less. [default: all points of a "
+            "person]",
+        },
+    ),
+    (
+        ("--time", "times"),
+        {
+            "metavar": "COLUMN",
+            "multiple": True,
+            "help": "The column of times for --unit, --thin and --smooth, if it is not recognised.",
+        },
+    ),
+    (
+        ("--thin",),
+        {
+            "metavar": "LENGTH",
+            "help": "Keep only one row of a person in every interval of this length, such as '1 minute'.",
+        },
+    ),
 )
 
 

@@ -64,7 +64,6 @@ _LOCAL = "--local 37.77,-122.42,50km"
     type=click.Choice(MOTIONS),
     help="Remove noise from the released trajectories, given how people move; at no privacy cost.",
 )
-@click.option("--time", metavar="COLUMN", help="With --smooth: the column of times, if its name is not recognised.")
 @click.option(
     "--method",
     type=click.Choice(["best", "paper", "both"]),
@@ -78,7 +77,6 @@ def points(
     target: Target,
     keep: tuple[str, ...],
     motion: str | None,
-    time: str | None,
     method: str,
     yes: bool,
     **asked: Any,
@@ -93,8 +91,10 @@ def points(
     from geoveil.geo.formats import opener_of, targets
 
     asking = FileQuestion(**asked)
-    if time is not None and motion is None:
-        raise click.UsageError("--time goes with --smooth.")
+    times = [*asking.protection.times]
+    if times and motion is None and asking.protection.unit is None and asking.protection.thin is None:
+        raise click.UsageError("--time goes with --smooth, --unit or --thin.")
+    time = times[0] if times else None
     if motion is not None and asking.budget.guarantee.symbol != "rho":
         raise click.UsageError("--smooth needs the noise of concentrated geo-privacy: give --rho, or leave it out.")
     with asking.arrived() as (path, ledger):
@@ -109,7 +109,7 @@ def points(
         if motion is not None:
             check_times(path, asking.how, time)
         # Times are public: a column of times that is named is released.
-        kept = [*keep, *([time] if time else [])] or None
+        kept = [*keep, *times] or None
         with target.opened(kinds[0]) as written:
             how = {**asking.budget.keywords, **asking.area, **asking.how, **asking.account.keywords(ledger)}
             how |= {**asking.persons, "method": method, "keep": kept}
@@ -167,11 +167,12 @@ def _foresee(asking: FileQuestion, path: Path, ledger: Ledger | None, method: st
     from geoveil.files import rehearse
 
     with terminal.waiting("Counting"):
-        inquiry = rehearse(path, by=asking.by, **asking.area, **asking.how)
+        inquiry = rehearse(path, guarantee=asking.budget.guarantee, **asking.counted, **asking.area, **asking.how)
     sizes, area = inquiry.people.sizes.tolist(), inquiry.plane.area
     persons = None if asking.by is None else inquiry.people.persons.to_pylist()
     known = asking.budget.guarantee, area, ledger, asking.account, persons
-    told, lines = foreseen("points", sizes, *known, method=method)
+    largest = None if inquiry.timed is None or inquiry.timed.largest is None else inquiry.timed.largest.tolist()
+    told, lines = foreseen("points", sizes, *known, largest=largest, method=method)
     if asking.output.json:
         terminal.json({**told, "points": sum(sizes), "persons": len(sizes)})
     else:

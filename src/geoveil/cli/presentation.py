@@ -86,16 +86,22 @@ def foreseen(
     ledger: Ledger | None,
     account: ChargedAccount,
     persons: Sequence[Any] | None = None,
+    largest: Sequence[int] | None = None,
     **how: Any,
 ) -> tuple[dict[str, Any], list[tuple[str, str]]]:
-    """Return the cost and the error of a question, as data and as lines; nothing is charged."""
+    """Return the cost and the error of a question, as data and as lines; nothing is charged.
+
+    `sizes` and `largest` are the numbers of points of each person, in all and in the largest unit.
+    """
     from geoveil import plan
 
-    def error(n: int, **more: Any) -> Any:
-        return plan(name, n=n, **{guarantee.symbol: guarantee}, area=area, **how, **more)
+    def error(size: tuple[int, int | None], **more: Any) -> Any:
+        n, most = size
+        return plan(name, n=n, largest=most, **{guarantee.symbol: guarantee}, area=area, **how, **more)
 
     # Errors need not grow with the number of points; of very many numbers, some that are spread among all.
-    numbers = sorted(set(sizes))
+    most: Sequence[int | None] = largest or [None] * len(sizes)
+    numbers = sorted({*zip(sizes, most, strict=True)}, key=lambda each: each[1] or each[0])
     plans = [error(n) for n in numbers[:: -(-len(numbers) // _NUMBERS)] + numbers[-1:]]
     errors = [found.error for found in plans]
     shown = " to ".join(dict.fromkeys(metres(end) for end in (min(errors), max(errors))))

@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from decimal import Decimal
 from numbers import Rational
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -96,6 +96,36 @@ class Form(ABC):
         """Convert released metres to the input's system."""
         return coords if self.plane is None else self.plane.out(coords)
 
+    @property
+    def rows(self) -> Index:
+        """The row of each point, among the rows that remain."""
+        return np.arange(len(self.coords))
+
+    def without_rows(self, rows: Index, reason: Literal["untimed", "thinned"] | None = None) -> Self:
+        """Return the form without some of the rows that remain, which are counted by the reason, if there is one."""
+        some = self.chosen(np.flatnonzero(~np.isin(self.rows, rows)))
+        remained = self.selection.rows
+        kept = np.ones(int(self.rows.max()) + 1, dtype=bool) if remained is None else remained.copy()
+        kept[np.flatnonzero(kept)[rows]] = False
+        counted = RowCounts() if reason is None else RowCounts(**{reason: len(rows)})
+        some.selection = Selection(kept, self.selection.removed + counted)
+        check_any(len(some.coords), len(kept), some.selection.removed)
+        return some
+
+    def spread(self, argument: str, values: Any) -> Any:
+        """Return a value for each point, from one for each row of the input or for each point."""
+        import pandas as pd
+
+        column = pd.Series(values.to_pandas() if hasattr(values, "to_pandas") else values)
+        if len(column) == len(self.coords) and self.selection.rows is None:
+            return column
+        remained = self.selection.rows
+        wanted = int(self.rows.max()) + 1 if remained is None else len(remained)
+        if len(column) != wanted:
+            allowed = f"{wanted} values, one for each row"
+            raise InvalidParameter(argument, len(column), allowed, "Give as many as there are rows.")
+        return (column if remained is None else column[remained]).iloc[self.rows]
+
     @abstractmethod
     def points(self, coords: Floats, kept: Iterable[Hashable] = ()) -> Any:
         """Return released points, one for each point of the input, with copies of the columns that are kept."""
@@ -104,7 +134,7 @@ class Form(ABC):
         """Return a released value with other coordinates, and all columns that it has."""
         return self.points(coords)
 
-    def chosen(self, points: Index) -> Form:
+    def chosen(self, points: Index) -> Self:
         """Return the form of some of the points; a row is chosen with all of its points or not at all."""
         some = copy.copy(self)
         some.coords = self.coords[points]
@@ -177,10 +207,11 @@ class Form(ABC):
         rows = self.selection.rows
         return positions if rows is None else np.flatnonzero(rows)[positions]
 
-    def people(self, by: Labels) -> Any:
-        """Return a label for each point."""
+    def people(self, by: Labels, argument: str = "by") -> Any:
+        """Return a label for each point, given by an argument of this name."""
         rows = self.selection.rows
-        return labels_of(by, len(self.coords)) if rows is None else labels_of(by, len(rows), rows)
+        count, chosen = (len(self.coords), slice(None)) if rows is None else (len(rows), rows)
+        return labels_of(by, count, chosen, argument)
 
     def relabel(self, by: Labels, labels: pd.Index, pseudonyms: Sequence[str]) -> None:
         """Put pseudonyms in the place of persons' labels in a table; here there is none."""
@@ -305,7 +336,7 @@ def _numbers(given: NDArray[Any]) -> Reals:
     return Reals(given.astype(float), 2.0**-53 * FARTHEST, ball)
 
 
-def labels_of(by: Any, count: int, chosen: Any = slice(None)) -> Any:
+def labels_of(by: Any, count: int, chosen: Any = slice(None), argument: str = "by") -> Any:
     """Return the labels of the chosen rows, of which there is one for each of `count` rows."""
     import pandas as pd
 
@@ -317,19 +348,19 @@ def labels_of(by: Any, count: int, chosen: Any = slice(None)) -> Any:
     allowed = f"{count} labels, one for each row: names or numbers of persons"
     remedy = "Give an array of labels, or name a column of a frame."
     if isinstance(by, str) or not hasattr(by, "__len__"):
-        raise InvalidData("by", by, allowed, remedy)
+        raise InvalidData(argument, by, allowed, remedy)
     shape = getattr(by, "shape", (len(by),))
     if shape != (count,):
-        raise InvalidData("by", shape, allowed, remedy)
+        raise InvalidData(argument, shape, allowed, remedy)
     if isinstance(by, pd.MultiIndex):
         by = by.to_flat_index()
     # pandas distinguishes the number 1 from the text "1".
     labels = pd.Series(by, dtype=None if hasattr(by, "dtype") else object)[chosen].infer_objects()
     missing = int(labels.isna().sum())
     if missing:
-        raise InvalidData("by", by, allowed, f"{missing} points have none.")
+        raise InvalidData(argument, by, allowed, f"{missing} points have none.")
     if may_hold_places(labels.array):
-        raise InvalidData("by", str(labels.dtype), f"{allowed}, not geometries or objects", remedy)
+        raise InvalidData(argument, str(labels.dtype), f"{allowed}, not geometries or objects", remedy)
     return labels.array
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from geoveil._types import Columns, Labels, Missing, Outside
-from geoveil.errors import InvalidData
+from geoveil.errors import InvalidData, InvalidParameter
 from geoveil.facts import Reason, Unchanged
 from geoveil.geo.columns import choose, reasons_of
 from geoveil.geo.disclosure import check_kept, row_places, sampled, unchanged_columns
@@ -86,6 +86,19 @@ class RowForm(Form):
         return some
 
     @property
+    def rows(self) -> Index:
+        return self._rows
+
+    def spread(self, argument: str, values: Any) -> Any:
+        index = getattr(self._given, "index", None)
+        if hasattr(values, "index") and hasattr(values, "reindex") and index is not None:
+            if not values.index.equals(index):
+                remedy = f"Use {argument}.reindex(x.index), or {argument}.to_numpy() if the rows already correspond."
+                raise InvalidParameter(argument, "a Series with another index", "indexed like the table", remedy)
+            values = values.reset_index(drop=True)
+        return super().spread(argument, values)
+
+    @property
     def names(self) -> list[Any]:
         return self._names
 
@@ -95,27 +108,28 @@ class RowForm(Form):
     def labels(self, positions: Index) -> Any:
         return self._table.labels(self._rows[positions])
 
-    def people(self, by: Any) -> Any:
-        return self._row_labels(by)[self._rows]
+    def people(self, by: Any, argument: str = "by") -> Any:
+        return self._row_labels(by, argument)[self._rows]
 
-    def _row_labels(self, by: Any) -> Any:
+    def _row_labels(self, by: Any, argument: str = "by") -> Any:
         """Return the label of each row that remains."""
         columns, index = self.names, getattr(self._given, "index", None)
         if isinstance(by, str):
             if by not in columns:
-                raise InvalidData("by", by, f"a column of x, one of {columns}", "Or give a label for each row.")
+                raise InvalidData(argument, by, f"a column of x, one of {columns}", "Or give a label for each row.")
             by = self._given.column(by)
         elif isinstance(by, tuple) and by in columns:
-            raise InvalidData("by", by, "a label for each row: this is the name of a column", f"Use by=x[{by!r}].")
+            remedy = f"Use {argument}=x[{by!r}]."
+            raise InvalidData(argument, by, "a label for each row: this is the name of a column", remedy)
         elif hasattr(by, "index") and hasattr(by, "reindex") and index is not None and not by.index.equals(index):
             raise InvalidData(
-                "by",
+                argument,
                 f"a Series indexed {by.index.tolist()[:3]}...",
                 "indexed like x",
-                "Use by.reindex(x.index), or by.to_numpy() if the rows already correspond.",
+                f"Use {argument}.reindex(x.index), or {argument}.to_numpy() if the rows already correspond.",
             )
         rows = self.selection.rows
-        return labels_of(by, len(self._given), slice(None) if rows is None else rows)
+        return labels_of(by, len(self._given), slice(None) if rows is None else rows, argument)
 
     def relabel(self, by: Labels, labels: pd.Index, pseudonyms: Sequence[str]) -> None:
         import pandas as pd

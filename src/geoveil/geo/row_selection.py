@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,25 +29,33 @@ class RowCounts:
         Rows without a location.
     outside : int
         Rows with a point outside the area.
+    thinned : int
+        Rows too soon after another one of the same person, where rows are thinned.
+    untimed : int
+        Rows without a time, where times are needed.
     """
 
     filtered: int = 0
     missing: int = 0
     outside: int = 0
+    thinned: int = 0
+    untimed: int = 0
 
     def __add__(self, other: RowCounts) -> RowCounts:
-        return RowCounts(self.filtered + other.filtered, self.missing + other.missing, self.outside + other.outside)
+        return RowCounts(*(mine + others for mine, others in zip(astuple(self), astuple(other), strict=True)))
 
     @property
     def total(self) -> int:
         """The number of all rows that were removed."""
-        return self.filtered + self.missing + self.outside
+        return sum(astuple(self))
 
     def __str__(self) -> str:
         reasons = {
             "do not satisfy the filter": self.filtered,
             "have no location": self.missing,
             "have a point outside the area": self.outside,
+            "are too soon after another": self.thinned,
+            "have no time": self.untimed,
         }
         return ", ".join(f"{count} {reason}" for reason, count in reasons.items() if count)
 

@@ -9,11 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from geoveil import checks
-from geoveil.errors import IncompatibleGuarantees
 from geoveil.mechanisms.laplace import Laplace
 from geoveil.mechanisms.mechanism import Additive, Floats
 from geoveil.noise import Blocks, Source, spherical_laplace
-from geoveil.privacy import Guarantee, dist_1
+from geoveil.privacy import Guarantee
 
 __all__ = ["Copies"]
 
@@ -28,31 +27,26 @@ class Copies(Additive):
         The mechanism for one row.
     count : int
         The number of rows.
-    apart : bool
-        Whether each row depends on a different point of the tuple and the guarantee is under dist_1.
+    together : int, optional
+        The number of rows, each of a different point, whose points one unit can hold; by default all rows.
 
     Notes
     -----
-    Basic composition (the paper's Lemma 2.7): the epsilons add up. Under dist_1 they do not if each row depends on a
-    different point: the losses ε‖x_i - x'_i‖ add up to ε·dist_1(x, x'). That is the K-norm mechanism of dist_1.
+    Basic composition (the paper's Lemma 2.7): the epsilons add up. If each row depends on a different point, only
+    those of the points that move in one step do: at most `together` rows, each by ε times the length of the step.
+    Under dist_1 that is one, and this is the K-norm mechanism of dist_1.
     """
 
     single: Laplace
     count: int
-    apart: bool = False
+    together: int | None = None
 
     independent = True
-
-    def __post_init__(self) -> None:
-        if self.apart and self.single.guarantee.metric != dist_1:
-            raise IncompatibleGuarantees(
-                f"{self.single.guarantee!r} is not under dist_1, so the budgets of copies add up; use apart=False."
-            )
 
     @cached_property
     def guarantee(self) -> Guarantee:  # type: ignore[override]
         """The guarantee of all copies together."""
-        return self.single.guarantee if self.apart else self.single.guarantee * self.count
+        return self.single.guarantee * (self.count if self.together is None else self.together)
 
     @property
     def dimension(self) -> int:  # type: ignore[override]

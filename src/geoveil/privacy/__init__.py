@@ -1,20 +1,31 @@
 """Privacy guarantees, the metrics under which they are stated, and what they mean for an attacker."""
 
+from geoveil.privacy.durations import Duration, as_duration, duration_words, is_duration
 from geoveil.privacy.guarantees import CGP, GP, Certificate, Guarantee, certified, promise, total
-from geoveil.privacy.metrics import METRICS, Metric, as_metric, dist_1, dist_2, dist_inf
+from geoveil.privacy.metrics import METRICS, Metric, as_metric, dist_1, dist_2, dist_inf, unit_distance, unit_metric
+from geoveil.privacy.stretches import kept_of_thinned, largest_stretch_sum, stretch_sizes
 
 __all__ = [
     "CGP",
     "GP",
     "METRICS",
     "Certificate",
+    "Duration",
     "Guarantee",
     "Metric",
+    "as_duration",
     "as_metric",
     "certified",
     "dist_1",
     "dist_2",
     "dist_inf",
+    "duration_words",
+    "is_duration",
+    "kept_of_thinned",
+    "largest_stretch_sum",
     "promise",
+    "stretch_sizes",
     "total",
+    "unit_distance",
+    "unit_metric",
 ]

@@ -128,7 +128,9 @@ class Guarantee(ABC):
         Notes
         -----
         dist_inf ≤ dist_2 ≤ dist_1, so a guarantee holds unchanged for every larger metric. For a smaller one,
-        epsilon is multiplied by the largest ratio of the two metrics, and rho by its square.
+        epsilon is multiplied by the largest ratio of the two metrics, and rho by its square. A guarantee for a unit
+        holds for every smaller unit inside it. What it implies for a larger unit depends on the mechanism and on how
+        the points are spread over units: `Release.cost` computes it.
 
         Examples
         --------
@@ -140,11 +142,25 @@ class Guarantee(ABC):
         """
         n = checks.count("n", n, low=1, remedy="It is the number of points.")
         target = as_metric(metric)
-        squared = Decimal(self.metric.stretch_squared(target, n))
+        ratio = self.metric.stretch_squared(target, n)
+        if ratio is None:
+            raise IncompatibleGuarantees(
+                f"What a guarantee under {self.metric} implies under {target} depends on the release.",
+                "Use release.cost(unit) for a release with additive noise.",
+            )
+        squared = Decimal(ratio)
         if squared == 1:
             return self._replace(budget=self.budget, metric=target)
         factor = squared if self.power == 2 else exact.sqrt_up(squared)
         return self._replace(budget=exact.multiply_up(self.budget, factor), metric=target)
+
+    def under_unit(self, metric: Metric, factor: Decimal = Decimal(1)) -> Self:
+        """Return a guarantee under another metric with a multiple of the budget, rounded up.
+
+        The caller knows that it holds.
+        """
+        budget = self.budget if factor == 1 else exact.multiply_up(self.budget, factor)
+        return self._replace(budget=budget, metric=metric)
 
     @abstractmethod
     def _replace(self, *, budget: Decimal, metric: Metric) -> Self: ...
@@ -252,7 +268,7 @@ class CGP(Guarantee):
     ----------
     rho : float, str, Decimal or Fraction
         The budget per square metre; a float is read as the decimal its author wrote.
-    metric : {"inf", "2", "1"}
+    metric : {"inf", "2", "1"} or the name of a unit, such as "1 day"
         The distance between tuples of points.
     unit : {"m", "km", "ft", "mi"}
         The unit of length: `rho` is per square of it.
@@ -441,7 +457,7 @@ class GP(Guarantee):
         Probability that is added to the right-hand side: (ε, δ)-GP.
     within : float, optional
         Largest distance in metres at which it holds: (ε, δ, Δ)-GP. By default it holds at every distance.
-    metric : {"inf", "2", "1"}
+    metric : {"inf", "2", "1"} or the name of a unit, such as "1 day"
         The distance between tuples of points.
     unit : {"m", "km", "ft", "mi"}
         The unit of length: `epsilon` is per unit.

@@ -10,6 +10,7 @@ from geoveil.queries.proximity import FirstWithin
 from geoveil.queries.query import Query, ask_each, restored_each
 from geoveil.queries.summaries import SUMMARIES
 from geoveil.queries.support import EXTENT, SupportHull, SupportHullAnswer, best_hull
+from geoveil.queries.unit_sizes import UnitSizes
 
 __all__ = [
     "EXTENT",
@@ -27,6 +28,7 @@ __all__ = [
     "Query",
     "SupportHull",
     "SupportHullAnswer",
+    "UnitSizes",
     "UserFunction",
     "answers_without_values",
     "ask_each",

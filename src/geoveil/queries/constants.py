@@ -2,10 +2,12 @@
 
 Each summary is piecewise linear or the norm of a linear map, so its constant is the largest norm of its derivative.
 Write v_i for the velocity of point i. The minimum, maximum or median of a coordinate is the coordinate of one point
-(or the mean of two) almost everywhere, and each point contributes at most ‖v_i‖² to a sum over coordinates. Hence the
-minima with n under dist_inf; the paper's √d and √(2d) are larger than these only for very small n.
+(or the mean of two) almost everywhere, and each point contributes at most ‖v_i‖² to a sum over coordinates.
 
-The docstring of each function gives the derivative of one summary; the function returns the squared constants.
+Under the metric of a unit it is enough to look at one step, in which the m points of one unit move with |v_i| ≤ 1 and
+all others stand still. With m = n this is dist_inf, with m = 1 dist_1. Constants grow with m, so m is the size of the
+largest unit. The docstring of each function gives the derivative of one summary; the function returns the squared
+constants for one step, and under dist_2.
 """
 
 from __future__ import annotations
@@ -15,57 +17,65 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import TypeAlias
 
-from geoveil.privacy import Metric, exact
+from geoveil.privacy import Metric, dist_2, exact
 
 __all__ = ["lipschitz", "support_squared"]
 
-#: The squares of the constants under dist_inf, dist_2 and dist_1; they are rational, so they are exact.
-Squares: TypeAlias = tuple[Fraction | int, Fraction | int, Fraction | int]
+#: The squares of the constants for a step that moves m points, and under dist_2; they are rational, so they are exact.
+Squares: TypeAlias = tuple[Fraction | int, Fraction | int]
 
 
-def _mean(n: int, d: int) -> Squares:
+def _mean(n: int, d: int, m: int) -> Squares:
     """Σv_i/n."""
-    return 1, Fraction(1, n), Fraction(1, n**2)
+    return Fraction(m, n) ** 2, Fraction(1, n)
 
 
-def _center(n: int, d: int) -> Squares:
-    """(v_i + v_j)/2 in each coordinate, i ≠ j: by (a+b)²/4 ≤ (a²+b²)/2 the square is at most min(d, n/2)."""
+def _center(n: int, d: int, m: int) -> Squares:
+    """(v_i + v_j)/2 in each coordinate, i ≠ j.
+
+    By (a+b)²/4 ≤ (a²+b²)/2 the square is at most min(d, m/2). If only one point moves, the other one of the two stands
+    still, and the square is 1/4.
+    """
     if n == 1:
-        return 1, 1, 1
-    return min(Fraction(d), Fraction(n, 2)), Fraction(1, 2), Fraction(1, 4)
+        return 1, 1
+    return Fraction(1, 4) if m == 1 else min(Fraction(d), Fraction(m, 2)), Fraction(1, 2)
 
 
-def _median(n: int, d: int) -> Squares:
+def _median(n: int, d: int, m: int) -> Squares:
     """v_i in each coordinate for odd n; (v_i + v_j)/2 for even n. Sorting a coordinate is a contraction."""
-    return (min(d, n), 1, 1) if n % 2 else _center(n, d)
+    return (min(d, m), 1) if n % 2 else _center(n, d, m)
 
 
-def _bounds(n: int, d: int) -> Squares:
+def _bounds(n: int, d: int, m: int) -> Squares:
     """2d numbers, each a coordinate of some v_i; one point is minimum and maximum of a coordinate only if n = 1."""
-    return (2, 2, 2) if n == 1 else (min(2 * d, n), 1, 1)
+    return (2, 2) if n == 1 else (min(2 * d, m), 1)
 
 
-def _radius(n: int, d: int) -> Squares:
+def _radius(n: int, d: int, m: int) -> Squares:
     """Σλ_i⟨u_i, v_i⟩ with unit vectors u_i, λ ≥ 0, Σλ_i = 1 and Σλ_i·u_i = 0, so that λ_i ≤ 1/2."""
-    return 1, Fraction(1, 2), Fraction(1, 4)
+    if n == 1:
+        return 1, 1
+    return Fraction(1, 4) if m == 1 else 1, Fraction(1, 2)
 
 
-def _radius_of_gyration(n: int, d: int) -> Squares:
-    """‖(I - J)v‖/√n, J the projection on the mean: 1/√n under dist_2; one moving point alone under dist_1."""
-    return 1, Fraction(1, n), Fraction(max(n - 1, 1), n**2)
+def _radius_of_gyration(n: int, d: int, m: int) -> Squares:
+    """‖(I - J)v‖/√n, J the projection on the mean, which m ≥ 2 velocities that add up to 0 do not notice."""
+    return Fraction(max(n - 1, 1), n**2) if m == 1 else Fraction(m, n), Fraction(1, n)
 
 
-def _diameter(n: int, d: int) -> Squares:
+def _diameter(n: int, d: int, m: int) -> Squares:
     """⟨u, v_i - v_j⟩ for a unit vector u."""
-    return 4, 2, 1
+    if n == 1:
+        return 1, 1
+    return 1 if m == 1 else 4, 2
 
 
-def _distance(n: int, d: int) -> Squares:
+def _distance(n: int, d: int, m: int) -> Squares:
     """⟨u, v_i⟩ for a unit vector u."""
-    return 1, 1, 1
+    return 1, 1
 
 
-_SQUARES: dict[str, Callable[[int, int], Squares]] = {
+_SQUARES: dict[str, Callable[[int, int, int], Squares]] = {
     "bounds": _bounds,
     "center": _center,
     "diameter": _diameter,
@@ -77,13 +87,27 @@ _SQUARES: dict[str, Callable[[int, int], Squares]] = {
 }
 
 
-def lipschitz(name: str, *, n: int, d: int, metric: Metric) -> float:
-    """Return the Lipschitz constant of a summary of n points in R^d, rounded up."""
-    return exact.root_up(_SQUARES[name](n, d)[("inf", "2", "1").index(metric.name)])
+def lipschitz(name: str, *, n: int, d: int, metric: Metric, largest: int) -> float:
+    """Return the Lipschitz constant of a summary of n points in R^d, rounded up.
+
+    Parameters
+    ----------
+    name : str
+        The summary.
+    n, d : int
+        The number of points, and of their coordinates.
+    metric : Metric
+        The metric.
+    largest : int
+        The number of points in the metric's largest unit; dist_2 has no units.
+    """
+    return exact.root_up(_SQUARES[name](n, d, largest)[metric == dist_2])
 
 
-def support_squared(k: int, n: int, metric: str, dimension: int = 2) -> Fraction:
+def support_squared(k: int, n: int, largest: int, dimension: int = 2) -> Fraction:
     """Return the square of the Lipschitz constant of k values of the support function of n points.
+
+    `largest` is the number of points in the metric's largest unit; under dist_2 the constant is that of one point.
 
     Notes
     -----
@@ -93,15 +117,17 @@ def support_squared(k: int, n: int, metric: str, dimension: int = 2) -> Fraction
     of the points, and the square of the speed is Σ_i v_iᵀ·S_i·v_i, where S_i is the sum of uuᵀ over the directions
     assigned to point i.
 
-    - dist_inf: every ⟨v, u_j⟩ is at most |v|, so the square is at most k.
+    - units: every ⟨v, u_j⟩ is at most |v|, so the square is at most k.
     - n = 1: S_1 is the sum M over all directions, k/d times the identity up to rounding.
-    - dist_2, dist_1, n ≥ 2: if a point supports both u and -u, all points lie on one hyperplane orthogonal to u, so -u
-      can be assigned to another point. Since -u has the same uuᵀ as u, S_i is at most M/2, and the square of the speed
-      is at most k/(2d)·Σ|v_i|². This holds because pairs are *exactly* opposite: if a pair were opposite only up to
-      rounding, a point could support both directions while it moves by nanometres, and S_i would reach M.
-    - dist_inf in the plane, 2 ≤ n < k: each point is assigned an arc of m_i directions, none longer than a half turn
-      (half-open normal cones), whose S_i has the largest eigenvalue ½(m_i + sin(m_i·φ)/sin φ), φ = 2π/k. The sine is
-      concave there, so the sum over points is largest for equal arcs: ½(k + n·sin(2π/n)/sin φ).
+    - dist_2, and units of one point, n ≥ 2: if a point supports both u and -u, all points lie on one hyperplane
+      orthogonal to u, so -u can be assigned to another point. Since -u has the same uuᵀ as u, S_i is at most M/2, and
+      the square of the speed is at most k/(2d)·Σ|v_i|². This holds because pairs are *exactly* opposite: if a pair
+      were opposite only up to rounding, a point could support both directions while it moves by nanometres, and S_i
+      would reach M.
+    - units of 2 ≤ w < k points in the plane: each point is assigned an arc of m_i directions, none longer than a half
+      turn (half-open normal cones), whose S_i has the largest eigenvalue ½(m_i + sin(m_i·φ)/sin φ), φ = 2π/k. It grows
+      with m_i, and the sine is concave there, so the sum over the points of a unit is largest if it has all
+      directions, in equal arcs: ½(k + w·sin(2π/w)/sin φ). This grows with w.
 
     Rounding: a coordinate is off by at most (2d + 20)·2^-53, so M differs from (k/d)·I by less than
     k·2√d·(2d + 20)·2^-53, relatively by less than 2^-40 for every d in which directions are not the axes (d ≤ 7; on
@@ -110,9 +136,9 @@ def support_squared(k: int, n: int, metric: str, dimension: int = 2) -> Fraction
     rounding = 1 + Fraction(1, 2**40)
     if n == 1:
         return Fraction(k, dimension) * rounding
-    if metric != "inf":
+    if largest == 1:
         return Fraction(k, 2 * dimension) * rounding
-    if dimension == 2 and n < k:
-        arcs = (k + n * math.sin(2 * math.pi / n) / math.sin(2 * math.pi / k)) / 2
+    if dimension == 2 and largest < k:
+        arcs = (k + largest * math.sin(2 * math.pi / largest) / math.sin(2 * math.pi / k)) / 2
         return min(Fraction(k), Fraction(arcs) * rounding)
     return Fraction(k)

@@ -158,3 +158,8 @@ class UserFunction(Stated):
     @property
     def constant(self) -> float:
         return self.fn.constant
+
+    @property
+    def rounding_error(self) -> float:
+        """The error that rounding all points adds: at most the constant times the movement of the whole tuple."""
+        return self.constant * self.guarantee.metric.of_all(self.rounding, self.n)

@@ -94,7 +94,7 @@ class Hull(Query):
     @cached_property
     def centering(self) -> Additive:
         """The mechanism that releases the center."""
-        constant = lipschitz("center", n=self.n, d=self.dimension, metric=self.guarantee.metric)
+        constant = lipschitz("center", n=self.n, d=self.dimension, metric=self.guarantee.metric, largest=self.largest)
         return additive(self.guarantee * _PREPARATION * 2 / 3, self.dimension, constant)
 
     @cached_property
@@ -167,7 +167,7 @@ class Hull(Query):
     def _vertex_noise(self, probed: int, found: int) -> Additive:
         """Return the mechanism that releases the vertices found; under dist_inf each gets 1/k of the budget."""
         spent = self._placing * found / probed if self.guarantee.metric == dist_inf else self._placing
-        return identity(spent, found, self.dimension, "paper")
+        return identity(spent, found, self.dimension, "paper", largest=self.largest)
 
     def _directions(self, radius: float) -> Floats:
         """Return the directions of the probes, given the radius released."""
@@ -187,7 +187,7 @@ class Hull(Query):
         k = _candidates(self.dimension)
         log = np.log(4 * (4 * self.n + 2) * k / self.beta)
         single = search(self._finding, 1, self.gamma0)
-        placed = identity(self._placing, 1, self.dimension, "paper")
+        placed = identity(self._placing, 1, self.dimension, "paper", largest=1)
         growth = np.sqrt(k) if isinstance(self.guarantee, CGP) else k
         finding = (5 * log + np.sqrt(2 * log)) * single.scale * growth
         tail = self.beta / (2 * k)

@@ -9,63 +9,126 @@ from typing import Self
 import numpy as np
 
 from geoveil.errors import IncompatibleGuarantees
-from geoveil.mechanisms import Additive, Copies, KNorm, Laplace, sample_people
+from geoveil.mechanisms import Additive, Copies, KNorm, Laplace, sample_people, sample_rows
+from geoveil.mechanisms.mechanism import Floats
 from geoveil.noise import Source
-from geoveil.privacy import CGP, GP, Guarantee, dist_1, dist_inf, exact
+from geoveil.privacy import CGP, GP, Guarantee, dist_1, dist_2, dist_inf, exact
 from geoveil.queries.additive import AdditiveQuery, additive
 from geoveil.queries.answer import Answer, Answers, PartsOfMany, SharedAnswers
-from geoveil.queries.persons import Persons
+from geoveil.queries.persons import Index, Persons
 from geoveil.queries.query import Progress, Tuple
 
 __all__ = ["Points", "identity"]
 
 
-def identity(guarantee: Guarantee, count: int, dimension: int, method: str = "best") -> Additive:
+def identity(guarantee: Guarantee, count: int, dimension: int, method: str = "best", *, largest: int) -> Additive:
     """Return the mechanism that releases `count` different points of a tuple in R^dimension.
+
+    Parameters
+    ----------
+    guarantee : CGP or GP
+        The guarantee.
+    count, dimension : int
+        The number of points, and of their coordinates.
+    method : str
+        The algorithm.
+    largest : int
+        The number of points of the tuple in the largest unit; 1 under dist_2.
 
     Notes
     -----
-    The paper's method: under dist_inf each of n points gets a share ρ/n or ε/n of the budget (Theorems 4.6 and 4.8); n
+    A step moves at most w of the points, the smaller of `count` and `largest`, so the identity is √w-Lipschitz. The
+    paper's method: under dist_inf each of n points gets a share ρ/n or ε/n of the budget (Theorems 4.6 and 4.8); n
     Gaussians of ρ/n are one Gaussian for the √n-Lipschitz identity. Under dist_2, and so under the larger dist_1, the
     identity is 1-Lipschitz into R^(nd) and the budget is not split (Appendix H).
 
     The best methods under pure GP are the K-norm mechanisms. The one of dist_inf does not split the budget; the one of
-    dist_1 gives every point the whole budget; the one of dist_2 is the paper's method.
+    dist_1 gives every point the whole budget; the one of dist_2 is the paper's method. Under the metric of a unit
+    each point gets ε/w.
     """
-    under_inf = guarantee.metric == dist_inf
-    constant = exact.root_up(count) if under_inf else 1.0
+    moved = min(count, largest)
     if method == "both" or isinstance(guarantee, CGP):
-        return additive(guarantee, count * dimension, constant, method)
+        return additive(guarantee, count * dimension, exact.root_up(moved), method)
     if not isinstance(guarantee, GP):
         raise IncompatibleGuarantees(f"{guarantee!r} is neither CGP nor GP; give one of them.")
-    if method == "best" and under_inf:
+    if method == "best" and guarantee.metric == dist_inf:
         return KNorm(guarantee, count, dimension)
-    if method == "best" and guarantee.metric == dist_1:
-        return Copies(Laplace(guarantee, dimension), count, apart=True)
-    if under_inf:
-        return Copies(Laplace(guarantee / count, dimension), count)
-    return Laplace(guarantee, count * dimension)
+    if guarantee.metric == dist_2 or (method == "paper" and guarantee.metric == dist_1):
+        return Laplace(guarantee, count * dimension)
+    return Copies(Laplace(guarantee / moved, dimension), count, moved)
 
 
 @dataclass(frozen=True)
 class Points(AdditiveQuery):
-    """Release every point of the tuple with noise."""
+    """Release every point of the tuple with noise.
+
+    Notes
+    -----
+    Under the metric of a unit, the best method adds independent noise to point i for the w_i points of the largest
+    unit that holds it: ρ/w_i, or ε/w_i. The shares of the points of any one unit u add up to at most the budget, since
+    w_i ≥ |u| for each of them. So points at quiet times get less noise than those at busy times.
+    """
 
     name = "points"
     kind = "points"
 
     @cached_property
     def mechanism(self) -> Additive:
-        """The mechanism that adds noise to the whole tuple."""
-        return identity(self.guarantee, self.n, self.dimension, self.method)
+        """The mechanism that adds noise to the whole tuple; if points differ, that of the points with most noise."""
+        return identity(self.guarantee, self.n, self.dimension, self.method, largest=self.largest)
+
+    @property
+    def by_point(self) -> bool:
+        """Whether the noise of a point depends on the size of the units that hold it."""
+        return self.guarantee.metric.of_unit and self.method == "best"
+
+    def budget_shares(self) -> Floats | None:
+        if self.by_point:
+            assert self.units is not None
+            assert self.units.each is not None
+            return 1 / self.units.each
+        # Points with independent noise share the budget equally.
+        return np.full(self.n, 1 / min(self.n, self.largest)) if self.mechanism.independent else None
+
+    def point_scales(self, sizes: Index | None) -> Floats | None:
+        if not self.by_point:
+            return None
+        assert sizes is not None
+        mechanisms, which = self._of_sizes(sizes)
+        return np.array([mechanism.scale for mechanism in mechanisms])[which]
+
+    def error_of_size(self, size: int, beta: float) -> float:
+        """Return the 1-β quantile of the error of a point whose largest unit has this size, with its rounding."""
+        (alone,), _ = self._of_sizes(np.array([size]))
+        return alone.error(beta) + self.rounding_error
+
+    def sample_points(self, x: Tuple, sizes: Index, source: Source) -> Floats:
+        """Return noisy points, given the number of points in their largest units; they may be of many persons."""
+        mechanisms, which = self._of_sizes(sizes)
+        return sample_rows(mechanisms, which, x, source)
+
+    def _of_sizes(self, sizes: Index) -> tuple[list[Additive], Index]:
+        """Return the mechanisms of single points, one for each size, and the position of each point's mechanism."""
+        found, which = np.unique(sizes, return_inverse=True)
+        alone = [identity(self.guarantee / int(size), 1, self.dimension, largest=1) for size in found]
+        return alone, which
 
     def ask(self, x: Tuple, source: Source) -> Answer:
-        released = self.mechanism.sample(x, source)
+        if self.by_point:
+            assert self.units is not None
+            assert self.units.each is not None
+            released = self.sample_points(x, self.units.each, source)
+        else:
+            released = self.mechanism.sample(x, source)
         return Answer(self, released, self.mechanisms, coords=released)
 
     @classmethod
     def ask_each(cls, persons: Persons[Self], x: Tuple, source: Source, progress: Progress) -> Answers:
-        released = sample_people([query.mechanism for query in persons.each], persons.sizes, x, source)
+        if persons.first.by_point:
+            assert persons.units is not None
+            released = persons.first.sample_points(x, persons.units, source)
+        else:
+            released = sample_people([query.mechanism for query in persons.each], persons.sizes, x, source)
         return SharedAnswers(persons, released, released)
 
     @classmethod
@@ -74,5 +137,8 @@ class Points(AdditiveQuery):
         return SharedAnswers(persons, parts, parts)
 
     def error(self, beta: float, *, each: bool = False) -> float:
-        """Return the exact 1-β quantile of the largest error of a point, or with `each` of one point's error."""
+        """Return the exact 1-β quantile of the largest error of a point, or with `each` of one point's error.
+
+        If the noise of points differs, it is the quantile for points that all have the most noise: a bound.
+        """
         return self.mechanism.error(beta, blocks=self.n, each=each)

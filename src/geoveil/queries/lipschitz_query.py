@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from geoveil.mechanisms import Additive, sample_people
 from geoveil.mechanisms.mechanism import Floats
 from geoveil.noise import Ball, Reals, Source, as_reals, stacked
+from geoveil.privacy import dist_inf
 from geoveil.queries.additive import AdditiveQuery, additive
 from geoveil.queries.answer import Answer, Answers, PartsOfMany, SharedAnswers
 from geoveil.queries.constants import lipschitz
@@ -63,7 +64,11 @@ class LipschitzQuery(AdditiveQuery):
     @property
     def constant(self) -> float:
         """The Lipschitz constant of the function under the guarantee's metric."""
-        return lipschitz(self.name, n=self.n, d=self.dimension, metric=self.guarantee.metric)
+        return lipschitz(self.name, n=self.n, d=self.dimension, metric=self.guarantee.metric, largest=self.largest)
+
+    @property
+    def sensitivity(self) -> float:
+        return self.constant
 
     @cached_property
     def mechanism(self) -> Additive:
@@ -107,5 +112,5 @@ class LipschitzQuery(AdditiveQuery):
 
     @property
     def rounding_error(self) -> float:
-        """The error that rounding the points adds: at most the constant times the movement of the whole tuple."""
-        return self.constant * self.guarantee.metric.of_all(self.rounding, self.n)
+        """The error that rounding all points adds: at most the constant under dist_inf times the rounding."""
+        return lipschitz(self.name, n=self.n, d=self.dimension, metric=dist_inf, largest=self.n) * self.rounding

@@ -20,7 +20,7 @@ from geoveil.mechanisms import (
 )
 from geoveil.mechanisms.mechanism import Floats
 from geoveil.noise import Source
-from geoveil.privacy import CGP, GP, Guarantee, exact
+from geoveil.privacy import CGP, GP, Guarantee, dist_2, exact
 from geoveil.queries.answer import Answer, Answers, PartsOfMany, PositionAnswers
 from geoveil.queries.evaluation import away
 from geoveil.queries.identity import identity
@@ -94,19 +94,30 @@ class Nearest(Query):
         if self.method == "paper":
             return search(finding, self.k, self.gamma0)
         part = finding / self.k
-        # Each distance depends on one point: the difference of two changes by at most √2 under dist_2, 1 under dist_1.
-        spread = {"inf": 2.0, "2": exact.root_up(2), "1": 1.0}[part.metric.name]
         if isinstance(part, GP):
-            return PermuteAndFlip(part, spread)
+            return PermuteAndFlip(part, self.spread)
         assert isinstance(part, CGP)
-        return Exponential(part, spread)
+        return Exponential(part, self.spread)
+
+    @property
+    def spread(self) -> float:
+        """The largest change of the difference of two distances.
+
+        Each distance depends on one point: it is √2 under dist_2, and 1 in a step that moves a single point.
+        """
+        return exact.root_up(2) if self.guarantee.metric == dist_2 else 1.0 if self.largest == 1 else 2.0
+
+    @property
+    def sensitivity(self) -> float | None:
+        return self.spread if self.method == "best" and self.placing is None else None
 
     @cached_property
     def placing(self) -> Additive | None:
         """The mechanism that releases the neighbours' locations; None if they are not released."""
         if self.locations is None:
             return None
-        return identity(self.guarantee.portions(self.locations)[0], self.k, self.dimension, self.method)
+        placing = self.guarantee.portions(self.locations)[0]
+        return identity(placing, self.k, self.dimension, self.method, largest=self.largest)
 
     @property
     def public_points(self) -> Floats:

@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+
+from geoveil.queries.unit_sizes import Index, UnitSizes
 
 if TYPE_CHECKING:
     from geoveil.queries.query import Query
 
 __all__ = ["Index", "Persons"]
 
-Index: TypeAlias = NDArray[np.int64]
 Q = TypeVar("Q", bound="Query", covariant=True)
 
 #: The number of rows in a block of persons: few enough for the processor's cache.
@@ -34,16 +35,61 @@ class Persons(Generic[Q]):
         One query for each number of points that occurs.
     which : array of int
         The position in `queries` of each person's query.
+    units : array of int, optional
+        The number of points in the largest unit that holds point i, for the points of all persons one after another.
     """
 
     queries: Sequence[Q]
     which: Index
+    units: Index | None = None
 
     @classmethod
-    def by_size(cls, sizes: Index, make: Callable[[int], Q]) -> Persons[Q]:
-        """Return the queries of persons with these numbers of points; `make` builds the query about n points."""
-        numbers, which = np.unique(sizes, return_inverse=True)
-        return cls([make(int(n)) for n in numbers], np.asarray(which, dtype=np.int64))
+    def by_size(
+        cls, sizes: Index, make: Callable[[int, UnitSizes | None], Q], units: Index | None = None
+    ) -> Persons[Q]:
+        """Return the queries of persons with these numbers of points.
+
+        Parameters
+        ----------
+        sizes : array of int
+            The number of points of each person.
+        make : callable
+            Builds the query about n points with units of these sizes.
+        units : array of int, optional
+            The number of points in the largest unit that holds point i, for all points one person after another.
+        """
+        if units is None:
+            numbers, which = np.unique(sizes, return_inverse=True)
+            return cls([make(int(n), None) for n in numbers], np.asarray(which, dtype=np.int64))
+        return cls.by_largest(sizes, np.maximum.reduceat(units, np.cumsum(sizes) - sizes), make, units)
+
+    @classmethod
+    def by_largest(
+        cls,
+        sizes: Index,
+        largest: Index,
+        make: Callable[[int, UnitSizes | None], Q],
+        units: Index | None = None,
+    ) -> Persons[Q]:
+        """Return the queries of persons with these numbers of points, in all and in their largest units."""
+        pairs, which = np.unique(np.column_stack([sizes, largest]), axis=0, return_inverse=True)
+        queries = [make(int(n), UnitSizes(int(most))) for n, most in pairs]
+        return cls(queries, np.asarray(which, dtype=np.int64).ravel(), units)
+
+    def budget_shares(self) -> NDArray[np.float64] | None:
+        """Return the share of its person's budget that releases each point; None if points are released together."""
+        if self.units is not None and self.first.point_scales(self.units[:1]) is not None:
+            return 1 / self.units
+        shares = [query.budget_shares() for query in self.queries]
+        if any(share is None for share in shares):
+            return None
+        each = np.array([share[0] for share in shares if share is not None])
+        return np.repeat(each[self.which], self.sizes)
+
+    def without(self, skipped: NDArray[np.bool_]) -> Persons[Q]:
+        """Return the queries of the persons that are not skipped."""
+        units = None if self.units is None else self.units[~np.repeat(skipped, self.sizes)]
+        return Persons(self.queries, self.which[~skipped], units)
 
     def __len__(self) -> int:
         return len(self.which)

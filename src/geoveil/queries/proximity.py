@@ -56,6 +56,10 @@ class FirstWithin(Query):
         return SparseVector(self.guarantee)
 
     @property
+    def sensitivity(self) -> float:
+        return 1.0
+
+    @property
     def public_points(self) -> Floats:
         return self.p[None]
 

@@ -16,9 +16,10 @@ from geoveil.errors import InvalidParameter
 from geoveil.mechanisms import Mechanism
 from geoveil.mechanisms.mechanism import Floats
 from geoveil.noise import Reals, Source
-from geoveil.privacy import Guarantee
+from geoveil.privacy import Guarantee, dist_inf
 from geoveil.queries.answer import Answer, Answers, Parts, PartsOfMany, SeparateAnswers
-from geoveil.queries.persons import Persons
+from geoveil.queries.persons import Index, Persons
+from geoveil.queries.unit_sizes import UnitSizes
 
 __all__ = ["JSON", "Kind", "Progress", "Query", "Tuple", "ask_each", "restored_each"]
 
@@ -52,6 +53,8 @@ class Query(ABC):
         The largest distance in metres between a point as the query gets it and the point that it stands for; public.
         It is 0 unless points are rounded, by a projection or for a user's function. If they are, the guarantee holds
         as if every two points were 2·rounding farther apart.
+    units : UnitSizes, optional
+        The sizes of the units of the guarantee's metric, where the number of points does not tell them.
     """
 
     n: int
@@ -59,6 +62,7 @@ class Query(ABC):
     guarantee: Guarantee
     method: str = "best"
     rounding: float = field(kw_only=True, default=0.0)
+    units: UnitSizes | None = field(kw_only=True, default=None)
 
     name: ClassVar[str]
     kind: ClassVar[Kind]
@@ -67,6 +71,15 @@ class Query(ABC):
     def __post_init__(self) -> None:
         if self.method not in self.methods:
             raise InvalidParameter("method", self.method, " or ".join(map(repr, self.methods)), "Leave it out.")
+        if self.guarantee.metric.of_unit and self.units is None:
+            raise InvalidParameter("units", None, f"given under {self.guarantee.metric}", "They follow from times.")
+
+    @property
+    def largest(self) -> int:
+        """The number of points in the largest unit: all of them under dist_inf, 1 under dist_1 and dist_2."""
+        if self.units is not None:
+            return self.units.largest
+        return self.n if self.guarantee.metric == dist_inf else 1
 
     @property
     @abstractmethod
@@ -97,6 +110,28 @@ class Query(ABC):
     def threshold(self) -> float:
         """The public length with which distances are compared, in metres; 0 if there is none."""
         return 0.0
+
+    @property
+    def sensitivity(self) -> float | None:
+        """The largest change in a step of length 1 to which the noise is proportional; None if there is not one."""
+        return None
+
+    def sensitivity_ratio(self, other: Query) -> float | None:
+        """Return the ratio of another query's sensitivity to this one's; None if it is not known."""
+        if self.sensitivity is None or other.sensitivity is None:
+            return None
+        return other.sensitivity / self.sensitivity
+
+    def budget_shares(self) -> Floats | None:
+        """Return the share of the budget that releases each point; None if points are not released one by one."""
+        return None
+
+    def point_scales(self, sizes: Index | None) -> Floats | None:
+        """Return the scale of the noise of each released point in metres; None if all of a person's have one scale.
+
+        `sizes` are the numbers of points in the largest units that hold the points.
+        """
+        return None
 
     @abstractmethod
     def ask(self, x: Tuple, source: Source) -> Answer:
@@ -172,8 +207,8 @@ class Query(ABC):
         }
 
     def _described(self) -> dict[str, object]:
-        """Return the parameters by name, without the number of points, the budget and the rounding."""
-        left_out = ("n", "guarantee", "rounding")
+        """Return the parameters by name, without numbers of points, the budget and the rounding."""
+        left_out = ("n", "guarantee", "rounding", "units")
         return {each.name: getattr(self, each.name) for each in fields(self) if each.name not in left_out}
 
 

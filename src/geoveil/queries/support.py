@@ -24,6 +24,7 @@ from geoveil.queries.hull import Hull, probes
 from geoveil.queries.persons import Persons
 from geoveil.queries.query import Progress, Query, Tuple
 from geoveil.queries.solid import cosine, intersection, kriged, tightened
+from geoveil.queries.unit_sizes import UnitSizes
 
 __all__ = ["EXTENT", "HalfSpaces", "SupportHull", "SupportHullAnswer", "best_hull"]
 
@@ -52,11 +53,12 @@ def best_hull(
     k: int | Literal["optimal"] = "optimal",
     extent: float = EXTENT,
     rounding: float = 0.0,
+    units: UnitSizes | None = None,
 ) -> Query:
     """Return the query for a hull by its support function, or by its vertices if the directions are too coarse."""
-    query = SupportHull(n, dimension, guarantee, method, k=k, extent=extent, rounding=rounding)
+    query = SupportHull(n, dimension, guarantee, method, k=k, extent=extent, rounding=rounding, units=units)
     coarse = query.coarse and query.k == "optimal"
-    return Hull(n, dimension, guarantee, method, rounding=query.rounding) if coarse else query
+    return Hull(n, dimension, guarantee, method, rounding=query.rounding, units=units) if coarse else query
 
 
 @dataclass(frozen=True)
@@ -124,11 +126,14 @@ class SupportHull(Query):
         """The mechanism that adds noise to the values of the support function."""
         k, guarantee = self.resolution, self.guarantee
         if isinstance(guarantee, CGP):
-            return Gaussian(
-                guarantee, k, exact.root_up(support_squared(k, self.n, guarantee.metric.name, self.dimension))
-            )
+            return Gaussian(guarantee, k, exact.root_up(support_squared(k, self.n, self.largest, self.dimension)))
         assert isinstance(guarantee, GP)
         return KNorm(guarantee, k, 1)
+
+    @property
+    def sensitivity(self) -> float:
+        """The constant of the values together under CGP; under GP the largest change of one of them."""
+        return self.mechanism.lipschitz if isinstance(self.mechanism, Gaussian) else 1.0
 
     @property
     def mechanisms(self) -> tuple[Mechanism, ...]:

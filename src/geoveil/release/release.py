@@ -24,7 +24,7 @@ from geoveil.mechanisms import Mechanism
 from geoveil.privacy import Guarantee
 from geoveil.queries import Answer
 from geoveil.release.shown import Shown
-from geoveil.wording import heading, lines, paragraphs, steps_line
+from geoveil.wording import heading, lines, paragraphs, protected, steps_line
 
 if TYPE_CHECKING:
     import pyproj
@@ -53,12 +53,16 @@ class Release(Shown):
         The number of points in the input.
     coords : array, optional
         The released coordinates in metres of the plane, where there are any.
+    point_scales : array, optional
+        The scale of the noise of each released point in metres, where the points of a person differ in it.
     plane : Plane, optional
         The plane of these metres, and the coordinate system of the input.
     pairs : tuple of pairs of names
         The columns of coordinates, longitude and latitude or x and y, where the value is a table without geometries.
     by : pandas.Index, optional
         The persons, in the order of their answers; None where all points are taken as one person's.
+    crowd : int, optional
+        The number of persons whom one answer is about, where it is about many together.
     outside : {"refuse", "clamp", "drop"}
         What was done about points outside the area before the question was answered: there were none, they were moved
         to its edge, from where errors count, or their rows were removed.
@@ -70,6 +74,8 @@ class Release(Shown):
         The columns of the input that are in the release as they were.
     processing : Processing
         The steps taken since it was drawn, and what they did to the error bound.
+    times : tuple of str, optional
+        The columns of times from which stretches of time were counted, where the guarantee is about these.
     inexact : str
         The reason why the noise is not ideal to the last bit; empty if it is.
     entry : Entry, optional
@@ -101,20 +107,23 @@ class Release(Shown):
     guarantee: Guarantee = field(kw_only=True)
     n: int = field(kw_only=True)
     coords: NDArray[np.float64] | None = field(kw_only=True, default=None)
+    point_scales: NDArray[np.float64] | None = field(kw_only=True, default=None)
     plane: Plane | None = field(kw_only=True, default=None)
     pairs: Pairs = field(kw_only=True, default=())
     by: Any = field(kw_only=True, default=None)
+    crowd: int | None = field(kw_only=True, default=None)
     outside: Literal["refuse", "clamp", "drop"] = field(kw_only=True, default="refuse")
     pseudonyms: bool = field(kw_only=True, default=False)
     removed: Removed = field(kw_only=True, default=Removed())
     unchanged: tuple[Unchanged, ...] = field(kw_only=True, default=())
     processing: Processing = field(kw_only=True, default=Processing())
+    times: tuple[str, ...] | None = field(kw_only=True, default=None)
     inexact: str = field(kw_only=True, default="")
     entry: Entry | None = field(kw_only=True, default=None)
     id: str = field(kw_only=True, default_factory=lambda: uuid4().hex)
 
     def __post_init__(self) -> None:
-        for array in (self.value, self.coords):
+        for array in (self.value, self.coords, self.point_scales):
             if isinstance(array, np.ndarray):
                 array.flags.writeable = False
 
@@ -323,6 +332,7 @@ class Release(Shown):
             method=self.method,
             points=self.n,
             persons=None if self.by is None else len(self.by),
+            crowd=self.crowd,
             guarantee=self.guarantee,
             also=self.also,
             mechanisms=tuple(
@@ -336,6 +346,7 @@ class Release(Shown):
             pseudonyms=self.pseudonyms,
             removed=self.removed,
             unchanged=self.unchanged,
+            times=self.times,
             processed=self.processing.steps,
             charged=self.entry is not None,
         )
@@ -365,6 +376,8 @@ class Release(Shown):
         account: dict[str, Any] = {
             "schema": SCHEMA,
             **facts.guarantee.certificate(),
+            "protects": protected(facts.guarantee.metric),
+            "times": None if facts.times is None else list(facts.times),
             "also": None if facts.also is None else facts.also.certificate(),
             "words": " ".join(paragraphs(facts)),
             "public": _PUBLIC,
@@ -375,7 +388,7 @@ class Release(Shown):
             "query": facts.query,
             "method": facts.method,
             "n": facts.points,
-            "persons": 1 if facts.persons is None else facts.persons,
+            "persons": facts.persons or facts.crowd or 1,
             "pseudonyms": facts.pseudonyms,
             "outside": facts.outside,
             "where": facts.removed.where,
@@ -383,6 +396,8 @@ class Release(Shown):
                 "filtered": facts.removed.filtered,
                 "missing": facts.removed.missing,
                 "outside": facts.removed.outside,
+                "thinned": facts.removed.thinned,
+                "untimed": facts.removed.untimed,
             },
             "crs": self._system(),
             "area": None if self.plane is None else self.plane.area.certificate(),

@@ -7,7 +7,7 @@ from typing import Any
 
 from geoveil.facts import Facts
 from geoveil.report.formatting import lengths
-from geoveil.wording import guarantee_line, lines
+from geoveil.wording import guarantee_line, lines, protected
 from geoveil.words import counted
 
 __all__ = ["headline", "table_rows"]
@@ -21,7 +21,7 @@ _METRICS = {
 
 def headline(facts: Facts) -> str:
     """Return one line with the question, the number of points and persons, and the guarantee."""
-    persons = counted(1 if facts.persons is None else facts.persons, "person")
+    persons = counted(facts.persons or facts.crowd or 1, "person")
     question = f"Release of {facts.query.replace('_', ' ')}"
     return " · ".join((question, counted(facts.points, "point"), persons, guarantee_line(facts.guarantee, facts.also)))
 
@@ -41,7 +41,8 @@ def table_rows(facts: Facts, certificate: Mapping[str, Any]) -> list[tuple[str, 
     area, entry = certificate.get("area"), certificate.get("entry")
     rows = [
         ("Guarantee", worded["guarantee"]),
-        ("Metric", _METRICS[facts.guarantee.metric.name]),
+        ("Protected", protected(facts.guarantee.metric)),
+        ("Metric", _METRICS.get(facts.guarantee.metric.name, f"{facts.guarantee.metric}: chains of such movements")),
         ("Question", facts.query),
         ("Method", facts.method),
         ("Mechanism", "; ".join(map(_mechanism, certificate.get("mechanism", ())))),

@@ -226,6 +226,11 @@ class LocationFile(ABC):
         return "Point"
 
     @property
+    def points_in_a_row(self) -> int:
+        """The number of points of each row that have columns of their own: 2 for an origin and a destination."""
+        return 1
+
+    @property
     def time_columns(self) -> list[str]:
         """The columns that hold times, by their names and their types or first values."""
         return [*self.recognised.times]

@@ -46,6 +46,10 @@ class TableFile(LocationFile):
     def shape(self) -> str:
         return self.located.shape
 
+    @property
+    def points_in_a_row(self) -> int:
+        return len(self.located.pairs) if isinstance(self.located, CoordinateColumns) else 1
+
     def check_batch(self, batch: Batch) -> None:
         self.located.check(batch)
 

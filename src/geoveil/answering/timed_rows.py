@@ -1,0 +1,132 @@
+"""The times of a file's rows: which rows remain after thinning, and how many points a stretch of time holds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from geoveil.answering.person_counts import PersonCounts
+from geoveil.geo.formats import Batch
+from geoveil.geo.geometries import Index
+from geoveil.geo.seconds import microseconds_of, without_time
+from geoveil.privacy import kept_of_thinned, stretch_sizes
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["TimedRows", "has_times", "times_of"]
+
+
+def times_of(batch: Batch, columns: Sequence[str]) -> Index:
+    """Return the time of each row of a batch in microseconds, or of each point where there are several columns."""
+    if not len(batch):
+        return np.empty(0, dtype=np.int64)
+    found = [microseconds_of(batch.columns[name].to_pandas(), name) for name in columns]
+    return np.column_stack(found).ravel()
+
+
+def has_times(batch: Batch, columns: Sequence[str]) -> NDArray[np.bool_]:
+    """Return which rows of a batch have a time in each column."""
+    missing = [without_time(batch.columns[name].to_pandas()) for name in columns]
+    return ~np.logical_or.reduce(missing) if len(batch) else np.ones(0, dtype=bool)
+
+
+class TimedRows:
+    """The times of a file's rows, gathered batch by batch in a first pass.
+
+    Parameters
+    ----------
+    people : PersonCounts
+        The persons of the file; they are counted again if rows are thinned.
+    thin : int, optional
+        The length in microseconds of the intervals in which a person keeps one row.
+    stretch : int, optional
+        The length in microseconds of the stretches of time that are units.
+
+    Attributes
+    ----------
+    kept : list of arrays of bool
+        Which rows of each batch remain.
+    thinned : int
+        The number of rows that do not.
+    largest : array of int, optional
+        The number of points in the largest unit of each person.
+    """
+
+    def __init__(self, people: PersonCounts, thin: int | None, stretch: int | None) -> None:
+        self._people, self._thin, self._stretch = people, thin, stretch
+        self._labels: list[tuple[pa.Array, Index]] = []
+        self._rows: list[Index] = []
+        self._times: list[Index] = []
+        self._counts: list[int] = []
+        self._sizes: list[Index] = []
+        self.kept: list[NDArray[np.bool_]] = []
+        self.thinned = 0
+        self.largest: Index | None = None
+
+    def add(self, labels: pa.Array, codes: Index, rows: Index, count: int, times: Index) -> None:
+        """Add a batch.
+
+        Parameters
+        ----------
+        labels, codes : arrays
+            The labels of persons, and the position of the label of each point.
+        rows : array of int
+            The row of each point.
+        count : int
+            The number of rows.
+        times : array of int
+            The time of each row, or of each point.
+        """
+        self._labels.append((labels, codes.astype(np.int32)))
+        self._rows.append(rows)
+        self._counts.append(count)
+        self._times.append(times if len(times) == len(rows) else times[rows])
+
+    def counted(self) -> Self:
+        """Thin the rows and measure units, after the last batch."""
+        import pyarrow.compute as pc
+
+        persons = self._people.persons
+        of = [
+            np.asarray(pc.index_in(labels, value_set=persons), dtype=np.int64)[codes] for labels, codes in self._labels
+        ]
+        codes, times = np.concatenate(of), np.concatenate(self._times)
+        ends = np.cumsum([len(each) for each in self._times])[:-1]
+        starts = np.cumsum([0, *self._counts])
+        rows = np.concatenate([own + start for own, start in zip(self._rows, starts, strict=False)])
+        kept_rows = np.ones(int(starts[-1]), dtype=bool)
+        if self._thin is not None:
+            # The first point of a row has its time.
+            there, first = np.unique(rows, return_index=True)
+            kept_rows[there] = kept_of_thinned(times[first], self._thin, codes[first])
+            points = kept_rows[rows]
+            self.thinned = int((~kept_rows).sum())
+            self._people.recount(np.bincount(codes[points], minlength=len(persons)))
+        else:
+            points = np.ones(len(rows), dtype=bool)
+        self.kept = np.split(kept_rows, starts[1:-1])
+        if self._stretch is not None:
+            sizes = np.zeros(len(times), dtype=np.int64)
+            sizes[points] = stretch_sizes(times[points], self._stretch, codes[points])
+            self.largest = np.zeros(len(persons), dtype=np.int64)
+            np.maximum.at(self.largest, codes, sizes)
+            self._sizes = np.split(sizes, ends)
+        self._labels.clear()
+        self._times.clear()
+        return self
+
+    def fits(self, number: int, rows: int, points: int) -> bool:
+        """Return whether a batch has as many rows and points as when it was added."""
+        return number < len(self.kept) and (rows, points) == (self._counts[number], len(self._rows[number]))
+
+    def kept_points(self) -> list[NDArray[np.bool_]]:
+        """Return which points of each batch remain."""
+        return [kept[rows] for kept, rows in zip(self.kept, self._rows, strict=True)]
+
+    def sizes_of(self, number: int) -> Index | None:
+        """Return the number of points in the largest unit that holds each point of a batch, if units were measured."""
+        return self._sizes[number] if self._sizes else None
