@@ -12,7 +12,7 @@ from geoveil.errors import InvalidData
 from geoveil.mechanisms.mechanism import Floats
 from geoveil.noise import Reals
 from geoveil.queries.crowd.fixed_point import Units, add_exactly
-from geoveil.queries.crowd.kernel import spline_weights
+from geoveil.queries.crowd.kernel import spline_weights, square_sums
 from geoveil.queries.crowd.lattice import Lattice
 from geoveil.queries.crowd.widening import reach, widened, widening_error
 
@@ -60,12 +60,14 @@ def value_error(side: int, n: int, total: float, heaviest: float, ends: int = 1)
       in total. A trip's kernel has twice as many factors of norms below 1, and less than twice the error.
     - *Units.* Each of the 16 or 256 terms of an item loses at most half a fine unit.
 
-    Then come roundings of the whole value, whose norm is at most half of all weights and whose sum is at most all
-    weights: u for the sum of both parts, and those of `widened`.
+    Then come roundings of the whole value, relative to each number, as no number is negative: u for the sum of both
+    parts, and those of `widened`. The norm of the value is at most that of one kernel times all weights, and its sum
+    is at most all weights.
     """
     terms, lost = 16**ends, Units(total, n).lost
     last = (_ULP + widening_error(side, 2 * ends)) * total
-    norm = 7 * ends * _ULP * heaviest + n * math.sqrt(terms) * lost + last / 2
+    longest = float(square_sums(side).value_at_centre) ** ends
+    norm = 7 * ends * _ULP * heaviest + n * math.sqrt(terms) * lost + last * longest
     absolute = 18 * ends * _ULP * heaviest + n * terms * lost + last
     return norm * (1 + 2.0**-20), absolute * (1 + 2.0**-20)
 

@@ -50,6 +50,9 @@ def _window_sums(x: Floats, m: int) -> Floats:
 def widening_error(m: int, axes: int) -> float:
     """Return the relative error of `widened` in doubles, for sums that are not negative.
 
-    A window takes at most two roundings for each binary digit of m, and a division.
+    A window takes one rounding for each doubling of its width, one for each further binary digit of m that is 1, and
+    one for the division unless m is a power of two.
     """
-    return 0.0 if m == 1 else 4 * axes * (2 * m.bit_length() + 1) * 2.0**-53 * (1 + 2.0**-20)
+    ones = m.bit_count()
+    roundings = m.bit_length() - 1 + ones - 1 + (ones > 1)
+    return 4 * axes * roundings * 2.0**-53 * (1 + 2.0**-20)
