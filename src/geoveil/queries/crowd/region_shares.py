@@ -16,10 +16,11 @@ from numpy.typing import NDArray
 from geoveil.errors import InvalidParameter
 from geoveil.mechanisms.mechanism import Floats
 from geoveil.queries.crowd.lattice import Lattice
+from geoveil.queries.persons import Index
 
 __all__ = ["Regions"]
 
-#: A box of which a region covers more than this share is inside; what is missing is rounding.
+#: A cell of which a region covers more than this share is inside; what is missing is rounding.
 _WHOLE = 1 - 1e-12
 #: Covers the rounding of a sum of up to 2^26 shares.
 _SUMS = 1 + 2.0**-25
@@ -71,8 +72,8 @@ class Regions:
 
         Notes
         -----
-        Each polygon is cut along boxes that are halved until they are cells. Only boxes that its boundary crosses are
-        cut; those inside are filled with ones. Any matrix of shares is as private, so rounding does no harm.
+        Only boundaries are followed, in one pass for all polygons. Any matrix of shares keeps the guarantee, so
+        rounding does no harm.
         """
         import shapely
         from scipy.sparse import coo_array
@@ -83,9 +84,8 @@ class Regions:
             raise InvalidParameter(
                 "polygons", len(shapes), "valid polygons and multipolygons", "Mend them with shapely.make_valid."
             )
-        found = _shares(shapes, lattice)
-        rows, cells, shares = (np.concatenate(parts) for parts in zip(*found, strict=True))
-        return cls(lattice, coo_array((shares, (rows, cells)), shape=(len(shapes), lattice.cells)))
+        region, cell, share = _shares(shapes, lattice)
+        return cls(lattice, coo_array((share, (region, cell)), shape=(len(shapes), lattice.cells)))
 
     def __len__(self) -> int:
         return int(self.shares.shape[0])
@@ -119,54 +119,81 @@ class Regions:
         return out
 
 
-def _shares(shapes: NDArray[Any], lattice: Lattice) -> list[tuple[NDArray[np.int64], NDArray[np.int64], Floats]]:
-    """Return the rows, cells and shares of all regions, by the size of the boxes in which they were found."""
+def _shares(shapes: NDArray[Any], lattice: Lattice) -> tuple[Index, Index, Floats]:
+    """Return the regions, cells and shares of all entries that are not 0.
+
+    The area left of an edge that goes up counts for a region, and left of an edge that goes down against it, if its
+    rings turn to the left and its holes to the right. Every edge is cut where it enters another cell. A piece of
+    height h adds to its own cell what is to the right of it, and h to all cells farther to the right, with the
+    opposite sign.
+    """
+    region, start, end = _edges(shapes, lattice)
+    region, start, end = _cut(region, start, end)
+    middle, height = (start + end) / 2, (start - end)[:, 1]
+    column = np.clip(np.floor(middle[:, 0]), 0, lattice.columns - 1).astype(np.int64)
+    row = np.clip(np.floor(middle[:, 1]), 0, lattice.rows - 1).astype(np.int64)
+    own = height * (1 - np.clip(middle[:, 0] - column, 0, 1))
+    keys, which = np.unique((region * lattice.rows + row) * lattice.columns + column, return_inverse=True)
+    if not len(keys):
+        return np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0)
+    beyond = np.cumsum(np.bincount(which, height))
+    lines = keys // lattice.columns
+    first = np.flatnonzero(np.append(True, lines[1:] != lines[:-1]))
+    # The heights of a row add up to 0, but for rounding.
+    at_first = np.append(0.0, beyond)[first]
+    before = np.append(0.0, beyond[:-1]) - np.repeat(at_first, np.diff(np.append(first, len(lines))))
+    share, after = before + np.bincount(which, own), before + np.bincount(which, height)
+    # The cells of a row between two that edges cross have the same share: edges that cross them are horizontal.
+    gap = np.append(np.where(lines[1:] == lines[:-1], np.diff(keys) - 1, 0), 0)
+    gap[after < 1 - _WHOLE] = 0
+    between = np.repeat(keys + 1, gap) + np.arange(gap.sum()) - np.repeat(np.cumsum(gap) - gap, gap)
+    keys, share = np.concatenate([keys, between]), np.concatenate([share, np.repeat(after, gap)])
+    share[share > _WHOLE] = 1.0
+    partly = share > 1 - _WHOLE
+    at, cell = np.divmod(keys[partly], lattice.cells)
+    return at, cell, share[partly]
+
+
+def _edges(shapes: NDArray[Any], lattice: Lattice) -> tuple[Index, Floats, Floats]:
+    """Return the region of each edge that is not horizontal, and its two ends in cells from the south-western corner.
+
+    Rings are followed to the left and holes to the right.
+    """
     import shapely
 
-    size = 2 ** (max(lattice.shape) - 1).bit_length()
-    region = np.arange(len(shapes))
-    row, column = np.zeros((2, len(shapes)), dtype=np.int64)
-    pieces, found = shapes, []
-    while True:
-        boxes = shapely.box(
-            lattice.west + column * lattice.cell,
-            lattice.south + row * lattice.cell,
-            lattice.west + (column + size) * lattice.cell,
-            lattice.south + (row + size) * lattice.cell,
-        )
-        shapely.prepare(pieces)
-        met = shapely.intersects(pieces, boxes)
-        whole = np.zeros(len(pieces), dtype=bool)
-        whole[met] = shapely.covers(pieces[met], boxes[met])
-        cut = met & ~whole
-        pieces = pieces.copy()
-        pieces[cut] = shapely.intersection(pieces[cut], boxes[cut])
-        share = np.where(whole, 1.0, 0.0)
-        share[cut] = np.clip(shapely.area(pieces[cut]) / (size * lattice.cell) ** 2, 0.0, 1.0)
-        inside = share > _WHOLE
-        found.append(_filled(region[inside], row[inside], column[inside], size, lattice))
-        partly = ~inside & (share > 0)
-        region, row, column, pieces = region[partly], row[partly], column[partly], pieces[partly]
-        if size == 1:
-            within = (row < lattice.rows) & (column < lattice.columns)
-            found.append((region[within], row[within] * lattice.columns + column[within], share[partly][within]))
-            return found
-        size //= 2
-        region, pieces = np.repeat(region, 4), np.repeat(pieces, 4)
-        row = (row[:, None] + size * np.array([0, 0, 1, 1])).ravel()
-        column = (column[:, None] + size * np.array([0, 1, 0, 1])).ravel()
-        kept = (row < lattice.rows) & (column < lattice.columns)
-        region, row, column, pieces = region[kept], row[kept], column[kept], pieces[kept]
+    inside = shapely.intersection(shapes, shapely.box(lattice.west, lattice.south, lattice.east, lattice.north))
+    parts, region = shapely.get_parts(inside, return_index=True)
+    parts, again = shapely.get_parts(parts, return_index=True)
+    region = region[again]
+    areas = shapely.get_type_id(parts) == 3
+    parts, region = parts[areas], region[areas]
+    rings, part = shapely.get_rings(parts, return_index=True)
+    outer = np.append(True, part[1:] != part[:-1])[: len(part)]
+    points, ring = shapely.get_coordinates(rings, return_index=True)
+    points = (points - [lattice.west, lattice.south]) / lattice.cell
+    points = np.clip(points, 0, [lattice.columns, lattice.rows])
+    same = ring[1:] == ring[:-1]
+    start, end, ring = points[:-1][same], points[1:][same], ring[1:][same]
+    turned = np.bincount(ring, (start[:, 0] + end[:, 0]) * (end - start)[:, 1], minlength=len(rings)) > 0
+    backwards = (turned != outer)[ring]
+    start[backwards], end[backwards] = end[backwards], start[backwards].copy()
+    steep = start[:, 1] != end[:, 1]
+    return region[part][ring][steep].astype(np.int64), start[steep], end[steep]
 
 
-def _filled(
-    region: NDArray[np.int64], row: NDArray[np.int64], column: NDArray[np.int64], size: int, lattice: Lattice
-) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats]:
-    """Return ones for all cells of boxes inside regions."""
-    steps = np.arange(size)
-    shape = (len(region), size, size)
-    rows = np.broadcast_to((row[:, None] + steps)[:, :, None], shape).ravel()
-    columns = np.broadcast_to((column[:, None] + steps)[:, None, :], shape).ravel()
-    within = (rows < lattice.rows) & (columns < lattice.columns)
-    cells = (rows * lattice.columns + columns)[within]
-    return np.repeat(region, size * size)[within], cells, np.ones(len(cells))
+def _cut(region: Index, start: Floats, end: Floats) -> tuple[Index, Floats, Floats]:
+    """Return the edges, cut wherever they cross an edge of a cell."""
+    edges, at = [np.arange(len(start)), np.arange(len(start))], [np.zeros(len(start)), np.ones(len(start))]
+    for a, b in zip(start.T, end.T, strict=True):
+        low = np.floor(np.minimum(a, b))
+        count = np.maximum(np.ceil(np.maximum(a, b)) - low - 1, 0).astype(np.int64)
+        edge = np.repeat(np.arange(len(a)), count)
+        line = low[edge] + 1 + np.arange(len(edge)) - np.repeat(np.cumsum(count) - count, count)
+        edges.append(edge)
+        at.append(np.clip((line - a[edge]) / (b - a)[edge], 0, 1))
+    edge, share = np.concatenate(edges), np.concatenate(at)
+    order = np.lexsort((share, edge))
+    edge, share = edge[order], share[order]
+    points = start[edge] + share[:, None] * (end - start)[edge]
+    same = edge[1:] == edge[:-1]
+    return region[edge[1:][same]], points[:-1][same], points[1:][same]
