@@ -413,7 +413,7 @@ def test_many_small_weights_are_not_lost() -> None:
     """A sum of a hundred thousand weights beside a large one is exact to the last bits."""
     at = lattice(4)
     centre = np.array([[at.west + 1.5 * CELL, at.south + 1.5 * CELL]])
-    query = CrowdMap(10**5 + 1, 2, RHO, lattice=at, total=1e6)
+    query = CrowdMap(10**5 + 1, 2, RHO, lattice=at, weight=5e5, total=1e6)
     sums = query.accumulator()
     sums.add(centre, 5e5)
     sums.add(np.repeat(centre, 10**5, axis=0), 1e-9)
@@ -572,8 +572,8 @@ def test_points_that_contradict_what_is_public_are_refused() -> None:
     sums.add(np.zeros((2, 2)))
     with pytest.raises(InvalidData, match="at most 2 points"):
         sums.add(np.zeros((1, 2)))
-    with pytest.raises(InvalidData, match="weights"):
-        query.accumulator().add(np.zeros((1, 2)), [2.5])
+    with pytest.raises(InvalidData, match="the weight of a unit"):
+        query.accumulator().add(np.zeros((1, 2)), [1.5])
     with pytest.raises(InvalidData, match="at least 0"):
         query.accumulator().add(np.zeros((1, 2)), [-0.5])
     with pytest.raises(InvalidData, match="finite"):

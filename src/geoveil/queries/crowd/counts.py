@@ -69,7 +69,7 @@ class RegionCounts(CrowdQuery[PlaceSums]):
         return min(saturation(self.regions), Fraction(self.regions.squared_norm) * squared_norm(self.side))
 
     def accumulator(self) -> PlaceSums:
-        return PlaceSums(self.lattice, self.side, self.n, self.all_weights, self.slices)
+        return PlaceSums(self.lattice, self.side, self.n, self.all_weights, self.slices, self.weight)
 
     def value(self, sums: PlaceSums) -> Floats:
         return self.regions.counts(sums.value().reshape(self.slices, -1))

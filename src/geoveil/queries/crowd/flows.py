@@ -80,7 +80,7 @@ class Flows(CrowdQuery[TripSums]):
         return one**2
 
     def accumulator(self) -> TripSums:
-        return TripSums(self.lattice, self.side, self.n, self.all_weights, self.slices)
+        return TripSums(self.lattice, self.side, self.n, self.all_weights, self.slices, self.weight)
 
     def value(self, sums: TripSums) -> Floats:
         cells = self.lattice.cells

@@ -61,7 +61,7 @@ class CrowdMap(CrowdQuery[PlaceSums]):
         return squared_norm(self.side)
 
     def accumulator(self) -> PlaceSums:
-        return PlaceSums(self.lattice, self.side, self.n, self.all_weights, self.slices)
+        return PlaceSums(self.lattice, self.side, self.n, self.all_weights, self.slices, self.weight)
 
     def value(self, sums: PlaceSums) -> Floats:
         return sums.value()

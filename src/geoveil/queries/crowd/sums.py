@@ -87,12 +87,17 @@ class KernelSums:
         The largest sum of weights; public.
     slices : int
         The number of slices of time.
+    heaviest : float
+        The largest weight of a unit, which no weight may exceed.
     ends : int
         The number of places of an item: 1 for a point, 2 for a trip.
     """
 
-    def __init__(self, lattice: Lattice, side: int, n: int, total: float, slices: int, ends: int) -> None:
+    def __init__(
+        self, lattice: Lattice, side: int, n: int, total: float, slices: int, heaviest: float, ends: int
+    ) -> None:
         self.lattice, self.side, self.n, self.total, self.slices = lattice, side, n, total, slices
+        self.heaviest = heaviest
         self._pad = reach(side)
         self._shape = tuple(length + 2 * (self._pad + _MARGIN) + 1 for length in lattice.shape)
         self._cells = math.prod(self._shape) ** ends
@@ -113,6 +118,9 @@ class KernelSums:
         w = np.broadcast_to(np.asarray(1.0 if weights is None else weights, dtype=float), (n,))
         if n and not (w.min() >= 0 and np.isfinite(w).all()):
             raise InvalidData("weights", float(w.min()), "finite numbers of at least 0", "Leave points out instead.")
+        if n and w.max() > self.heaviest * (1 + 2.0**-40):
+            allowed = f"at most {self.heaviest:g}, the weight of a unit"
+            raise InvalidData("weights", float(w.max()), allowed, "Make the query for heavier units.")
         self.added += n
         self.weight += float(w.sum())
         if self.added > self.n or self.weight > self.total * (1 + 1e-9):
@@ -178,8 +186,10 @@ class KernelSums:
 class PlaceSums(KernelSums):
     """The sums of the kernels of points; see `KernelSums`."""
 
-    def __init__(self, lattice: Lattice, side: int, n: int, total: float, slices: int = 1) -> None:
-        super().__init__(lattice, side, n, total, slices, 1)
+    def __init__(
+        self, lattice: Lattice, side: int, n: int, total: float, slices: int = 1, heaviest: float = math.inf
+    ) -> None:
+        super().__init__(lattice, side, n, total, slices, heaviest, 1)
 
     def add(self, x: Floats | Reals, weights: ArrayLike | None = None, slices: ArrayLike | None = None) -> None:
         """Add points: coordinates (n, 2) in metres, the weight of each (1 unless given) and its slice."""
@@ -199,8 +209,10 @@ class PlaceSums(KernelSums):
 class TripSums(KernelSums):
     """The sums of the kernels of trips, κ(origin) ⊗ κ(destination); see `KernelSums`."""
 
-    def __init__(self, lattice: Lattice, side: int, n: int, total: float, slices: int = 1) -> None:
-        super().__init__(lattice, side, n, total, slices, 2)
+    def __init__(
+        self, lattice: Lattice, side: int, n: int, total: float, slices: int = 1, heaviest: float = math.inf
+    ) -> None:
+        super().__init__(lattice, side, n, total, slices, heaviest, 2)
 
     def add(
         self,
