@@ -27,11 +27,13 @@ from geoveil.mechanisms.sparse_vector import noisy_threshold
 from geoveil.noise import Blocks, Entropy, Source, as_reals, samplers
 from geoveil.noise.samplers import spherical_laplace
 from geoveil.privacy import CGP, GP, Guarantee, Metric, exact
-from geoveil.queries import SUMMARIES, constants, convex, hull, nearest, support
+from geoveil.queries import SUMMARIES, constants, convex, crowd, hull, nearest, support
+from geoveil.queries.crowd import counts, fixed_point, flows, kernel
+from geoveil.queries.crowd import sums as kernel_sums
 from tests.mechanisms import test_oracle, test_samplers
 from tests.mechanisms.test_oracle import EPSILON, RHO
 from tests.oracle import Floats
-from tests.queries import test_support
+from tests.queries import test_crowd, test_support
 
 pytestmark = [pytest.mark.once, pytest.mark.slow, pytest.mark.statistical]
 
@@ -212,6 +214,80 @@ def half_the_dimension(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(GP, "of_laplace", lambda guarantee, dimension: right(guarantee, 2 * dimension))
 
 
+def binned_kernel(patch: pytest.MonkeyPatch) -> None:
+    """Points that are moved to the centre of their cell before their kernel is evaluated."""
+    right = kernel_sums.KernelSums._located
+
+    def located(sums: kernel_sums.KernelSums, x: Floats) -> Any:
+        at = sums.lattice
+        corner = np.array([at.west, at.south])
+        return right(sums, corner + (np.floor((x - corner) / at.cell) + 0.5) * at.cell)
+
+    patch.setattr(kernel_sums.KernelSums, "_located", located)
+
+
+def weight_of_points(patch: pytest.MonkeyPatch) -> None:
+    """Every point counts as one, where every person should."""
+    right = kernel_sums.KernelSums._checked
+
+    def checked(sums: Any, places: Any, weights: Any, slices: Any) -> Any:
+        points, _, at = right(sums, places, weights, slices)
+        return points, np.ones(len(points[0])), at
+
+    patch.setattr(kernel_sums.KernelSums, "_checked", checked)
+
+
+def weight_forgotten(patch: pytest.MonkeyPatch) -> None:
+    """Noise for a weight of 1, whatever a unit weighs."""
+    patch.setattr(crowd.CrowdQuery, "constant", property(lambda query: query.kernel_constant))
+
+
+def slopes_at_centres(patch: pytest.MonkeyPatch) -> None:
+    """The slope of the kernel at the centre of a cell for the largest one."""
+    right = kernel.square_sums
+    patch.setattr(kernel, "square_sums", lambda m: right(m)._replace(slope_at_edge=right(m).slope_at_centre))
+
+
+def one_end_moves(patch: pytest.MonkeyPatch) -> None:
+    """The constant of flows as if only one end of a trip moved."""
+    patch.setattr(flows, "flow_constant", lambda m: kernel.heat_constant(m) * float(kernel.squared_norm(m)) ** 0.5)
+
+
+def half_the_variation(patch: pytest.MonkeyPatch) -> None:
+    """Counts as if every region gained what another loses only once."""
+    patch.setattr(counts, "variation", lambda m: kernel.heat_constant(m))
+
+
+def rounded_sums(patch: pytest.MonkeyPatch) -> None:
+    """Sums in doubles, which depend on the order of the points."""
+
+    def add(sums: Any, cells: Any, numbers: Floats, *_: Any) -> None:
+        np.add.at(sums[0], cells, numbers)
+
+    patch.setattr(kernel_sums, "add_exactly", add)
+
+
+def fine_parts_lost(patch: pytest.MonkeyPatch) -> None:
+    """Exact sums of coarse multiples alone."""
+    right = fixed_point.add_exactly
+
+    def add(sums: Any, cells: Any, numbers: Floats, units: Any, room: Any) -> None:
+        right((sums[0], np.zeros_like(sums[1])), cells, numbers, units, room)
+
+    patch.setattr(kernel_sums, "add_exactly", add)
+
+
+def crowd_check(**given: Any) -> None:
+    """The search for the fastest change of a map."""
+    test_crowd.check_constant(crowd.CrowdMap(3, 2, test_crowd.RHO, lattice=test_crowd.lattice(7), **given), 3)
+
+
+def counts_check() -> None:
+    """The search for the fastest change of counts."""
+    at = test_crowd.lattice(8)
+    test_crowd.check_constant(crowd.RegionCounts(2, 2, test_crowd.RHO, lattice=at, regions=test_crowd.halves(at)))
+
+
 def summary_check(name: str) -> None:
     """The oracle's check of a summary."""
     test_oracle.check_single_step(SUMMARIES[name](4, 2, RHO))
@@ -254,6 +330,15 @@ BUGS: list[tuple[Callable[[pytest.MonkeyPatch], None], Callable[[], Any]]] = [
     (reused_noise, partial(test_samplers.check_additive_sampler, Gaussian(CGP(rho=3e-4), 3))),
     (reused_noise, rows_check),
     (exponential_radius, partial(test_samplers.check_additive_sampler, Laplace(EPSILON, 2))),
+    (binned_kernel, crowd_check),
+    (weight_of_points, crowd_check),
+    (weight_forgotten, partial(crowd_check, weight=3.0, total=3.0)),
+    (slopes_at_centres, crowd_check),
+    (slopes_at_centres, partial(test_crowd.check_divergence, test_crowd.RHO)),
+    (one_end_moves, test_crowd.check_flows),
+    (half_the_variation, counts_check),
+    (rounded_sums, partial(test_crowd.check_order_does_not_matter, 1)),
+    (fine_parts_lost, test_crowd.test_many_small_weights_are_not_lost),
     (stretched_laplace, partial(test_samplers.check_additive_sampler, Laplace(EPSILON, 2))),
 ]
 

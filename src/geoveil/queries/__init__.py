@@ -1,6 +1,7 @@
 """Queries about a tuple of points: frozen values that take arrays in metres and return private answers."""
 
 from geoveil.queries.answer import Answer, Answers, HalfSpaces, answers_without_values
+from geoveil.queries.crowd import CrowdMap, CrowdQuery, Flows, Lattice, RegionCounts, Regions
 from geoveil.queries.functions import Distance, UserFunction
 from geoveil.queries.hull import Hull, HullAnswer
 from geoveil.queries.identity import Points
@@ -17,15 +18,21 @@ __all__ = [
     "SUMMARIES",
     "Answer",
     "Answers",
+    "CrowdMap",
+    "CrowdQuery",
     "Distance",
     "FirstWithin",
+    "Flows",
     "HalfSpaces",
     "Hull",
     "HullAnswer",
+    "Lattice",
     "Nearest",
     "Persons",
     "Points",
     "Query",
+    "RegionCounts",
+    "Regions",
     "SupportHull",
     "SupportHullAnswer",
     "UnitSizes",

@@ -28,7 +28,9 @@ Tuple: TypeAlias = Floats | Reals
 #: Called with the share of persons that have been answered, from 0 to 1.
 Progress: TypeAlias = Callable[[float], None]
 #: The kind of a query's value. It decides the form in which the value is returned to the user.
-Kind: TypeAlias = Literal["points", "positions", "position", "place", "length", "box", "body", "value"]
+Kind: TypeAlias = Literal[
+    "points", "positions", "position", "place", "length", "box", "body", "value", "cells", "regions", "flows"
+]
 #: A query's parameter as JSON: arrays are lists of numbers.
 JSON: TypeAlias = str | float | list["JSON"] | None
 
