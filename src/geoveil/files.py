@@ -43,7 +43,7 @@ from geoveil.privacy import Duration, as_duration, promise
 if TYPE_CHECKING:
     import geopandas
 
-__all__ = ["FileRelease", "frame_of", "load", "points_file", "read", "rehearse"]
+__all__ = ["FileRelease", "frame_of", "load", "points_file", "read", "rehearse", "unit_of"]
 
 
 @steady()

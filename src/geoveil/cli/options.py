@@ -289,7 +289,7 @@ class Protected:
         """Return the budget for this unit."""
         if self.unit is None:
             return budget
-        from geoveil.answering.units import unit_of
+        from geoveil.files import unit_of
         from geoveil.privacy import as_metric
 
         if budget.guarantee.metric.name != "inf":
