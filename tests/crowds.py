@@ -21,7 +21,7 @@ def spline(x: Floats, degree: int = 3) -> Floats:
     """The centred B-spline, from truncated powers."""
     order = degree + 1
     terms = [(-1) ** k * math.comb(order, k) * np.maximum(x + order / 2 - k, 0.0) ** degree for k in range(order + 1)]
-    return np.asarray(sum(terms)) / math.factorial(degree)
+    return np.where(np.abs(x) < order / 2, sum(terms), 0.0) / math.factorial(degree)
 
 
 def exact_spline(x: Fraction) -> Fraction:

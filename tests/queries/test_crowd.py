@@ -572,6 +572,7 @@ def test_points_that_contradict_what_is_public_are_refused() -> None:
     sums.add(np.zeros((2, 2)))
     with pytest.raises(InvalidData, match="at most 2 points"):
         sums.add(np.zeros((1, 2)))
+    assert (sums.added, sums.weight) == (2, 2.0)
     with pytest.raises(InvalidData, match="the weight of a unit"):
         query.accumulator().add(np.zeros((1, 2)), [1.5])
     with pytest.raises(InvalidData, match="at least 0"):

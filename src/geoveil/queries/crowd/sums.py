@@ -121,22 +121,22 @@ class KernelSums:
         if n and w.max() > self.heaviest * (1 + 2.0**-40):
             allowed = f"at most {self.heaviest:g}, the weight of a unit"
             raise InvalidData("weights", float(w.max()), allowed, "Make the query for heavier units.")
-        self.added += n
-        self.weight += float(w.sum())
-        if self.added > self.n or self.weight > self.total * (1 + 1e-9):
+        added, weight = self.added + n, self.weight + float(w.sum())
+        if added > self.n or weight > self.total * (1 + 1e-9):
             raise InvalidData(
                 "weights",
-                (self.added, self.weight),
+                (added, weight),
                 f"at most {self.n} points with weights of at most {self.total:g} in all, as the query states",
                 "Make the query for all points that will be added.",
             )
-        if slices is None:
-            if self.slices > 1:
-                raise InvalidData("slices", None, "the slice of each point", "Give one whole number for each point.")
-            return points, w, None
-        at = np.broadcast_to(np.asarray(slices, dtype=np.int64), (n,))
-        if n and not (at.min() >= 0 and at.max() < self.slices):
-            raise InvalidData("slices", int(at.min()), f"from 0 to {self.slices - 1}", "Count slices from 0.")
+        at = None
+        if slices is not None:
+            at = np.broadcast_to(np.asarray(slices, dtype=np.int64), (n,))
+            if n and not (at.min() >= 0 and at.max() < self.slices):
+                raise InvalidData("slices", int(at.min()), f"from 0 to {self.slices - 1}", "Count slices from 0.")
+        elif self.slices > 1:
+            raise InvalidData("slices", None, "the slice of each point", "Give one whole number for each point.")
+        self.added, self.weight = added, weight
         return points, w, at
 
     def _located(self, x: Floats) -> tuple[NDArray[np.int64], Weights, Weights]:
