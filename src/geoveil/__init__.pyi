@@ -2,7 +2,8 @@ from . import errors
 from ._version import __version__
 from .budget import Charge, Entry, Ledger
 from .certificates import PublicKey, SigningKey
-from .facts import ErrorBound, Exactness, Facts, MechanismUse, Processing, Removed, Unchanged
+from .crowds import counts, flows, heatmap
+from .facts import CrowdNoise, ErrorBound, Exactness, Facts, MechanismUse, Processing, Removed, Unchanged
 from .files import FileRelease, load, points_file, read
 from .geo import Area, AreaSuggestion, areas, local, suggest_area
 from .heatmaps import Grid, HeatMap, density, remap
@@ -26,7 +27,7 @@ from .questions import (
     radius,
     radius_of_gyration,
 )
-from .release import Release
+from .release import CrowdCounts, CrowdFlows, CrowdHeatMap, CrowdRelease, Release
 from .session import Session
 from .verification import Check, Verification, verify
 
@@ -37,6 +38,11 @@ __all__ = [
     "AreaSuggestion",
     "Charge",
     "Check",
+    "CrowdCounts",
+    "CrowdFlows",
+    "CrowdHeatMap",
+    "CrowdNoise",
+    "CrowdRelease",
     "Entry",
     "ErrorBound",
     "Exactness",
@@ -67,6 +73,7 @@ __all__ = [
     "bounds",
     "center",
     "clamp",
+    "counts",
     "density",
     "diameter",
     "dist_1",
@@ -75,6 +82,8 @@ __all__ = [
     "distance",
     "errors",
     "first_within",
+    "flows",
+    "heatmap",
     "hull",
     "load",
     "local",

@@ -216,6 +216,41 @@ class Exactness:
 
 
 @dataclass(frozen=True)
+class CrowdNoise:
+    """The noise and the blur of a release about a crowd.
+
+    Parameters
+    ----------
+    counted : str
+        What is counted: "persons" or "visits".
+    largest, each : float
+        The 95% bounds of the noise on all unprocessed numbers together, and on one of them.
+    blur : float
+        The standard deviation in metres by which places are blurred along each axis.
+    replaced : float
+        The ρ of zero-concentrated differential privacy for replacing all places of one unit by any others.
+    says_nothing : bool
+        Whether that ρ is so large that it means nothing.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geoveil as gv
+    >>> homes = np.random.default_rng(1).normal(0, 800, size=(500, 2))
+    >>> grid = gv.Grid((-2000, -2000, 2000, 2000), cell=1000)
+    >>> gv.heatmap(homes, grid, unit=np.arange(500), rho=5e-5).facts().noise.counted
+    'persons'
+    """
+
+    counted: str
+    largest: float
+    each: float
+    blur: float
+    replaced: float
+    says_nothing: bool
+
+
+@dataclass(frozen=True)
 class Facts:
     """Everything that there is to say about a release, other than its value.
 
@@ -256,6 +291,8 @@ class Facts:
         The steps taken since it was drawn.
     charged : bool
         Whether it was charged to a ledger.
+    noise : CrowdNoise, optional
+        The noise and the blur of a release about a crowd, which has no error in metres.
 
     Examples
     --------
@@ -287,3 +324,4 @@ class Facts:
     times: tuple[str, ...] | None
     processed: tuple[str, ...]
     charged: bool
+    noise: CrowdNoise | None = None

@@ -15,7 +15,6 @@ from geoveil.cards import Rows
 from geoveil.errors import InvalidData, InvalidParameter
 from geoveil.facts import Processing
 from geoveil.geo.forms import Floats
-from geoveil.geo.geometries import unwrap_longitudes
 from geoveil.geo.planes import Plane, plane_of
 from geoveil.improve import drawn_in, in_memory, moved
 from geoveil.mechanisms import Copies, Gaussian, KNorm, Laplace, Mechanism
@@ -25,17 +24,14 @@ from geoveil.postprocess.kernels import Noise, NoisyPoints
 from geoveil.privacy import Guarantee, total
 from geoveil.queries import Answer
 from geoveil.release import Release, persons
-from geoveil.release.as_layers import degrees
+from geoveil.release.map_cells import cells_layer, cells_of
 from geoveil.report import Layer
-from geoveil.words import counted, metres
+from geoveil.words import counted
 
 if TYPE_CHECKING:
     import geopandas
 
 __all__ = ["Grid", "HeatMap", "density", "remap"]
-
-#: The largest number of cells of a heat map that are drawn; those of a finer one are joined.
-_MOST_CELLS = 40_000
 
 #: Where true points can be: cells of a grid, single places, or a heat map.
 Prior: TypeAlias = Union["Grid", "ArrayLike", "geopandas.GeoSeries", "geopandas.GeoDataFrame", "HeatMap"]
@@ -82,7 +78,11 @@ class HeatMap(Release):
         return f"Heat map of {rows} by {columns} cells: {counted(self.n, 'point')}{whose}", told
 
     def layers(self, *, name: str | None = None) -> tuple[Layer, ...]:
-        return () if self.plane is None else (_layer(self, self.plane, name or "released heat map"),)
+        return (
+            ()
+            if self.plane is None
+            else (cells_layer(self.grid, self.value, self.plane, name or "released heat map"),)
+        )
 
     def _rows(self, crs: CrsLike) -> Any:
         own = None if self.plane is None else self.plane.crs
@@ -245,56 +245,6 @@ def density(releases: Release | Sequence[Release], grid: Grid, *, by: Labels = N
             combined=len(several) > 1,
         ),
         grid=grid,
-    )
-
-
-def cells_of(grid: Grid, numbers: Floats, system: Any, crs: CrsLike) -> geopandas.GeoDataFrame:
-    """Return the cells of a grid as polygons with the number of points in each, row by row from the south-west.
-
-    Parameters
-    ----------
-    grid : Grid
-        The cells, in the units of `system`.
-    numbers : array
-        The number of points in each cell, of the grid's shape.
-    system, crs : coordinate system
-        The system of the grid, and that of the frame; None if they are unknown.
-    """
-    import geopandas
-    import shapely
-
-    y, x = grid.edges
-    low, high = np.meshgrid(x[:-1], y[:-1]), np.meshgrid(x[1:], y[1:])
-    boxes = shapely.box(*(corner.ravel() for corner in (*low, *high)))
-    cells = geopandas.GeoDataFrame({"points": numbers.ravel()}, geometry=boxes, crs=system)
-    if system is None:
-        return cells if crs is None else cells.set_crs(crs)
-    found = cells.to_crs(crs)
-    if not found.crs.is_geographic:
-        return found
-    return found.set_geometry(unwrap_longitudes(found.geometry.array), crs=found.crs)
-
-
-def _layer(release: HeatMap, plane: Plane, name: str) -> Layer:
-    """Return the cells of a heat map that have points, joined in blocks where there are too many to be seen."""
-    grid = release.grid.scaled(plane.drawn_in[1])
-    joined = max(1, int(np.ceil(np.sqrt(release.value.size / _MOST_CELLS))))
-    rows, columns = grid.shape
-    pad = [(0, -size % joined) for size in (rows, columns)]
-    blocks = np.pad(release.value, pad).reshape((rows + pad[0][1]) // joined, joined, -1, joined)
-    numbers = blocks.sum(axis=(1, 3))
-    row, column = np.nonzero(numbers > 0)
-    side = grid.cell * joined
-    west, south = grid.bounds[:2]
-    corners = [(west + (column + i) * side, south + (row + j) * side) for i, j in ((0, 0), (1, 0), (1, 1), (0, 1))]
-    cells = np.stack([np.column_stack(corner) for corner in corners], axis=1)
-    return Layer(
-        f"{name}, points in cells of {metres(side)}",
-        degrees(plane, cells.reshape(-1, 2)),
-        "grid",
-        "released",
-        parts=np.repeat(np.arange(len(cells)), 4),
-        values=numbers[row, column],
     )
 
 

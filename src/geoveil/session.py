@@ -29,10 +29,12 @@ from geoveil._types import (
     Times,
     UnitLike,
 )
-from geoveil.answering import requests
+from geoveil.answering import crowd_requests, requests
 from geoveil.answering.charging import AccountCharger, LedgerCharger, SessionCharger, account_names, check_ledger
-from geoveil.answering.intake import take_in
-from geoveil.answering.pipeline import ask
+from geoveil.answering.crowd import CrowdInquiry, CrowdQuestion, Every
+from geoveil.answering.crowd_sources import CrowdSource
+from geoveil.answering.intake import Intake, take_in
+from geoveil.answering.pipeline import answer, ask
 from geoveil.answering.units import Unit, unit_of
 from geoveil.arithmetic import steady
 from geoveil.budget import Account, Ledger, price
@@ -41,9 +43,10 @@ from geoveil.errors import BudgetExceeded, InvalidParameter, LedgerError
 from geoveil.geo import AreaLike
 from geoveil.mechanisms import Lipschitz
 from geoveil.noise import source_of
+from geoveil.postprocess.grid import Grid
 from geoveil.privacy import Duration, Guarantee, as_metric, exact, promise
 from geoveil.queries import EXTENT
-from geoveil.release import Release
+from geoveil.release import CrowdRelease, Release
 from geoveil.words import counted
 
 __all__ = ["Session"]
@@ -694,6 +697,171 @@ Nothing was charged or released. Give a smaller budget.
         """
         return self._ask(requests.summary("diameter", method), rho, epsilon, key)
 
+    @steady()
+    def heatmap(
+        self,
+        grid: Grid | float,
+        *,
+        cap: float | None = None,
+        bandwidth: float | None = None,
+        every: Every = None,
+        rho: Rho = None,
+        epsilon: Epsilon = None,
+        method: Literal["best", "both"] = "best",
+        key: str | None = None,
+    ) -> CrowdRelease:
+        """Release a heat map of the crowd.
+
+        The session must not have `by`: give it `unit=`, the persons of the crowd. Everybody in it is charged.
+
+        Parameters
+        ----------
+        grid : Grid or float
+            The cells, as for `geoveil.heatmap`.
+        cap, bandwidth, every : optional
+            As for `geoveil.heatmap`.
+        rho, epsilon, key : optional
+            As for `Session.points`.
+        method : {"best", "both"}
+            The algorithm, as for `geoveil.heatmap`.
+
+        Returns
+        -------
+        CrowdRelease
+            As that of `geoveil.heatmap`.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import geoveil as gv
+        >>> homes = np.random.default_rng(1).normal(0, 800, size=(500, 2))
+        >>> session = gv.Session(homes, unit=np.arange(500), rho=1e-3)
+        >>> session.heatmap(gv.Grid((-2e3, -2e3, 2e3, 2e3), cell=1e3), rho=1e-4).value.shape
+        (4, 4)
+        """
+        how = {"cap": cap, "bandwidth": bandwidth, "every": every, "method": method}
+        question = crowd_requests.heatmap(grid, self._data.form.plane, **how)
+        crowd = crowd_requests.items_of(self._crowd(), self.total.metric)
+        return self._ask_crowd(question, crowd, rho, epsilon, key)
+
+    @steady()
+    def counts(
+        self,
+        regions: Any,
+        *,
+        cap: float | None = None,
+        bandwidth: float | None = None,
+        every: Every = None,
+        rho: Rho = None,
+        epsilon: Epsilon = None,
+        method: Literal["best", "both"] = "best",
+        key: str | None = None,
+    ) -> CrowdRelease:
+        """Release how many persons of the crowd are expected in each of several public regions.
+
+        The session must not have `by`: give it `unit=`, the persons of the crowd. Everybody in it is charged.
+
+        Parameters
+        ----------
+        regions : GeoDataFrame, GeoSeries or list of polygons
+            The regions, as for `geoveil.counts`.
+        cap, bandwidth, every : optional
+            As for `geoveil.counts`.
+        rho, epsilon, key : optional
+            As for `Session.points`.
+        method : {"best", "both"}
+            The algorithm, as for `geoveil.counts`.
+
+        Returns
+        -------
+        CrowdRelease
+            As that of `geoveil.counts`.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import geoveil as gv
+        >>> homes = np.random.default_rng(1).normal(0, 800, size=(500, 2))
+        >>> session = gv.Session(homes, unit=np.arange(500), rho=1e-3)
+        >>> import shapely
+        >>> session.counts([shapely.box(-2e3, -2e3, 0, 2e3)], rho=1e-4).value.columns.tolist()
+        ['persons', 'noisy', 'geometry']
+        """
+        how = {"cap": cap, "bandwidth": bandwidth, "every": every, "method": method}
+        question = crowd_requests.counts(regions, self._data.form.plane, **how)
+        crowd = crowd_requests.items_of(self._crowd(), self.total.metric)
+        return self._ask_crowd(question, crowd, rho, epsilon, key)
+
+    @steady()
+    def flows(
+        self,
+        destinations: Locations | None = None,
+        grid: Grid | float | None = None,
+        *,
+        regions: Any = None,
+        trip: Labels = None,
+        cap: float | None = None,
+        bandwidth: float | None = None,
+        every: Every = None,
+        rho: Rho = None,
+        epsilon: Epsilon = None,
+        method: Literal["best", "both"] = "best",
+        key: str | None = None,
+    ) -> CrowdRelease:
+        """Release how many persons of the crowd are expected to go from one cell or region to another.
+
+        The session must not have `by`: give it `unit=`, the persons of the crowd. Everybody in it is charged.
+
+        Parameters
+        ----------
+        destinations, grid, regions, trip : optional
+            As for `geoveil.flows`.
+        cap, bandwidth, every : optional
+            As for `geoveil.flows`.
+        rho, epsilon, key : optional
+            As for `Session.points`.
+        method : {"best", "both"}
+            The algorithm, as for `geoveil.flows`.
+
+        Returns
+        -------
+        CrowdRelease
+            As that of `geoveil.flows`.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import geoveil as gv
+        >>> homes = np.random.default_rng(1).normal(0, 800, size=(500, 2))
+        >>> session = gv.Session(homes, unit=np.arange(500), rho=1e-3)
+        >>> session.flows(homes + 500, gv.Grid((-2e3, -2e3, 2e3, 2e3), cell=2e3), rho=1e-4).value.shape
+        (4, 4)
+        """
+        how = {"cap": cap, "bandwidth": bandwidth, "every": every, "method": method}
+        plane = self._data.form.plane
+        question = crowd_requests.flows(grid, regions, plane, **how)
+        area, crs = (None, None) if plane is None else (plane.area, plane.crs)
+        data = self._crowd()
+        crowd = crowd_requests.trips_of(data, self.total.metric, destinations, trip, area=area, crs=crs)
+        return self._ask_crowd(question, crowd, rho, epsilon, key)
+
+    def _crowd(self) -> Intake:
+        """Return the data of questions about a crowd; refuse a session that answers for each person."""
+        if self._data.people is not None:
+            remedy = "Open a session with unit= in place of by=."
+            raise InvalidParameter("by", self._data.by, "left out for questions about a crowd", remedy)
+        return self._data
+
+    def _ask_crowd(
+        self, question: CrowdQuestion, crowd: CrowdSource, rho: Rho, epsilon: Epsilon, key: str | None
+    ) -> CrowdRelease:
+        """Ask a question about a crowd, charged to everybody in it."""
+        guarantee = promise(rho, epsilon, self.total.metric)
+        inquiry = CrowdInquiry(crowd, question, guarantee)
+        release = answer(inquiry, self._source, self._charger, key, self._progress)
+        self._answered.append(release.query)
+        return release
+
     @property
     def spent(self) -> Decimal:
         """The budget that this session, or the ledger for its subject, has charged."""
@@ -760,8 +928,11 @@ Nothing was charged or released. Give a smaller budget.
 
     def _card(self) -> tuple[str, Rows]:
         people, area = self._data.people, self._data.area
+        crowd = self._data.crowd
         whose = "one person" if people is None else counted(len(people.labels), "person")
-        each = "" if people is None else ", for each person"
+        each = "" if people is None and crowd is None else ", for each person"
+        if crowd is not None:
+            whose = f"{counted(len(crowd.labels), 'person')} together"
         try:
             balance = f"{exact.shown(self.spent)} spent, {exact.shown(self.remaining)} left"
         except LedgerError:

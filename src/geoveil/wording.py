@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from geoveil.facts import ErrorBound, Exactness, Facts, MechanismUse, Removed, Unchanged
+from geoveil.facts import CrowdNoise, ErrorBound, Exactness, Facts, MechanismUse, Removed, Unchanged
 from geoveil.messages import PYTHON, Message, Naming
 from geoveil.privacy import duration_words
 from geoveil.words import counted, hidden, metres
@@ -57,7 +57,7 @@ def lines(facts: Facts, naming: Naming = PYTHON) -> list[tuple[str, str]]:
     """
     found = [
         ("guarantee", guarantee_line(facts.guarantee, facts.also, each=facts.persons is not None)),
-        ("mechanism", ", ".join(_mechanism(use, facts.persons) for use in facts.mechanisms)),
+        ("mechanism", ", ".join(_mechanism(use, facts) for use in facts.mechanisms)),
         ("post-processing", steps_line(facts.processed)),
         ("error", error_line(facts)),
         ("exact", _exact(facts.exactness)),
@@ -88,6 +88,9 @@ def paragraphs(facts: Facts) -> tuple[str, str]:
         sentences.append(f"Warning: {warned}.")
     if facts.error is not None:
         sentences.append(f"The error of the answer is {error_line(facts)}.")
+    if facts.noise is not None:
+        sentences.append(f"The numbers have {error_line(facts)}.")
+        sentences.append(_replaced(facts.noise))
     if facts.pseudonyms:
         sentences.append(
             "Persons have random pseudonyms in place of their labels. Pseudonyms do not make people anonymous: "
@@ -146,6 +149,19 @@ def _length(stretch: int) -> str:
     return duration_words(stretch).removeprefix("1 ")
 
 
+def _replaced(noise: CrowdNoise) -> str:
+    """Return what ordinary differential privacy the noise of a crowd question gives, in a sentence."""
+    if noise.says_nothing:
+        return (
+            "It does not hide far-away differences: for replacing all of a person's locations by any others, the "
+            "noise gives no meaningful differential privacy."
+        )
+    return (
+        f"For replacing all of a person's locations by any others it is also differentially private (zCDP with ρ = "
+        f"{noise.replaced:.3g})."
+    )
+
+
 def _differing(metric: Metric, away: str) -> str:
     """Return how two versions of a person's data differ that the guarantee is about."""
     if metric.stretch is None:
@@ -171,7 +187,13 @@ def steps_line(steps: tuple[str, ...]) -> str:
 
 def error_line(facts: Facts) -> str:
     """Return how wrong the answer can be, in one line."""
-    bound = facts.error
+    bound, noise = facts.error, facts.noise
+    if noise is not None:
+        largest, each = (f"{number:.3g} {noise.counted}" for number in (noise.largest, noise.each))
+        return (
+            f"noise of at most {largest} in any number with probability 95% ({each} in one), before processing; "
+            f"places are blurred by {metres(noise.blur)} (standard deviation)"
+        )
     if bound is None:
         expected = facts.expected_error
         known = "" if expected is None else f"; expected error {metres(expected)} (root mean square)"
@@ -218,10 +240,11 @@ def guarantee_line(guarantee: Guarantee, also: Guarantee | None = None, *, each:
     return f"{hidden(guarantee.hidden(chance=0.75))} hidden at 75%{within}{persons} ({budgets})"
 
 
-def _mechanism(use: MechanismUse, persons: int | None) -> str:
+def _mechanism(use: MechanismUse, facts: Facts) -> str:
     times = f"{use.times} × " if use.times > 1 else ""
-    line = f"{times}{use.name} of scale {metres(use.scale, digits=4)}"
-    return line if persons is None else f"{line} (first person)"
+    scale = metres(use.scale, digits=4) if facts.noise is None else f"{use.scale:.4g} {facts.noise.counted}"
+    line = f"{times}{use.name} of scale {scale}"
+    return line if facts.persons is None else f"{line} (first person)"
 
 
 def _exact(exactness: Exactness) -> str:

@@ -38,7 +38,7 @@ from geoveil.privacy import (
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Intake", "People", "in_the_plane", "removed", "take_in"]
+__all__ = ["Intake", "People", "in_the_plane", "people_of", "removed", "take_in"]
 
 
 @dataclass(frozen=True)
@@ -199,10 +199,10 @@ def take_in(
         form = known_times(form, times, missing)
     if thin is not None:
         form = _thinned(form, unit.persons if by is None else by, times, as_duration("thin", thin))
-    crowd = None if unit.persons is None else _people(form, unit.persons, "unit")
+    crowd = None if unit.persons is None else people_of(form, unit.persons, "unit")
     if by is None:
         return Intake(form, by, None, crowd, times)
-    people = _people(form, by)
+    people = people_of(form, by)
     if pseudonyms is not False:
         people = _pseudonymised(form, by, people, pseudonyms)
     return Intake(form, by, people, crowd, times)
@@ -211,12 +211,12 @@ def take_in(
 def _thinned(form: Form, labels: Labels, times: Times, step: int) -> Form:
     """Return the form with the first row of each person in every interval of time; its first point has its time."""
     rows, first = np.unique(form.rows, return_index=True)
-    codes = None if labels is None else _people(form, labels).codes[first]
+    codes = None if labels is None else people_of(form, labels).codes[first]
     kept = kept_of_thinned(point_microseconds(form, times)[first], step, codes)
     return form if kept.all() else form.without_rows(rows[~kept], "thinned")
 
 
-def _people(form: Form, by: Labels, argument: str = "by") -> People:
+def people_of(form: Form, by: Labels, argument: str = "by") -> People:
     """Return the persons of the points."""
     import pandas as pd
     import pyarrow as pa

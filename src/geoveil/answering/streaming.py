@@ -38,7 +38,7 @@ from geoveil.geo.plain_values import copied_index, is_text, shows_places
 from geoveil.geo.row_filters import RowFilter
 from geoveil.geo.row_selection import NONE, RowCounts
 from geoveil.mechanisms import Additive, sample_people, sample_rows
-from geoveil.noise import Reals, Source
+from geoveil.noise import Reals, Source, as_reals
 from geoveil.privacy import Guarantee, Metric
 from geoveil.queries import Persons, Points, UnitSizes, answers_without_values
 from geoveil.release import Release
@@ -129,6 +129,8 @@ class _Read:
         The numbers of rows that were removed, for comparison with the first reading.
     sizes : array, optional
         The number of points in the largest unit that holds each point of these rows.
+    times : array, optional
+        The time of each point of these rows in microseconds.
     """
 
     coords: Floats
@@ -137,6 +139,7 @@ class _Read:
     rows: Index
     removed: RowCounts
     sizes: Index | None = None
+    times: Index | None = None
 
 
 @dataclass(frozen=True)
@@ -340,7 +343,7 @@ class FilePoints(Inquiry[Written, FileRelease]):
 
     def _rows(self) -> Iterator[tuple[int, Batch]]:
         """Read the file again in numbered batches, with the columns that are released and those of the filter."""
-        return enumerate(self.file.batches([*dict.fromkeys([*self.kept, *self._filtered_by, *self.times])]))
+        return enumerate(self.file.batches([*dict.fromkeys([*self.kept, *self._by, *self._filtered_by, *self.times])]))
 
     @cached_property
     def persons(self) -> Persons[Points]:
@@ -429,6 +432,23 @@ class FilePoints(Inquiry[Written, FileRelease]):
         unchanged = unchanged_columns(sample.columns(without=pseudonymised), self.kept, sample.places, self.plane)
         return Written(digest(self.target), moved, unchanged)
 
+    def read_again(self, progress: Progress) -> Iterator[tuple[_Read, Floats]]:
+        """Yield the batches of the second reading with their points in metres; refuse a file that has changed."""
+        second, known, removed_now = Fingerprint(), label_hashes(self.people.persons), NONE
+
+        def entered(numbered: tuple[int, Batch]) -> tuple[_Read, Floats]:
+            read = self._read(numbered)
+            return read, as_reals(self._enter(read.batch)).values
+
+        for read, coords in _ordered(entered, self._rows()):
+            second.add(read.coords, known[read.person])
+            removed_now += read.removed
+            yield read, coords
+            progress(_FIRST_PASS + (1 - _FIRST_PASS) * read.batch.share)
+        same = second.digest == self._first.digest and removed_now == self.rows_removed
+        if not same or file_state(self.file.path) != self._state:
+            raise self._changed()
+
     def packed(self, drawn: Written) -> dict[str, Any]:
         return {"sha256": drawn.sha256}
 
@@ -487,7 +507,11 @@ class FilePoints(Inquiry[Written, FileRelease]):
         """Take a batch of the second reading, without the rows that are not to be released."""
         number, batch = numbered
         batch, less = self._selected(batch)
-        batch = replace(batch, columns=batch.columns.select([*self.kept]))
+        times = times_of(batch, self.times) if self.times else None
+        if times is not None and len(times) != len(batch.coords):
+            times = times[batch.rows]
+        columns = [*dict.fromkeys([*self.kept, *self._by])]
+        batch = replace(batch, columns=batch.columns.select(columns))
         person = self.people.whose(batch)
         if (person < 0).any():
             raise self._changed()
@@ -502,9 +526,11 @@ class FilePoints(Inquiry[Written, FileRelease]):
         if self.skipped is not None:
             kept = kept & ~self.skipped[person]
         if not kept.all():
-            sizes = None if sizes is None else sizes[kept[batch.rows]]
+            points = kept[batch.rows]
+            sizes = None if sizes is None else sizes[points]
+            times = None if times is None else times[points]
             batch, person = batch.chosen(kept), person[kept]
-        return _Read(coords, whose, batch, person, less, sizes)
+        return _Read(coords, whose, batch, person, less, sizes, times)
 
     def _written(self, read: _Read, coords: Floats) -> tuple[_Read, Batch, int]:
         """Return a batch with released points of the plane, and the number of points beyond the projection."""

@@ -54,6 +54,8 @@ class TimedRows:
         The number of rows that do not.
     largest : array of int, optional
         The number of points in the largest unit of each person.
+    span : (int, int)
+        The first and the last time in microseconds.
     """
 
     def __init__(self, people: PersonCounts, thin: int | None, stretch: int | None) -> None:
@@ -63,6 +65,8 @@ class TimedRows:
         self._times: list[Index] = []
         self._counts: list[int] = []
         self._sizes: list[Index] = []
+        self._codes: list[NDArray[np.int32]] = []
+        self.span = 0, 0
         self.kept: list[NDArray[np.bool_]] = []
         self.thinned = 0
         self.largest: Index | None = None
@@ -95,6 +99,7 @@ class TimedRows:
             np.asarray(pc.index_in(labels, value_set=persons), dtype=np.int64)[codes] for labels, codes in self._labels
         ]
         codes, times = np.concatenate(of), np.concatenate(self._times)
+        self.span = int(times.min()), int(times.max())
         ends = np.cumsum([len(each) for each in self._times])[:-1]
         starts = np.cumsum([0, *self._counts])
         rows = np.concatenate([own + start for own, start in zip(self._rows, starts, strict=False)])
@@ -115,6 +120,7 @@ class TimedRows:
             self.largest = np.zeros(len(persons), dtype=np.int64)
             np.maximum.at(self.largest, codes, sizes)
             self._sizes = np.split(sizes, ends)
+            self._codes = np.split(codes.astype(np.int32), ends)
         self._labels.clear()
         self._times.clear()
         return self
@@ -126,6 +132,17 @@ class TimedRows:
     def kept_points(self) -> list[NDArray[np.bool_]]:
         """Return which points of each batch remain."""
         return [kept[rows] for kept, rows in zip(self.kept, self._rows, strict=True)]
+
+    def size_counts(self, skipped: NDArray[np.bool_] | None, each: int) -> tuple[Index, Index]:
+        """Return the sizes of units of items that are not skipped, and how many items have each.
+
+        An item consists of `each` points, and has the size of the first of them.
+        """
+        sizes = np.concatenate(self._sizes)[::each]
+        there = sizes > 0
+        if skipped is not None:
+            there &= ~skipped[np.concatenate(self._codes)[::each]]
+        return np.unique(sizes[there] // each, return_counts=True)
 
     def sizes_of(self, number: int) -> Index | None:
         """Return the number of points in the largest unit that holds each point of a batch, if units were measured."""

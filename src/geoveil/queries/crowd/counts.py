@@ -46,7 +46,7 @@ class RegionCounts(CrowdQuery[PlaceSums]):
 
     regions: Regions = field(kw_only=True)
 
-    name = "region_counts"
+    name = "counts"
     kind = "regions"
 
     def __post_init__(self) -> None:

@@ -45,7 +45,7 @@ class CrowdMap(CrowdQuery[PlaceSums]):
     (4, 6)
     """
 
-    name = "crowd_map"
+    name = "heatmap"
     kind = "cells"
 
     @property

@@ -1,0 +1,484 @@
+"""Questions about a crowd: charge everybody in it, add up kernels, draw noise once, and estimate what is below it."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from functools import cached_property
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from geoveil import checks
+from geoveil._types import Progress
+from geoveil.answering.charging import Bill, Receipt
+from geoveil.answering.crowd_sources import CrowdBatch, CrowdSource
+from geoveil.answering.intake import in_the_plane
+from geoveil.answering.packing import packed, unpacked
+from geoveil.answering.pipeline import Inquiry
+from geoveil.errors import IncompatibleGuarantees, InvalidData, InvalidParameter, Message
+from geoveil.facts import Processing
+from geoveil.noise import Source
+from geoveil.postprocess.grid import Grid
+from geoveil.postprocess.sharpening import kernel_side, sharpen, simplex, spline_taps
+from geoveil.privacy import CGP, Duration, Guarantee, Metric, as_duration, is_duration
+from geoveil.queries import Answer, CrowdMap, Flows, Lattice, RegionCounts, Regions, UnitSizes
+from geoveil.release.crowd_release import CrowdCounts, CrowdFlows, CrowdHeatMap, CrowdRelease, noise_bound
+
+__all__ = [
+    "CountsQuestion",
+    "CrowdInquiry",
+    "CrowdQuestion",
+    "FlowsQuestion",
+    "HeatMapQuestion",
+    "Slices",
+    "slices_of",
+]
+
+Floats = NDArray[np.float64]
+#: How time is cut into slices: intervals of a length, the hours of the day, or the days of the week, in UTC.
+Every: TypeAlias = "Duration | Literal['hour of day', 'day of week'] | None"
+
+_HOUR, _DAY = 3600 * 10**6, 86_400 * 10**6
+_DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+_MOST_SLICES = 2_000
+#: The ratio of a kernel's side to the standard deviation of its blur.
+_SIDE = math.sqrt(3)
+#: The side of a kernel in cells of the lattice of regions, which are counted by shares of these cells.
+_FINE = 4
+#: The largest number of lattice cells for regions.
+_REGION_CELLS = 4_000_000
+
+
+@dataclass(frozen=True)
+class Slices:
+    """Slices of time.
+
+    Parameters
+    ----------
+    names : tuple of str
+        Their names; empty if time is not cut.
+    step, offset, cycle : int
+        The slice of a time t in microseconds is (t // step - offset) modulo the cycle, if there is one.
+    """
+
+    names: tuple[str, ...] = ()
+    step: int = 1
+    offset: int = 0
+    cycle: int | None = None
+
+    @property
+    def count(self) -> int:
+        """The number of slices; 1 if time is not cut."""
+        return max(len(self.names), 1)
+
+    def of(self, times: NDArray[np.int64] | None) -> NDArray[np.int64] | None:
+        """Return the slice of each time."""
+        if not self.names:
+            return None
+        assert times is not None
+        number = times // self.step - self.offset
+        return number if self.cycle is None else number % self.cycle
+
+
+def slices_of(every: Every, source: CrowdSource) -> Slices:
+    """Return the slices of time that are asked for; times are public."""
+    if every is None:
+        return Slices()
+    if every == "hour of day":
+        return Slices(tuple(f"{hour:02d}:00" for hour in range(24)), _HOUR, 0, 24)
+    if every == "day of week":
+        # The first day of 1970 was a Thursday.
+        return Slices(_DAYS, _DAY, -3, 7)
+    if isinstance(every, str) and not is_duration(every):
+        allowed = 'a length of time such as "1 hour", "hour of day" or "day of week"'
+        raise InvalidParameter("every", every, allowed, "Leave it out for one map of all times.")
+    step = as_duration("every", every)
+    first, last = (time // step for time in source.span)
+    count = last - first + 1
+    if count > _MOST_SLICES:
+        remedy = "Give longer slices, or choose rows of a shorter time."
+        raise InvalidParameter("every", every, f"long enough for at most {_MOST_SLICES} slices", remedy)
+    return Slices(tuple(_moment(number * step) for number in range(first, last + 1)), step, first)
+
+
+def _moment(microseconds: int) -> str:
+    return (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=microseconds)).isoformat().replace("+00:00", "Z")
+
+
+@dataclass(frozen=True)
+class CrowdQuestion(ABC):
+    """A question about a crowd.
+
+    Parameters
+    ----------
+    cap : float, optional
+        Count visits, at most this many of each unit; by default every unit counts as one person.
+    bandwidth : float, optional
+        The standard deviation in metres by which places are blurred; by default it follows from public numbers.
+    every : str or timedelta, optional
+        How time is cut into slices.
+    method : {"best", "both"}
+        The algorithm.
+    """
+
+    cap: float | None = None
+    bandwidth: float | None = None
+    every: Every = None
+    method: str = "best"
+
+    name: str = field(init=False, default="crowd")
+
+    def __post_init__(self) -> None:
+        if self.cap is not None:
+            checks.positive("cap", self.cap, remedy="It is the largest number of visits of a person that count.")
+        if self.bandwidth is not None:
+            checks.positive("bandwidth", self.bandwidth, remedy="It is a length in metres.")
+
+    @property
+    def counted(self) -> str:
+        """What is counted."""
+        return "persons" if self.cap is None else "visits"
+
+    @property
+    def weight(self) -> float:
+        """The largest weight of a unit."""
+        return 1.0 if self.cap is None else float(self.cap)
+
+    def weights(self, sizes: NDArray[np.int64]) -> Floats:
+        """Return the weight of items, given the number of items in the largest unit that holds each.
+
+        The weights of one unit u add up to at most the cap, as every item of it has a size of at least |u|.
+        """
+        return 1 / sizes if self.cap is None else np.minimum(1.0, self.cap / sizes)
+
+    @abstractmethod
+    def query(self, source: CrowdSource, guarantee: Guarantee, total: float, slices: Slices) -> Any:
+        """Return the query about the items, in metres of the plane."""
+
+    @abstractmethod
+    def release(self, query: Any, drawn: Answer, total: float, slices: Slices, more: dict[str, Any]) -> CrowdRelease:
+        """Return the release: an estimate from the noisy numbers, and these numbers."""
+
+    def _common(self, source: CrowdSource, total: float, slices: Slices) -> dict[str, Any]:
+        largest = int(source.all_sizes[0].max())
+        return {
+            "weight": self.weight,
+            "total": total,
+            "slices": slices.count,
+            "rounding": source.rounding,
+            "units": UnitSizes(largest),
+        }
+
+
+def _noise(query: Any, noisy: Floats, sums: int) -> dict[str, Any]:
+    """Return the noise on numbers that are each the sum of some of the query's numbers."""
+    deviation = query.mechanism.deviation * math.sqrt(sums)
+    largest, each = (noise_bound(deviation, noisy.size, 0.05, each=alone, query=query) for alone in (False, True))
+    return {"noisy": noisy, "deviation": deviation, "largest": largest, "each": each}
+
+
+@dataclass(frozen=True)
+class HeatMapQuestion(CrowdQuestion):
+    """Ask for the expected number of persons or visits in each cell of a grid.
+
+    Parameters
+    ----------
+    grid : Grid
+        The cells, in metres of the plane.
+    shown : Grid
+        The same cells in units of the coordinate system.
+    covers : bool
+        Whether all points are known to be on the grid.
+    """
+
+    grid: Grid = field(kw_only=True)
+    shown: Grid = field(kw_only=True)
+    covers: bool = field(kw_only=True, default=False)
+
+    name: str = field(init=False, default="heatmap")
+
+    def _kernel(self, guarantee: Guarantee, total: float, slices: Slices) -> tuple[int, int]:
+        """Return how many lattice cells are along the side of a cell, and the side of the kernel in lattice cells."""
+        rows, columns = self.grid.shape
+        cells = rows * columns * slices.count
+        if self.bandwidth is not None:
+            wanted = self.bandwidth * _SIDE / self.grid.cell
+            divisions = max(1, min(8, math.ceil(2 / wanted)))
+            return divisions, max(1, round(wanted * divisions))
+        if isinstance(guarantee, CGP) and self.method == "best":
+            rho, most = float(guarantee.rho), 8
+        else:
+            # Laplace noise grows with the number of cells: no finer lattice, and the budget that has as much noise.
+            epsilon = float(guarantee.budget) if guarantee.power == 1 else math.sqrt(2 * float(guarantee.budget))
+            rho, most = epsilon**2 / (2 * (cells + 1)), 1
+        # Noise is proportional to the cap, and the total counts visits: in units of the cap it is as for persons.
+        found = kernel_side(max(total / self.weight, 1.0), rho * self.grid.cell**2, cells, most_divisions=most)
+        return found.divisions, found.cells
+
+    def query(self, source: CrowdSource, guarantee: Guarantee, total: float, slices: Slices) -> CrowdMap:
+        divisions, side = self._kernel(guarantee, total, slices)
+        cell, pad = self.grid.cell / divisions, 2 * side + 1
+        rows, columns = (length * divisions + 2 * pad for length in self.grid.shape)
+        west, south = (end - pad * cell for end in self.grid.bounds[:2])
+        lattice = Lattice(west, south, cell, rows, columns)
+        common = self._common(source, total, slices)
+        return CrowdMap(source.n, 2, guarantee, self.method, lattice=lattice, side=side, **common)
+
+    def release(
+        self, query: CrowdMap, drawn: Answer, total: float, slices: Slices, more: dict[str, Any]
+    ) -> CrowdHeatMap:
+        maps = np.reshape(drawn.value, (slices.count, *query.lattice.shape))
+        divisions, pad = round(self.grid.cell / query.lattice.cell), 2 * query.side + 1
+        sharp = sharpen(maps, spline_taps(query.side), query.mechanism.deviation, total, at_most=not self.covers)
+        value, noisy = (self._cropped(numbers, pad, divisions) for numbers in (sharp, maps))
+        if self.covers and value.sum() > 0:
+            # What the estimate has beyond the edge belongs inside.
+            value *= total / value.sum()
+        step = f"sharpened by maximum entropy from a lattice of {query.lattice.rows} by {query.lattice.columns} cells"
+        shape = (slices.count, *self.grid.shape) if slices.names else self.grid.shape
+        return CrowdHeatMap(
+            value.reshape(shape),
+            processing=Processing((step,), bounded=False),
+            grid=self.shown,
+            counted=self.counted,
+            total=total,
+            slices=slices.names,
+            **_noise(query, noisy.reshape(shape), divisions**2),
+            **more,
+        )
+
+    def _cropped(self, maps: Floats, pad: int, divisions: int) -> Floats:
+        """Return the sums of lattice cells in the cells of the grid, without the margin."""
+        inside = maps[:, pad:-pad, pad:-pad]
+        rows, columns = self.grid.shape
+        return np.asarray(inside.reshape(len(maps), rows, divisions, columns, divisions).sum(axis=(2, 4)))
+
+
+def region_lattice(shapes: Any, bandwidth: float, *, most: int = _REGION_CELLS) -> tuple[Lattice, int]:
+    """Return the lattice on which regions are counted, and the side of its kernel in cells.
+
+    The lattice is as fine as its number of cells allows, up to four cells along the side of the kernel.
+    """
+    import shapely
+
+    west, south, east, north = shapely.total_bounds(shapes)
+    side = bandwidth * _SIDE
+    for fine in range(_FINE, 0, -1):
+        cell = side / fine
+        pad = 2 * fine + 1
+        columns, rows = (math.ceil(length / cell) + 2 * pad for length in (east - west, north - south))
+        if rows * columns <= most:
+            return Lattice(west - pad * cell, south - pad * cell, cell, rows, columns), fine
+    remedy = "Give a larger bandwidth, or fewer regions."
+    raise InvalidParameter("bandwidth", bandwidth, f"large enough for at most {most:,} cells", remedy)
+
+
+@dataclass(frozen=True)
+class CountsQuestion(CrowdQuestion):
+    """Ask for the expected number of persons or visits in each region.
+
+    Parameters
+    ----------
+    shapes : array of polygons
+        The regions, in metres of the plane.
+    regions : GeoSeries
+        The regions as they were given.
+    """
+
+    shapes: Any = field(kw_only=True)
+    regions: Any = field(kw_only=True)
+
+    name: str = field(init=False, default="counts")
+
+    def _bandwidth(self, guarantee: Guarantee, total: float) -> float:
+        """Return the blur in metres: given, or such that the noise is small beside a typical count.
+
+        It is at most a quarter of the root of a typical area, and large enough for the lattice to hold all regions.
+        """
+        import shapely
+
+        if self.bandwidth is not None:
+            return self.bandwidth
+        typical = math.sqrt(float(np.median(shapely.area(self.shapes))))
+        epsilon = float(guarantee.budget) if guarantee.power == 1 else math.sqrt(2 * float(guarantee.budget))
+        noise = max(0.005 * total / len(self.shapes), 0.3 * self.weight)
+        wanted = self.weight / (math.sqrt(math.pi) * epsilon * noise)
+        west, south, east, north = shapely.total_bounds(self.shapes)
+        least = max(east - west, north - south) / (0.9 * math.sqrt(_REGION_CELLS) * _SIDE)
+        return max(min(wanted, typical / 4), least)
+
+    @cached_property
+    def _known(self) -> dict[float, tuple[Lattice, int, Regions]]:
+        return {}
+
+    def _regions(self, bandwidth: float) -> tuple[Lattice, int, Regions]:
+        """Return the lattice, the side of its kernel, and the regions on it; computed once."""
+        if bandwidth not in self._known:
+            lattice, side = region_lattice(self.shapes, bandwidth)
+            self._known[bandwidth] = lattice, side, Regions.of(self.shapes, lattice)
+        return self._known[bandwidth]
+
+    def query(self, source: CrowdSource, guarantee: Guarantee, total: float, slices: Slices) -> RegionCounts:
+        lattice, side, regions = self._regions(self._bandwidth(guarantee, total))
+        how = {"lattice": lattice, "side": side, "regions": regions, **self._common(source, total, slices)}
+        return RegionCounts(source.n, 2, guarantee, self.method, **how)
+
+    def release(
+        self, query: RegionCounts, drawn: Answer, total: float, slices: Slices, more: dict[str, Any]
+    ) -> CrowdCounts:
+        import pandas as pd
+
+        noisy = np.reshape(drawn.value, (slices.count, len(self.regions)))
+        disjoint = query.regions.cover < 1 + 1e-6
+        found = simplex(noisy.ravel(), total, at_most=True) if disjoint else np.maximum(noisy, 0.0)
+        numbers = np.reshape(found, noisy.shape)
+        frames = []
+        for name, persons, raw in zip(slices.names or ("",), numbers, noisy, strict=True):
+            frame = self.regions.to_frame("geometry").set_geometry("geometry")
+            frame.insert(0, self.counted, persons)
+            frame.insert(1, "noisy", raw)
+            if slices.names:
+                frame.insert(0, "slice", name)
+            frames.append(frame)
+        step = "projected to numbers that are not negative" + (" and at most the public total" if disjoint else "")
+        shape = noisy.shape if slices.names else noisy.shape[1:]
+        return CrowdCounts(
+            frames[0] if len(frames) == 1 else pd.concat(frames),
+            processing=Processing((step,), bounded=False),
+            numbers=numbers.reshape(shape),
+            counted=self.counted,
+            total=total,
+            slices=slices.names,
+            **_noise(query, noisy.reshape(shape), 1),
+            **more,
+        )
+
+
+@dataclass(frozen=True)
+class FlowsQuestion(CrowdQuestion):
+    """Ask for the expected number of persons or visits that go from one cell or region to another.
+
+    Parameters
+    ----------
+    grid : Grid, optional
+        The cells, in metres of the plane.
+    shapes : array of polygons, optional
+        The regions, in metres of the plane.
+    places : GeoSeries
+        The cells or the regions, as they are shown.
+    """
+
+    grid: Grid | None = field(kw_only=True, default=None)
+    shapes: Any = field(kw_only=True, default=None)
+    places: Any = field(kw_only=True)
+
+    name: str = field(init=False, default="flows")
+
+    def query(self, source: CrowdSource, guarantee: Guarantee, total: float, slices: Slices) -> Flows:
+        if source.ends != 2:
+            remedy = "Give destinations=, or columns of two places in each row."
+            raise InvalidData("x", "one place in each row", "trips: an origin and a destination each", remedy)
+        regions = None
+        if self.grid is not None:
+            rows, columns = self.grid.shape
+            west, south = self.grid.bounds[:2]
+            lattice = Lattice(west, south, self.grid.cell, rows, columns)
+            wanted = 1.0 if self.bandwidth is None else self.bandwidth * _SIDE / self.grid.cell
+            side = max(1, round(wanted))
+        else:
+            import shapely
+
+            typical = math.sqrt(float(np.median(shapely.area(self.shapes))))
+            lattice, side = region_lattice(self.shapes, self.bandwidth or typical / 4, most=80 * 80)
+            regions = Regions.of(self.shapes, lattice)
+        how = {"lattice": lattice, "side": side, "regions": regions, **self._common(source, total, slices)}
+        return Flows(source.n, 2, guarantee, self.method, **how)
+
+    def release(self, query: Flows, drawn: Answer, total: float, slices: Slices, more: dict[str, Any]) -> CrowdFlows:
+        noisy = np.asarray(drawn.value, dtype=float)
+        disjoint = query.regions is None or query.regions.cover < 1 + 1e-6
+        found = simplex(noisy.ravel(), total, at_most=True) if disjoint else np.maximum(noisy, 0.0)
+        step = "projected to numbers that are not negative" + (" and at most the public total" if disjoint else "")
+        return CrowdFlows(
+            np.reshape(found, noisy.shape),
+            processing=Processing((step,), bounded=False),
+            places=self.places,
+            counted=self.counted,
+            total=total,
+            slices=slices.names,
+            **_noise(query, noisy, 1),
+            **more,
+        )
+
+
+class CrowdInquiry(Inquiry[Answer, CrowdRelease]):
+    """A question about a crowd in memory or in a file.
+
+    Parameters
+    ----------
+    crowd : CrowdSource
+        The items.
+    question : CrowdQuestion
+        The question.
+    guarantee : CGP or GP
+        The guarantee, per metre on the ground.
+    """
+
+    def __init__(self, crowd: CrowdSource, question: CrowdQuestion, guarantee: Guarantee) -> None:
+        self.crowd, self.question, self.guarantee = crowd, question, guarantee
+        self.slices = slices_of(question.every, crowd)
+        sizes, counts = crowd.all_sizes
+        # Sums of weights are rounded; a part in a billion covers it.
+        self.total = float((question.weights(sizes) * counts).sum()) * (1 + 1e-9)
+        self.query = question.query(crowd, in_the_plane(guarantee, crowd.area), self.total, self.slices)
+
+    def bill(self, source: Source, account: Metric | None) -> Bill:
+        price = self.guarantee if account in (None, self.guarantee.metric) else self._price(account)
+        how = self.crowd.billed
+        return Bill(self.guarantee, price, self.query, self.crowd.n, self.crowd.area, not source.exact, **how)
+
+    def _price(self, account: Metric) -> Guarantee:
+        """Return what the release costs for an account of one person: the same, if it protects at least its unit."""
+        if not self.guarantee.metric.of_one_person.is_at_most(account):
+            remedy = Message("Ask with the unit of the account, or open an account for this unit.")
+            raise IncompatibleGuarantees(f"The cost of {self.question.name} under {account} is not known.", remedy)
+        return self.guarantee.under_unit(account, Decimal(1))
+
+    def without(self, skipped: NDArray[np.bool_] | None) -> CrowdInquiry:
+        return self if skipped is None else CrowdInquiry(self.crowd.without(skipped), self.question, self.guarantee)
+
+    def draw(self, source: Source, progress: Progress) -> Answer:
+        sums = self.query.accumulator()
+        for batch in self.crowd.batches(progress):
+            sums.add(*batch.places, self.question.weights(batch.sizes), self._slices(batch))
+        answer: Answer = self.query.ask_sums(sums, source)
+        return answer
+
+    def _slices(self, batch: CrowdBatch) -> NDArray[np.int64] | None:
+        return self.slices.of(batch.times)
+
+    def packed(self, drawn: Answer) -> dict[str, Any]:
+        return {"answer": packed({"value": drawn.value})}
+
+    def unpacked(self, stored: dict[str, Any]) -> Answer:
+        return Answer(self.query, unpacked(stored["answer"])["value"], self.query.mechanisms)
+
+    def shape(self, drawn: Answer, source: Source, receipt: Receipt) -> CrowdRelease:
+        described = self.crowd.described
+        described["removed"] = replace(described["removed"], persons=receipt.skipped_names)
+        query = replace(self.query, rounding=self.query.rounding + self.query.sums_rounding)
+        more = {
+            "answers": (Answer(query, None, drawn.mechanisms),),
+            "guarantee": self.guarantee,
+            "plane": self.crowd.plane,
+            "inexact": source.inexact,
+            "entry": receipt.entry,
+            "id": receipt.id,
+            **described,
+        }
+        return self.question.release(self.query, drawn, self.total, self.slices, more)

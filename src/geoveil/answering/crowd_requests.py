@@ -1,0 +1,170 @@
+"""Requests about a crowd: grids, regions and trips as callers give them, checked and in metres of the plane."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from geoveil._types import CoordinateColumns, CrsLike, Labels, Locations, Missing, Outside
+from geoveil.answering.crowd import CountsQuestion, FlowsQuestion, HeatMapQuestion
+from geoveil.answering.crowd_sources import MemoryCrowd
+from geoveil.answering.intake import Intake, people_of
+from geoveil.errors import InvalidData, InvalidParameter, Message
+from geoveil.geo import AreaLike, Plane, enter
+from geoveil.geo.geometries import Index
+from geoveil.postprocess.grid import Grid
+from geoveil.privacy import Metric
+from geoveil.release.map_cells import boxes_of
+
+__all__ = ["counts", "flows", "grid_of", "heatmap", "items_of", "trips_of"]
+
+
+def grid_of(grid: object, plane: Plane | None) -> tuple[Grid, Grid, bool]:
+    """Return a grid in metres of the plane, the same in units of its system, and whether it covers the whole area.
+
+    Parameters
+    ----------
+    grid : Grid or number
+        The grid; or the side of a cell, for a grid of the whole area.
+    plane : Plane, optional
+        The plane.
+    """
+    area, unit = (None, 1.0) if plane is None else (plane.area, plane.drawn_in[1])
+    if isinstance(grid, int | float) and not isinstance(grid, bool):
+        if area is None:
+            raise InvalidParameter(
+                "grid", grid, "a Grid, for metres without an area", "Use gv.Grid(bounds, cell=...)."
+            )
+        ends = [end / unit for end in (*area.low, *area.high)]
+        grid = Grid((ends[0], ends[1], ends[2], ends[3]), cell=float(grid))
+    if not isinstance(grid, Grid):
+        raise InvalidParameter("grid", grid, "a Grid, or the side of a cell", "Use gv.Grid(bounds, cell=...).")
+    metres = grid.scaled(unit)
+    west, south, east, north = metres.bounds
+    if area is None:
+        return metres, grid, False
+    if max(east - west, north - south) < area.radius / 100:
+        remedy = "Give it in metres east and north of the area's middle, which is (0, 0), or as the side of a cell."
+        raise InvalidParameter("grid", grid.bounds, f"in metres of the plane, {area.name}", remedy)
+    covers = west <= area.low[0] and south <= area.low[1] and east >= area.high[0] and north >= area.high[1]
+    return metres, grid, covers
+
+
+def heatmap(grid: object, plane: Plane | None, **how: Any) -> HeatMapQuestion:
+    """Ask for a heat map."""
+    metres, shown, covers = grid_of(grid, plane)
+    return HeatMapQuestion(grid=metres, shown=shown, covers=covers, **how)
+
+
+def counts(regions: Any, plane: Plane | None, **how: Any) -> CountsQuestion:
+    """Ask for counts in regions."""
+    shapes, series = _regions(regions, plane)
+    return CountsQuestion(shapes=shapes, regions=series, **how)
+
+
+def flows(grid: object, regions: Any, plane: Plane | None, **how: Any) -> FlowsQuestion:
+    """Ask for flows between the cells of a grid, or between regions."""
+    if (grid is None) == (regions is None):
+        raise InvalidParameter("grid, regions", (grid, regions), "exactly one of them", "Give a Grid, or regions.")
+    if regions is not None:
+        shapes, series = _regions(regions, plane)
+        return FlowsQuestion(shapes=shapes, places=series, **how)
+    metres, shown, _ = grid_of(grid, plane)
+    return FlowsQuestion(grid=metres, places=_cells(shown, plane), **how)
+
+
+def _cells(grid: Grid, plane: Plane | None) -> Any:
+    """Return the cells of a grid as polygons, numbered from the south-west."""
+    import geopandas
+
+    return geopandas.GeoSeries(boxes_of(grid), crs=None if plane is None else plane.drawn_in[0])
+
+
+def _regions(regions: Any, plane: Plane | None) -> tuple[Any, Any]:
+    """Return regions in metres of the plane, and as a GeoSeries with the labels that they have."""
+    import geopandas
+    import shapely
+
+    if hasattr(regions, "geometry"):
+        series = geopandas.GeoSeries(regions.geometry)
+    elif isinstance(regions, list | tuple | np.ndarray) and len(regions):
+        series = geopandas.GeoSeries([*regions], crs=None if plane is None else plane.crs)
+    else:
+        raise InvalidParameter("regions", type(regions).__name__, "a frame of polygons", "Use geopandas.read_file.")
+    areal = np.isin(shapely.get_type_id(series.array), (3, 6))
+    if not len(series) or not areal.all() or not series.is_valid.all():
+        remedy = "Use regions.make_valid(), and leave out points and lines."
+        raise InvalidParameter("regions", f"{len(series)} geometries", "valid polygons or multipolygons", remedy)
+    if plane is None:
+        return np.asarray(series.array), series
+    if series.crs is None:
+        raise InvalidParameter("regions.crs", None, "known, as that of x is", "State it with set_crs(...).")
+    series = series.to_crs(plane.crs)
+    return np.array([plane.shape("regions", shape) for shape in series.array], dtype=object), series
+
+
+def items_of(data: Intake, metric: Metric) -> MemoryCrowd:
+    """Return all points as the items of a crowd."""
+    return MemoryCrowd(data, metric, np.arange(len(data.form.coords)))
+
+
+def trips_of(
+    data: Intake,
+    metric: Metric,
+    destinations: Locations | None,
+    trip: Labels,
+    *,
+    lat: CoordinateColumns = None,
+    lon: CoordinateColumns = None,
+    area: AreaLike = None,
+    crs: CrsLike = None,
+    outside: Outside = "refuse",
+    missing: Missing = "refuse",
+) -> MemoryCrowd:
+    """Return trips as the items of a crowd.
+
+    Their origins and destinations are two sets of points, two points of each row, or the first and the last point of
+    each trip in order of time.
+
+    Parameters
+    ----------
+    data : Intake
+        The origins, or all points.
+    metric : Metric
+        The metric of the units.
+    destinations : optional
+        The destinations, in the order of the origins.
+    trip : str or array of labels, optional
+        The trip of each point.
+    lat, lon, area, crs, outside, missing : optional
+        Of the destinations, as for `points`.
+    """
+    form = data.form
+    if destinations is not None:
+        if trip is not None:
+            raise InvalidParameter("trip", trip, "left out beside destinations", "Give one of them.")
+        ends = enter(destinations, area, lat=lat, lon=lon, crs=crs, outside=outside, missing=missing)
+        kept = form.selection.rows is None and ends.selection.rows is None
+        if len(ends.coords) != len(form.coords) or not kept:
+            allowed = f"{len(form.coords)}, one for each origin, with no row removed"
+            raise InvalidData("destinations", len(ends.coords), allowed, "Remove such trips from both first.")
+        return MemoryCrowd(data, metric, np.arange(len(form.coords)), ends.coords)
+    if trip is not None:
+        first, last = _ends_of_trips(data, trip)
+        return MemoryCrowd(data, metric, first, form.coords[last])
+    if len(form.pairs) != 2:
+        remedy = Message("Give {destinations}, {trip}, or a table with columns of an origin and a destination.")
+        raise InvalidData("x", "one place in each row", "trips: an origin and a destination each", remedy)
+    starts = np.arange(0, len(form.coords), 2)
+    return MemoryCrowd(data, metric, starts, form.coords[starts + 1])
+
+
+def _ends_of_trips(data: Intake, trip: Labels) -> tuple[Index, Index]:
+    """Return the positions of the first and the last point of each trip, in order of time or of rows."""
+    people = people_of(data.form, trip, "trip")
+    timed = data.times is not None or bool(data.form.times)
+    keys = (data.microseconds, people.codes) if timed else (np.arange(len(people.codes)), people.codes)
+    order = np.lexsort(keys)
+    stops = np.cumsum(people.sizes)
+    return order[stops - people.sizes], order[stops - 1]

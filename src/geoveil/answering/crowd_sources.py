@@ -1,0 +1,309 @@
+"""The points or trips of a crowd, in memory or in a file, with the public numbers from which they are weighted."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from geoveil._types import Progress
+from geoveil.answering.intake import Intake, removed
+from geoveil.answering.streaming import FilePoints
+from geoveil.facts import Removed
+from geoveil.geo import Area
+from geoveil.geo.geometries import Index
+from geoveil.geo.planes import Plane
+from geoveil.noise import Reals
+from geoveil.privacy import Metric, dist_1, stretch_sizes
+from geoveil.queries.evaluation import displacement
+
+__all__ = ["CrowdBatch", "CrowdSource", "FileCrowd", "MemoryCrowd"]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class CrowdBatch:
+    """Some points or trips of a crowd.
+
+    Parameters
+    ----------
+    places : tuple of arrays
+        The coordinates of points in metres; of trips, of their origins and of their destinations.
+    sizes : array of int
+        The number of items in the largest unit that holds each.
+    times : array of int, optional
+        The time of each in microseconds.
+    """
+
+    places: tuple[Floats, ...]
+    sizes: Index
+    times: Index | None
+
+
+class CrowdSource(ABC):
+    """The items of a crowd: points, or trips with an origin and a destination.
+
+    Attributes
+    ----------
+    n : int
+        The number of items; public.
+    plane : Plane, optional
+        The plane of their metres.
+    people : People or None
+        The persons whose points are units, if units are persons.
+    """
+
+    n: int
+    ends: int = 1
+
+    @property
+    @abstractmethod
+    def plane(self) -> Plane | None:
+        """The plane of the metres; None for metres that are nowhere on the Earth."""
+
+    @property
+    def area(self) -> Area | None:
+        """The public area of the data, if one was stated."""
+        return None if self.plane is None else self.plane.area
+
+    @property
+    @abstractmethod
+    def persons(self) -> int | None:
+        """The number of persons, if units are persons."""
+
+    @property
+    @abstractmethod
+    def all_sizes(self) -> tuple[Index, Index]:
+        """The sizes of the largest units of items, and how many items have each."""
+
+    @property
+    @abstractmethod
+    def span(self) -> tuple[int, int]:
+        """The first and the last time of an item, in microseconds; public."""
+
+    @property
+    @abstractmethod
+    def rounding(self) -> float:
+        """The largest distance in metres between a point and the doubles that are used for it."""
+
+    @property
+    @abstractmethod
+    def described(self) -> dict[str, Any]:
+        """The facts of a release that follow from the data: persons, rows removed, what was done about others."""
+
+    @property
+    @abstractmethod
+    def billed(self) -> dict[str, Any]:
+        """The data of a bill."""
+
+    @abstractmethod
+    def batches(self, progress: Progress) -> Iterator[CrowdBatch]:
+        """Yield the items in batches."""
+
+    @abstractmethod
+    def without(self, skipped: NDArray[np.bool_]) -> CrowdSource:
+        """Return the items of the persons who are not skipped."""
+
+
+@dataclass(frozen=True)
+class MemoryCrowd(CrowdSource):
+    """Items in memory.
+
+    Parameters
+    ----------
+    data : Intake
+        The points; their persons and times are those of the items.
+    metric : Metric
+        The metric of the units.
+    items : array of int
+        The positions among the points of the items, or of their origins.
+    destinations : Reals, optional
+        The destinations of trips, in the order of the items.
+    """
+
+    data: Intake
+    metric: Metric
+    items: Index
+    destinations: Reals | None = None
+
+    @property
+    def n(self) -> int:  # type: ignore[override]
+        """The number of items."""
+        return len(self.items)
+
+    @property
+    def ends(self) -> int:  # type: ignore[override]
+        """The number of places of an item."""
+        return 1 if self.destinations is None else 2
+
+    @property
+    def plane(self) -> Plane | None:
+        return self.data.form.plane
+
+    @property
+    def persons(self) -> int | None:
+        return None if self.data.crowd is None else len(self.data.crowd.sizes)
+
+    @cached_property
+    def sizes(self) -> Index:
+        """The number of items in the largest unit that holds each."""
+        crowd = self.data.crowd
+        codes = None if crowd is None else crowd.codes[self.items]
+        if self.metric == dist_1:
+            return np.ones(self.n, dtype=np.int64)
+        if self.metric.stretch is not None:
+            return stretch_sizes(self._times, self.metric.stretch, codes)
+        return np.full(self.n, self.n) if codes is None else np.bincount(codes)[codes]
+
+    @property
+    def all_sizes(self) -> tuple[Index, Index]:
+        return np.unique(self.sizes, return_counts=True)
+
+    @cached_property
+    def _times(self) -> Index:
+        return self.data.microseconds[self.items]
+
+    @property
+    def span(self) -> tuple[int, int]:
+        return int(self._times.min()), int(self._times.max())
+
+    @property
+    def rounding(self) -> float:
+        moved = displacement(self.data.form.coords)
+        if self.destinations is not None:
+            moved = max(moved, displacement(self.destinations))
+        return self.data.form.rounding + moved
+
+    @property
+    def described(self) -> dict[str, Any]:
+        form = self.data.form
+        return {
+            "n": self.n,
+            "crowd": self.persons,
+            "outside": form.outside,
+            "times": self.data.time_columns(self.metric),
+            "removed": removed(form.selection.removed, form.condition, (), ()),
+        }
+
+    @property
+    def billed(self) -> dict[str, Any]:
+        form = self.data.form
+        return {"people": self.data.crowd, "outside": form.outside, "where": form.condition}
+
+    def batches(self, progress: Progress) -> Iterator[CrowdBatch]:
+        places = [self.data.form.coords.values[self.items]]
+        if self.destinations is not None:
+            places.append(self.destinations.values)
+        # Times may be missing where nothing needs them.
+        timed = self.metric.stretch is not None or self.data.times is not None or bool(self.data.form.times)
+        yield CrowdBatch(tuple(places), self.sizes, self._times if timed else None)
+        progress(1.0)
+
+    def without(self, skipped: NDArray[np.bool_]) -> MemoryCrowd:
+        assert self.data.crowd is not None
+        kept = ~skipped[self.data.crowd.codes]
+        items = (np.cumsum(kept) - 1)[self.items[kept[self.items]]]
+        ends = None if self.destinations is None else self.destinations[kept[self.items]]
+        return replace(self, data=self.data.without(skipped), items=items, destinations=ends)
+
+
+class FileCrowd(CrowdSource):
+    """Items of a file, which is read twice: once to count, once to add up.
+
+    Parameters
+    ----------
+    reader : FilePoints
+        Reads and counts the file; `count` was called. Its persons are those of the units.
+    skipped : array of bool, optional
+        Marks the persons who are left out.
+    """
+
+    def __init__(self, reader: FilePoints, skipped: NDArray[np.bool_] | None = None) -> None:
+        self.reader = reader if skipped is None else replace(reader, skipped=skipped)
+        self.ends = reader.file.points_in_a_row
+        # The origin and the destination of a trip are two points of a row.
+        self._each = self.ends if self.ends == 2 else 1
+
+    @property
+    def n(self) -> int:  # type: ignore[override]
+        """The number of items."""
+        return int(self.reader.sizes.sum()) // self._each
+
+    @property
+    def plane(self) -> Plane:
+        return self.reader.plane
+
+    @property
+    def persons(self) -> int | None:
+        return int((self.reader.sizes > 0).sum()) if self.reader.guarantee.metric.persons else None
+
+    def _sizes(self, person: Index, units: Index | None) -> Index:
+        """Return the number of items in the largest unit of each item, from its person or its stretch of time."""
+        metric = self.reader.guarantee.metric
+        if metric == dist_1:
+            return np.ones(len(person), dtype=np.int64)
+        return self.reader.sizes[person] // self._each if units is None else units // self._each
+
+    @cached_property
+    def all_sizes(self) -> tuple[Index, Index]:
+        timed, sizes = self.reader.timed, self.reader.sizes // self._each
+        if self.reader.guarantee.metric == dist_1:
+            return np.ones(1, dtype=np.int64), np.array([self.n])
+        if timed is None or timed.largest is None:
+            there = sizes[sizes > 0]
+            found, counts = np.unique(there, return_counts=True)
+            return found, found * counts
+        return timed.size_counts(self.reader.skipped, self._each)
+
+    @property
+    def span(self) -> tuple[int, int]:
+        assert self.reader.timed is not None
+        return self.reader.timed.span
+
+    @cached_property
+    def rounding(self) -> float:
+        middle = self.plane.out(np.zeros((1, 2)))
+        return self.plane.rounding + displacement(self.plane.enter(middle, "clamp"))
+
+    @property
+    def described(self) -> dict[str, Any]:
+        reader = self.reader
+        stretch = reader.guarantee.metric.stretch
+        return {
+            "n": self.n,
+            "crowd": self.persons,
+            "outside": reader.outside,
+            "times": reader.times if stretch is not None else None,
+            "removed": self._removed(),
+        }
+
+    def _removed(self) -> Removed:
+        where = self.reader.where
+        return removed(self.reader.rows_removed, None if where is None else where.text, (), ())
+
+    @property
+    def billed(self) -> dict[str, Any]:
+        reader = self.reader
+        where = None if reader.where is None else reader.where.text
+        return {"file": reader.file.path.name, "by": reader.people.by, "outside": reader.outside, "where": where}
+
+    def batches(self, progress: Progress) -> Iterator[CrowdBatch]:
+        for read, coords in self.reader.read_again(progress):
+            rows, person = read.batch.rows, read.rows
+            times = read.times
+            if self._each == 2:
+                first = rows[::2]
+                places = (coords[::2], coords[1::2])
+                units = None if read.sizes is None else read.sizes[::2]
+                yield CrowdBatch(places, self._sizes(person[first], units), None if times is None else times[::2])
+            else:
+                yield CrowdBatch((coords,), self._sizes(person[rows], read.sizes), times)
+
+    def without(self, skipped: NDArray[np.bool_]) -> FileCrowd:
+        return FileCrowd(self.reader, skipped)

@@ -1,0 +1,315 @@
+"""Releases about a crowd: maps, counts in regions, and flows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from geoveil import checks
+from geoveil._types import CrsLike
+from geoveil._types import Path as PathLike
+from geoveil.facts import CrowdNoise, Facts
+from geoveil.postprocess.grid import Grid
+from geoveil.release.map_cells import cells_layer, cells_of
+from geoveil.release.release import Release
+
+if TYPE_CHECKING:
+    import geopandas
+    import pandas as pd
+
+    from geoveil.certificates import KeyLike
+    from geoveil.report import Layer
+
+__all__ = ["CrowdCounts", "CrowdFlows", "CrowdHeatMap", "CrowdRelease"]
+
+Floats = NDArray[np.float64]
+#: The largest number of flows that are drawn.
+_DRAWN = 300
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CrowdRelease(Release):
+    """A release about many persons together: expected numbers of persons or visits.
+
+    Parameters
+    ----------
+    noisy : array
+        The unprocessed numbers: blurred counts with noise, of the shape of the value.
+    counted : str
+        What the numbers count: "persons", or "visits".
+    deviation : float
+        The standard deviation of the noise on an unprocessed number.
+    largest, each : float
+        The 95% bounds of the noise on all unprocessed numbers together, and on one.
+    slices : tuple of str
+        The slices of time, if there are several.
+    total : float
+        The public sum of all weights: the number of persons, or of visits.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geoveil as gv
+    >>> homes = np.random.default_rng(1).normal(0, 800, size=(500, 2))
+    >>> heat = gv.heatmap(homes, gv.Grid((-2000, -2000, 2000, 2000), cell=1000), unit=np.arange(500), rho=5e-5)
+    >>> heat.value.shape, heat.noisy.shape, heat.counted
+    ((4, 4), (4, 4), 'persons')
+    """
+
+    noisy: Floats = field(kw_only=True)
+    counted: str = field(kw_only=True)
+    deviation: float = field(kw_only=True)
+    largest: float = field(kw_only=True)
+    each: float = field(kw_only=True)
+    slices: tuple[str, ...] = field(kw_only=True, default=())
+    total: float = field(kw_only=True)
+
+    @property
+    def blur(self) -> float:
+        """The standard deviation in metres along each axis by which the kernel blurs places, on the ground."""
+        blur: float = self._crowd_query.blur
+        return blur if self.plane is None else self.plane.area.ground(blur)
+
+    @property
+    def elsewhere(self) -> float:
+        """The part of the total that is not in the value: persons or visits outside of the map or the regions."""
+        return max(self.total - float(np.sum(self._numbers)), 0.0)
+
+    @property
+    def zcdp(self) -> float:
+        """The ρ of ordinary zero-concentrated differential privacy, for replacing all places of one unit."""
+        found: float = self._crowd_query.zcdp().rho
+        return found
+
+    @property
+    def _crowd_query(self) -> Any:
+        return self.answers[0].query
+
+    @property
+    def _numbers(self) -> Floats:
+        """The processed numbers."""
+        return np.asarray(self.value, dtype=float)
+
+    def error(self, beta: float = 0.05, *, each: bool = False) -> float:
+        """Bound the noise on the unprocessed numbers with probability 1-β, in persons or visits; not the blur.
+
+        Parameters
+        ----------
+        beta : float
+            The probability that the noise is larger.
+        each : bool
+            The noise of any one number instead of the largest of all.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import geoveil as gv
+        >>> homes = np.random.default_rng(1).normal(0, 800, size=(500, 2))
+        >>> grid = gv.Grid((-2000, -2000, 2000, 2000), cell=1000)
+        >>> heat = gv.heatmap(homes, grid, unit=np.arange(500), rho=5e-5)
+        >>> heat.error(0.05, each=True) < heat.error(0.05) < 5
+        True
+        """
+        checks.beta(beta)
+        return noise_bound(self.deviation, self.noisy.size, beta, each=each, query=self._crowd_query)
+
+    def facts(self, *, every_error: bool = True) -> Facts:
+        replaced = self._crowd_query.zcdp()
+        noise = CrowdNoise(self.counted, self.largest, self.each, self.blur, replaced.rho, replaced.says_nothing)
+        return replace(super().facts(every_error=every_error), noise=noise)
+
+    def certificate(self) -> dict[str, Any]:
+        facts = self.facts()
+        assert facts.noise is not None
+        more = {
+            "counted": self.counted,
+            "noise_95": {"largest": self.largest, "each": self.each},
+            "blur": self.blur,
+            "zcdp": facts.noise.replaced,
+            "total": self.total,
+        }
+        return {**super().certificate(), "crowd_noise": more}
+
+
+def noise_bound(deviation: float, count: int, beta: float, *, each: bool, query: Any) -> float:
+    """Return the 1-β quantile of the largest of `count` normal numbers, or of one of them.
+
+    Laplace noise, which is drawn together, has no closed form; its bound is that of the query, for sums of numbers of
+    the query scaled to this deviation.
+    """
+    from scipy.special import ndtri
+
+    from geoveil.mechanisms import Gaussian
+
+    if not isinstance(query.mechanism, Gaussian):
+        return float(query.error(beta, each=each) * deviation / query.mechanism.deviation)
+    tail = beta if each else -np.expm1(np.log1p(-beta) / count)
+    return float(-deviation * ndtri(tail / 2))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CrowdHeatMap(CrowdRelease):
+    """A heat map of a crowd: the expected number of persons or visits in each cell of a grid.
+
+    Parameters
+    ----------
+    grid : Grid
+        Its cells, in the units of the coordinate system.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geoveil as gv
+    >>> homes = np.random.default_rng(1).normal(0, 800, size=(500, 2))
+    >>> heat = gv.heatmap(homes, gv.Grid((-2000, -2000, 2000, 2000), cell=1000), unit=np.arange(500), rho=5e-5)
+    >>> heat.to_frame().columns.tolist()
+    ['persons', 'noisy', 'geometry', 'rho']
+    """
+
+    grid: Grid = field(kw_only=True)
+
+    @property
+    def crs(self) -> Any:
+        """The system of the grid: that of the points if it is a plane, else the plane of the area."""
+        return None if self.plane is None else self.plane.drawn_in[0]
+
+    def _rows(self, crs: CrsLike) -> geopandas.GeoDataFrame:
+        import pandas as pd
+
+        own = None if self.plane is None else self.plane.crs
+        wanted = own if crs is None else crs
+        slices = self.slices or ("",)
+        values, noisy = (np.reshape(each, (len(slices), -1)) for each in (self.value, self.noisy))
+        frames = []
+        for name, persons, raw in zip(slices, values, noisy, strict=True):
+            cells = cells_of(self.grid, persons, self.crs, wanted, name=self.counted)
+            cells.insert(1, "noisy", raw)
+            if self.slices:
+                cells.insert(0, "slice", name)
+            frames.append(cells)
+        return frames[0] if len(frames) == 1 else pd.concat(frames, ignore_index=True)
+
+    def layers(self, *, name: str | None = None) -> tuple[Layer, ...]:
+        if self.plane is None:
+            return ()
+        together = self._numbers.sum(axis=0) if self.slices else self._numbers
+        return (cells_layer(self.grid, together, self.plane, name or "released heat map", self.counted),)
+
+    def to_file(self, path: PathLike, *, sign: KeyLike = None) -> Path:
+        """Write the heat map and its certificate: cells as polygons, or with the ending .tif as a GeoTIFF.
+
+        Parameters
+        ----------
+        path : str or Path
+            Its ending tells the format: .tif, or those of other releases.
+        sign : SigningKey, or path of a private key, optional
+            The key that signs the certificate.
+
+        Returns
+        -------
+        Path
+            The path of the file. A GeoTIFF has a band for each slice; it needs the extra `geoveil[raster]`.
+        """
+        if Path(path).suffix.lower() not in (".tif", ".tiff"):
+            return super().to_file(path, sign=sign)
+        from geoveil.release.as_raster import write_raster
+
+        return write_raster(self, Path(path), sign)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CrowdCounts(CrowdRelease):
+    """Counts of a crowd in regions; the value is a frame with a row for each region, and for each slice.
+
+    Parameters
+    ----------
+    numbers : array
+        The processed numbers, one for each region, with an axis for slices in front if there are several.
+
+    Examples
+    --------
+    >>> import geopandas, numpy as np, shapely
+    >>> import geoveil as gv
+    >>> homes = np.random.default_rng(1).normal(0, 800, size=(500, 2))
+    >>> halves = geopandas.GeoSeries([shapely.box(-5e3, -5e3, 0, 5e3), shapely.box(0, -5e3, 5e3, 5e3)])
+    >>> gv.counts(homes, halves, unit=np.arange(500), rho=5e-5).value.columns.tolist()
+    ['persons', 'noisy', 'geometry']
+    """
+
+    numbers: Floats = field(kw_only=True)
+
+    @property
+    def _numbers(self) -> Floats:
+        return self.numbers
+
+    def _rows(self, crs: CrsLike) -> geopandas.GeoDataFrame:
+        frame = self.value.reset_index()
+        return frame if crs is None else frame.to_crs(crs)
+
+    def layers(self, *, name: str | None = None) -> tuple[Layer, ...]:
+        from geoveil.release.map_cells import regions_layer
+
+        if self.plane is None or self.value.crs is None:
+            return ()
+        together = self.numbers.sum(axis=0) if self.slices else self.numbers
+        shapes = self.value.geometry.iloc[: len(together)].to_crs(4326)
+        return (regions_layer(shapes, together, f"{name or 'released counts'}, {self.counted}"),)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CrowdFlows(CrowdRelease):
+    """Flows of a crowd between cells or regions; the value is an array of origins × destinations.
+
+    Parameters
+    ----------
+    places : GeoSeries
+        The cells or regions, in the order of the value's rows and columns.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geoveil as gv
+    >>> rng = np.random.default_rng(1)
+    >>> origins, destinations = rng.normal(0, 500, size=(2, 300, 2))
+    >>> grid = gv.Grid((-1e3, -1e3, 1e3, 1e3), cell=1e3)
+    >>> flows = gv.flows(origins, destinations, grid, unit=np.arange(300), rho=1e-4)
+    >>> flows.value.shape, flows.to_frame().columns.tolist()
+    ((4, 4), ['origin', 'destination', 'persons', 'noisy', 'rho'])
+    """
+
+    places: Any = field(kw_only=True)
+
+    def _rows(self, crs: CrsLike) -> pd.DataFrame:
+        import pandas as pd
+
+        slices = self.slices or ("",)
+        count, labels = len(self.places), self.places.index
+        frames = []
+        shape = (len(slices), count, count)
+        for name, persons, raw in zip(slices, self._numbers.reshape(shape), self.noisy.reshape(shape), strict=True):
+            origin, destination = np.nonzero(persons > 0)
+            frame = pd.DataFrame(
+                {
+                    "origin": labels[origin],
+                    "destination": labels[destination],
+                    self.counted: persons[origin, destination],
+                    "noisy": raw[origin, destination],
+                }
+            )
+            if self.slices:
+                frame.insert(0, "slice", name)
+            frames.append(frame)
+        return pd.concat(frames, ignore_index=True).sort_values(self.counted, ascending=False, ignore_index=True)
+
+    def layers(self, *, name: str | None = None) -> tuple[Layer, ...]:
+        from geoveil.release.map_cells import flows_layer
+
+        if self.plane is None or self.places.crs is None:
+            return ()
+        together = self._numbers.sum(axis=0) if self.slices else self._numbers
+        centres = self.places.representative_point().to_crs(4326)
+        return flows_layer(centres, np.asarray(together), name or "released flows", self.counted, _DRAWN)

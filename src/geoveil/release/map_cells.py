@@ -1,0 +1,111 @@
+"""Cells and regions with numbers, as frames and as layers of a map."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from geoveil._types import CrsLike
+from geoveil.geo.geometries import unwrap_longitudes
+from geoveil.geo.planes import Plane
+from geoveil.postprocess.grid import Grid
+from geoveil.release.as_layers import degrees
+from geoveil.report import Layer
+from geoveil.words import metres
+
+if TYPE_CHECKING:
+    import geopandas
+
+__all__ = ["boxes_of", "cells_layer", "cells_of", "flows_layer", "regions_layer"]
+
+Floats = NDArray[np.float64]
+#: The largest number of cells of a heat map that are drawn; those of a finer one are joined.
+_MOST_CELLS = 40_000
+
+
+def boxes_of(grid: Grid) -> Any:
+    """Return the cells of a grid as polygons, row by row from the south-west."""
+    import shapely
+
+    y, x = grid.edges
+    low, high = np.meshgrid(x[:-1], y[:-1]), np.meshgrid(x[1:], y[1:])
+    return shapely.box(*(corner.ravel() for corner in (*low, *high)))
+
+
+def cells_of(
+    grid: Grid, numbers: Floats, system: Any, crs: CrsLike, *, name: str = "points"
+) -> geopandas.GeoDataFrame:
+    """Return the cells of a grid as polygons with the number in each, row by row from the south-west.
+
+    Parameters
+    ----------
+    grid : Grid
+        The cells, in the units of `system`.
+    numbers : array
+        The number in each cell, of the grid's shape.
+    system, crs : coordinate system
+        The system of the grid, and that of the frame; None if they are unknown.
+    name : str
+        The name of the column of numbers.
+    """
+    import geopandas
+
+    cells = geopandas.GeoDataFrame({name: numbers.ravel()}, geometry=boxes_of(grid), crs=system)
+    if system is None:
+        return cells if crs is None else cells.set_crs(crs)
+    found = cells.to_crs(crs)
+    if not found.crs.is_geographic:
+        return found
+    return found.set_geometry(unwrap_longitudes(found.geometry.array), crs=found.crs)
+
+
+def cells_layer(grid: Grid, numbers: Floats, plane: Plane, name: str, counted: str = "points") -> Layer:
+    """Return the cells of a heat map that have points, joined in blocks where there are too many to be seen."""
+    grid = grid.scaled(plane.drawn_in[1])
+    joined = max(1, int(np.ceil(np.sqrt(numbers.size / _MOST_CELLS))))
+    rows, columns = grid.shape
+    pad = [(0, -size % joined) for size in (rows, columns)]
+    blocks = np.pad(numbers, pad).reshape((rows + pad[0][1]) // joined, joined, -1, joined)
+    together = blocks.sum(axis=(1, 3))
+    row, column = np.nonzero(together > 0)
+    side = grid.cell * joined
+    west, south = grid.bounds[:2]
+    corners = [(west + (column + i) * side, south + (row + j) * side) for i, j in ((0, 0), (1, 0), (1, 1), (0, 1))]
+    cells = np.stack([np.column_stack(corner) for corner in corners], axis=1)
+    return Layer(
+        f"{name}, {counted} in cells of {metres(side)}",
+        degrees(plane, cells.reshape(-1, 2)),
+        "grid",
+        "released",
+        parts=np.repeat(np.arange(len(cells)), 4),
+        values=together[row, column],
+    )
+
+
+def regions_layer(shapes: geopandas.GeoSeries, numbers: Floats, name: str) -> Layer:
+    """Return regions in degrees, each drawn by its outer rings, with the number in each."""
+    import shapely
+
+    parts, owner = shapely.get_parts(shapes.array, return_index=True)
+    rings = shapely.get_exterior_ring(parts)
+    coords, ring = shapely.get_coordinates(rings, return_index=True)
+    return Layer(name, coords, "grid", "released", parts=ring, values=np.asarray(numbers, dtype=float)[owner])
+
+
+def flows_layer(
+    centres: geopandas.GeoSeries, numbers: Floats, name: str, counted: str, most: int
+) -> tuple[Layer, ...]:
+    """Return the largest flows between different places as lines, and the places they join."""
+    import shapely
+
+    at = shapely.get_coordinates(centres.array)
+    apart = np.where(np.eye(len(at), dtype=bool), 0, numbers)
+    order = np.argsort(apart, axis=None)[::-1][:most]
+    origin, destination = np.unravel_index(order[apart.ravel()[order] > 0], apart.shape)
+    if not len(origin):
+        return ()
+    lines = np.stack([at[origin], at[destination]], axis=1).reshape(-1, 2)
+    shown = f"{name}, the largest {len(origin):,} by {counted}"
+    return (Layer(shown, lines, "lines", "released", parts=np.repeat(np.arange(len(origin)), 2)),)
