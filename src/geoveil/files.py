@@ -32,6 +32,7 @@ from geoveil.arithmetic import steady
 from geoveil.budget import Ledger
 from geoveil.certificates import KeyLike, signing_key
 from geoveil.errors import GeoveilWarning
+from geoveil.foreign_names import foreign_names_refused
 from geoveil.geo import AreaLike
 from geoveil.geo.formats import open_locations
 from geoveil.geo.planes import plane_of
@@ -45,6 +46,7 @@ __all__ = ["Concern", "FileRelease", "frame_of", "load", "points_file", "read", 
 
 
 @steady()
+@foreign_names_refused
 def points_file(
     source: PathLike,
     target: PathLike,
@@ -189,6 +191,7 @@ def points_file(
 
 
 @steady()
+@foreign_names_refused
 def read(
     path: PathLike,
     *,
