@@ -37,6 +37,8 @@ from geoveil.words import metres
 _LOST = 4
 #: How many times larger than for one point the noise must be for the owner to be told.
 _TIMES = 10
+#: With persons, the noise in metres from which the owner is told: less of it keeps the streets of a track.
+_FAR = 500
 
 __all__ = ["Concern", "PreparedFile", "prepare", "rehearse", "system_of"]
 
@@ -98,7 +100,7 @@ class PreparedFile:
                 "Nearly everything would be lost: released points would typically be up to {typical} from the true "
                 "ones (with probability 95%), in an area of {area}."
             )
-        elif typical < _TIMES * alone:
+        elif typical < _TIMES * alone or (several and typical < _FAR):
             return []
         elif several:
             problem = (
