@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pickle
 from decimal import Decimal
+from functools import partial
+from typing import Any
 
 import numpy as np
 import pytest
@@ -72,3 +74,14 @@ def test_an_error_after_the_charge_says_that_it_is_spent() -> None:
         assert session.spent == Decimal("0.0001")
     assert raised.value.charged == "spent"
     assert "the charge is spent" in str(raised.value)
+
+
+@pytest.mark.parametrize(("name", "value", "own"), [("sep", ";", "delimiter=';'"), ("epsg", 2056, "crs=2056")])
+def test_names_of_other_libraries_lead_to_the_right_argument(name: str, value: object, own: str) -> None:
+    """Python and the command line say what an argument is called here; other names are refused as usual."""
+    asked: list[Any] = [partial(gv.read, "trips.csv"), partial(gv.points_file, "trips.csv", "out.csv", rho=1)]
+    for ask in asked:
+        with pytest.raises(TypeError, match=f"no argument '{name}'.*give {own}"):
+            ask(**{name: value})
+    with pytest.raises(TypeError, match="unexpected keyword argument 'sepp'"):
+        gv.read("trips.csv", sepp=";")  # type: ignore[call-arg]

@@ -233,6 +233,7 @@ def truth_and_noise(folder: Path, **how: Any) -> tuple[Any, Any, Any]:
 @pytest.mark.slow
 @pytest.mark.statistical
 @pytest.mark.usefixtures("small_batches")
+@pytest.mark.filterwarnings("ignore:The points of a person share")
 def test_every_person_has_the_noise_of_their_own_number_of_points(tmp_path: Path) -> None:
     """In any order over many batches: σ = √(n/(2ρ)); another σ would be noticed."""
     whose, moved, release = truth_and_noise(tmp_path, rho=5e-5)

@@ -92,6 +92,8 @@ def test_what_cannot_be_smoothed_is_refused() -> None:
     for times in (TIMES[:-1], np.full(300, np.nan), ["a"] * 300):
         with pytest.raises(InvalidParameter, match="times"):
             gv.smooth(raw, times=times, motion="taxi")
+    with pytest.raises(InvalidParameter, match=r"motion = None: must be how people move: 'car', .*motion=\"walking\""):
+        gv.smooth(raw, times=TIMES)
     with pytest.raises(InvalidParameter, match="motion"):
         gv.smooth(raw, times=TIMES, motion="swimming")
 

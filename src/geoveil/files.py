@@ -27,13 +27,14 @@ from geoveil._types import (
 from geoveil._types import Path as PathLike
 from geoveil.answering.charging import check_ledger
 from geoveil.answering.loading import frame_of, load
-from geoveil.answering.preparation import prepare, rehearse, system_of
+from geoveil.answering.preparation import Concern, prepare, rehearse, system_of
 from geoveil.answering.streaming import FileRelease
 from geoveil.answering.units import unit_of
 from geoveil.arithmetic import steady
 from geoveil.budget import Ledger
 from geoveil.certificates import KeyLike, signing_key
 from geoveil.errors import GeoveilWarning, InvalidParameter, Message
+from geoveil.foreign_names import foreign_names_refused
 from geoveil.geo import AreaLike
 from geoveil.geo.formats import open_locations
 from geoveil.geo.planes import plane_of
@@ -43,10 +44,11 @@ from geoveil.privacy import Duration, as_duration, promise
 if TYPE_CHECKING:
     import geopandas
 
-__all__ = ["FileRelease", "frame_of", "load", "points_file", "read", "rehearse", "unit_of"]
+__all__ = ["Concern", "FileRelease", "frame_of", "load", "points_file", "read", "rehearse", "unit_of"]
 
 
 @steady()
+@foreign_names_refused
 def points_file(
     source: PathLike,
     target: PathLike,
@@ -80,7 +82,7 @@ def points_file(
     layer: str | None = None,
     sign: KeyLike = None,
     progress: Progress | None = None,
-    confirm: Callable[[Sequence[Message]], None] | None = None,
+    confirm: Callable[[Sequence[Concern]], None] | None = None,
 ) -> FileRelease:
     r"""Release every point of a file, into a file of the same coordinate system.
 
@@ -139,8 +141,8 @@ def points_file(
     progress : callable, optional
         Called from time to time with the share of the work that is done, from 0 to 1.
     confirm : callable, optional
-        Called once before anything is charged, with texts for the owner: none, or that nearly everything would be lost
-        and what helps. It may raise an exception to stop the release. Without it they are warnings (`GeoveilWarning`).
+        Called once before anything is charged, with texts for the owner: none, or that the noise is large, and what
+        helps. It may raise an exception to stop the release. Without it they are warnings (`GeoveilWarning`).
 
     Returns
     -------
@@ -208,6 +210,7 @@ def points_file(
 
 
 @steady()
+@foreign_names_refused
 def read(
     path: PathLike,
     *,

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field, replace
+from numbers import Real
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Union
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from geoveil import checks
 from geoveil._types import CrsLike, Labels
 from geoveil.arithmetic import steady
 from geoveil.cards import Rows
@@ -173,15 +175,23 @@ def remap(
 
 
 @steady()
-def density(releases: Release | Sequence[Release], grid: Grid, *, by: Labels = None) -> HeatMap:
+def density(
+    releases: Release | Sequence[Release],
+    grid: Grid | float | tuple[float, float, float, float] | None = None,
+    *,
+    by: Labels = None,
+) -> HeatMap:
     """Estimate a heat map of the true points from released ones, at no cost: the effect of the noise is removed.
 
     Parameters
     ----------
     releases : Release or sequence of Release
         Of `points` in the plane, with noise that is independent on each point; all in one coordinate system.
-    grid : Grid
-        In that system; of points in degrees, in metres of the plane they were released in.
+    grid : Grid, number, or (west, south, east, north), optional
+        In that system; of points in degrees, in metres of the plane they were released in. A number is the side of a
+        cell, and the grid then covers all released points. A box gets cells that suit the noise: at least half of its
+        scale and a hundredth of the longer side, rounded up to 1, 2 or 5 times a power of ten. Both are chosen if it
+        is left out. Only released points and their noise are looked at, which costs nothing.
     by : array of labels, optional
         For one release: whose point each is, as it was given to `points`. Needed only where persons' noises differ;
         a frame released by one of its columns knows.
@@ -213,9 +223,9 @@ def density(releases: Release | Sequence[Release], grid: Grid, *, by: Labels = N
     True
     >>> heat.guarantee
     CGP(rho=5e-06)
+    >>> gv.density(released).grid.cell
+    200.0
     """
-    if not isinstance(grid, Grid):
-        raise InvalidParameter("grid", grid, "a Grid", "Use gv.Grid(bounds, cell=...).")
     several = [releases] if isinstance(releases, Release) else list(releases if hasattr(releases, "__iter__") else ())
     if not several or not all(isinstance(release, Release) for release in several):
         raise InvalidData("releases", releases, "a Release or a sequence of them", "Use gv.points.")
@@ -230,6 +240,7 @@ def density(releases: Release | Sequence[Release], grid: Grid, *, by: Labels = N
         drawn_in(release) != drawn_in(first) for release in several
     ):
         raise InvalidData("releases", releases, "in the plane, in one coordinate system", "Reproject points first.")
+    grid = _grid(grid, noisy, drawn_in(first)[1])
     whose, answers = (first.by, first.answers) if len(several) == 1 else _merged(several)
     return HeatMap(
         deconvolution.deconvolve(noisy, _on_the_map(first, grid, "grid")),
@@ -246,6 +257,48 @@ def density(releases: Release | Sequence[Release], grid: Grid, *, by: Labels = N
         ),
         grid=grid,
     )
+
+
+def _grid(given: Any, noisy: Sequence[NoisyPoints], unit: float) -> Grid:
+    """Return the grid that was given, or one that suits released points and their noise.
+
+    Parameters
+    ----------
+    given : Grid, number, box or None
+        What the user gave, in the system of the map.
+    noisy : sequence of NoisyPoints
+        The released points, in metres.
+    unit : float
+        Metres in a unit of the system.
+    """
+    if isinstance(given, Grid):
+        return given
+    box, cell = None, None
+    if isinstance(given, Real) and not isinstance(given, bool):
+        cell = checks.positive("grid", given, remedy="Give the side of a cell, for example 500.0.")
+    elif isinstance(given, (tuple, list, np.ndarray)):
+        # A box that is no box is refused with the words of a grid.
+        box = Grid(given, 1e300).bounds  # type: ignore[arg-type]
+    elif given is not None:
+        allowed = "a Grid, the side of a cell, or (west, south, east, north)"
+        remedy = "Use gv.Grid(bounds, cell=...), or leave it out for a grid that suits the noise."
+        raise InvalidParameter("grid", given, allowed, remedy)
+    coords = np.concatenate([part.points for part in noisy]) / unit
+    low, high = (coords.min(axis=0), coords.max(axis=0)) if box is None else (np.array(box[:2]), np.array(box[2:]))
+    if cell is None:
+        scale = float(np.median(np.concatenate([part.scale for part in noisy]))) / unit
+        cell = _round_up(max(scale / 2, float((high - low).max()) / 100))
+    if box is None:
+        # The edges are multiples of the cell, so that the box has a size even around a single point.
+        low, high = np.floor(low / cell) * cell, (np.floor(high / cell) + 1) * cell
+    west, south, east, north = (float(end) for end in (*low, *high))
+    return Grid((west, south, east, north), cell)
+
+
+def _round_up(length: float) -> float:
+    """Return the smallest number of 1, 2 or 5 times a power of ten that is at least this long."""
+    power = 10.0 ** np.floor(np.log10(length))
+    return float(next(step * power for step in (1, 2, 5, 10) if step * power >= length * (1 - 1e-9)))
 
 
 def _noisy(release: Release, by: Any, remedy: str) -> NoisyPoints:

@@ -27,7 +27,11 @@ _MOTIONS = {"car": CAR, "cycling": CYCLING, "taxi": TAXI, "walking": WALKING}
 
 @steady()
 def smooth(
-    release: Release, *, times: ArrayLike | str | list[str] | None = None, motion: str | Motion, by: Labels = None
+    release: Release,
+    *,
+    times: ArrayLike | str | list[str] | None = None,
+    motion: str | Motion | None = None,
+    by: Labels = None,
 ) -> Release:
     """Smooth released trajectories at no cost: the noise is known, and people move continuously.
 
@@ -41,7 +45,8 @@ def smooth(
         or numbers of seconds. Equal times may occur. It may be left out if one column of times was released. Of rows
         with an origin and a destination, the list of both columns.
     motion : {"walking", "cycling", "car", "taxi"} or Motion
-        What is publicly known of how people move. It must not be measured on the trajectories themselves.
+        What is publicly known of how people move. It must not be measured on the trajectories themselves. It has no
+        default, since only you know who travels.
     by : array of labels, optional
         Whose point each is, as it was given to `points`. A frame released by one of its columns knows.
 
@@ -72,7 +77,12 @@ def smooth(
         raise InvalidData("release", repr(release), "as it was released", "Smooth first, then clamp.")
     prior = _MOTIONS.get(motion) if isinstance(motion, str) else motion
     if not isinstance(prior, Motion):
-        raise InvalidParameter("motion", motion, ", ".join(map(repr, _MOTIONS)) + " or a Motion", 'Try "taxi".')
+        allowed = f"how people move: {', '.join(map(repr, _MOTIONS))}, or a Motion"
+        known = (
+            'Say what is publicly known of them, such as motion="walking", or motion=gv.Motion(spread=..., speed=...) '
+            "for others; do not measure it on the data."
+        )
+        raise InvalidParameter("motion", motion, allowed, known)
     coords = release.coords
     assert coords is not None
     seconds = point_seconds(release.form, times)

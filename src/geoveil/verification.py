@@ -24,7 +24,7 @@ from geoveil.geo.formats.atomic import certificate_path
 from geoveil.geo.formats.fingerprints import digest
 from geoveil.messages import PYTHON, Message, Naming, Text, worded
 from geoveil.privacy import certified
-from geoveil.words import counted
+from geoveil.wording import guarantee_line
 
 __all__ = ["Check", "Verification", "verify"]
 
@@ -54,7 +54,7 @@ class Check:
     >>> bay = gv.local(lat=37.77, lon=-122.42, radius=50_000)
     >>> path = gv.mean(homes, rho=1e-4, area=bay).to_file(pathlib.Path(tempfile.mkdtemp()) / "mean.csv")
     >>> gv.verify(path).checks[1].text
-    'The file is the one that the certificate is about.'
+    'It is the file that was released with this certificate.'
     """
 
     name: str
@@ -107,11 +107,9 @@ class Verification:
     def summary(self) -> str:
         """The result in a few words."""
         if not self.holds:
-            return "NOT as certified"
-        unanswered = sum(check.outcome == "open" for check in self.checks)
-        if not unanswered:
-            return "nothing is wrong"
-        return f"nothing is wrong; {counted(unanswered, 'check')} {'is' if unanswered == 1 else 'are'} open"
+            return f"NOT as certified: {', '.join(check.name for check in self.checks if check.outcome == 'fails')}"
+        unanswered = [check.name for check in self.checks if check.outcome == "open"]
+        return f"as certified{', not checked: ' if unanswered else ''}{', '.join(unanswered)}"
 
     def __bool__(self) -> bool:
         return self.holds
@@ -156,7 +154,7 @@ def verify(
     key: PublicKey | str | os.PathLike[str] | None = None,
     certificate: str | os.PathLike[str] | None = None,
 ) -> Verification:
-    r"""Check that a released file is the one that its certificate is about, and that the certificate is whole.
+    r"""Check that a released file is the one that its certificate was written for, and that the certificate is sound.
 
     Parameters
     ----------
@@ -194,7 +192,7 @@ def verify(
     >>> with (folder / "out.csv").open("a") as file:
     ...     _ = file.write("eve,37.7,-122.4,245,5e-05\n")
     >>> gv.verify(folder / "out.csv").checks[1].text
-    'The file was changed, or it is another one: its SHA-256 is not that of the certificate.'
+    'The file was changed, or the certificate is that of another file: their SHA-256 differ.'
     """
     path = Path(path)
     if not path.exists():
@@ -211,7 +209,9 @@ def verify(
         return Verification(path, account, (whole,))
     file = _file(path, account)
     same = file.outcome == "holds"
-    noise = _noise(path, account) if same else _open("noise", "Not checked, since the file is another one.")
+    noise = (
+        _noise(path, account) if same else _open("noise", "The noise cannot be compared with a file that was changed.")
+    )
     signature, signer, trusted = _signature(account, public)
     return Verification(path, account, (whole, file, noise, _ledger(account, ledger), signature), signer, trusted)
 
@@ -224,8 +224,8 @@ def _certificate(account: dict[str, Any]) -> Check:
     """Check the certificate by the schema, and what is written in it twice."""
     version = account.get("schema")
     if version != SCHEMA or isinstance(version, bool):
-        known = "an older or newer version of geoveil" if isinstance(version, int) else "another program, or too old"
-        said = f"Its schema is {version!r}, and this version of geoveil knows {SCHEMA}: it is from {known}."
+        known = "an older or newer version of geoveil" if isinstance(version, int) else "another program"
+        said = f"The certificate is from {known}: its schema is {version!r}, and this version reads {SCHEMA}."
         return Check("certificate", "fails", said)
     problems = schema_problems(account)
     if "file" not in account:
@@ -237,18 +237,19 @@ def _certificate(account: dict[str, Any]) -> Check:
             problems.append(f"guarantee: {stated} contradicts itself")
     if problems:
         more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
-        return Check("certificate", "fails", f"The certificate is not whole: {problems[0][:300]}{more}.")
-    return Check("certificate", "holds", f"The certificate is whole: {certified(account)}, schema {SCHEMA}.")
+        return Check("certificate", "fails", f"The certificate is damaged: {problems[0][:300]}{more}.")
+    promised = guarantee_line(certified(account))
+    return Check("certificate", "holds", f"It is complete, and it states: {promised}.")
 
 
 def _file(path: Path, account: dict[str, Any]) -> Check:
     """Check the digest of the file."""
     if digest(path) != account["file"]["sha256"]:
-        said = "The file was changed, or it is another one: its SHA-256 is not that of the certificate."
+        said = "The file was changed, or the certificate is that of another file: their SHA-256 differ."
         return Check("file", "fails", said)
     name = account["file"]["name"]
-    renamed = "" if name == path.name else f" It was released as {name}."
-    return Check("file", "holds", f"The file is the one that the certificate is about.{renamed}")
+    renamed = "" if name == path.name else f" It was called {name} then."
+    return Check("file", "holds", f"It is the file that was released with this certificate.{renamed}")
 
 
 def _noise(path: Path, account: dict[str, Any]) -> Check:
@@ -257,17 +258,17 @@ def _noise(path: Path, account: dict[str, Any]) -> Check:
     if problems:
         return Check("noise", "fails", f"The certificate contradicts itself or the file: {problems[0]}.")
     if not recomputed:
-        return _open("noise", f"The noise of {account['query']} was not recomputed: its parameters are not stated.")
-    return Check("noise", "holds", "The stated noise suffices for the guarantee: its scale was recomputed.")
+        return _open("noise", f"The certificate does not state enough to recompute the noise of {account['query']}.")
+    return Check("noise", "holds", "The stated noise is enough for the guarantee: it was computed again.")
 
 
 def _ledger(account: dict[str, Any], ledger: Ledger | None) -> Check:
     entry = account["entry"]
     if ledger is None:
-        charged = "It states that a ledger was charged: {ledger} checks that."
-        return _open("ledger", Message("It was not charged to a ledger." if entry is None else charged))
+        charged = "The certificate states that a ledger was charged; give {ledger} to check that."
+        return _open("ledger", Message("The release was made without a ledger." if entry is None else charged))
     if entry is None:
-        return Check("ledger", "fails", "It was not charged to this ledger, nor to any other.")
+        return Check("ledger", "fails", "The release was made without a ledger, so this one did not charge it.")
     try:
         entries = ledger.verify([account])
     except LedgerTampered as problem:
@@ -288,7 +289,8 @@ def _signature(account: dict[str, Any], key: PublicKey | None) -> tuple[Check, P
         return Check("signature", "fails", f"The signature cannot be checked: {problem}."), None, False
     if signature is None:
         outcome: Outcome = "open" if key is None else "fails"
-        return Check("signature", outcome, "It is not signed."), None, False
+        said = "The certificate is not signed, so it does not prove who wrote it."
+        return Check("signature", outcome, said), None, False
     if not signature.valid:
         said = "The signature is wrong: the certificate was changed after it was signed, or signed by another key."
         return Check("signature", "fails", said), None, False

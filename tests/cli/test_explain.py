@@ -168,6 +168,25 @@ def test_check_ends_with_the_command_of_the_release(run: Any, tmp_path: Path) ->
     assert " --missing drop" in json.loads(run("check", "holes.csv", *LOCAL, "--json").out)["next"]
 
 
+def test_check_proposes_only_columns_that_name_everyone(run: Any, tmp_path: Path) -> None:
+    """A release by a column with gaps would be refused: another column is proposed, or none."""
+    rows = ["user,device_id,lat,lon", "ann,1,37.77,-122.42", ",2,37.78,-122.43"]
+    (tmp_path / "gaps.csv").write_text("\n".join(rows))
+    command = json.loads(run("check", "gaps.csv", "--json").out)["next"]
+    assert "--by device_id" in command
+    assert run(*shlex.split(command)[1:]).code == 0
+    (tmp_path / "gaps.csv").write_text("\n".join(row.replace(",1,", ",,") for row in rows))
+    assert "--by" not in json.loads(run("check", "gaps.csv", "--json").out)["next"]
+
+
+def test_check_tells_of_rows_that_cannot_be_read(run: Any, tmp_path: Path) -> None:
+    """A row with too few fields is what is wrong, not the missing area."""
+    (tmp_path / "short.csv").write_text("user,lat,lon,note\nann,37.77,-122.42\nbob,37.77,-122.42\n")
+    words = " ".join(run("check", "short.csv").out.split())
+    assert "Expected 4 columns, got 3" in words
+    assert "must be in metres" not in words
+
+
 def test_check_proposes_an_area_for_web_mercator_and_none_for_unknown_systems(run: Any, tmp_path: Path) -> None:
     """An area is proposed if a release accepts it, also for metres of web maps; all at 0, 0 is not spread wide."""
     people().to_crs(3857).to_file(tmp_path / "web.gpkg")

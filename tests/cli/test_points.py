@@ -122,6 +122,8 @@ def test_smooth_and_density_take_what_points_wrote(run: Any, tmp_path: Path) -> 
     assert run("points", "trips.csv", "-o", "out.csv", "--by", "user", *LOCAL, "--rho", "1e-3", "-q").code == 0
     told = json.loads(run("smooth", "out.csv", "-o", "smooth.csv", "--motion", "car", "--json").out)
     assert told["certificate"]["processed"][0].startswith("smoothed")
+    for chosen in ([], ["--cell", "2km"], ["--around", f"{STATION},10km"]):
+        assert json.loads(run("density", "out.csv", *chosen, "--json").out)["counts"]
     heat = json.loads(run("density", "out.csv", "--cell", "2km", "--around", f"{STATION},10km", "--json").out)
     assert len(heat["counts"]) == 10
     assert 0 < sum(map(sum, heat["counts"])) <= 60.001

@@ -76,6 +76,11 @@ NAMED = {
         "hull trips.csv --local 37.77,-122.42,50km --rho 1 --ledger l.db",
         "--ledger needs the accounts to charge: give --subject NAME or --by COLUMN.",
     ),
+    "how people move": (
+        "smooth out.csv -o o.csv",
+        "Say with --motion how people move: walking, cycling, car or taxi.",
+    ),
+    "an option of another library": ("points trips.csv --sep ;", "No such option '--sep'. It is called --delimiter."),
     "an area that is no coordinate system": ("points trips.csv -o o.csv --rho 1 --crs Germany", "--crs = 'Germany': "),
 }
 

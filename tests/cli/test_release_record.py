@@ -155,6 +155,22 @@ def test_points_of_one_person_are_told_where_the_area_is_wide(run: Any, tmp_path
     assert "All 10,000 points belong to one person" in ran.err
 
 
+def test_many_points_of_each_person_are_told_and_not_asked_about(
+    run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With --by, persons with a thousand points are told of their noise, and those with twenty are not."""
+    from geoveil.cli import terminal
+
+    monkeypatch.setattr(terminal, "interactive", lambda: True)
+    rows = [f"{37.7 + i * 1e-5:.6f},-122.45,{i % 2},{i % 100}" for i in range(2000)]
+    (tmp_path / "track.csv").write_text("lat,lon,who,trip\n" + "\n".join(rows) + "\n")
+    ran = run(*TRACK, "--by", "who")
+    assert ran.code == 0
+    assert "those of a person with 1,000 points" in " ".join(ran.err.split())
+    assert "--by" not in ran.err
+    assert "share" not in run(*TRACK, "--by", "trip").err
+
+
 def test_someone_at_a_terminal_is_asked(run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No leaves nothing behind, yes releases, and --yes does not ask."""
     import click

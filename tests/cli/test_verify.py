@@ -38,7 +38,7 @@ def test_a_signed_release_is_verified(run: Any, tmp_path: Path) -> None:
     done = run("verify", "out.csv", "--key", "city-lab.pub.pem")
     assert done.code == 0
     assert f"Signed by city-lab ({made['fingerprint'][:23]}…)" in " ".join(done.out.split())
-    assert "out.csv: nothing is wrong; 1 check is open." in done.out
+    assert "out.csv: as certified, not checked: ledger." in done.out
     told = json.loads(run("verify", "out.csv", "--json").out)
     assert (told["holds"], told["trusted"], told["signer"]) == (True, False, made["fingerprint"])
     assert "--key" in next(check["text"] for check in told["checks"] if check["name"] == "signature")
@@ -82,7 +82,7 @@ def test_what_is_wrong_ends_with_one(sign: bool, run: Any, tmp_path: Path) -> No
         file.write("\n")
     done = run("verify", "out.csv")
     assert done.code == 1
-    assert "NOT as certified" in done.out
+    assert "out.csv: NOT as certified: file." in done.out
     assert "The file was changed" in done.out
     assert run("verify", "out.csv", "--json").code == 1
     assert run("verify", "out.csv", "--key", "lab.pub.pem").code == 1

@@ -246,7 +246,7 @@ def test_every_column_has_its_reason() -> None:
     assert reasons == {"user": "person", "time": "time", "note": "named", "row": "structure"}
     assert "unchanged  user (person), time (time), note (named), row (structure)" in repr(release)
     assert "WARN" not in repr(release).upper()
-    assert gv.mean(frame, by="user", rho=1e-4, area=BAY).unchanged == ()
+    assert [column.name for column in gv.mean(frame, by="user", rho=1e-4, area=BAY).unchanged] == ["user"]
 
 
 def test_a_named_coordinate_is_stated_everywhere() -> None:
@@ -306,3 +306,15 @@ def test_the_index_of_a_geoseries_is_stated() -> None:
     (stated,) = gv.points(homes, rho=1e-4, area=BAY).facts().unchanged
     assert (stated.name, stated.reason) == ("index", "structure")
     assert stated.warnings == ("its values look like texts with coordinates of the area",)
+
+
+def test_labels_of_persons_in_the_frame_of_an_answer_are_listed() -> None:
+    """They are its index; labels that look like places get a warning, and pseudonyms are not listed."""
+    labels = [geohash(x, y) for x, y in PLACES]
+    frame = pd.DataFrame({"who": labels, "lat": LAT, "lon": LON})
+    told = gv.mean(frame, by="who", rho=1e-4, area=BAY).certificate()["unchanged"]
+    assert [(column["name"], column["reason"]) for column in told] == [("who", "person")]
+    assert "geohashes" in told[0]["warnings"][0]
+    assert gv.center(frame, by="who", pseudonyms=True, rho=1e-4, area=BAY).certificate()["unchanged"] == []
+    metres = gv.mean(1000 * PLACES, by=labels, rho=1e-4, crs="metres")
+    assert [column.name for column in metres.unchanged] == ["person"]

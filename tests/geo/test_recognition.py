@@ -238,6 +238,12 @@ def test_columns_of_persons_are_candidates(name: str) -> None:
     assert recognise(table).persons == (name, "id")
 
 
+def test_groups_of_many_are_no_persons() -> None:
+    """The species of animals and the names of states are those of many."""
+    table = {"individual-taxon-canonical-name": ["stork"] * 20, "STATE_NAME": ["Ohio"] * 20, "tag": ["a", "b"] * 10}
+    assert recognise(table).persons == ("tag",)
+
+
 def test_numbers_of_rows_are_no_persons() -> None:
     """An id with another value in each row, and numbers with decimals."""
     assert recognise({"id": [*range(20)], "name": [1.5] * 20, "count": [1] * 20, "trip": ["2.5"] * 20}).persons == ()

@@ -282,6 +282,23 @@ def test_maps_in_feet_are_those_in_metres() -> None:
         density([feet, plain], GRID)
 
 
+def test_a_grid_that_is_left_out_suits_released_points_and_their_noise() -> None:
+    """It covers every released point with cells of at least half of the noise; a number is a cell, four a box."""
+    released = alone(town(500), rho=1e-4)
+    points, heat = np.asarray(released.value), density(released)
+    west, south, east, north = heat.grid.bounds
+    assert (points >= [west, south]).all()
+    assert (points < [east, north]).all()
+    assert heat.grid.cell == 50  # the scale is 70.7 m, and the map about 4 km wide
+    assert density(released, 500).grid.cell == 500
+    assert density(released, (0, 0, 40_000, 30_000)).grid == Grid((0, 0, 40_000, 30_000), cell=500)
+    one = density(gv.points([[5.0, 5.0]], rho=1e-4))
+    assert one.grid.shape == (1, 1)
+    for wrong in ("fine", True, -5, (0, 0, 1), (1, 1, 0, 0)):
+        with pytest.raises(InvalidParameter):
+            density(released, wrong)  # type: ignore[arg-type]
+
+
 def test_what_cannot_be_mapped_is_refused() -> None:
     """Other questions, dimensions and noises, processed releases, nothing, the same release twice, no grid."""
     x = town(10)
@@ -301,7 +318,7 @@ def test_what_cannot_be_mapped_is_refused() -> None:
         with pytest.raises(InvalidData):
             density(releases, GRID)
     with pytest.raises(InvalidParameter, match="grid"):
-        density(raw, (0, 0, 1, 1))  # type: ignore[arg-type]
+        density(raw, "250 m")  # type: ignore[arg-type]
     with pytest.raises(InvalidParameter, match="by"):
         density([raw, gv.points(x, rho=1e-3)], GRID, by=np.arange(10))
 

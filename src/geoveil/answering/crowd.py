@@ -310,7 +310,7 @@ class CountsQuestion(CrowdQuestion):
         wanted = self.weight / (math.sqrt(math.pi) * epsilon * noise)
         west, south, east, north = shapely.total_bounds(self.shapes)
         least = max(east - west, north - south) / (0.9 * math.sqrt(_REGION_CELLS) * _SIDE)
-        return max(min(wanted, typical / 4), least)
+        return float(max(min(wanted, typical / 4), least))
 
     @cached_property
     def _known(self) -> dict[float, tuple[Lattice, int, Regions]]:

@@ -35,10 +35,30 @@ from geoveil.words import metres
 
 #: The noise of half of the points at which nearly everything is lost, as a fraction of the area's radius.
 _LOST = 4
-#: Without persons, how many times larger than for one point the noise must be for the owner to be told.
+#: How many times larger than for one point the noise must be for the owner to be told.
 _TIMES = 10
+#: With persons, the noise in metres from which the owner is told: less of it keeps the streets of a track.
+_FAR = 500
 
-__all__ = ["PreparedFile", "prepare", "rehearse", "system_of"]
+__all__ = ["Concern", "PreparedFile", "prepare", "rehearse", "system_of"]
+
+
+class Concern(Message):
+    """What the owner should know before a release.
+
+    Parameters
+    ----------
+    template : str
+        The text, as of a `Message`.
+    grave : bool
+        Whether someone at a terminal is asked before the release, rather than only told.
+    **data : object
+        As of a `Message`.
+    """
+
+    def __init__(self, template: str, /, *, grave: bool, **data: object) -> None:
+        super().__init__(template, **data)
+        self.grave = grave
 
 
 @dataclass(frozen=True)
@@ -62,7 +82,7 @@ class PreparedFile:
     source: Source
     target: Path
 
-    def concerns(self) -> list[Message]:
+    def concerns(self) -> list[Concern]:
         """Return what the owner should know before the release; it follows from public facts.
 
         These are the number of points of each person, the budget and the area: whether noise is large is not measured
@@ -74,26 +94,35 @@ class PreparedFile:
         # Half of all points are of persons with at least as many points, and noise.
         size = int(sizes[np.searchsorted(np.cumsum(sizes), points / 2)])
         typical, alone = (area.ground(inquiry.query_of(n).error(0.05, each=True)) for n in (size, 1))
-        if typical > area.radius / _LOST:
+        several = inquiry.people.by is not None
+        if lost := typical > area.radius / _LOST:
             problem = (
                 "Nearly everything would be lost: released points would typically be up to {typical} from the true "
                 "ones (with probability 95%), in an area of {area}."
             )
-        elif inquiry.people.by is None and typical >= _TIMES * alone:
+        elif typical < _TIMES * alone or (several and typical < _FAR):
+            return []
+        elif several:
+            problem = (
+                "The points of a person share that person's budget: those of a person with {size} points, which is "
+                "typical here, would be up to {typical} from the true ones (with probability 95%). A single point of "
+                "a person would be up to {alone} away."
+            )
+        else:
             problem = (
                 "All {n} points belong to one person and share the budget: released points would be up to {typical} "
                 "from the true ones (with probability 95%). A single point of a person would be up to {alone} away."
             )
-        else:
-            return []
-        helps = [] if inquiry.people.by is not None else ["name the column of persons with {by} if there are several"]
+        helps = [] if several else ["name the column of persons with {by} if there are several"]
         if size > 1:
             helps.append("keep fewer rows, such as one a minute")
         if isinstance(inquiry.guarantee, CGP):
             helps.append("smooth the released tracks with {gv.smooth}")
         helps += ["ask another question, such as {gv.hull} or {gv.center}", "give a larger budget"]
         told = {"typical": metres(typical), "alone": metres(alone), "n": f"{points:,}", "area": area.name}
-        return [Message(f"{problem} What helps: {'; '.join(helps)}.", **told)]
+        # Tracks of known persons are expected to have much noise; a forgotten column of persons is likely a mistake.
+        grave = lost or not several
+        return [Concern(f"{problem} What helps: {'; '.join(helps)}.", grave=grave, size=f"{size:,}", **told)]
 
     def release(self, progress: Progress) -> FileRelease:
         """Charge, draw and write the file with its certificate."""

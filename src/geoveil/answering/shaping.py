@@ -10,6 +10,7 @@ import numpy as np
 from geoveil.answering.intake import People
 from geoveil.facts import Reason, Unchanged
 from geoveil.geo import Form
+from geoveil.geo.disclosure import sampled, unchanged_columns
 from geoveil.geo.forms import ArrayForm, Floats
 from geoveil.queries import Answer, Answers, Query
 
@@ -31,7 +32,7 @@ class Shaped(NamedTuple):
     removed : tuple
         The columns of a frame of released points that were removed.
     unchanged : tuple of Unchanged
-        The columns of a frame of released points that are as they were.
+        The columns of a frame of released points that are as they were, or the labels of persons in an answer's frame.
     scales : array, optional
         The scale of the noise of each released point, where the points of a person differ in it.
     """
@@ -59,7 +60,16 @@ def shape_answers(form: Form, answers: Answers, people: People, columns: SplitCo
         scales = answers.persons.first.point_scales(answers.persons.units)
         scales = None if scales is None else _in_input_order(scales, people)
         return _points(kept, _in_input_order(answers.values, people), columns, scales)
-    return Shaped(_frame(form, answers, people), answers.coords)
+    return Shaped(_frame(form, answers, people), answers.coords, unchanged=_labels(form, people))
+
+
+def _labels(form: Form, people: People) -> tuple[Unchanged, ...]:
+    """Return the labels of persons, which are the index of a frame of answers, unless they are pseudonyms."""
+    if people.pseudonyms is not None:
+        return ()
+    name = people.labels.name
+    labels = people.labels[sampled(len(people.labels))]
+    return unchanged_columns({name: labels}, {name: "person"}, np.empty((0, 2)), form.plane)
 
 
 def _points(form: Form, coords: Floats, columns: SplitColumns, scales: Floats | None) -> Shaped:

@@ -135,6 +135,9 @@ def _found(path: Path, by: str | None, area: dict[str, Any], reading: dict[str, 
     except GeoveilError as problem:
         if refused is None:
             yield Finding("note", message_of(problem), "One of the columns to be removed cannot be read.")
+        else:
+            # A release would refuse the file sooner or later for this, and an area is of no use to it.
+            refused = problem
     else:
         for finding in _about(file, frame, by, area, missing, where):
             stopped = stopped or finding.kind in ("stop", "need")
@@ -297,7 +300,7 @@ def _people(file: Any, frame: Any, by: str | None) -> Iterator[Finding]:
             "note",
             f"Without --by all rows ({len(frame):,}) belong to one person and share the budget.{named}",
             "If they are of several persons, name the column of persons with --by COLUMN.",
-            next((f"--by {shlex.quote(str(name))}" for name in likely if name not in file.structure), ""),
+            next((f"--by {shlex.quote(str(name))}" for name in likely if _labels_all(file, frame, name)), ""),
         )
         return
     if by not in frame:
@@ -326,6 +329,13 @@ def _people(file: Any, frame: Any, by: str | None) -> Iterator[Finding]:
             f"{sizes.index[0]!r} has {counted(sizes.max(), 'row')}, far more than others.",
             "Noise grows with the number of rows: consider keeping fewer of them.",
         )
+
+
+def _labels_all(file: Any, frame: Any, name: Any) -> bool:
+    """Return whether a column names a person in every row, so that a release by it is not refused."""
+    if name in file.structure or name not in frame:
+        return False
+    return not (frame[name].isna() | (frame[name].astype(str).str.strip() == "")).any()
 
 
 def _columns(file: Any, frame: Any, by: str | None, plane: Any) -> Iterator[Finding]:

@@ -25,7 +25,7 @@ from geoveil.words import counted
 )
 @click.argument("released", nargs=-1, required=True, type=RELEASED)
 @target
-@click.option("--cell", type=LENGTH, required=True, help="The side of a cell, such as 500m.")
+@click.option("--cell", type=LENGTH, help="The side of a cell, such as 500m. [default: one that suits the noise]")
 @click.option(
     "--around",
     type=AREA,
@@ -35,7 +35,7 @@ from geoveil.words import counted
 def density(
     released: tuple[str, ...],
     target: Target,
-    cell: float,
+    cell: float | None,
     around: tuple[float, float, float] | None,
     output: Output,
 ) -> None:
@@ -44,8 +44,6 @@ def density(
     The blur of the known noise is removed. RELEASED are files that 'geoveil points' wrote in one coordinate system,
     with their certificates beside them.
     """
-    import numpy as np
-
     from geoveil import Grid
     from geoveil import density as heat_map
     from geoveil.geo import form_of
@@ -61,15 +59,15 @@ def density(
         plane = releases[0].plane
         assert plane is not None
         _, unit = plane.drawn_in
+        side = None if cell is None else cell / unit
         if around is None:
-            coords = np.concatenate([release.coords for release in releases if release.coords is not None])
-            low, high = coords.min(axis=0), coords.max(axis=0)
+            heat = heat_map(releases, side)
         else:
             lat, lon, half = around
             middle = form_of(releases[0].value, plane).public_place("around", public_place((lat, lon)))
-            low, high = middle - half, middle + half
-        bounds = tuple(float(end) / unit for end in (*low, *high))
-        heat = heat_map(releases, Grid(bounds, cell / unit))
+            west, south, east, north = (float(end) / unit for end in (*(middle - half), *(middle + half)))
+            box = west, south, east, north
+            heat = heat_map(releases, box if side is None else Grid(box, side))
     if target.path is not None:
         with target.opened(".geojson") as path:
             heat.to_file(path, sign=target.key)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from geoveil import Ledger, Release, SigningKey
-    from geoveil.messages import Message
+    from geoveil.files import Concern
 
 _LOCAL = "--local 37.77,-122.42,50km"
 
@@ -131,7 +131,7 @@ def release_file(
     motion: str | None,
     time: str | None,
     *,
-    confirm: Callable[[Sequence[Message]], None] = lambda concerns: None,
+    confirm: Callable[[Sequence[Concern]], None] = lambda concerns: None,
     sign: SigningKey | None = None,
     **how: Any,
 ) -> Release:
@@ -154,12 +154,12 @@ def release_file(
         return replace(result, removed=release.removed)
 
 
-def _confirm(asking: FileQuestion, path: Path, yes: bool, concerns: Sequence[Message]) -> None:
-    """Tell of earlier releases and of concerns about this one, of which someone at a terminal is asked."""
+def _confirm(asking: FileQuestion, path: Path, yes: bool, concerns: Sequence[Concern]) -> None:
+    """Tell of earlier releases and of concerns about this one; someone at a terminal is asked about grave ones."""
     asking.tell_earlier(path)
     for concern in concerns:
         terminal.note(concern.worded(OPTIONS))
-    if concerns and not yes and terminal.interactive():
+    if any(concern.grave for concern in concerns) and not yes and terminal.interactive():
         click.confirm("Release it nevertheless?", abort=True, err=True)
 
 

@@ -6,6 +6,7 @@ import click
 
 from geoveil.cli.option_names import OPTIONS
 from geoveil.errors import BudgetExceeded, GeoveilError, InvalidCoordinateSystem, InvalidData, LedgerError
+from geoveil.foreign_names import FOREIGN
 
 __all__ = ["CODES", "code_of", "message_of", "usage"]
 
@@ -36,7 +37,7 @@ def code_of(problem: BaseException) -> int:
 
 def usage(problem: click.ClickException) -> str:
     """Return what is wrong with a command line, and the command that shows its help."""
-    said = problem.format_message()
+    said = _own_option(problem) or problem.format_message()
     if not isinstance(problem, click.UsageError):
         # It may begin with the name of a file.
         return said
@@ -44,6 +45,16 @@ def usage(problem: click.ClickException) -> str:
     said += "" if said.endswith("?") else "."
     where = "geoveil" if problem.ctx is None else problem.ctx.command_path
     return f"{said} See '{where} --help'."
+
+
+def _own_option(problem: click.ClickException) -> str:
+    """Return what an option is called here that was given by its name in another library, or nothing."""
+    if not isinstance(problem, click.NoSuchOption) or problem.ctx is None:
+        return ""
+    own = f"--{FOREIGN.get(problem.option_name.lstrip('-').replace('-', '_'))}"
+    if not any(own in param.opts for param in problem.ctx.command.params):
+        return ""
+    return f"No such option {problem.option_name!r}. It is called {own}"
 
 
 def message_of(problem: Exception, *, outcome: bool = True) -> str:

@@ -30,10 +30,10 @@ RELEASED = click.Path(readable=False)
 )
 @click.argument("released", type=RELEASED)
 @target
-@click.option("--motion", type=click.Choice(MOTIONS), required=True, help="How people move, from public knowledge.")
+@click.option("--motion", type=click.Choice(MOTIONS), help="How people move, from public knowledge. [required]")
 @click.option("--time", metavar="COLUMN", help="The column of times, if its name is not recognised.")
 @free
-def smooth(released: str, target: Target, motion: str, time: str | None, output: Output) -> None:
+def smooth(released: str, target: Target, motion: str | None, time: str | None, output: Output) -> None:
     """Remove noise from released trajectories, at no privacy cost.
 
     It uses that people move continuously, and looks at nothing private. RELEASED is a file that 'geoveil points'
@@ -42,6 +42,11 @@ def smooth(released: str, target: Target, motion: str, time: str | None, output:
     from geoveil.geo.formats import ending
     from geoveil.release.as_file import endings
 
+    if motion is None:
+        raise click.UsageError(
+            f"Say with --motion how people move: {', '.join(MOTIONS[:-1])} or {MOTIONS[-1]}. It is public knowledge, "
+            "and is not measured on the data."
+        )
     if target.path is None:
         raise click.UsageError("Name the smoothed file with -o; - is stdout.")
     kind = ending(Path(released))

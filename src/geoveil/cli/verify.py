@@ -12,7 +12,7 @@ from geoveil.cli.option_names import OPTIONS
 from geoveil.cli.options import as_json, existing
 
 #: The word before a check, and its colour.
-_SIGNS = {"holds": ("ok", "green"), "fails": ("wrong", "bold red"), "open": ("open", "yellow")}
+_SIGNS = {"holds": ("ok", "green"), "fails": ("wrong", "bold red"), "open": ("not checked", "yellow")}
 
 
 @click.command(

@@ -332,6 +332,7 @@ _NOBODY = frozenset(
     (
         *("obs", "observation", "row", "index", "record", "event", "point", "fix", "venue", "station", "type", "kind"),
         *("casual", "count", "number", "age", "gender", "sex", "category", "class", "status", "code", "zone"),
+        *("taxon", "species", "breed", "state", "county", "country"),
     )
 )
 
