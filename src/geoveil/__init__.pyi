@@ -2,6 +2,7 @@ from . import errors
 from ._version import __version__
 from .budget import Charge, Entry, Ledger
 from .certificates import PublicKey, SigningKey
+from .crowd_files import counts_file, flows_file, heatmap_file
 from .crowds import counts, flows, heatmap
 from .facts import CrowdNoise, ErrorBound, Exactness, Facts, MechanismUse, Processing, Removed, Unchanged
 from .files import FileRelease, load, points_file, read
@@ -74,6 +75,7 @@ __all__ = [
     "center",
     "clamp",
     "counts",
+    "counts_file",
     "density",
     "diameter",
     "dist_1",
@@ -83,7 +85,9 @@ __all__ = [
     "errors",
     "first_within",
     "flows",
+    "flows_file",
     "heatmap",
+    "heatmap_file",
     "hull",
     "load",
     "local",

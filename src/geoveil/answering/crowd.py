@@ -25,7 +25,7 @@ from geoveil.facts import Processing
 from geoveil.noise import Source
 from geoveil.postprocess.grid import Grid
 from geoveil.postprocess.sharpening import kernel_side, sharpen, simplex, spline_taps
-from geoveil.privacy import CGP, Duration, Guarantee, Metric, as_duration, is_duration
+from geoveil.privacy import CGP, Duration, Guarantee, Metric, as_duration, dist_1, duration_words, is_duration
 from geoveil.queries import Answer, CrowdMap, Flows, Lattice, RegionCounts, Regions, UnitSizes
 from geoveil.release.crowd_release import CrowdCounts, CrowdFlows, CrowdHeatMap, CrowdRelease, noise_bound
 
@@ -139,10 +139,16 @@ class CrowdQuestion(ABC):
         if self.bandwidth is not None:
             checks.positive("bandwidth", self.bandwidth, remedy="It is a length in metres.")
 
-    @property
-    def counted(self) -> str:
-        """What is counted."""
-        return "persons" if self.cap is None else "visits"
+    def counted(self, metric: Metric) -> str:
+        """Return what is counted: visits, or units such as persons or days of a person."""
+        if self.cap is not None:
+            return "visits"
+        if metric == dist_1:
+            return "points"
+        number, _, unit = ("", "", "") if metric.stretch is None else duration_words(metric.stretch).partition(" ")
+        if not unit:
+            return "persons"
+        return f"person-{unit}s" if number == "1" else f"persons in {number} {unit}"
 
     @property
     def weight(self) -> float:
@@ -245,7 +251,7 @@ class HeatMapQuestion(CrowdQuestion):
             value.reshape(shape),
             processing=Processing((step,), bounded=False),
             grid=self.shown,
-            counted=self.counted,
+            counted=self.counted(query.guarantee.metric),
             total=total,
             slices=slices.names,
             **_noise(query, noisy.reshape(shape), divisions**2),
@@ -340,7 +346,7 @@ class CountsQuestion(CrowdQuestion):
         frames = []
         for name, persons, raw in zip(slices.names or ("",), numbers, noisy, strict=True):
             frame = self.regions.to_frame("geometry").set_geometry("geometry")
-            frame.insert(0, self.counted, persons)
+            frame.insert(0, self.counted(query.guarantee.metric), persons)
             frame.insert(1, "noisy", raw)
             if slices.names:
                 frame.insert(0, "slice", name)
@@ -351,7 +357,7 @@ class CountsQuestion(CrowdQuestion):
             frames[0] if len(frames) == 1 else pd.concat(frames),
             processing=Processing((step,), bounded=False),
             numbers=numbers.reshape(shape),
-            counted=self.counted,
+            counted=self.counted(query.guarantee.metric),
             total=total,
             slices=slices.names,
             **_noise(query, noisy.reshape(shape), 1),
@@ -408,7 +414,7 @@ class FlowsQuestion(CrowdQuestion):
             np.reshape(found, noisy.shape),
             processing=Processing((step,), bounded=False),
             places=self.places,
-            counted=self.counted,
+            counted=self.counted(query.guarantee.metric),
             total=total,
             slices=slices.names,
             **_noise(query, noisy, 1),

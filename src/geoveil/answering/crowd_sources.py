@@ -220,15 +220,16 @@ class FileCrowd(CrowdSource):
     ----------
     reader : FilePoints
         Reads and counts the file; `count` was called. Its persons are those of the units.
+    trips : bool
+        Whether the items are rows with an origin and a destination, rather than points.
     skipped : array of bool, optional
         Marks the persons who are left out.
     """
 
-    def __init__(self, reader: FilePoints, skipped: NDArray[np.bool_] | None = None) -> None:
+    def __init__(self, reader: FilePoints, *, trips: bool = False, skipped: NDArray[np.bool_] | None = None) -> None:
         self.reader = reader if skipped is None else replace(reader, skipped=skipped)
-        self.ends = reader.file.points_in_a_row
         # The origin and the destination of a trip are two points of a row.
-        self._each = self.ends if self.ends == 2 else 1
+        self._each = self.ends = 2 if trips and reader.file.points_in_a_row == 2 else 1
 
     @property
     def n(self) -> int:  # type: ignore[override]
@@ -306,4 +307,4 @@ class FileCrowd(CrowdSource):
                 yield CrowdBatch((coords,), self._sizes(person[rows], read.sizes), times)
 
     def without(self, skipped: NDArray[np.bool_]) -> FileCrowd:
-        return FileCrowd(self.reader, skipped)
+        return FileCrowd(self.reader, trips=self.ends == 2, skipped=skipped)

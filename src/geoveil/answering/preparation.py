@@ -40,7 +40,7 @@ _TIMES = 10
 #: With persons, the noise in metres from which the owner is told: less of it keeps the streets of a track.
 _FAR = 500
 
-__all__ = ["Concern", "PreparedFile", "prepare", "rehearse", "system_of"]
+__all__ = ["Concern", "PreparedFile", "prepare", "read_crowd", "rehearse", "system_of"]
 
 
 class Concern(Message):
@@ -294,6 +294,45 @@ def rehearse(
     inquiry.count(lambda share: None, every_column=True)
     if inquiry.placed:
         _columns(file, file, by, None, inquiry.guarantee.symbol, places=inquiry.placed)
+    return inquiry
+
+
+def read_crowd(
+    file: LocationFile,
+    guarantee: Guarantee,
+    persons: str | None,
+    times: str | Sequence[str] | None,
+    *,
+    timed: bool,
+    thin: int | None,
+    area: AreaLike,
+    outside: Outside,
+    missing: Missing,
+    where: str | None,
+    progress: Progress,
+) -> FilePoints:
+    """Count the points of a file for a question about its crowd; no column of it is released.
+
+    Parameters
+    ----------
+    file : LocationFile
+        The file.
+    guarantee : CGP or GP
+        The guarantee.
+    persons : str, optional
+        The column of persons.
+    times, thin, area, outside, missing, where : optional
+        As for `prepare`.
+    timed : bool
+        Whether the time of each row is needed.
+    progress : callable
+        Called with the share of the whole work that is done, from 0 to 1.
+    """
+    inquiry = _inquiry(file, file, guarantee, "best", persons, area, outside, missing, where, None)
+    inquiry.kept, inquiry.removed = {}, ()
+    if timed or guarantee.metric.stretch is not None or thin is not None:
+        inquiry.times, inquiry.thin = _time_columns(file, times), thin
+    inquiry.count(progress)
     return inquiry
 
 

@@ -76,7 +76,8 @@ class FileQuestion:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "budget", self.protection.promised(self.budget, self.by))
-        if self.account.place is not None and self.account.subject is None and self.by is None:
+        named = self.by is not None or self.budget.guarantee.metric.persons
+        if self.account.place is not None and self.account.subject is None and not named:
             raise click.UsageError("--ledger needs the accounts to charge: give --subject NAME or --by COLUMN.")
         if self.pseudonyms is not None and self.by is None:
             raise click.UsageError("--pseudonyms needs --by COLUMN, the column of persons.")

@@ -19,6 +19,7 @@ from geoveil.cli.backups import budget
 from geoveil.cli.check import check
 from geoveil.cli.command import Program
 from geoveil.cli.completion import completion
+from geoveil.cli.crowds import counts, flows, heatmap
 from geoveil.cli.demo import demo
 from geoveil.cli.density import density
 from geoveil.cli.explain import explain
@@ -57,7 +58,7 @@ def program(state: State, debug: bool) -> None:
 
 
 for command in (
-    *(demo, points, hull, nearest, within, summary, smooth, density),
+    *(demo, points, hull, nearest, within, summary, heatmap, counts, flows, smooth, density),
     *(explain, plan, check, verify, key, areas, convert_setting, budget, experiments, completion),
 ):
     program.add_command(command)
