@@ -59,7 +59,7 @@ def main() -> None:
                 errors.append([np.abs(each - truth).sum() / persons for each in (heat.value, heat.noisy)])
             sharp, noisy = np.mean(errors, axis=0)
             other = gv.density(released, grid, by=person).value
-            other *= persons / max(other.sum(), 1e-9)
+            other = other * (persons / max(other.sum(), 1e-9))
             plain = np.abs(other - truth).sum() / persons
             print(f"| {rho:g} | {cell:g} m | {target} | {sharp:.3f} | {noisy:.3f} | {plain:.3f} |", flush=True)
 
