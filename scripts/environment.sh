@@ -2,6 +2,9 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
+# Compiled files are kept: compiling the tests anew takes each worker longer than collecting them.
+unset PYTHONDONTWRITEBYTECODE
+
 # Prints "version path" of every usable Python 3.11+, the oldest first.
 pythons() {
     local candidate
