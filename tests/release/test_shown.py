@@ -124,11 +124,12 @@ def test_every_release_is_a_frame_a_file_a_picture_a_page_and_a_card(kind: str, 
     assert len(read) == len(frame)
     assert (tmp_path / "saved.parquet.certificate.json").exists()
     assert release.report(tmp_path / "report.html", title="A <b>title</b>").read_text().startswith("<!DOCTYPE")
-    assert release.explore().save(tmp_path / "page.html").exists()
+    view = release.explore()
+    assert view.save(tmp_path / "page.html").exists()
     card = release._repr_html_()
     assert "will be right at most 75% of the time" in card
     assert ("<svg" in card) == (bool(geometry) or kind == "indices")
-    for text in (card, release.explore()._repr_html_()):
+    for text in (card, view._repr_html_()):
         # The only addresses are names of XML, of which there are none here.
         assert not re.search(r"https?://|<link|<img|@import|url\(", text)
     assert "<script" not in card
