@@ -22,6 +22,8 @@ from geoveil.errors import FileUnavailable, InvalidData, InvalidFile, InvalidPar
 from geoveil.geo.formats import ending, open_locations, targets
 from tests.formats import BAY, people
 
+pytestmark = pytest.mark.once
+
 SMALL = 0.001  # noise of a few metres, so that released points are near the true ones
 
 
