@@ -158,7 +158,15 @@ SETTINGS: dict[str, Callable[[], AbstractContextManager[None]]] = {
     "coarse balls": coarse_balls,
     "another locale": another_locale,
 }
-EVERY_SETTING = pytest.mark.parametrize("setting", SETTINGS.values(), ids=SETTINGS)
+#: The settings that fast tests try, one of each kind.
+_FIRST = ("numpy raises", "strict decimals", "coarse balls", "another locale")
+EVERY_SETTING = pytest.mark.parametrize(
+    "setting",
+    [
+        pytest.param(setting, id=name, marks=() if name in _FIRST else pytest.mark.slow)
+        for name, setting in SETTINGS.items()
+    ],
+)
 
 RNG = np.random.default_rng(5)
 TUPLES: dict[str, Floats] = {

@@ -93,7 +93,12 @@ KINDS: dict[str, tuple[Any, str]] = {
     "file": (of_file, "Point"),
     "loaded": (lambda tmp_path: gv.load(of_file(tmp_path).value), "Point"),
 }
-EVERY_KIND = pytest.mark.parametrize("kind", KINDS)
+#: The kinds that fast tests show: each type of geometry, and each way to a frame.
+_FIRST = ("points", "lines", "hull", "nearest", "indices", "radius", "heat map", "file")
+EVERY_KIND = pytest.mark.parametrize(
+    "kind",
+    [pytest.param(kind, marks=() if kind in _FIRST else [pytest.mark.once, pytest.mark.slow]) for kind in KINDS],
+)
 
 
 @EVERY_KIND
