@@ -158,8 +158,8 @@ SETTINGS: dict[str, Callable[[], AbstractContextManager[None]]] = {
     "coarse balls": coarse_balls,
     "another locale": another_locale,
 }
-#: The settings that fast tests try, one of each kind.
-_FIRST = ("numpy raises", "strict decimals", "coarse balls", "another locale")
+#: The settings that fast tests try.
+_FIRST = ("numpy raises", "strict decimals")
 EVERY_SETTING = pytest.mark.parametrize(
     "setting",
     [

@@ -95,6 +95,7 @@ def test_no_summary_changes_faster_than_its_constant(name: str, data: st.DataObj
         assert change(query, x, y) <= query.constant * dist(x, y) * (1 + 1e-12) + slack
 
 
+@pytest.mark.slow
 @EVERY_SUMMARY
 @pytest.mark.parametrize("metric", METRICS)
 def test_no_climb_finds_a_faster_change(name: str, metric: str) -> None:

@@ -146,6 +146,7 @@ def test_what_doubles_decide_is_what_balls_decide(name: str) -> None:
     assert len(np.unique(quick % 6)) > 1
 
 
+@pytest.mark.slow
 @pytest.mark.statistical
 @pytest.mark.parametrize("name", ["paper", "paper, far below", "permute and flip", "first within"])
 def test_doubts_are_settled_in_the_same_law(name: str) -> None:

@@ -75,6 +75,8 @@ def tuples(kind: str, d: int, sizes: Any) -> Any:
     return x + 9e7
 
 
+@pytest.mark.once
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["anywhere", "sphere", "line", "grid", "repeated", "nearly one place"])
 @pytest.mark.parametrize("d", [1, 2, 3])
 def test_smallest_balls_of_many_are_certain(kind: str, d: int) -> None:

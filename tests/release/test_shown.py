@@ -93,8 +93,8 @@ KINDS: dict[str, tuple[Any, str]] = {
     "file": (of_file, "Point"),
     "loaded": (lambda tmp_path: gv.load(of_file(tmp_path).value), "Point"),
 }
-#: The kinds that fast tests show: each type of geometry, and each way to a frame.
-_FIRST = ("points", "lines", "hull", "nearest", "indices", "radius", "heat map", "file")
+#: The kinds that fast tests show.
+_FIRST = ("points", "lines", "hull", "indices", "file")
 EVERY_KIND = pytest.mark.parametrize(
     "kind",
     [pytest.param(kind, marks=() if kind in _FIRST else [pytest.mark.once, pytest.mark.slow]) for kind in KINDS],
@@ -176,6 +176,8 @@ def test_a_card_of_a_million_points_is_small() -> None:
     assert len(release._repr_html_().encode()) < 100_000
 
 
+@pytest.mark.slow
+@pytest.mark.once
 def test_many_areas_lines_and_cells_keep_a_card_small() -> None:
     """Hulls of many persons are drawn in part, and the card says so; long lines and fine grids are squares."""
     frame = trips(900)

@@ -145,6 +145,8 @@ def test_data_is_text_wherever_it_stands() -> None:
     assert sum(tag == "b" for tag, _ in outline.tags) == 1  # of the curve
 
 
+@pytest.mark.slow
+@pytest.mark.once
 @pytest.mark.parametrize("truth", [False, True])
 def test_truth_is_announced(truth: bool) -> None:
     """With a layer of truth, and only then, the page begins with a warning and its title does."""

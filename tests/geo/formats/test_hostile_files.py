@@ -369,6 +369,7 @@ def test_a_file_that_grows_when_unpacked_is_refused(tmp_path: Path, monkeypatch:
     assert len(gv.read(path)) == 200_000
 
 
+@pytest.mark.slow
 def test_a_header_without_an_end_is_refused(tmp_path: Path) -> None:
     """A header of a packed file that does not end is refused after some megabytes."""
     (tmp_path / "a.csv.gz").write_bytes(gzip.compress(b"a" * 50_000_000))

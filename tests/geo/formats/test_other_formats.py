@@ -87,6 +87,7 @@ def kml(path: Path, *placemarks: str) -> Path:
 TARGETS = [".csv", ".tsv", ".txt", ".csv.gz", ".xlsx", ".parquet", ".geojson", ".geojsonl", ".gpkg", ".shp", ".fgb"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("end", TARGETS)
 @pytest.mark.parametrize("start", [".csv", ".gpkg", ".parquet", ".xlsx"])
 def test_the_ending_of_the_target_is_its_format(start: str, end: str, tmp_path: Path) -> None:
