@@ -69,7 +69,7 @@ def _no_record(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GEOVEIL_RECORD", "off")
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.once)])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """Where a new ledger goes: a file, or a database of a PostgreSQL server."""
     from tests.postgres import database

@@ -2,6 +2,11 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
+# Compiled files are kept: compiling the tests anew takes each worker longer than collecting them.
+unset PYTHONDONTWRITEBYTECODE
+# Two workers share two cores: threads of numpy's linear algebra would wait for each other, busily.
+export OPENBLAS_NUM_THREADS=1
+
 # Prints "version path" of every usable Python 3.11+, the oldest first.
 pythons() {
     local candidate

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -29,18 +30,23 @@ def part_of(module: str) -> str:
     return part if part in PARTS else "__init__"
 
 
+@cache
+def parsed(path: Path) -> ast.Module:
+    """The syntax tree of a module."""
+    return ast.parse(path.read_text())
+
+
 def imported(path: Path) -> set[str]:
     """The parts of the package that a module imports, anywhere in it; only the list of public names is relative."""
     found = set()
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(parsed(path)):
         names: list[str] = []
-        if isinstance(node, ast.ImportFrom) and node.level:
-            assert path.name == "__init__.pyi"
-            node.module, node.level = ".".join(filter(None, ["geoveil", node.module])), 0
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            names = [node.module] if "." in node.module else [f"{node.module}.{a.name}" for a in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert not node.level or path.name == "__init__.pyi"
+            module = ".".join(filter(None, ["geoveil" if node.level else "", node.module]))
+            names = [module] if "." in module else [f"{module}.{a.name}" for a in node.names]
         found |= {part_of(name) for name in names if name.split(".")[0] == "geoveil"}
     return found
 
@@ -98,7 +104,7 @@ def test_no_two_modules_have_one_name() -> None:
 
 def test_no_two_public_classes_have_one_name() -> None:
     """A class that does not begin with an underscore is named once in the package."""
-    trees = [ast.parse(path.read_text()) for path in MODULES if path.suffix == ".py"]
+    trees = [parsed(path) for path in MODULES if path.suffix == ".py"]
     classes = [node.name for tree in trees for node in tree.body if isinstance(node, ast.ClassDef)]
     public = sorted(name for name in classes if not name.startswith("_"))
     assert sorted(set(public)) == public

@@ -185,6 +185,7 @@ def test_altitudes_and_measures_are_stripped(tmp_path: Path) -> None:
         assert b"4321.125" not in data
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", IN_PLANE)
 @pytest.mark.parametrize("system", [32610, 2227, 4269])
 def test_files_in_other_systems_stay_in_them(name: str, system: int, tmp_path: Path) -> None:
@@ -363,6 +364,7 @@ def test_columns_that_change_while_a_file_is_read_are_noticed(name: str, tmp_pat
     assert sorted(p.name for p in tmp_path.iterdir()) == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("budget", [{"rho": 1e-4}, {"epsilon": 0.01, "metric": "2"}, {"epsilon": 0.01}], ids=str)
 @pytest.mark.parametrize("short", [["u0"], ["u1"], ["u2"], ["u0", "u2"]], ids="-".join)
 def test_any_person_may_be_skipped(short: list[str], budget: dict[str, Any], tmp_path: Path) -> None:

@@ -58,6 +58,7 @@ def test_the_budget_for_an_error_gives_it(name: str, notion: str) -> None:
         assert near * wanted <= planned.error <= wanted
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("budget", [{"rho": 1e-6}, {"rho": 5e-4}, {"rho": 0.1}, {"epsilon": 0.01}, {"epsilon": 1.0}])
 def test_a_hulls_error_is_foreseen_for_its_extent(budget: dict[str, Any]) -> None:
     """For points that extend as far as the plan assumes, the release's bound is near what was planned."""
@@ -69,6 +70,7 @@ def test_a_hulls_error_is_foreseen_for_its_extent(budget: dict[str, Any]) -> Non
     assert "40 km" in str(planned)
 
 
+@pytest.mark.once
 @pytest.mark.slow
 @pytest.mark.parametrize("notion", ["CGP", "GP"])
 def test_a_hulls_budget_meets_the_error(notion: str) -> None:
@@ -122,6 +124,7 @@ def test_a_plan_touches_no_randomness_of_the_process() -> None:
     assert len(plans) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("crs", "place"),
     [

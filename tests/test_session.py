@@ -133,6 +133,7 @@ def test_costs_are_looked_at_beforehand() -> None:
         session.split(2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in QUESTIONS if name != "answer"])
 @pytest.mark.parametrize("how", ["one", "many", "frame"])
 def test_the_same_question_about_the_same_data_is_answered_the_same(name: str, how: str, tmp_path: Path) -> None:

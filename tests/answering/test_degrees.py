@@ -119,6 +119,7 @@ def test_comparisons_of_degrees_are_many() -> None:
 OFF = families(shifted(2e-3), shifted(2e-3))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in OFF if "fine" not in name])
 def test_releases_of_points_that_are_far_off_are_those_of_real_arithmetic(name: str) -> None:
     """Doubles may be off by a share of the grid: what is released is that of the points themselves."""
@@ -175,6 +176,7 @@ def test_choices_by_balls_of_doubles_are_noticed(name: str) -> None:
     assert found != other
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("locate", [projected, shifted(2e-3)], ids=["degrees", "off"])
 @pytest.mark.parametrize("name", TRUTHS)
 def test_values_of_real_points_are_as_near_to_the_truth_as_they_say(name: str, locate: Locate) -> None:
@@ -475,6 +477,7 @@ def test_functions_get_doubles_and_the_release_says_how_far_they_are_off() -> No
     assert own.error(0.05) > plain.error(0.05)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("metric", ["inf", "2", "1"])
 def test_rounded_points_widen_error_bounds(metric: str) -> None:
     """By what moving all points by so much moves the value."""

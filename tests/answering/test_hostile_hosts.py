@@ -158,7 +158,15 @@ SETTINGS: dict[str, Callable[[], AbstractContextManager[None]]] = {
     "coarse balls": coarse_balls,
     "another locale": another_locale,
 }
-EVERY_SETTING = pytest.mark.parametrize("setting", SETTINGS.values(), ids=SETTINGS)
+#: The settings that fast tests try.
+_FIRST = ("numpy raises", "strict decimals")
+EVERY_SETTING = pytest.mark.parametrize(
+    "setting",
+    [
+        pytest.param(setting, id=name, marks=() if name in _FIRST else pytest.mark.slow)
+        for name, setting in SETTINGS.items()
+    ],
+)
 
 RNG = np.random.default_rng(5)
 TUPLES: dict[str, Floats] = {
@@ -200,7 +208,7 @@ def forget() -> None:
     arithmetic.inaccurate.cache_clear()
 
 
-#: What is told without any setting.
+#: What is told without any setting, by question or longer path.
 CALM: dict[str, list[Any]] = {}
 
 
@@ -283,15 +291,18 @@ def test_settings_change_nothing_on_longer_paths(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Frames of persons, sessions on a ledger, files and free improvements come out the same."""
-    found = []
-    for name, setting_of in (("calm", contextlib.nullcontext), ("hostile", setting)):
+
+    def taken(name: str, setting_of: Callable[[], AbstractContextManager[None]]) -> list[Any]:
         (tmp_path / name).mkdir()
         forget()
         with monkeypatch.context() as patch:
             patch.setattr(Entropy.__init__, "__defaults__", (np.random.default_rng(3).bytes,))
             with setting_of():
-                found.append(path(tmp_path / name))
-    assert found[0] == found[1]
+                return path(tmp_path / name)
+
+    if path.__name__ not in CALM:
+        CALM[path.__name__] = taken("calm", contextlib.nullcontext)
+    assert taken("hostile", setting) == CALM[path.__name__]
 
 
 @EVERY_SETTING

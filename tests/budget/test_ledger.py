@@ -104,6 +104,7 @@ def test_all_or_none_are_charged_unless_some_are_skipped(place: str) -> None:
     assert ledger.verify() == 4
 
 
+@pytest.mark.slow
 def test_many_people_are_charged_at_once(place: str) -> None:
     """In one transaction, with one line of the history."""
     ledger = Ledger(place)

@@ -222,6 +222,7 @@ def frozen(process: int) -> Iterator[None]:
 
 
 @pytest.mark.posix
+@pytest.mark.once
 @pytest.mark.slow
 def test_a_server_that_freezes_is_given_up_at_the_deadline(served: str) -> None:
     """For a charge, for its store, and for reading; afterwards the ledger goes on."""
@@ -243,6 +244,7 @@ def test_a_server_that_freezes_is_given_up_at_the_deadline(served: str) -> None:
 
 
 @pytest.mark.posix
+@pytest.mark.once
 @pytest.mark.slow
 def test_a_commit_that_is_not_answered_is_reported_as_such(served: str) -> None:
     """Whether it was charged is not known, and the error does not claim otherwise."""
@@ -288,6 +290,7 @@ def test_a_connection_that_is_collected_before_its_store_is_closed_in_silence(se
         time.sleep(0.01)
 
 
+@pytest.mark.once
 @pytest.mark.slow
 def test_who_holds_the_ledger_and_falls_silent_loses_it(served: str) -> None:
     """A client that disappears within a transaction blocks others no longer than its own time limit."""
@@ -305,6 +308,7 @@ def test_who_holds_the_ledger_and_falls_silent_loses_it(served: str) -> None:
     assert silent.verify() == 2
 
 
+@pytest.mark.once
 @pytest.mark.slow
 def test_a_server_that_was_restarted_is_connected_to_again(served: str) -> None:
     """A ledger that was idle while its server restarted connects again."""
@@ -319,6 +323,7 @@ def test_a_server_that_was_restarted_is_connected_to_again(served: str) -> None:
     assert ledger.verify() == 3
 
 
+@pytest.mark.once
 @pytest.mark.slow
 @pytest.mark.parametrize("level", ["repeatable read", "serializable"])
 def test_a_stricter_default_of_the_database_changes_nothing(served: str, level: str) -> None:

@@ -19,7 +19,7 @@ import pytest
 
 from tests.cli.test_program import EVERY
 
-pytestmark = [pytest.mark.posix, pytest.mark.once]
+pytestmark = [pytest.mark.posix, pytest.mark.once, pytest.mark.slow]
 
 OUTPUTS = Path(__file__).parent / "outputs"
 WIDTHS = (60, 80, 120)
@@ -88,54 +88,57 @@ DRAWN = (
 _RAW = re.compile(r"\[/|\[(bold|dim|green|yellow|red)\b|\x1b")
 #: A number that is on another line than its unit, an equation that is broken, a word that is.
 _BROKEN = re.compile(r"\d\n +k?m\b|=\n|\bper\n")
+#: Runs all commands at each width, in a new folder; one process, so that everything is imported once.
 _RUN = """
-import json, sys
+import fcntl, json, os, pathlib, struct, sys, termios
 from geoveil.cli import main
-for number, args in enumerate(json.loads(sys.argv[1])):
-    print(f"<{number}>", flush=True)
-    try:
-        main(args)
-    except SystemExit:
-        sys.stdout.flush()
+widths, commands = json.loads(sys.argv[1])
+top = pathlib.Path.cwd()
+for width in widths:
+    fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack("HHHH", 50, width, 0, 0))
+    folder = top / str(width)
+    folder.mkdir()
+    os.chdir(folder)
+    os.environ["GEOVEIL_TRUSTED_KEYS"] = str(folder / "trusted")
+    for number, args in enumerate(commands):
+        print(f"<{number}>", flush=True)
+        try:
+            main(args)
+        except SystemExit:
+            sys.stdout.flush()
 """
 
 
 @cache
-def outputs(width: int) -> dict[str, str]:
-    """The commands with what a terminal shows after each of them, which is as wide as it wants to be."""
+def _outputs() -> dict[int, dict[str, str]]:
+    """By width, the commands with what a terminal shows after each of them, which is as wide as it wants to be."""
     import pyte
 
     lines = ["demo", *(line for line in (*FIXED, *DRAWN) if line != "demo")]
     with TemporaryDirectory() as folder:
-        raw = _in_terminal(width, Path(folder), [shlex.split(line) for line in lines])
-    # Wider than the terminal, so that lines which it would break stay whole.
-    screen = pyte.Screen(1000, 5000)
-    screen.set_mode(pyte.modes.LNM)
-    pyte.ByteStream(screen).feed(raw)
-    text = "\n".join(line.rstrip() for line in screen.display).rstrip()
-    parts = re.split(r"^<\d+>\n", f"{text}\n", flags=re.MULTILINE)[1:]
-    return {line: part.rstrip("\n") for line, part in zip(lines, parts, strict=True)}
+        raw = _in_terminal(Path(folder), [shlex.split(line) for line in lines])
+    found = {}
+    for width, shown in zip(WIDTHS, raw.split(b"<0>\r\n")[1:], strict=True):
+        # Wider than the terminal, so that lines which it would break stay whole.
+        screen = pyte.Screen(2 * width, shown.count(b"\n") + 1)
+        screen.set_mode(pyte.modes.LNM)
+        pyte.ByteStream(screen).feed(shown)
+        text = "\n".join(line.rstrip() for line in screen.display).rstrip()
+        parts = re.split(r"^<\d+>\n", f"{text}\n", flags=re.MULTILINE)
+        found[width] = {line: part.rstrip("\n") for line, part in zip(lines, parts, strict=True)}
+    return found
 
 
-def _in_terminal(width: int, folder: Path, commands: list[list[str]]) -> bytes:
-    """Run commands one after another in a terminal of a width; return all that they write to it."""
-    import fcntl
+def _in_terminal(folder: Path, commands: list[list[str]]) -> bytes:
+    """Run commands one after another in a terminal of each width; return all that they write to it."""
     import pty
-    import struct
-    import termios
 
     mine, other = pty.openpty()
-    fcntl.ioctl(other, termios.TIOCSWINSZ, struct.pack("HHHH", 50, width, 0, 0))
     environment = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES", "NO_COLOR")}
     running = subprocess.Popen(
-        [sys.executable, "-c", _RUN, json.dumps(commands)],
+        [sys.executable, "-c", _RUN, json.dumps([WIDTHS, commands])],
         cwd=folder,
-        env={
-            **environment,
-            "TERM": "xterm-256color",
-            "GEOVEIL_RECORD": "off",
-            "GEOVEIL_TRUSTED_KEYS": str(folder / "trusted"),
-        },
+        env={**environment, "TERM": "xterm-256color", "GEOVEIL_RECORD": "off"},
         stdin=subprocess.DEVNULL,
         stdout=other,
         stderr=other,
@@ -157,7 +160,7 @@ def _in_terminal(width: int, folder: Path, commands: list[list[str]]) -> bytes:
 
 def expected(width: int) -> str:
     """The outputs that are the same every time, in one text."""
-    found = outputs(width)
+    found = _outputs()[width]
     return "\n\n".join(f"$ geoveil {line}\n{found[line]}" for line in FIXED) + "\n"
 
 
@@ -170,7 +173,7 @@ def test_outputs_are_as_they_were_read_and_approved(width: int) -> None:
 @pytest.mark.parametrize("width", WIDTHS)
 def test_no_output_is_wider_than_the_terminal(width: int) -> None:
     """Nor has it markup, a broken number or a traceback."""
-    for line, shown in outputs(width).items():
+    for line, shown in _outputs()[width].items():
         assert shown, line
         wide = [part for part in shown.splitlines() if len(part) > width]
         assert not wide, (line, wide)

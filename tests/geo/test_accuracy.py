@@ -16,6 +16,8 @@ from geoveil.errors import InvalidCoordinateSystem
 from geoveil.geo.areas import Area
 from geoveil.geo.planes import plane_of
 
+pytestmark = pytest.mark.once
+
 Floats = NDArray[np.float64]
 
 #: A system, an area, a place that its map treats apart, the axis along which to leave it, and a metre in units.
@@ -97,6 +99,7 @@ def test_systems_that_proj_cannot_lead_out_of_are_refused(own: str) -> None:
     assert 0 < found <= 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("own", [f"ESRI:10203{i}" for i in (4, 5, 6, 7)])
 @pytest.mark.parametrize("lat", [90, -90, 0, 45])
 def test_rounding_is_a_length_or_the_system_is_refused(own: str, lat: float) -> None:

@@ -142,6 +142,7 @@ def test_numbers_have_the_decimal_mark_of_the_file() -> None:
     assert RowFilter("cost > 3", {"cost": pa.string()}, decimal=",").rows(table).tolist() == [False, True]
 
 
+@pytest.mark.slow
 @given(st.text(max_size=40))
 def test_any_text_is_a_filter_or_an_error_of_the_argument(text: str) -> None:
     """Nothing else is raised, whatever is written."""

@@ -198,6 +198,7 @@ def test_wrong_names_are_told(kind: str) -> None:
         ask("points", table(kind), by="who")
 
 
+@pytest.mark.slow
 @EVERY_KIND
 def test_released_tables_are_improved_and_written(kind: str, tmp_path: Path) -> None:
     """Smoothing and clamping keep the kind and the columns; files hold the columns as well."""
@@ -228,6 +229,7 @@ def test_trips_are_smoothed_by_the_times_of_both_ends(kind: str) -> None:
             gv.smooth(release, times=wrong, motion="walking")
 
 
+@pytest.mark.slow
 @EVERY_KIND
 @pytest.mark.parametrize("end", [".csv", ".geojson", ".parquet"])
 def test_trips_are_written_row_by_row(kind: str, end: str, tmp_path: Path) -> None:

@@ -43,6 +43,8 @@ from tests.reference import (
     turns,
 )
 
+pytestmark = pytest.mark.once
+
 #: Under these, the scale of noise is the Lipschitz constant.
 RHO, EPSILON = CGP(rho=0.5), GP(epsilon=1)
 
@@ -248,6 +250,7 @@ def test_balls_that_are_off_are_noticed(name: str, monkeypatch: pytest.MonkeyPat
     assert released(family, 12, widened)[0] != wanted
 
 
+@pytest.mark.slow
 @pytest.mark.statistical
 @pytest.mark.parametrize("name", [name for name, (family, _) in NOTICED.items() if isinstance(family, Noise)])
 def test_bounds_decide_what_is_refined(name: str, monkeypatch: pytest.MonkeyPatch) -> None:

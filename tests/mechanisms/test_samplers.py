@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from functools import cache
 
 import numpy as np
 import pytest
@@ -315,6 +316,13 @@ def test_permute_and_flip_follows_its_probabilities() -> None:
     check_permute_and_flip_sampler()
 
 
+@cache
+def legendre(count: int) -> tuple[Floats, Floats]:
+    """Nodes and weights of Gauss-Legendre quadrature on (0, 1)."""
+    nodes, weights = np.polynomial.legendre.leggauss(count)
+    return (nodes + 1) / 2, weights / 2
+
+
 @pytest.mark.parametrize("height", [0.0, 3.0, 7.0, 9.0])
 def test_permute_and_flip_finds_the_few_that_matter_among_many(height: float, source: Source) -> None:
     """Most of 3000 scores are looked at only if they may win; each group wins as often as it should."""
@@ -323,8 +331,7 @@ def test_permute_and_flip_finds_the_few_that_matter_among_many(height: float, so
     found = np.array([draws.choose(source) for _ in range(10_000)])
     counts = np.bincount(np.digitize(found, [290, 291]), minlength=3).astype(float)
     q = np.exp(-np.array([6.0, 0.0, height + 0.5]) + min(height + 0.5, 0.0))
-    v, weights = np.polynomial.legendre.leggauss(1600)
-    v, weights = (v + 1) / 2, weights / 2
+    v, weights = legendre(1600)
     sizes = np.array([290, 1, 2709])
     survive = np.prod([(1 - v * a) ** b for a, b in zip(q, sizes, strict=True)], axis=0)
     law = np.array([size * a * float(weights @ (survive / (1 - v * a))) for a, size in zip(q, sizes, strict=True)])

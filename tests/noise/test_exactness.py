@@ -134,6 +134,7 @@ VARIABLES: dict[str, Callable[[Entropy, int], Reals]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", VARIABLES)
 @pytest.mark.parametrize("chosen", [EDGES, []], ids=["words at the edges", "random words"])
 def test_variables_are_as_near_to_the_truth_as_they_say(name: str, chosen: list[int]) -> None:

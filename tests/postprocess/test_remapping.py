@@ -22,6 +22,8 @@ from geoveil.postprocess.kernels import Noise, NoisyPoints, cell_kernel
 from geoveil.postprocess.remapping import PointPosterior, choose, over_cells, over_places
 from tests.geo.test_forms import in_the_plane
 
+pytestmark = pytest.mark.once
+
 Floats = NDArray[np.float64]
 
 PLACES = np.array([[0.0, 0.0], [900.0, 0.0], [300.0, 800.0], [5000.0, 5000.0]])

@@ -23,6 +23,8 @@ from geoveil.queries.extent import enclosing
 from geoveil.queries.lipschitz_query import LipschitzQuery
 from tests.questions import QUESTIONS, ask
 
+pytestmark = pytest.mark.once
+
 Floats = NDArray[np.float64]
 
 METRICS = {"inf": gv.dist_inf, "2": gv.dist_2, "1": gv.dist_1}
@@ -93,6 +95,7 @@ def test_no_summary_changes_faster_than_its_constant(name: str, data: st.DataObj
         assert change(query, x, y) <= query.constant * dist(x, y) * (1 + 1e-12) + slack
 
 
+@pytest.mark.slow
 @EVERY_SUMMARY
 @pytest.mark.parametrize("metric", METRICS)
 def test_no_climb_finds_a_faster_change(name: str, metric: str) -> None:

@@ -14,6 +14,8 @@ import geoveil as gv
 from geoveil.noise import Entropy, Experiment, Source, as_reals
 from geoveil.queries import FirstWithin, Nearest, Persons, Points, Query, SupportHull, ask_each, convex, restored_each
 
+pytestmark = pytest.mark.once
+
 ORIGIN = np.zeros(2)
 #: The probability with which one test of a right law fails, for bits that are not fixed.
 FALSE_ALARM = 1e-6
@@ -144,6 +146,7 @@ def test_what_doubles_decide_is_what_balls_decide(name: str) -> None:
     assert len(np.unique(quick % 6)) > 1
 
 
+@pytest.mark.slow
 @pytest.mark.statistical
 @pytest.mark.parametrize("name", ["paper", "paper, far below", "permute and flip", "first within"])
 def test_doubts_are_settled_in_the_same_law(name: str) -> None:

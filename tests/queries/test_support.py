@@ -39,6 +39,7 @@ def support(x: Floats, k: int) -> Floats:
     return np.asarray((x @ directions(k).T).max(axis=0))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("metric", ["inf", "2", "1"])
 @settings(max_examples=150)
 @given(st.integers(0, 2**32), st.integers(1, 9), st.sampled_from([4, 6, 16, 64]))
@@ -393,6 +394,7 @@ def test_no_extreme_of_a_flat_tuple_is_missed(d: int, thickness: float) -> None:
         assert diameter(x) == pytest.approx(float(pdist(x).max()), rel=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.statistical
 @pytest.mark.parametrize("rho", [1e-14, 1e4, 1e6])
 @pytest.mark.parametrize("reach", [1.0, 3e6, 5e7])

@@ -32,6 +32,7 @@ def smoothed(release: Any) -> Any:
     return gv.smooth(release, times=np.arange(release.n) * 60.0, motion="walking")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMATS)
 def test_a_smoothed_file_keeps_its_format(form: str, tmp_path: Path) -> None:
     """What was loaded, smoothed and saved is a file like the released one, whose certificate says what was done."""

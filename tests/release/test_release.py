@@ -196,6 +196,7 @@ def test_shares_are_read_as_decimals(share: float) -> None:
 # --------------------------------------------------------------------------------------------------- how wrong it is
 
 
+@pytest.mark.slow
 @BUDGETS
 @BY
 @EVERY_VARIANT

@@ -93,7 +93,12 @@ KINDS: dict[str, tuple[Any, str]] = {
     "file": (of_file, "Point"),
     "loaded": (lambda tmp_path: gv.load(of_file(tmp_path).value), "Point"),
 }
-EVERY_KIND = pytest.mark.parametrize("kind", KINDS)
+#: The kinds that fast tests show.
+_FIRST = ("points", "lines", "hull", "indices", "file")
+EVERY_KIND = pytest.mark.parametrize(
+    "kind",
+    [pytest.param(kind, marks=() if kind in _FIRST else [pytest.mark.once, pytest.mark.slow]) for kind in KINDS],
+)
 
 
 @EVERY_KIND
@@ -124,11 +129,12 @@ def test_every_release_is_a_frame_a_file_a_picture_a_page_and_a_card(kind: str, 
     assert len(read) == len(frame)
     assert (tmp_path / "saved.parquet.certificate.json").exists()
     assert release.report(tmp_path / "report.html", title="A <b>title</b>").read_text().startswith("<!DOCTYPE")
-    assert release.explore().save(tmp_path / "page.html").exists()
+    view = release.explore()
+    assert view.save(tmp_path / "page.html").exists()
     card = release._repr_html_()
     assert "will be right at most 75% of the time" in card
     assert ("<svg" in card) == (bool(geometry) or kind == "indices")
-    for text in (card, release.explore()._repr_html_()):
+    for text in (card, view._repr_html_()):
         # The only addresses are names of XML, of which there are none here.
         assert not re.search(r"https?://|<link|<img|@import|url\(", text)
     assert "<script" not in card
@@ -170,6 +176,8 @@ def test_a_card_of_a_million_points_is_small() -> None:
     assert len(release._repr_html_().encode()) < 100_000
 
 
+@pytest.mark.slow
+@pytest.mark.once
 def test_many_areas_lines_and_cells_keep_a_card_small() -> None:
     """Hulls of many persons are drawn in part, and the card says so; long lines and fine grids are squares."""
     frame = trips(900)

@@ -86,6 +86,7 @@ class Outline(HTMLParser):
         self.text.append(data)
 
 
+@pytest.mark.once
 @pytest.mark.slow
 def test_the_page_is_whole_and_in_order() -> None:
     """Tags nest, and the parts follow one another: heading, map, legend, words, curve, budget, details."""
@@ -115,6 +116,7 @@ def test_the_page_is_whole_and_in_order() -> None:
         assert told in text
 
 
+@pytest.mark.once
 @pytest.mark.slow
 def test_the_page_loads_nothing() -> None:
     """No tag or style of it names a file, an address or an image."""
@@ -143,6 +145,8 @@ def test_data_is_text_wherever_it_stands() -> None:
     assert sum(tag == "b" for tag, _ in outline.tags) == 1  # of the curve
 
 
+@pytest.mark.slow
+@pytest.mark.once
 @pytest.mark.parametrize("truth", [False, True])
 def test_truth_is_announced(truth: bool) -> None:
     """With a layer of truth, and only then, the page begins with a warning and its title does."""
@@ -163,6 +167,7 @@ def dots(text: str) -> np.ndarray[Any, Any]:
     return np.concatenate([step.cumsum(axis=0) for step in steps]) * [1, -1]
 
 
+@pytest.mark.once
 @pytest.mark.slow
 def test_without_truth_nothing_of_it_is_there() -> None:
     """True places are not on the page, neither on the map nor in degrees; with a layer of truth they are."""
@@ -192,6 +197,7 @@ def test_the_truth_has_no_say_in_the_view() -> None:
     assert (round(alone.lon), round(alone.lat)) == (10, 50)
 
 
+@pytest.mark.once
 @pytest.mark.slow
 def test_tails_do_not_shrink_the_map() -> None:
     """Points far out are drawn, and the first view is that of most others."""
@@ -230,6 +236,7 @@ def on_land(lon: float, lat: float, reach: float = 20_000.0, middle: tuple[float
     return bool(shapely.intersects(land, shapely.Point(*Projection(*at).to_map(np.array([[lon, lat]]))[0])).any())
 
 
+@pytest.mark.once
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("lon", "lat", "land"),
@@ -259,6 +266,7 @@ def test_land_is_where_it_is(lon: float, lat: float, land: bool) -> None:
     assert on_land(lon, lat, middle=(float(away), float(north))) == land
 
 
+@pytest.mark.once
 @pytest.mark.slow
 @pytest.mark.parametrize("place", [(-122.42, 37.77), (180.0, -17.0), (16.0, 78.0), (-150.0, 0.0), (0.0, 90.0)])
 def test_land_is_little(place: tuple[float, float]) -> None:
@@ -268,6 +276,7 @@ def test_land_is_little(place: tuple[float, float]) -> None:
     assert shapely.get_num_coordinates(land).sum() < 25_000
 
 
+@pytest.mark.once
 @pytest.mark.slow
 def test_the_middle_of_an_ocean_is_plain() -> None:
     """Where no land is near, the map has none near."""
@@ -304,6 +313,7 @@ def test_a_loaded_file_can_be_shown(tmp_path: Path) -> None:
     np.testing.assert_array_equal(same.places, layer.places)
 
 
+@pytest.mark.once
 @pytest.mark.slow
 def test_a_projected_system_is_taken_back_to_degrees() -> None:
     """Of data in UTM the layer is in degrees; points that noise threw off the Earth have no place."""
@@ -336,6 +346,7 @@ def test_a_place_is_a_mark(question: Any) -> None:
     assert people.texts == ("ann", "bob")
 
 
+@pytest.mark.once
 @pytest.mark.slow
 def test_a_hull_is_an_area_with_a_band() -> None:
     """A hull is drawn where it is; between the dashed lines are the hulls that it may be wrong by."""
@@ -354,6 +365,7 @@ def test_a_hull_is_an_area_with_a_band() -> None:
     assert inner.exterior.distance(shown.exterior) == pytest.approx(off, rel=0.01)
 
 
+@pytest.mark.once
 @pytest.mark.slow
 def test_hulls_of_persons_are_one_layer() -> None:
     """Each person's hull is a part; many have no bands."""
@@ -367,6 +379,7 @@ def test_hulls_of_persons_are_one_layer() -> None:
     assert not layout.shapes[0].edges
 
 
+@pytest.mark.once
 @pytest.mark.slow
 def test_bounds_are_a_box_whose_band_has_corners() -> None:
     """The box of a release is drawn, and the band around it holds every box within the error."""
@@ -435,6 +448,7 @@ def test_smoothed_and_line_shaped_releases() -> None:
     assert [len(ring) for ring in layout.shapes[0].rings] == [25, 15]
 
 
+@pytest.mark.once
 @pytest.mark.slow
 def test_a_heat_map_is_a_grid() -> None:
     """Cells are drawn where they are, shaded by their numbers; of very many, several are joined."""
@@ -460,6 +474,7 @@ def test_a_heat_map_is_a_grid() -> None:
     assert lay_out((Layer("a", lost, "grid", "released", parts=layer.parts, values=layer.values),)) is not None
 
 
+@pytest.mark.once
 @pytest.mark.slow
 def test_many_points_are_thinned_evenly_and_it_is_said() -> None:
     """Of more points than can be told apart every k-th is drawn, in a few paths, and the page says so."""
@@ -478,6 +493,7 @@ def test_many_points_are_thinned_evenly_and_it_is_said() -> None:
     assert len(text) < 600_000
 
 
+@pytest.mark.once
 @pytest.mark.slow
 def test_circles_are_as_many_as_can_be_read() -> None:
     """Few places have all their circles; of more, one stands for all, and all can be asked for; of many, one."""
@@ -517,6 +533,7 @@ def test_gauges_show_those_with_least_left() -> None:
     assert widths[:3] == [("before", "90.000"), ("cost", "10.000"), ("left", "0.000")]
 
 
+@pytest.mark.once
 @pytest.mark.slow
 @pytest.mark.parametrize("ending", ["png", "pdf"])
 @pytest.mark.parametrize("truth", [False, True])
@@ -538,7 +555,7 @@ def test_figures_are_drawn(ending: str, truth: bool, tmp_path: Path) -> None:
         return
     assert data.startswith(b"\x89PNG")
     picture = imread(path)[..., :3]
-    assert len(np.unique((picture * 255).astype(int).reshape(-1, 3), axis=0)) > 100
+    assert len(np.unique((picture * 255).astype(int) @ [1 << 16, 1 << 8, 1])) > 100
     red = (np.abs(picture - [185 / 255, 28 / 255, 28 / 255]) < 0.01).all(axis=2).mean()
     assert (red > 0.005) == truth
 
@@ -558,6 +575,7 @@ def test_other_endings_are_refused(name: str, tmp_path: Path) -> None:
         write(tmp_path / name, report_of(ask(gv.center)))
 
 
+@pytest.mark.once
 @pytest.mark.slow
 def test_no_half_file_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """If drawing fails, an older report stays as it was; if the folder is missing, the error says so."""

@@ -35,7 +35,7 @@ def draw(path: Path, report: Report) -> None:
     """Draw the map of a report into a file, in the format of its extension."""
     from matplotlib.figure import Figure
 
-    layout = lay_out(report.layers)
+    layout = lay_out(report.layers, beyond=False)
     if layout is None:
         raise InvalidData("report", report.title, "one with a location on a map", "Use a path that ends in .html.")
     wide, high = 9.0, 9.0 * min(max(layout.view.height / layout.view.width, 0.55), 0.9)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
@@ -109,8 +110,16 @@ class MapLayout:
     remarks: tuple[str, ...]
 
 
-def lay_out(layers: Sequence[Layer]) -> MapLayout | None:
-    """Return the map of some layers; None if no point of them can be drawn."""
+def lay_out(layers: Sequence[Layer], *, beyond: bool = True) -> MapLayout | None:
+    """Return the map of some layers; None if no point of them can be drawn.
+
+    Parameters
+    ----------
+    layers : sequence of Layer
+        The layers, the first at the bottom.
+    beyond : bool
+        Whether the map has land far outside of the first view, for a reader who zooms out.
+    """
     if not any(np.isfinite(layer.places).all(axis=1).any() for layer in layers):
         return None
     projection, view = view_of(layers)
@@ -121,10 +130,18 @@ def lay_out(layers: Sequence[Layer]) -> MapLayout | None:
         colour = seen.setdefault(layer.role, -1) + 1
         seen[layer.role] = colour
         shapes.append(_shapes(layer, colour, projection, view, remarks))
-    land = land_around(projection.to_map, projection.lon, projection.lat, _AROUND * max(view.width, view.height))
+    land = _land(projection.lon, projection.lat, _AROUND * max(view.width, view.height), beyond)
     if max(view.width, view.height) > 3e6:
         remarks.append("The map is true to scale at its middle.")
     return MapLayout(projection, view, land, tuple(shapes), tuple(remarks))
+
+
+@functools.lru_cache(maxsize=4)
+def _land(lon: float, lat: float, reach: float, beyond: bool) -> Polygons:
+    """Return the land of a map, which is the same whenever one release is drawn."""
+    land = land_around(Projection(lon, lat).to_map, lon, lat, reach, beyond=beyond)
+    land.setflags(write=False)
+    return land
 
 
 def _shapes(layer: Layer, colour: int, projection: Projection, view: Box, remarks: list[str]) -> Shapes:

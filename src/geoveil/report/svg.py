@@ -6,7 +6,8 @@ far apart are therefore in different paths.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import itertools
+from collections.abc import Iterator, Sequence
 from html import escape
 
 import numpy as np
@@ -119,27 +120,34 @@ def _text(number: int, digits: int) -> str:
     return text.removesuffix(".0") if digits == 1 else text
 
 
-def _steps(places: NDArray[np.int64], digits: int) -> Iterable[tuple[str, str]]:
-    """Return the first point, then the difference between each point and the next."""
-    for x, y in np.vstack([places[:1], np.diff(places, axis=0)]).tolist():
-        yield _text(x, digits), _text(y, digits)
+def _texts(numbers: NDArray[np.int64], digits: int) -> list[str]:
+    return [_text(number, digits) for number in numbers.ravel().tolist()]
 
 
 def _dots(dots: Floats, digits: int) -> str:
     """Return lines of length zero, whose round ends are dots of the same size at every scale."""
-    return "".join(f"m{x} {y}h0" for x, y in _steps(_whole(dots, digits), digits))
+    steps = iter(_texts(np.diff(_whole(dots, digits), axis=0, prepend=0), digits))
+    return "".join(f"m{x} {y}h0" for x, y in zip(steps, steps, strict=True))
 
 
-def _outlines(rings: Iterable[Floats], digits: int, *, closed: bool) -> str:
-    paths = []
-    for ring in rings:
-        places = _whole(ring, digits)
-        # Neighbours that coincide after rounding are drawn once.
-        places = places[np.r_[True, (np.diff(places, axis=0) != 0).any(axis=1)]]
-        x, y = next(iter(_steps(places[:1], digits)))
-        rest = " ".join(f"{x} {y}" for x, y in list(_steps(places, digits))[1:])
-        paths.append(f"M{x} {y}l{rest or '0 0'}" + ("z" if closed else ""))
-    return "".join(paths)
+def _outlines(rings: Sequence[Floats], digits: int, *, closed: bool) -> str:
+    """Return each ring as its first point and the steps from each point to the next."""
+    if not rings:
+        return ""
+    places = _whole(np.concatenate(rings), digits)
+    steps = np.diff(places, axis=0, prepend=0)
+    first = np.zeros(len(places), dtype=bool)
+    first[np.cumsum([0, *map(len, rings[:-1])])] = True
+    steps[first] = places[first]
+    # Neighbours that coincide after rounding are drawn once.
+    drawn = first | (steps != 0).any(axis=1)
+    texts = _texts(steps[drawn], digits)
+    starts = (2 * np.flatnonzero(first[drawn])).tolist()
+    end = "z" if closed else ""
+    return "".join(
+        f"M{texts[start]} {texts[start + 1]}l{' '.join(texts[start + 2 : stop]) or '0 0'}{end}"
+        for start, stop in itertools.pairwise([*starts, len(texts)])
+    )
 
 
 def _circles(circles: Floats, digits: int) -> str:

@@ -122,6 +122,7 @@ def test_the_server_would_notice_a_request(requests: tuple[str, list[bytes]], tm
     assert found
 
 
+@pytest.mark.once
 @pytest.mark.slow
 @pytest.mark.parametrize("system", [4269, 4267])
 def test_proj_requests_no_grid(system: int, requests: tuple[str, list[bytes]], tmp_path: Path) -> None:
@@ -334,6 +335,7 @@ def test_large_geometries_are_not_deep(shape: Any, how: dict[str, Any]) -> None:
     assert not wkb._is_deep(data[: len(data) // 2])
 
 
+@pytest.mark.once
 @pytest.mark.slow
 def test_many_columns_are_refused_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Files with too many columns are refused, also if names repeat; the environment can raise the limit."""
@@ -353,6 +355,7 @@ def test_many_columns_are_refused_at_once(tmp_path: Path, monkeypatch: pytest.Mo
         gv.read(csv)
 
 
+@pytest.mark.once
 @pytest.mark.slow
 def test_a_file_that_grows_when_unpacked_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Beyond some size, by more than a hundredfold."""
@@ -366,6 +369,7 @@ def test_a_file_that_grows_when_unpacked_is_refused(tmp_path: Path, monkeypatch:
     assert len(gv.read(path)) == 200_000
 
 
+@pytest.mark.slow
 def test_a_header_without_an_end_is_refused(tmp_path: Path) -> None:
     """A header of a packed file that does not end is refused after some megabytes."""
     (tmp_path / "a.csv.gz").write_bytes(gzip.compress(b"a" * 50_000_000))
@@ -373,6 +377,7 @@ def test_a_header_without_an_end_is_refused(tmp_path: Path) -> None:
         gv.read(tmp_path / "a.csv.gz")
 
 
+@pytest.mark.once
 @pytest.mark.slow
 def test_a_parquet_file_that_grows_when_unpacked_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A Parquet file whose metadata tell of too much data is refused."""
@@ -407,6 +412,7 @@ def test_documents_that_declare_entities_are_refused(encoding: str, tmp_path: Pa
             gv.read(tmp_path / "bomb.gpx")
 
 
+@pytest.mark.once
 @pytest.mark.slow
 def test_tags_within_tags_are_refused_or_left_behind(tmp_path: Path) -> None:
     """Deep ones in what is read are an error and no crash."""
@@ -418,6 +424,7 @@ def test_tags_within_tags_are_refused_or_left_behind(tmp_path: Path) -> None:
     assert "extensions" not in (tmp_path / "out.gpx").read_text()
 
 
+@pytest.mark.once
 @pytest.mark.slow
 def test_a_gpx_file_in_which_nothing_ends_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A GPX file in which no element ends is refused, as it would be held in memory."""
@@ -428,6 +435,7 @@ def test_a_gpx_file_in_which_nothing_ends_is_refused(tmp_path: Path, monkeypatch
             gv.read(tmp_path / "long.gpx")
 
 
+@pytest.mark.once
 @pytest.mark.slow
 def test_gpx_is_read_alike_wherever_blocks_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Points, tracks, segments and names are the same for blocks of any size."""
@@ -571,6 +579,7 @@ def crafted(folder: Path) -> dict[str, tuple[Path, str | None]]:
 
 
 @pytest.mark.posix
+@pytest.mark.once
 @pytest.mark.slow
 def test_odd_and_damaged_files_are_refused_with_a_message(tmp_path: Path) -> None:
     """No command fails in an unexpected way, and `check` says "Ready." of no file that `points` refuses."""
@@ -588,6 +597,7 @@ def test_odd_and_damaged_files_are_refused_with_a_message(tmp_path: Path) -> Non
     assert refused > 40
 
 
+@pytest.mark.once
 @pytest.mark.slow
 def test_changed_certificates_are_refused(tmp_path: Path) -> None:
     """A certificate is refused, whatever replaces any part of it."""

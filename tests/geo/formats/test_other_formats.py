@@ -22,6 +22,8 @@ from geoveil.errors import FileUnavailable, InvalidData, InvalidFile, InvalidPar
 from geoveil.geo.formats import ending, open_locations, targets
 from tests.formats import BAY, people
 
+pytestmark = pytest.mark.once
+
 SMALL = 0.001  # noise of a few metres, so that released points are near the true ones
 
 
@@ -85,6 +87,7 @@ def kml(path: Path, *placemarks: str) -> Path:
 TARGETS = [".csv", ".tsv", ".txt", ".csv.gz", ".xlsx", ".parquet", ".geojson", ".geojsonl", ".gpkg", ".shp", ".fgb"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("end", TARGETS)
 @pytest.mark.parametrize("start", [".csv", ".gpkg", ".parquet", ".xlsx"])
 def test_the_ending_of_the_target_is_its_format(start: str, end: str, tmp_path: Path) -> None:
