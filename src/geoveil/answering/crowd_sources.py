@@ -197,7 +197,8 @@ class MemoryCrowd(CrowdSource):
         return {"people": self.data.crowd, "outside": form.outside, "where": form.condition}
 
     def batches(self, progress: Progress) -> Iterator[CrowdBatch]:
-        places = [self.data.form.coords.values[self.items]]
+        coords = self.data.form.coords.values
+        places = [coords if len(coords) == self.n else coords[self.items]]
         if self.destinations is not None:
             places.append(self.destinations.values)
         # Times may be missing where nothing needs them.

@@ -23,6 +23,8 @@ __all__ = ["boxes_of", "cells_layer", "cells_of", "flows_layer", "regions_layer"
 Floats = NDArray[np.float64]
 #: The largest number of cells of a heat map that are drawn; those of a finer one are joined.
 _MOST_CELLS = 40_000
+#: The width of the widest arc, relative to the extent of all places, and the number of corners of one side of an arc.
+_WIDEST, _CORNERS = 0.02, 16
 
 
 def boxes_of(grid: Grid) -> Any:
@@ -91,21 +93,56 @@ def regions_layer(shapes: geopandas.GeoSeries, numbers: Floats, name: str) -> La
     parts, owner = shapely.get_parts(shapes.array, return_index=True)
     rings = shapely.get_exterior_ring(parts)
     coords, ring = shapely.get_coordinates(rings, return_index=True)
-    return Layer(name, coords, "grid", "released", parts=ring, values=np.asarray(numbers, dtype=float)[owner])
+    return Layer(
+        name, coords, "grid", "released", parts=ring, values=np.asarray(numbers, dtype=float)[owner], overlapping=True
+    )
 
 
 def flows_layer(
-    centres: geopandas.GeoSeries, numbers: Floats, name: str, counted: str, most: int
+    centres: geopandas.GeoSeries, numbers: Floats, name: str, counted: str, *, least: float, most: int
 ) -> tuple[Layer, ...]:
-    """Return the largest flows between different places as lines, and the places they join."""
+    """Return the largest flows between different places as arcs, whose widths are proportional to the flows.
+
+    Parameters
+    ----------
+    centres : GeoSeries
+        The places, in degrees.
+    numbers : array
+        The flows, origins × destinations.
+    name, counted : str
+        The name of the layer, and what is counted.
+    least : float
+        Smaller flows, which may be noise, are not drawn.
+    most : int
+        The largest number of flows that are drawn.
+    """
     import shapely
 
     at = shapely.get_coordinates(centres.array)
     apart = np.where(np.eye(len(at), dtype=bool), 0, numbers)
     order = np.argsort(apart, axis=None)[::-1][:most]
-    origin, destination = np.unravel_index(order[apart.ravel()[order] > 0], apart.shape)
+    origin, destination = np.unravel_index(order[apart.ravel()[order] > least], apart.shape)
     if not len(origin):
         return ()
-    lines = np.stack([at[origin], at[destination]], axis=1).reshape(-1, 2)
-    shown = f"{name}, the largest {len(origin):,} by {counted}"
-    return (Layer(shown, lines, "lines", "released", parts=np.repeat(np.arange(len(origin)), 2)),)
+    flows = apart[origin, destination]
+    # A degree of longitude is shorter than one of latitude.
+    squeeze = np.array([np.cos(np.radians(at[:, 1].mean())), 1.0])
+    flat = at * squeeze
+    arcs = _arcs(flat[origin], flat[destination], _WIDEST * np.ptp(flat, axis=0).max() * flows / flows.max()) / squeeze
+    shown = f"{name} of more than {least:.2g} {counted}, in the direction of the point"
+    parts = np.repeat(np.arange(len(arcs)), arcs.shape[1])
+    return (Layer(shown, arcs.reshape(-1, 2), "grid", "released", parts=parts, values=flows, overlapping=True),)
+
+
+def _arcs(starts: Floats, ends: Floats, widths: Floats) -> Floats:
+    """Return arcs that bend to the left of their direction, as polygons that come to a point at the end."""
+    along = np.linspace(0, 1, _CORNERS)[None, :, None]
+    across = np.column_stack([starts[:, 1] - ends[:, 1], ends[:, 0] - starts[:, 0]])
+    middle = (starts + ends) / 2 + 0.15 * across
+    # A quadratic Bézier curve through a control point beside the middle.
+    control = 2 * middle - (starts + ends) / 2
+    first, between, last = (each[:, None, :] for each in (starts, control, ends))
+    curve = (1 - along) ** 2 * first + 2 * along * (1 - along) * between + along**2 * last
+    normal = across / np.maximum(np.linalg.norm(across, axis=1, keepdims=True), 1e-12)
+    half = widths[:, None, None] / 2 * (1 - along**4) * normal[:, None, :]
+    return np.concatenate([curve + half, (curve - half)[:, ::-1]], axis=1)

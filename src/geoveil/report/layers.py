@@ -40,6 +40,8 @@ class Layer:
         The labels of marks, one for each.
     values : array, optional
         The value of each cell of a grid, in the order of `parts`.
+    overlapping : bool
+        Whether the cells of a grid may overlap, as arcs and some regions do.
 
     Examples
     --------
@@ -56,6 +58,7 @@ class Layer:
     radius: float | Floats | None = None
     texts: tuple[str, ...] = ()
     values: Floats | None = None
+    overlapping: bool = False
 
     def __post_init__(self) -> None:
         for argument, given, kinds in (("kind", self.kind, Kind), ("role", self.role, Role)):

@@ -228,4 +228,5 @@ def _shades(layer: Layer, flat: Floats, parts: NDArray[np.int64]) -> Iterator[Sh
         chosen = shade == i
         if chosen.any():
             low, high = (most * (min(i + half, SHADES) / SHADES) ** 2 for half in (-0.5, 0.5))
-            yield i, low, high, shapely.coverage_union_all(shapely.polygons(cells[chosen]))
+            join = shapely.union_all if layer.overlapping else shapely.coverage_union_all
+            yield i, low, high, join(shapely.make_valid(shapely.polygons(cells[chosen])))
