@@ -312,5 +312,5 @@ class CrowdFlows(CrowdRelease):
             return ()
         together = self._numbers.sum(axis=0) if self.slices else self._numbers
         centres = self.places.representative_point().to_crs(4326)
-        how = {"least": self.largest, "most": _DRAWN}
-        return flows_layer(centres, np.asarray(together), name or "released flows", self.counted, **how)
+        shown = name or "released flows"
+        return flows_layer(centres, np.asarray(together), shown, self.counted, least=self.largest, most=_DRAWN)
