@@ -44,3 +44,26 @@ def test_an_own_function_is_charged_only_where_its_constant_holds(tmp_path: Path
     assert charged("6 hours") == charged("1") == pytest.approx(1e-4)
 
 
+@pytest.mark.parametrize("account", ["inf", "7 days", "6 hours", "1", "2"])
+def test_a_session_never_asks_with_another_unit_than_it_was_given(tmp_path: Path, account: str) -> None:
+    """Without a limit of its own, a session's unit is that of the account; with one, prices are charged."""
+    ledger = accounts(tmp_path, account)
+    with pytest.raises(InvalidParameter, match=r"unit = '1 day': must be that of the account, .*Leave unit= out"):
+        gv.Session(WALK, times=WHEN, unit="1 day", ledger=ledger, subject=account)
+    session = gv.Session(WALK, rho=1, times=WHEN, unit="1 day", ledger=ledger, subject=account)
+    assert session.points(rho=1e-4).guarantee == gv.CGP(rho=1e-4, metric="1 day")
+
+
+def test_a_session_has_the_unit_of_its_account(tmp_path: Path) -> None:
+    """Without a unit it is the account's; the same unit may be given; a crowd's persons are one account each."""
+    ledger = accounts(tmp_path, "1 day")
+    ledger.create("crowd/a", "crowd/b", rho=1, metric="1 day")
+    for unit in ({}, {"unit": "1 day"}):
+        session = gv.Session(WALK, times=WHEN, ledger=ledger, subject="1 day", **unit)
+        assert session.mean(rho=1e-4).guarantee == gv.CGP(rho=1e-4, metric="1 day")
+    who = np.array(["a", "b", "b"] * 3)
+    crowd = gv.Session(WALK, times=WHEN, ledger=ledger, subject="crowd", unit=(who, "1 day"))
+    assert crowd.mean(rho=1e-4).guarantee == gv.CGP(rho=1e-4, metric="person, 1 day")
+    assert ledger.spent("crowd/a") == ledger.spent("crowd/b") == gv.CGP(rho=1e-4).rho
+
+
