@@ -67,3 +67,51 @@ def test_a_session_has_the_unit_of_its_account(tmp_path: Path) -> None:
     assert ledger.spent("crowd/a") == ledger.spent("crowd/b") == gv.CGP(rho=1e-4).rho
 
 
+# ------------------------------------------------------------------------------------------------------------- times
+
+
+def test_one_wrong_number_does_not_change_how_times_are_read() -> None:
+    """Milliseconds beside a 0 are not read as seconds, which would make days a thousand times shorter."""
+    at = np.arange(9) + 0.5
+    wrong = 1.7e12 + WHEN * 1000
+    assert gv.points(WALK, rho=1e-4, unit="1 day", times=wrong).point_scales == pytest.approx(np.sqrt(3 / 2e-4))
+    wrong[4] = 0
+    with pytest.raises(InvalidParameter, match=r"times = .*since 1970, the same for all; one is 1\.7.*Remove rows"):
+        gv.points(WALK, rho=1e-4, unit="1 day", times=wrong)
+    frame = pd.DataFrame({"at": at, "when": wrong, "lat": 37.77, "lon": -122.42})
+    with pytest.raises(InvalidParameter, match="since 1970"):
+        gv.points(frame, rho=1e-4, unit="1 day", times="when", area=BAY)
+
+
+def test_dates_of_all_batches_are_read_in_one_way() -> None:
+    """A batch whose dates could begin with the day or the month is read as the others show."""
+    from geoveil.geo.seconds import joined_microseconds, part_of_times
+
+    days = [[f"03/0{day}/2026 08:00" for _ in range(3)] for day in (4, 5)] + [["03/25/2026 08:00"]]
+    read = joined_microseconds([part_of_times(batch) for batch in days])
+    assert np.diff(read).tolist() == [0, 0, DAY * 1e6, 0, 0, 20 * DAY * 1e6]
+    with pytest.raises(InvalidParameter, match="the day or the month first"):
+        joined_microseconds([part_of_times(batch) for batch in days[:2]])
+    with pytest.raises(InvalidParameter, match="datetimes and numbers"):
+        joined_microseconds([part_of_times(["2026-03-04"]), part_of_times(["17"])])
+    parts = [part_of_times([1.7e12]), part_of_times([1.7e12 + 1000])]
+    assert np.diff(joined_microseconds(parts)).tolist() == [10**6]
+
+
+def test_a_file_in_batches_reads_dates_as_memory_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two batches on one day each, which alone would be read with the day first, are a day apart."""
+    from geoveil.geo.formats import excel
+
+    rows = [f"03/0{4 + i // 4}/2026 0{i % 4}:00:00" for i in range(8)] + ["03/25/2026 01:00:00"] * 4
+    frame = pd.DataFrame({"when": rows, "lat": 37.77, "lon": -122.42})
+    frame.to_excel(tmp_path / "days.xlsx", index=False)
+    told = {"rho": 1e-4, "unit": "2 days", "times": "when", "area": BAY}
+    scales = gv.points(frame, **told).point_scales
+    assert scales is not None
+    monkeypatch.setattr(excel, "_ROWS", 4)
+    gv.points_file(tmp_path / "days.xlsx", tmp_path / "out.csv", **told)
+    loaded = gv.load(tmp_path / "out.csv").point_scales
+    assert loaded == pytest.approx(scales)
+    assert scales == pytest.approx(np.sqrt(np.repeat([8, 8, 4], 4) / 2e-4), rel=1e-4)
+
+

@@ -37,6 +37,7 @@ from geoveil.geo.geometries import Index
 from geoveil.geo.plain_values import copied_index, is_text, shows_places
 from geoveil.geo.row_filters import RowFilter
 from geoveil.geo.row_selection import NONE, RowCounts
+from geoveil.geo.seconds import PartOfTimes
 from geoveil.mechanisms import Additive, sample_people, sample_rows
 from geoveil.noise import Reals, Source
 from geoveil.privacy import Guarantee, Metric
@@ -241,7 +242,7 @@ class FilePoints(Inquiry[Written, FileRelease]):
 
         texts = [name for name in self.kept if is_text(self.file.columns[name])]
 
-        def look(batch: Batch) -> tuple[Batch, RowCounts, pa.Array, Index, Index, Index | None]:
+        def look(batch: Batch) -> tuple[Batch, RowCounts, pa.Array, Index, Index, list[PartOfTimes] | None]:
             batch, less = self._selected(batch)
             coded = self.people.labels(batch).dictionary_encode()
             self.placed.update(name for name in texts if shows_places(batch.columns[name]))
@@ -264,7 +265,7 @@ class FilePoints(Inquiry[Written, FileRelease]):
         named = [name for name, reason in self.kept.items() if reason == "named"]
         wanted = [*self._by, *self._filtered_by, *self.times, *texts, *named, *(self.kept if every_column else ())]
         sample, types = RowSample(named), set[str]()
-        timed = TimedRows(self.people, self.thin, self.guarantee.metric.stretch) if self.times else None
+        timed = TimedRows(self.people, self.times, self.thin, self.guarantee.metric.stretch) if self.times else None
         for batch, less, labels, codes, known, times in _ordered(look, self.file.batches([*dict.fromkeys(wanted)])):
             self.rows_removed += less
             types |= batch.types
