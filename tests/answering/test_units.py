@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,8 @@ import pandas as pd
 import pytest
 
 import geoveil as gv
-from geoveil.errors import GeoveilError, IncompatibleGuarantees, InvalidFile, InvalidParameter
+from geoveil import heatmaps
+from geoveil.errors import IncompatibleGuarantees, InvalidParameter
 
 DAY, HOUR = 86_400.0, 3_600.0
 BAY = gv.local(lat=37.77, lon=-122.42, radius=50_000)
@@ -115,3 +115,42 @@ def test_a_file_in_batches_reads_dates_as_memory_does(tmp_path: Path, monkeypatc
     assert scales == pytest.approx(np.sqrt(np.repeat([8, 8, 4], 4) / 2e-4), rel=1e-4)
 
 
+# -------------------------------------------------------------------------------------------------------- processing
+
+
+def busy_and_quiet() -> tuple[Any, Any, Any]:
+    """Points of two persons at busy times (20 in a day) and at quiet ones (1), with a place for each."""
+    when = np.concatenate([np.arange(20) * 600.0, DAY * (10 + 2 * np.arange(20))])
+    times, who = np.tile(when, 2), np.repeat(["ann", "bob"], 40)
+    return np.random.default_rng(2).normal([1000.0, 1000.0], 100.0, (80, 2)), times, who
+
+
+@pytest.mark.parametrize("budget", [{"rho": 1e-4}, {"epsilon": 0.02}], ids=["CGP", "GP"])
+def test_heat_maps_and_remapping_use_the_noise_of_each_point(budget: dict[str, float]) -> None:
+    """Points at quiet times count for more, as they do when the same noise is released by person."""
+    x, times, who = busy_and_quiet()
+    rng = np.random.default_rng(5)
+    released = gv.points(x, times=times, unit="1 day", by=who, rng=rng, **budget)
+    scales = released.point_scales
+    assert scales is not None
+    power = 0.5 if "rho" in budget else 1
+    assert scales[:20] == pytest.approx(20**power * scales[20])
+    # As if every point had the noise of a busy one.
+    alone = replace(released, point_scales=np.full(80, scales[0]))
+    grid = gv.Grid((0, 0, 2000, 2000), cell=200)
+    for processed in (lambda r: gv.density(r, grid).value, lambda r: gv.remap(r, grid).value):
+        assert not np.allclose(processed(released), processed(alone))
+    for by in (None, who):
+        noisy = heatmaps._noisy(released, by, "")
+        assert noisy.noise == ("gaussian" if "rho" in budget else "laplace")
+        assert np.array_equal(noisy.scale, scales)
+
+
+def test_smoothing_uses_the_noise_of_each_point() -> None:
+    """A quiet point, whose noise is small, is moved less than a busy one."""
+    x, times, _ = busy_and_quiet()
+    released = gv.points(x[:40], times=times[:40], unit="1 day", rho=1e-4, rng=np.random.default_rng(5))
+    smoothed = gv.smooth(released, times=times[:40], motion="taxi")
+    moved = np.linalg.norm(smoothed.value - released.value, axis=1)
+    assert moved[:20].mean() > 3 * moved[20:].mean()
+    assert smoothed.guarantee == gv.CGP(rho=1e-4, metric="1 day")
