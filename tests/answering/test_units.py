@@ -12,7 +12,7 @@ import pytest
 
 import geoveil as gv
 from geoveil import heatmaps
-from geoveil.errors import IncompatibleGuarantees, InvalidParameter
+from geoveil.errors import IncompatibleGuarantees, InvalidFile, InvalidParameter
 
 DAY, HOUR = 86_400.0, 3_600.0
 BAY = gv.local(lat=37.77, lon=-122.42, radius=50_000)
@@ -154,3 +154,67 @@ def test_smoothing_uses_the_noise_of_each_point() -> None:
     moved = np.linalg.norm(smoothed.value - released.value, axis=1)
     assert moved[:20].mean() > 3 * moved[20:].mean()
     assert smoothed.guarantee == gv.CGP(rho=1e-4, metric="1 day")
+
+
+# ------------------------------------------------------------------------------------------------- files and ledgers
+
+
+def trips() -> pd.DataFrame:
+    """Three persons with ten points in two hours and ten over days, in the bay."""
+    rng = np.random.default_rng(4)
+    hours = np.tile(np.concatenate([np.arange(10) / 5, 120 + np.arange(10) * 11]), 3)
+    return pd.DataFrame(
+        {
+            "user": np.repeat(["ann", "bob", "cid"], 20),
+            "when": pd.Timestamp("2026-05-01") + pd.to_timedelta(hours * HOUR, unit="s"),
+            "lat": 37.77 + rng.normal(size=60) * 0.01,
+            "lon": -122.42 + rng.normal(size=60) * 0.01,
+        }
+    )
+
+
+UNITS: list[dict[str, Any]] = [
+    {"unit": "1 day"},
+    {"unit": "1 day", "by": "user"},
+    {"unit": "1 day", "by": "user", "method": "paper"},
+    {"unit": "point", "by": "user"},
+    {"unit": "user"},
+    {"unit": ("user", "1 day")},
+]
+
+
+@pytest.mark.parametrize("asked", UNITS, ids=str)
+@pytest.mark.parametrize("budget", [{"rho": 1e-3}, {"epsilon": 0.02}], ids=["CGP", "GP"])
+@pytest.mark.parametrize("question", ["points", "mean", "hull"])
+def test_what_is_written_with_units_is_verified(
+    tmp_path: Path, asked: dict[str, Any], budget: dict[str, float], question: str
+) -> None:
+    """Nothing is wrong with a released file; what cannot be recomputed is left open."""
+    if question == "hull" and "method" in asked:
+        asked = {**asked, "k": 5}
+    released = getattr(gv, question)(trips(), area=BAY, **asked, **budget)
+    path = tmp_path / f"{question}.gpkg"
+    released.to_file(path)
+    checks = {check.name: check for check in gv.verify(path).checks}
+    assert all(check.outcome != "fails" for check in checks.values()), checks
+    recomputed = question == "points" and not released.guarantee.metric.persons
+    assert (checks["noise"].outcome == "holds") == recomputed
+
+
+@pytest.mark.parametrize("asked", UNITS, ids=str)
+@pytest.mark.parametrize("budget", [{"rho": 1e-3}, {"epsilon": 0.02}], ids=["CGP", "GP"])
+def test_a_loaded_release_has_the_noise_of_each_point(
+    tmp_path: Path, asked: dict[str, Any], budget: dict[str, float]
+) -> None:
+    """Scales are those of the release; where persons of a crowd are not in the file, it is refused."""
+    released = gv.points(trips(), area=BAY, **asked, **budget)
+    released.to_file(tmp_path / "points.csv")
+    if released.guarantee.metric.persons:
+        with pytest.raises(InvalidFile, match=r"dist_\[person.*release points by person"):
+            gv.load(tmp_path / "points.csv")
+        return
+    loaded = gv.load(tmp_path / "points.csv")
+    if released.point_scales is None:
+        assert loaded.point_scales is None
+        return
+    assert loaded.point_scales == pytest.approx(released.point_scales)
