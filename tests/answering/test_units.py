@@ -218,3 +218,22 @@ def test_a_loaded_release_has_the_noise_of_each_point(
         assert loaded.point_scales is None
         return
     assert loaded.point_scales == pytest.approx(released.point_scales)
+
+
+def test_a_stored_answer_is_for_the_times_that_it_was_asked_with(tmp_path: Path) -> None:
+    """Other times need other noise: the stored answer is not returned with a certificate about them."""
+    ledger = accounts(tmp_path, "1 day")
+
+    def asked(times: Any, **more: Any) -> gv.Release:
+        return gv.Session(WALK, times=times, ledger=ledger, subject="1 day", label="walk").points(rho=1e-4, **more)
+
+    seldom, often = WHEN * 10, WHEN / 10
+    first = asked(seldom)
+    assert np.array_equal(asked(seldom).value, first.value)
+    second = asked(often)
+    assert not np.array_equal(second.value, first.value)
+    assert first.point_scales == pytest.approx(np.sqrt(1 / 2e-4))
+    assert second.point_scales == pytest.approx(np.sqrt(9 / 2e-4))
+    asked(seldom, key="mine")
+    with pytest.raises(InvalidParameter, match="key"):
+        asked(often, key="mine")
