@@ -309,11 +309,16 @@ def _noisy(release: Release, by: Any, remedy: str) -> NoisyPoints:
         raise InvalidData("release", repr(release), "as it was released", remedy)
     # Persons with the same number of points share an answer.
     noises = {id(a): _noise(a.mechanisms[0], a.query.n) for a in {id(a): a for a in release.answers}.values()}
+    kind = noises[id(release.answers[0])][0]
+    if release.point_scales is not None:
+        if by is not None:
+            persons(release, by)
+        return NoisyPoints(release.coords, kind, release.point_scales)
     scales = np.array([noises[id(answer)][1] for answer in release.answers])
     # Labels are needed only where scales differ; labels that are given are always checked.
     alike = by is None and (scales == scales[0]).all()
     scale = np.full(release.n, scales[0]) if alike else scales[persons(release, by)]
-    return NoisyPoints(release.coords, noises[id(release.answers[0])][0], scale)
+    return NoisyPoints(release.coords, kind, scale)
 
 
 def _noise(mechanism: Mechanism, n: int) -> tuple[Noise, float]:

@@ -39,7 +39,7 @@ from geoveil.answering.units import Unit, unit_of
 from geoveil.arithmetic import steady
 from geoveil.budget import Account, Ledger, price
 from geoveil.cards import Card, Rows
-from geoveil.errors import BudgetExceeded, InvalidParameter, LedgerError
+from geoveil.errors import BudgetExceeded, InvalidParameter, LedgerError, Message
 from geoveil.geo import AreaLike
 from geoveil.mechanisms import Lipschitz
 from geoveil.noise import source_of
@@ -164,10 +164,11 @@ Nothing was charged or released. Give a smaller budget.
         people = self._data.people or self._data.crowd
         accounts = account_names(subject, None if people is None else people.labels)
         limit = None if rho is None and epsilon is None else Account(promise(rho, epsilon, asked.metric))
-        self.total = self._total(ledger.total(accounts[0]), asked) if limit is None else limit.total
-        if metric is not None and as_metric(metric) != self.total.metric:
-            allowed = f"{self.total.metric.name!r}, as the account has it"
+        account = ledger.total(accounts[0])
+        if limit is None and metric is not None and as_metric(metric) != account.metric:
+            allowed = f"{account.metric.name!r}, as the account has it"
             raise InvalidParameter("metric", metric, allowed, "Leave it out.")
+        self.total = self._total(account, asked) if limit is None else limit.total
         self._charger = LedgerCharger(
             ledger,
             accounts,
@@ -184,9 +185,14 @@ Nothing was charged or released. Give a smaller budget.
 
         The account of a person is about that person alone; an answer about a crowd protects each person in it.
         """
-        if asked.metric is None or as_metric(asked.metric).of_one_person != account.metric:
+        if asked.metric is None:
             return account
-        return account.under_unit(as_metric(asked.metric))
+        metric = as_metric(asked.metric)
+        if account.metric not in (metric, metric.of_one_person):
+            allowed = f"that of the account, {account.metric}, or given with a limit for this unit"
+            remedy = Message("Leave {unit} out; or give {rho} or {epsilon}, and questions are charged at their price.")
+            raise InvalidParameter("unit", metric.name, allowed, remedy)
+        return account.under_unit(metric)
 
     def _ask(
         self,

@@ -76,6 +76,8 @@ class Bill:
         What is done about points outside the area.
     where : str, optional
         The filter of rows.
+    times : str, optional
+        A digest of the times of points in memory, where they determine the noise.
     """
 
     guarantee: Guarantee
@@ -89,6 +91,7 @@ class Bill:
     by: str | None = None
     outside: str = "refuse"
     where: str | None = None
+    times: str | None = None
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -109,7 +112,8 @@ class Bill:
         """Return the public facts that tell the data of two questions apart."""
         if self.file is not None:
             return {"by": self.by, "file": self.file}
-        return {"rows": "" if self.people is None else self.people.digest}
+        rows: dict[str, str | None] = {"rows": "" if self.people is None else self.people.digest}
+        return rows if self.times is None else {**rows, "times": self.times}
 
 
 class Receipt:

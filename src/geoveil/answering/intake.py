@@ -126,6 +126,11 @@ class Intake:
         """The time of each point in microseconds from any beginning."""
         return point_microseconds(self.form, self.times)
 
+    @property
+    def times_digest(self) -> str:
+        """A digest of the times of the points, which are public."""
+        return hashlib.sha256(self.microseconds.tobytes()).hexdigest()
+
     def time_columns(self, metric: Metric) -> tuple[str, ...] | None:
         """Return the columns of times that a metric's units are counted from; None if it needs no times."""
         return None if metric.stretch is None else time_columns(self.form, self.times)

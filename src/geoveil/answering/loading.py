@@ -27,7 +27,7 @@ from geoveil.geo.formats.fingerprints import digest
 from geoveil.geo.formats.location_file import readable
 from geoveil.geo.geometries import Index, vertices
 from geoveil.geo.row_selection import NONE
-from geoveil.geo.seconds import microseconds_of
+from geoveil.geo.seconds import joined_microseconds, part_of_times
 from geoveil.geo.written_numbers import numbers
 from geoveil.privacy import Metric, certified, stretch_sizes
 from geoveil.queries import Persons, Points, answers_without_values
@@ -243,9 +243,13 @@ def _unit_sizes(
     """Return the number of points in the largest unit of each released point, from the times in the file."""
     if not metric.of_unit:
         return None
+    if metric.persons:
+        allowed = "a file whose units are of the persons by whom it was released"
+        remedy = "The persons of a crowd are not stated: release points by person, with a length of time as the unit."
+        raise InvalidFile(str(path), str(metric), allowed, remedy)
     if metric.stretch is None or not times or not {*times} <= {*frame}:
         allowed = "a file with the times from which its units were counted"
         raise InvalidFile(str(path), list(times or ()), allowed, "Release it again with its column of times.")
-    found = np.column_stack([microseconds_of(frame[name], name) for name in times])
-    each = found.ravel() if found.size == len(rows) else found[rows, 0]
+    found = joined_microseconds([part_of_times(frame[name], name) for name in times], ", ".join(times))
+    each = found[rows] if len(times) == 1 else found.reshape(len(times), -1).T.ravel()
     return stretch_sizes(each, metric.stretch, codes)

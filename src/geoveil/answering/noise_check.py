@@ -45,9 +45,14 @@ def noise_problems(path: Path, account: dict[str, Any]) -> tuple[list[str], bool
         area = Area.certified(stated)
         problems += _area(area, local(**stated["disc"]) if stated.get("disc") else area_of(stated["plane"]))
         working = in_the_plane(guarantee, area)
+        if guarantee.metric.persons:
+            # The persons of a crowd are not stated.
+            return problems, False
         if account["file"].get("kind", "points") == "points":
             return [*problems, *_points(path, account, working, area)], True
-        if account["query"] in SUMMARIES and account["persons"] == 1 and not account["processed"]:
+        # The sizes of an answer's units are not stated.
+        known = account["persons"] == 1 and not account["processed"] and not guarantee.metric.of_unit
+        if account["query"] in SUMMARIES and known:
             how = {"rounding": account["rounding"]}
             needed = SUMMARIES[account["query"]](account["n"], 2, working, account["method"], **how).mechanism
             return [*problems, *_scales(account, type(needed).__name__, needed.scale, needed.scale)], True
@@ -80,7 +85,7 @@ def _points(path: Path, account: dict[str, Any], working: Guarantee, area: Area)
     unlisted = [name for name in file.columns if name not in listed]
     people, filled = PersonCounts(by), set[str]()
     times = tuple(account["times"] or ())
-    timed = TimedRows(people, None, working.metric.stretch)
+    timed = TimedRows(people, times, None, working.metric.stretch)
     for batch in file.batches([*dict.fromkeys([*([] if by is None else [by]), *unlisted, *times])]):
         coded = people.labels(batch).dictionary_encode()
         codes: Index = np.asarray(coded.indices)[batch.rows]

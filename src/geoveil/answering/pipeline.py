@@ -149,6 +149,7 @@ class _InMemory(Inquiry[A, Release]):
             people=people,
             outside=form.outside,
             where=form.condition,
+            times=None if self.guarantee.metric.stretch is None else self.data.times_digest,
         )
 
     def price(self, account: Metric) -> Guarantee:

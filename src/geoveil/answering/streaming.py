@@ -37,6 +37,7 @@ from geoveil.geo.geometries import Index
 from geoveil.geo.plain_values import copied_index, is_text, shows_places
 from geoveil.geo.row_filters import RowFilter
 from geoveil.geo.row_selection import NONE, RowCounts
+from geoveil.geo.seconds import PartOfTimes
 from geoveil.mechanisms import Additive, sample_people, sample_rows
 from geoveil.noise import Reals, Source, as_reals
 from geoveil.privacy import Guarantee, Metric
@@ -244,7 +245,7 @@ class FilePoints(Inquiry[Written, FileRelease]):
 
         texts = [name for name in self.kept if is_text(self.file.columns[name])]
 
-        def look(batch: Batch) -> tuple[Batch, RowCounts, pa.Array, Index, Index, Index | None]:
+        def look(batch: Batch) -> tuple[Batch, RowCounts, pa.Array, Index, Index, list[PartOfTimes] | None]:
             batch, less = self._selected(batch)
             coded = self.people.labels(batch).dictionary_encode()
             self.placed.update(name for name in texts if shows_places(batch.columns[name]))
@@ -267,7 +268,7 @@ class FilePoints(Inquiry[Written, FileRelease]):
         named = [name for name, reason in self.kept.items() if reason == "named"]
         wanted = [*self._by, *self._filtered_by, *self.times, *texts, *named, *(self.kept if every_column else ())]
         sample, types = RowSample(named), set[str]()
-        timed = TimedRows(self.people, self.thin, self.guarantee.metric.stretch) if self.times else None
+        timed = TimedRows(self.people, self.times, self.thin, self.guarantee.metric.stretch) if self.times else None
         for batch, less, labels, codes, known, times in _ordered(look, self.file.batches([*dict.fromkeys(wanted)])):
             self.rows_removed += less
             types |= batch.types
@@ -507,9 +508,6 @@ class FilePoints(Inquiry[Written, FileRelease]):
         """Take a batch of the second reading, without the rows that are not to be released."""
         number, batch = numbered
         batch, less = self._selected(batch)
-        times = times_of(batch, self.times) if self.times else None
-        if times is not None and len(times) != len(batch.coords):
-            times = times[batch.rows]
         columns = [*dict.fromkeys([*self.kept, *self._by])]
         batch = replace(batch, columns=batch.columns.select(columns))
         person = self.people.whose(batch)
@@ -517,11 +515,11 @@ class FilePoints(Inquiry[Written, FileRelease]):
             raise self._changed()
         coords, whose = batch.coords, person[batch.rows]
         kept = np.ones(len(batch), dtype=bool)
-        sizes = None
+        sizes = times = None
         if self.timed is not None:
             if not self.timed.fits(number, len(batch), len(coords)):
                 raise self._changed()
-            kept, sizes = self.timed.kept[number], self.timed.sizes_of(number)
+            kept, sizes, times = self.timed.kept[number], self.timed.sizes_of(number), self.timed.moments_of(number)
             less += RowCounts(thinned=int((~kept).sum()))
         if self.skipped is not None:
             kept = kept & ~self.skipped[person]

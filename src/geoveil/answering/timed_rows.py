@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from geoveil.answering.person_counts import PersonCounts
 from geoveil.geo.formats import Batch
 from geoveil.geo.geometries import Index
-from geoveil.geo.seconds import microseconds_of, without_time
+from geoveil.geo.seconds import PartOfTimes, joined_microseconds, part_of_times, without_time
 from geoveil.privacy import kept_of_thinned, stretch_sizes
 
 if TYPE_CHECKING:
@@ -20,12 +20,9 @@ if TYPE_CHECKING:
 __all__ = ["TimedRows", "has_times", "times_of"]
 
 
-def times_of(batch: Batch, columns: Sequence[str]) -> Index:
-    """Return the time of each row of a batch in microseconds, or of each point where there are several columns."""
-    if not len(batch):
-        return np.empty(0, dtype=np.int64)
-    found = [microseconds_of(batch.columns[name].to_pandas(), name) for name in columns]
-    return np.column_stack(found).ravel()
+def times_of(batch: Batch, columns: Sequence[str]) -> list[PartOfTimes]:
+    """Return the times in each column of a batch, as far as they can be read without the other batches."""
+    return [part_of_times(batch.columns[name].to_pandas(), name) for name in columns] if len(batch) else []
 
 
 def has_times(batch: Batch, columns: Sequence[str]) -> NDArray[np.bool_]:
@@ -41,6 +38,8 @@ class TimedRows:
     ----------
     people : PersonCounts
         The persons of the file; they are counted again if rows are thinned.
+    columns : sequence of str
+        The columns of times: one, or one for each point of a row.
     thin : int, optional
         The length in microseconds of the intervals in which a person keeps one row.
     stretch : int, optional
@@ -58,20 +57,21 @@ class TimedRows:
         The first and the last time in microseconds.
     """
 
-    def __init__(self, people: PersonCounts, thin: int | None, stretch: int | None) -> None:
-        self._people, self._thin, self._stretch = people, thin, stretch
+    def __init__(self, people: PersonCounts, columns: Sequence[str], thin: int | None, stretch: int | None) -> None:
+        self._people, self._columns, self._thin, self._stretch = people, columns, thin, stretch
         self._labels: list[tuple[pa.Array, Index]] = []
         self._rows: list[Index] = []
-        self._times: list[Index] = []
+        self._times: list[list[PartOfTimes]] = []
         self._counts: list[int] = []
         self._sizes: list[Index] = []
         self._codes: list[NDArray[np.int32]] = []
+        self._moments: list[Index] = []
         self.span = 0, 0
         self.kept: list[NDArray[np.bool_]] = []
         self.thinned = 0
         self.largest: Index | None = None
 
-    def add(self, labels: pa.Array, codes: Index, rows: Index, count: int, times: Index) -> None:
+    def add(self, labels: pa.Array, codes: Index, rows: Index, count: int, times: list[PartOfTimes]) -> None:
         """Add a batch.
 
         Parameters
@@ -82,13 +82,13 @@ class TimedRows:
             The row of each point.
         count : int
             The number of rows.
-        times : array of int
-            The time of each row, or of each point.
+        times : list of PartOfTimes
+            The time of each row; or of its first point, its second point, and so on.
         """
         self._labels.append((labels, codes.astype(np.int32)))
         self._rows.append(rows)
         self._counts.append(count)
-        self._times.append(times if len(times) == len(rows) else times[rows])
+        self._times.append(times)
 
     def counted(self) -> Self:
         """Thin the rows and measure units, after the last batch."""
@@ -98,11 +98,13 @@ class TimedRows:
         of = [
             np.asarray(pc.index_in(labels, value_set=persons), dtype=np.int64)[codes] for labels, codes in self._labels
         ]
-        codes, times = np.concatenate(of), np.concatenate(self._times)
-        self.span = int(times.min()), int(times.max())
-        ends = np.cumsum([len(each) for each in self._times])[:-1]
+        codes = np.concatenate(of)
+        ends = np.cumsum([len(each) for each in self._rows])[:-1]
         starts = np.cumsum([0, *self._counts])
         rows = np.concatenate([own + start for own, start in zip(self._rows, starts, strict=False)])
+        times = self._microseconds(rows)
+        self.span = int(times.min()), int(times.max())
+        self._moments = np.split(times, ends)
         kept_rows = np.ones(int(starts[-1]), dtype=bool)
         if self._thin is not None:
             # The first point of a row has its time.
@@ -125,6 +127,14 @@ class TimedRows:
         self._times.clear()
         return self
 
+    def _microseconds(self, rows: Index) -> Index:
+        """Return the time of each point, from all columns and batches read in one way."""
+        columns = [*zip(*filter(None, self._times), strict=True)]
+        found = joined_microseconds([part for column in columns for part in column], ", ".join(self._columns))
+        # One column has the time of all points of a row.
+        each = found.reshape(len(columns), -1).T
+        return each[rows, 0] if len(columns) == 1 else each.ravel()
+
     def fits(self, number: int, rows: int, points: int) -> bool:
         """Return whether a batch has as many rows and points as when it was added."""
         return number < len(self.kept) and (rows, points) == (self._counts[number], len(self._rows[number]))
@@ -143,6 +153,10 @@ class TimedRows:
         if skipped is not None:
             there &= ~skipped[np.concatenate(self._codes)[::each]]
         return np.unique(sizes[there] // each, return_counts=True)
+
+    def moments_of(self, number: int) -> Index:
+        """Return the time of each point of a batch in microseconds."""
+        return self._moments[number]
 
     def sizes_of(self, number: int) -> Index | None:
         """Return the number of points in the largest unit that holds each point of a batch, if units were measured."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
@@ -13,7 +15,7 @@ from geoveil.geo.forms import Floats
 from geoveil.geo.geometries import Index
 from geoveil.geo.times import EPOCH, EPOCH_UNITS
 
-__all__ = ["microseconds_of", "seconds_of", "without_time"]
+__all__ = ["PartOfTimes", "joined_microseconds", "microseconds_of", "part_of_times", "seconds_of", "without_time"]
 
 #: Dates that are not written as ISO 8601 says: the day first, or the month first.
 _DAY_FIRST, _MONTH_FIRST = "%d{0}%m{0}%Y", "%m{0}%d{0}%Y"
@@ -65,15 +67,57 @@ def microseconds_of(times: Any, name: str = "the times") -> Index:
     >>> microseconds_of(["1970-01-02T00:00:00Z"]), microseconds_of([0, 0.5])
     (array([86400000000]), array([     0, 500000]))
     """
-    found = _read(times, name)
+    return joined_microseconds([part_of_times(times, name)], name)
+
+
+@dataclass(frozen=True)
+class PartOfTimes:
+    """A part of a column of times, read as far as that does not depend on the other parts.
+
+    Parameters
+    ----------
+    kind : {"datetimes", "durations", "numbers", "texts"}
+        What was found. How numbers and dates that are not written as ISO 8601 says are meant, only all parts tell.
+    values : array
+        Whole microseconds, numbers, or texts.
+    """
+
+    kind: str
+    values: NDArray[Any]
+
+
+def part_of_times(times: Any, name: str = "the times") -> PartOfTimes:
+    """Return a part of a column of times, for `joined_microseconds`; see `microseconds_of`."""
+    found = _read(times, name, part=True)
     if isinstance(found.dtype, _zoned()):
         found = found.dt.tz_convert("UTC").dt.tz_localize(None)
     if found.dtype.kind in "mM":
-        return np.asarray(found.to_numpy().astype(f"{found.dtype.kind}8[us]").astype(np.int64))
-    numbers = np.asarray(found, dtype=float)
-    if not (np.abs(numbers) < 2**62 / 1e6 * _epoch_unit(numbers)).all():
-        raise InvalidParameter("times", name, "finite times", "They are public.")
-    return np.rint(numbers * (1e6 / _epoch_unit(numbers))).astype(np.int64)
+        whole = found.to_numpy().astype(f"{found.dtype.kind}8[us]").astype(np.int64)
+        return PartOfTimes("datetimes" if found.dtype.kind == "M" else "durations", whole)
+    if found.dtype.kind in "iuf":
+        return PartOfTimes("numbers", np.asarray(found, dtype=float))
+    return PartOfTimes("texts", found.to_numpy(dtype=object))
+
+
+def joined_microseconds(parts: Sequence[PartOfTimes], name: str = "the times") -> Index:
+    """Return all parts of a column of times in whole microseconds, read in one and the same way."""
+    import pandas as pd
+
+    kinds = {part.kind for part in parts if len(part.values)}
+    if len(kinds) > 1:
+        allowed = f"times that are all written in one way: these are {' and '.join(sorted(kinds))}"
+        raise InvalidParameter("times", name, allowed, "Write times as 2026-05-01T08:30:00Z or as seconds.")
+    values = np.concatenate([part.values for part in parts])
+    if kinds == {"texts"}:
+        return part_of_times(_dates(pd.Series(values, dtype=object), name), name).values
+    if kinds <= {"datetimes", "durations"}:
+        return values.astype(np.int64)
+    unit = _epoch_unit(values)
+    if unit == 1 and not (np.abs(values) <= EPOCH[1]).all():
+        allowed = "numbers of seconds, or of milliseconds, microseconds or nanoseconds since 1970, the same for all"
+        most = float(values[np.argmax(np.abs(values))])
+        raise InvalidParameter("times", name, f"{allowed}; one is {most:g}", "Remove rows whose time is wrong.")
+    return np.rint(values * (1e6 / unit)).astype(np.int64)
 
 
 def _zoned() -> Any:
@@ -83,8 +127,11 @@ def _zoned() -> Any:
     return pd.DatetimeTZDtype
 
 
-def _read(times: Any, name: str) -> Any:
-    """Return times as a Series of datetimes, durations or numbers; refuse what is none of these."""
+def _read(times: Any, name: str, *, part: bool = False) -> Any:
+    """Return times as a Series of datetimes, durations or numbers; refuse what is none of these.
+
+    In a part of a column, texts that are neither numbers nor ISO 8601 remain texts.
+    """
     import pandas as pd
 
     column = times.to_pandas() if hasattr(times, "to_pandas") else times
@@ -101,7 +148,9 @@ def _read(times: Any, name: str) -> Any:
         stated = f"a time in each row: {missing.sum():,} rows have none, the first of them row {missing.argmax() + 1}"
         raise InvalidParameter("times", name, stated, "Remove these rows first.")
     if found.dtype == object or pd.api.types.is_string_dtype(found.dtype):
-        found = _parsed(found, name)
+        found = _parsed(found, name, part=part)
+        if part and pd.api.types.is_string_dtype(found.dtype):
+            return found.astype(object)
     if found.dtype.kind not in "mMiuf" and not isinstance(found.dtype, pd.DatetimeTZDtype):
         raise InvalidParameter("times", name, allowed, remedy)
     return found
@@ -125,8 +174,11 @@ def _epoch_unit(numbers: Floats) -> float:
     return 1.0
 
 
-def _parsed(texts: Any, name: str) -> Any:
-    """Return texts as datetimes or numbers; times of different zones in UTC."""
+def _parsed(texts: Any, name: str, *, part: bool) -> Any:
+    """Return texts as datetimes or numbers; times of different zones in UTC.
+
+    In a part of a column, texts that are neither numbers nor ISO 8601 are returned as they are.
+    """
     import pandas as pd
 
     numbers = pd.to_numeric(texts, errors="coerce")
@@ -141,6 +193,13 @@ def _parsed(texts: Any, name: str) -> Any:
     iso = pd.to_datetime(texts.where(texts.str.contains(r"\d")), format="ISO8601", utc=True, errors="coerce")
     if iso.notna().all():
         return iso
+    return texts if part else _dates(texts, name)
+
+
+def _dates(texts: Any, name: str) -> Any:
+    """Return texts as datetimes in UTC, all with the day first or all with the month first."""
+    import pandas as pd
+
     found = {}
     for order, mark, clock in product((_DAY_FIRST, _MONTH_FIRST), "/.-", _CLOCKS):
         read = pd.to_datetime(texts, format=order.format(mark) + clock, utc=True, errors="coerce")
@@ -149,6 +208,7 @@ def _parsed(texts: Any, name: str) -> Any:
     # The times between points matter, which may be the same either way.
     if found and len({tuple(read - read.min()) for read in found.values()}) == 1:
         return next(iter(found.values()))
+    iso = pd.to_datetime(texts.where(texts.str.contains(r"\d")), format="ISO8601", utc=True, errors="coerce")
     row = int(iso.isna().to_numpy().argmax())
     given = f"row {row + 1} has {texts.iloc[row]!r}"
     allowed = f"times that can be read; {given}" + (", the day or the month first" if found else "")

@@ -130,7 +130,7 @@ class Guarantee(ABC):
         dist_inf ≤ dist_2 ≤ dist_1, so a guarantee holds unchanged for every larger metric. For a smaller one,
         epsilon is multiplied by the largest ratio of the two metrics, and rho by its square. A guarantee for a unit
         holds for every smaller unit inside it. What it implies for a larger unit depends on the mechanism and on how
-        the points are spread over units: `Release.cost` computes it.
+        the points are spread over units: a session with a ledger computes it for accounts with another unit.
 
         Examples
         --------
@@ -146,7 +146,7 @@ class Guarantee(ABC):
         if ratio is None:
             raise IncompatibleGuarantees(
                 f"What a guarantee under {self.metric} implies under {target} depends on the release.",
-                "Use release.cost(unit) for a release with additive noise.",
+                "Ask in a session with a ledger, whose accounts may have another unit, or ask with that unit.",
             )
         squared = Decimal(ratio)
         if squared == 1:

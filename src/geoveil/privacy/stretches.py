@@ -6,6 +6,7 @@ moment T later.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import TypeAlias
 
@@ -56,7 +57,7 @@ def stretch_sizes(times: Index, stretch: int, persons: Index | None = None) -> I
 def largest_stretch_sum(
     values: NDArray[np.float64], times: Index, stretch: int, persons: Index | None = None
 ) -> float:
-    """Return the largest sum of one person's values over a stretch of time.
+    """Return the largest sum of one person's values over a stretch of time, never less than it is.
 
     Parameters
     ----------
@@ -64,12 +65,30 @@ def largest_stretch_sum(
         A number that is not negative for each point.
     times, stretch, persons
         As for `stretch_sizes`.
+
+    Notes
+    -----
+    Values are rounded up to multiples of a power of two so small that whole numbers of 64 bits hold their total. Sums
+    of these are exact: those of doubles over many persons would lose what one stretch holds.
+
+    Examples
+    --------
+    >>> hours = np.array([0, 1, 2, 30, 31, 90]) * 3600 * 10**6
+    >>> largest_stretch_sum(np.array([1.0, 1.0, 1.0, 2.0, 2.0, 0.5]), hours, 24 * 3600 * 10**6)
+    4.0
     """
     largest = 0.0
     for order, axis in _axes(times, persons, gap=stretch):
-        sums = np.append(0.0, np.cumsum(values[order]))
+        mine = values[order]
+        # Each of the values is rounded up by less than one unit.
+        bits = min(61 - math.frexp(float(mine.sum()))[1], 1000)
+        whole = np.ceil(np.ldexp(mine, bits)).astype(np.int64)
+        sums = np.append(0, np.cumsum(whole))
         ends = np.searchsorted(axis, axis + stretch, side="left")
-        largest = max(largest, float((sums[ends] - sums[:-1]).max()))
+        most = int((sums[ends] - sums[:-1]).max())
+        largest = max(
+            largest, math.nextafter(math.ldexp(most, -bits), math.inf) if most >> 53 else math.ldexp(most, -bits)
+        )
     return largest
 
 

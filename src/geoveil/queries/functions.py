@@ -160,6 +160,11 @@ class UserFunction(Stated):
         return self.fn.constant
 
     @property
+    def sensitivity(self) -> float | None:  # type: ignore[override]
+        """The constant, where it is known to hold: under its own metric, and under every larger one."""
+        return self.constant if self.fn.metric.is_at_most(self.guarantee.metric) else None
+
+    @property
     def rounding_error(self) -> float:
         """The error that rounding all points adds: at most the constant times the movement of the whole tuple."""
         return self.constant * self.guarantee.metric.of_all(self.rounding, self.n)

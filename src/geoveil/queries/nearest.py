@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from geoveil import checks
 from geoveil.errors import InvalidParameter, Message
@@ -135,22 +136,47 @@ class Nearest(Query):
 
     @classmethod
     def ask_each(cls, persons: Persons[Self], x: Tuple, source: Source, progress: Progress) -> Answers:
-        # The mechanisms do not depend on the number of points, so all persons have the same.
         query = persons.first
         found = np.empty((len(persons), query.k), dtype=np.int64)
+        places = None if query.placing is None else np.empty((len(persons), query.k, query.dimension))
+        # Mechanisms depend on the sizes of units. Persons with the same mechanisms are answered together.
+        kinds = list(dict.fromkeys((each.single, each.placing) for each in persons.queries))
+        of_query = np.array([kinds.index((each.single, each.placing)) for each in persons.queries])
+        of_person = of_query[persons.which]
+        done = 0
+        for kind in np.unique(of_person).tolist():
+            mine = of_person == kind
+            some, points = persons, x
+            if not mine.all():
+                some = Persons(persons.queries, persons.which[mine])
+                points = x[np.flatnonzero(np.repeat(mine, persons.sizes))]
+            picked = some.first._found_each(some, points, source, progress, of=len(persons), after=done)
+            starts = (some.stops - some.sizes)[:, None]
+            found[mine] = picked + (persons.stops - persons.sizes)[mine][:, None]
+            placing = some.first.placing
+            if places is not None and placing is not None:
+                together = np.full(len(some), query.k)
+                drawn = sample_people([placing] * len(some), together, points[(picked + starts).ravel()], source)
+                places[mine] = drawn.reshape(len(some), query.k, -1)
+            done += len(some)
+        return PositionAnswers(persons, found, None if places is None else places.reshape(-1, query.dimension))
+
+    def _found_each(
+        self, persons: Persons[Self], x: Tuple, source: Source, progress: Progress, *, of: int, after: int
+    ) -> NDArray[np.int64]:
+        """Return the positions that are found among the points of each person, all of whom have this mechanism.
+
+        They come after `after` others of `of` persons in all.
+        """
+        found = np.empty((len(persons), self.k), dtype=np.int64)
         for people, rows in persons.blocks():
-            distances, sizes = away(x[rows], query.p), persons.sizes[people]
+            distances, sizes = away(x[rows], self.p), persons.sizes[people]
             if len(sizes) == 1:
-                found[people] = query.single.sample_several(distances, query.k, source)
+                found[people] = self.single.sample_several(distances, self.k, source)
             else:
-                found[people] = query.single.sample_each(distances, sizes, query.k, source)
-            progress(people.stop / len(persons))
-        found += (persons.stops - persons.sizes)[:, None]
-        if query.placing is None:
-            return PositionAnswers(persons, found)
-        together = np.full(len(persons), query.k)
-        places = sample_people([query.placing] * len(persons), together, x[found.ravel()], source)
-        return PositionAnswers(persons, found, places)
+                found[people] = self.single.sample_each(distances, sizes, self.k, source)
+            progress((after + people.stop) / of)
+        return found
 
     @classmethod
     def restored_each(cls, persons: Persons[Self], parts: PartsOfMany) -> Answers:

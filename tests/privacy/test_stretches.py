@@ -1,0 +1,123 @@
+"""Sizes of stretches of time, sums over them and thinning, compared with brute force over all stretches."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from geoveil.privacy import kept_of_thinned, largest_stretch_sum, stretch_sizes, stretches
+
+Index = NDArray[np.int64]
+MANY = settings(max_examples=200)
+
+
+@st.composite
+def timed(draw: st.DrawFn) -> tuple[Index, int, Index | None]:
+    """Times with many ties and gaps of exactly the stretch's length, the stretch, and persons or none."""
+    stretch = draw(st.integers(1, 12))
+    gaps = st.sampled_from([0, 0, 1, 2, stretch - 1, stretch, stretch + 1, 5 * stretch])
+    times = np.cumsum(draw(st.lists(gaps, min_size=1, max_size=30))) + draw(st.integers(-50, 50))
+    order = np.array(draw(st.permutations(range(len(times)))))
+    persons = draw(st.lists(st.integers(0, 3), min_size=len(times), max_size=len(times)))
+    return times[order], stretch, np.array(persons) if draw(st.booleans()) else None
+
+
+def units(times: Index, stretch: int, persons: Index | None) -> list[Index]:
+    """Return the points of every stretch [t, t + T) that can differ from others, of one person each."""
+    whose = np.zeros(len(times), int) if persons is None else persons
+    # All moments at which a stretch gains or loses a point, and moments between them; times are whole numbers.
+    starts = np.unique(np.concatenate([times, times - stretch, times - stretch + 1]))
+    held = [(whose == who) & (times >= t) & (times < t + stretch) for who in np.unique(whose) for t in starts]
+    return [np.flatnonzero(each) for each in held if each.any()]
+
+
+@MANY
+@given(timed())
+def test_sizes_are_those_of_the_largest_stretch_that_holds_a_point(case: tuple[Index, int, Index | None]) -> None:
+    """Brute force over all stretches finds the same sizes, with ties, several persons, and times in any order."""
+    found = stretch_sizes(*case)
+    expected = np.zeros(len(case[0]), int)
+    for unit in units(*case):
+        expected[unit] = np.maximum(expected[unit], len(unit))
+    assert found.tolist() == expected.tolist()
+
+
+@MANY
+@given(timed())
+def test_the_shares_of_a_stretch_add_up_to_at_most_one(case: tuple[Index, int, Index | None]) -> None:
+    """Σ 1/w_i over any stretch is at most 1, exactly, and is 1 over the largest one."""
+    sizes = stretch_sizes(*case)
+    sums = [sum(Fraction(1, int(sizes[i])) for i in unit) for unit in units(*case)]
+    assert max(sums) == 1
+
+
+@MANY
+@given(timed(), st.randoms(use_true_random=False))
+def test_the_largest_sum_is_found_and_never_too_small(case: tuple[Index, int, Index | None], random: object) -> None:
+    """Brute force over all stretches finds the same sum of values."""
+    values = np.array([random.choice([0.0, 1 / 3, 0.1, 1.0, 7.5]) for _ in case[0]])  # type: ignore[attr-defined]
+    most = max(math.fsum(values[unit]) for unit in units(*case))
+    found = largest_stretch_sum(values, *case)
+    assert most <= found <= most * (1 + 1e-12) + 1e-15
+
+
+def test_sums_over_many_persons_lose_nothing() -> None:
+    """What thousands of other persons add up to does not round the sum of one person away."""
+    rng = np.random.default_rng(1)
+    values = rng.random((100_000, 4)) * 1e3
+    values[-1] = [1e6, 1e-7, 2e-7, 3e-7]
+    persons = np.repeat(np.arange(len(values)), 4)
+    times = np.tile(np.arange(4), len(values))
+    found = largest_stretch_sum(values.ravel(), times, 10, persons)
+    exactly = math.fsum(values[-1])
+    assert exactly <= found <= exactly * (1 + 1e-12)
+
+
+def test_values_of_nothing_add_up_to_nothing() -> None:
+    """No points, and points with no share."""
+    none = np.empty(0, dtype=np.int64)
+    assert largest_stretch_sum(np.empty(0), none, 10) == 0.0
+    assert largest_stretch_sum(np.zeros(2), np.array([0, 1]), 10) == 0.0
+    assert stretch_sizes(none, 10).tolist() == []
+    assert kept_of_thinned(none, 10).tolist() == []
+
+
+@pytest.mark.parametrize("together", [1, 2, 3, 7])
+def test_persons_who_do_not_fit_on_one_axis_are_measured_in_groups(
+    together: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The groups give the sizes, sums and rows that one axis gives."""
+    rng = np.random.default_rng(together)
+    times, persons, values = rng.integers(0, 1000, 300), rng.integers(0, 7, 300), rng.random(300)
+    # No person 3: a group may be without points.
+    persons[persons == 3] = 4
+    whole = stretch_sizes(times, 50, persons), kept_of_thinned(times, 50, persons)
+    most = largest_stretch_sum(values, times, 50, persons)
+    monkeypatch.setattr(stretches, "_AXIS", together * (int(np.ptp(times)) + 51))
+    assert stretch_sizes(times, 50, persons).tolist() == whole[0].tolist()
+    assert largest_stretch_sum(values, times, 50, persons) == pytest.approx(most, rel=1e-12)
+    assert kept_of_thinned(times, 50, persons).tolist() == whole[1].tolist()
+
+
+def test_times_as_far_apart_as_can_be_are_measured() -> None:
+    """The first and the last year that datetimes can have fit on the axis with a long stretch."""
+    ends = np.array([-(2**60), 2**60, 2**60])
+    assert stretch_sizes(ends, 2**40, np.array([0, 1, 1])).tolist() == [1, 2, 2]
+
+
+@MANY
+@given(timed())
+def test_thinning_keeps_the_first_row_of_each_interval(case: tuple[Index, int, Index | None]) -> None:
+    """Each person keeps one row in every interval of time, the earliest, and of several the first."""
+    times, step, persons = case
+    kept = kept_of_thinned(times, step, persons)
+    first: dict[tuple[int, int], int] = {}
+    for i in np.argsort(times, kind="stable").tolist():
+        first.setdefault((0 if persons is None else int(persons[i]), int(times[i]) // step), i)
+    assert np.flatnonzero(kept).tolist() == sorted(first.values())
