@@ -172,9 +172,10 @@ class CrowdQuestion(ABC):
 
     def _common(self, source: CrowdSource, total: float, slices: Slices) -> dict[str, Any]:
         largest = int(source.all_sizes[0].max())
+        # Sums of weights are rounded, which a part in a billion covers; one unit that holds all points has its weight.
         return {
             "weight": self.weight,
-            "total": total,
+            "total": self.weight if largest == source.n else total * (1 + 1e-9),
             "slices": slices.count,
             "rounding": source.rounding,
             "units": UnitSizes(largest),
@@ -439,8 +440,7 @@ class CrowdInquiry(Inquiry[Answer, CrowdRelease]):
         self.crowd, self.question, self.guarantee = crowd, question, guarantee
         self.slices = slices_of(question.every, crowd)
         sizes, counts = crowd.all_sizes
-        # Sums of weights are rounded; a part in a billion covers it.
-        self.total = float((question.weights(sizes) * counts).sum()) * (1 + 1e-9)
+        self.total = float((question.weights(sizes) * counts).sum())
         self.query = question.query(crowd, in_the_plane(guarantee, crowd.area), self.total, self.slices)
 
     def bill(self, source: Source, account: Metric | None) -> Bill:
