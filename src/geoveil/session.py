@@ -41,9 +41,10 @@ from geoveil.errors import BudgetExceeded, InvalidParameter, LedgerError
 from geoveil.geo import AreaLike
 from geoveil.mechanisms import Lipschitz
 from geoveil.noise import source_of
-from geoveil.privacy import Duration, Guarantee, as_metric, exact, promise
+from geoveil.privacy import Duration, Guarantee, as_metric, dist_inf, exact, promise
 from geoveil.queries import EXTENT
 from geoveil.release import Release
+from geoveil.wording import protected
 from geoveil.words import counted
 
 __all__ = ["Session"]
@@ -761,7 +762,9 @@ Nothing was charged or released. Give a smaller budget.
     def _card(self) -> tuple[str, Rows]:
         people, area = self._data.people, self._data.area
         whose = "one person" if people is None else counted(len(people.labels), "person")
-        each = "" if people is None else ", for each person"
+        if (crowd := self._data.crowd) is not None:
+            whose = f"{counted(len(crowd.labels), 'person')} together"
+        each = "" if people is None and crowd is None else ", for each person"
         try:
             balance = f"{exact.shown(self.spent)} spent, {exact.shown(self.remaining)} left"
         except LedgerError:
@@ -769,6 +772,7 @@ Nothing was charged or released. Give a smaller budget.
         rows = [
             ("area", "metres without a coordinate system" if area is None else area.name),
             ("budget", f"{self.total}{each}"),
+            *([] if self.total.metric == dist_inf else [("protects", protected(self.total.metric))]),
             ("balance", balance),
             ("answers", ", ".join(self._answered) or "none so far"),
         ]
