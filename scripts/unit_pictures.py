@@ -45,8 +45,9 @@ def picture(name: str, people: list[tuple[Floats, Floats]], moved: list[NDArray[
     """Draw a map with the points that move, and below it when they were recorded."""
     import matplotlib.pyplot as plt
 
-    figure, (plane, line) = plt.subplots(2, 1, figsize=(3.6, 3.1), height_ratios=(5, 1), layout="constrained")
+    figure, (plane, line) = plt.subplots(2, 1, figsize=(3.6, 2.9), height_ratios=(5, 1), layout="constrained")
     for number, ((times, places), mine) in enumerate(zip(people, moved, strict=True)):
+        plane.plot(*places.T, "-", color="#e5e7eb", lw=0.8, zorder=0)
         plane.plot(*places[~mine].T, ".", color=_GREY, markersize=5)
         for place in places[mine]:
             plane.annotate("", place + _MOVED, place, arrowprops={"arrowstyle": "-", "color": _BLUE, "lw": 0.5})
@@ -56,7 +57,7 @@ def picture(name: str, people: list[tuple[Floats, Floats]], moved: list[NDArray[
         line.plot(times[mine], np.full(mine.sum(), -number), "|", color=_BLUE, markersize=8)
     if span is not None:
         line.axvspan(*span, color=_BAND, zorder=0)
-    plane.set(xticks=[], yticks=[], aspect="equal", xlim=(-0.9, 8.9), ylim=(-1.5, 6.0))
+    plane.set(xticks=[], yticks=[], aspect="equal", xlim=(-0.9, 8.9), ylim=(-1.2, 5.7 if len(people) > 1 else 4.4))
     line.set(yticks=[], xlim=(0, 24 * _DAYS), ylim=(-len(people) + 0.4, 0.6))
     line.set_xticks([12 + 24 * day for day in range(_DAYS)], ["Monday", "Tuesday", "Wednesday"], fontsize=8)
     line.tick_params(length=0)
@@ -74,12 +75,14 @@ def main() -> None:
     """Draw all pictures."""
     FOLDER.mkdir(exist_ok=True)
     ann, bob, eve = movements("ann", 1), movements("bob", 2), movements("eve", 3)
-    times, _ = ann
+    times, places = ann
     everything = np.ones(len(times), dtype=bool)
     picture("trajectory", [ann], [everything])
-    for name, start, length in (("day", 18.5, 24.0), ("hour", 41.2, 1.0)):
+    busiest = times[np.argmax([((times >= start) & (times < start + 1) & (start > 40)).sum() for start in times])]
+    for name, start, length in (("day", 18.5, 24.0), ("hour", busiest, 1.0)):
         picture(name, [ann], [(times >= start) & (times < start + length)], (start, start + length))
-    picture("point", [ann], [np.arange(len(times)) == 30])
+    # A point on the way, where no other is near.
+    picture("point", [ann], [np.arange(len(times)) == np.argmin(np.hypot(*(places - [2.4, 1.8]).T))])
     picture("person", [ann, bob, eve], [~everything, everything, ~everything])
 
 

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from geoveil.facts import ErrorBound, Exactness, Facts, MechanismUse, Removed, Unchanged
 from geoveil.messages import PYTHON, Message, Naming
-from geoveil.privacy import duration_words
 from geoveil.words import counted, hidden, metres
 
 if TYPE_CHECKING:
@@ -161,6 +160,8 @@ def unit_name(metric: Metric) -> str:
 
 def _length(stretch: int) -> str:
     """Return a length of time in words; a single day is a day."""
+    from geoveil.privacy import duration_words
+
     return duration_words(stretch).removeprefix("1 ")
 
 
@@ -168,6 +169,8 @@ def _differing(metric: Metric, away: str) -> str:
     """Return how two versions of a person's data differ that the guarantee is about."""
     if metric.stretch is None:
         return _DIFFERING["inf" if metric.persons else metric.name].format(away)
+    from geoveil.privacy import duration_words
+
     within = duration_words(metric.stretch)
     within = f"one {within[2:]}" if within.startswith("1 ") else within
     return f"that differ only within {within}, and there in no location by more than {away},"

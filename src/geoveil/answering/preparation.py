@@ -284,7 +284,8 @@ def _time_columns(file: LocationFile, times: str | Sequence[str] | None) -> tupl
         return tuple(found)
     needed = "one column of times" if each == 1 else f"{each} columns of times, one for each point of a row"
     allowed = f"{needed} of {file.path.name}, among {[*file.columns]}"
-    raise InvalidParameter("times", found or None, allowed, Message("Name it with {times}."))
+    shown = found[0] if len(found) == 1 else found or None
+    raise InvalidParameter("times", shown, allowed, Message("Name it with {times}."))
 
 
 def _charger(inquiry: FilePoints, ledger: Ledger | None, subject: str | None, short: Short) -> Charger:

@@ -653,7 +653,7 @@ class Ledger(Card):
                 ((entries,),) = transaction.rows("SELECT number FROM geoveil_head")
         except LedgerError:
             return f"Ledger in {self._store.name}", [("accounts", "cannot be read now")]
-        numbers: dict[str, int] = dict(counted)  # type: ignore[arg-type]
+        numbers: dict[str, int] = dict(counted)
         rows = [
             ("accounts", str(sum(numbers.values()))),
             *(("protect", text) for text in [_protecting(numbers)] if text),

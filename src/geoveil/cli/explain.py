@@ -159,11 +159,16 @@ def _errors(told: dict[str, Any]) -> Any:
 
     if "units" not in told:
         return terminal.table(
-            ["question", "error"], [(name, metres(error)) for name, error in told["error_95"].items()]
+            ["question", "error"], [(_named(name), metres(error)) for name, error in told["error_95"].items()]
         )
     names = [unit_name(as_metric(name)) for name in next(iter(told["units"].values()))]
-    rows = [(name, *map(metres, errors.values())) for name, errors in told["units"].items()]
+    rows = [(_named(name), *map(metres, errors.values())) for name, errors in told["units"].items()]
     return terminal.table(["question", *names], rows)
+
+
+def _named(question: str) -> str:
+    """Return the command of a question."""
+    return question.removeprefix("first_")
 
 
 def _length(every: str) -> str:
