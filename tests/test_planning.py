@@ -162,3 +162,56 @@ def test_a_plan_is_shown_with_its_meaning() -> None:
     assert rows[0] == "  guarantee  104 m hidden at 75% (CGP with ρ = 5e-05 per m²)"
     assert rows[1].endswith("with probability 95%")
     assert "for points that extend over 40 km" in planned._repr_html_()
+
+
+def test_units_are_compared_for_points_at_equal_intervals() -> None:
+    """With `every`, the errors of four units are those of plans for each of them."""
+    compared = gv.plan("points", n=20_000, rho=5e-5, every="30 s").units
+    assert [*compared] == ["inf", "1 day", "1 hour", "1"]
+    for name, unit, largest in (("1 day", "1 day", 2880), ("1 hour", "1 hour", 120), ("1", "point", None)):
+        assert compared[name] == gv.plan("points", n=20_000, rho=5e-5, unit=unit, largest=largest).error
+        assert compared[name] < compared["inf"]
+    assert compared["inf"] == gv.plan("points", n=20_000, rho=5e-5).error
+    sought = gv.plan("points", n=20_000, error=1000, unit="1 hour", every="30 s")
+    assert sought.units["1 hour"] == sought.error <= 1000
+
+
+@pytest.mark.parametrize(
+    ("question", "said"),
+    [
+        ("points", ""),
+        ("mean", ""),
+        ("center", "any day and any hour change nothing for center"),
+        ("distance", "a smaller unit changes nothing for distance"),
+    ],
+)
+def test_a_plan_says_where_a_smaller_unit_changes_nothing(question: str, said: str) -> None:
+    """In words, for the units that are compared; nothing is said where every smaller unit has less error."""
+    planned = gv.plan(question, n=20_000, rho=5e-5, every="30 s")
+    assert planned.remark == said
+    assert said in repr(planned)
+    assert ("units  " in repr(planned)) == bool(said)
+
+
+def test_a_plan_for_a_unit_that_gains_nothing_says_so() -> None:
+    """The error is that for all of a person's locations, whose guarantee is stronger."""
+    planned = gv.plan("center", n=1000, rho=5e-5, unit="1 hour", largest=60)
+    assert planned.error == gv.plan("center", n=1000, rho=5e-5).error
+    assert planned.remark.startswith("any hour of a person's movements needs as much noise for center as all of a")
+    assert not gv.plan("mean", n=1000, rho=5e-5, unit="1 hour", largest=60).remark
+    assert not gv.plan("center", n=1000, rho=5e-5, unit="point").remark
+    assert gv.plan("points", n=30, rho=5e-5, every="1 min").remark == "any day and any hour hold all 30 points"
+
+
+def test_units_of_plans_are_checked() -> None:
+    """A length of time needs the number of points in it; a plan knows no column of persons."""
+    with pytest.raises(InvalidParameter, match=r"largest = None: must be .* any day of a person's movements holds"):
+        gv.plan("points", n=10, rho=1e-4, unit="1 day")
+    with pytest.raises(InvalidParameter, match="the most that one person has"):
+        gv.plan("mean", n=10, rho=1e-4, metric="person")
+    with pytest.raises(InvalidParameter, match="A plan is for one person"):
+        gv.plan("points", n=10, rho=1e-4, unit="user")
+    with pytest.raises(InvalidParameter, match="every = 'often': must be a length of time"):
+        gv.plan("points", n=10, rho=1e-4, every="often")
+    crowd = gv.plan("mean", n=1000, rho=1e-4, metric="person", largest=10)
+    assert crowd.error == gv.mean(np.zeros((1000, 2)), unit=[*range(100)] * 10, rho=1e-4).error(0.05)

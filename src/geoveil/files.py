@@ -26,6 +26,7 @@ from geoveil._types import (
 )
 from geoveil._types import Path as PathLike
 from geoveil.answering.charging import check_ledger
+from geoveil.answering.intake import take_in
 from geoveil.answering.loading import frame_of, load
 from geoveil.answering.preparation import Concern, prepare, rehearse, system_of
 from geoveil.answering.streaming import FileRelease
@@ -44,7 +45,7 @@ from geoveil.privacy import Duration, as_duration, promise
 if TYPE_CHECKING:
     import geopandas
 
-__all__ = ["Concern", "FileRelease", "frame_of", "load", "points_file", "read", "rehearse", "unit_of"]
+__all__ = ["Concern", "FileRelease", "frame_of", "load", "points_file", "read", "rehearse", "take_in", "unit_of"]
 
 
 @steady()

@@ -20,7 +20,19 @@ from geoveil.geo.areas import Area, AreaLike, Floats, area_of
 from geoveil.ground_error import ground_error
 from geoveil.mechanisms import Lipschitz
 from geoveil.noise import rehearsal
-from geoveil.privacy import CGP, GP, Duration, Guarantee, Metric, as_duration, as_metric, exact, promise
+from geoveil.privacy import (
+    CGP,
+    GP,
+    Duration,
+    Guarantee,
+    Metric,
+    as_duration,
+    as_metric,
+    dist_1,
+    dist_inf,
+    exact,
+    promise,
+)
 from geoveil.privacy.exact import Number
 from geoveil.queries import (
     EXTENT,
@@ -42,6 +54,7 @@ __all__ = ["Plan", "plan"]
 
 #: The units that a plan compares, by the names of their metrics.
 _COMPARED = ("inf", "1 day", "1 hour", "1")
+_ALL = protected(dist_inf)
 #: The logarithm of the largest ε that plans consider: noise of millimetres.
 _FARTHEST = 9.0
 
@@ -64,6 +77,8 @@ class Plan(Card):
         Further assumptions of the error bound; empty if it is the bound of the release.
     units : dict
         With `every`: the error with the same budget for each unit: all points, any day, any hour, each point.
+    remark : str
+        Whether a smaller unit changes nothing; empty if it has less error.
 
     Examples
     --------
@@ -72,6 +87,8 @@ class Plan(Card):
     Plan of mean: nothing was asked or charged
       guarantee  74.1 m hidden at 75% (CGP with ρ = 0.0001 per m²)
       error      at most 174 m with probability 95%
+    >>> gv.plan("distance", n=100, rho=1e-4, every="1 minute").remark
+    'a smaller unit changes nothing for distance'
     """
 
     question: str
@@ -80,6 +97,7 @@ class Plan(Card):
     beta: float
     assumes: str = ""
     units: dict[str, float] = field(default_factory=dict)
+    remark: str = ""
 
     def _card(self) -> tuple[str, Rows]:
         rows = [
@@ -87,6 +105,7 @@ class Plan(Card):
             ("error", f"at most {metres(self.error)} with probability {100 * (1 - self.beta):.6g}%"),
             ("assumes", self.assumes),
             *((f"for {protected(as_metric(name))}", metres(error)) for name, error in self.units.items()),
+            ("units", self.remark),
         ]
         return f"Plan of {self.question}: nothing was asked or charged", [row for row in rows if row[1]]
 
@@ -139,6 +158,7 @@ def plan(
         What one secret may move together: a length of time such as "1 day", or "point".
     largest : int, optional
         With a length of time as `unit`: the largest number of a person's points in a stretch of that length.
+        Under a metric of persons: the largest number of points of one person.
     every : str, timedelta or number, optional
         The time between two points of a person, in place of `largest`. The plan then compares units: see `Plan.units`.
     dimension : int
@@ -201,21 +221,56 @@ def plan(
             raise InvalidParameter("notion", notion, "'CGP' or 'GP'", "CGP is the default.")
         used = asked.metric or "inf"
         promised = _least(foreseen, CGP(rho=1, metric=used) if notion == "CGP" else GP(epsilon=1, metric=used), error)
-    units = {} if step is None else {each: foreseen(promised.under_unit(as_metric(each))) for each in _COMPARED}
-    assumes = _assumed(question, extent, stated, options)
-    return Plan(question, promised, foreseen(promised), beta, assumes, units)
+    units = {}
+    if step is not None and not promised.metric.persons:
+        units = {name: foreseen(promised.under_unit(as_metric(name))) for name in _COMPARED}
+    error = foreseen(promised)
+    remark = "" if step is None or not units else _compared(question, n, step, units)
+    if not units and _smaller(promised.metric) and _as_large(error, foreseen(promised.under_unit(dist_inf))):
+        remark = f"{protected(promised.metric)} needs as much noise for {question} as {_ALL}"
+    return Plan(question, promised, error, beta, _assumed(question, extent, stated, options), units, remark)
+
+
+def _smaller(metric: Metric) -> bool:
+    """Return whether a metric protects less than all points of one person."""
+    return metric == dist_1 or metric.stretch is not None
+
+
+def _compared(question: str, n: int, step: int, units: dict[str, float]) -> str:
+    """Return which smaller units change nothing for n points at equal intervals, in words; empty if none."""
+    same = [as_metric(name) for name, error in units.items() if name != "inf" and _as_large(error, units["inf"])]
+    if len(same) == len(units) - 1:
+        return f"a smaller unit changes nothing for {question}"
+    whole = [metric for metric in same if metric.stretch is not None and -(-metric.stretch // step) >= n]
+    rest = [metric for metric in same if metric not in whole]
+    told = [] if not whole else [f"{_listed(whole)} {'holds' if len(whole) == 1 else 'hold'} all {n:,} points"]
+    told += [] if not rest else [f"{_listed(rest)} {'changes' if len(rest) == 1 else 'change'} nothing for {question}"]
+    return "; ".join(told)
+
+
+def _as_large(error: float, other: float) -> bool:
+    """Return whether an error is as large as another one, or smaller by a hundredth at most."""
+    return error >= 0.99 * other
+
+
+def _listed(metrics: list[Metric]) -> str:
+    """Return the units of metrics in a sentence, without whose they are."""
+    return " and ".join(protected(metric).removesuffix(" of a person's movements") for metric in metrics)
 
 
 def _units(metric: Metric, n: int, largest: int | None, step: int | None) -> UnitSizes | None:
-    """Return the size of the largest unit of n points of a person, as it is given or for points at equal intervals."""
-    if metric.stretch is None:
+    """Return the size of the largest unit of n points, as it is given or for points at equal intervals."""
+    if not metric.of_unit:
         return None
-    if largest is None and step is None:
-        raise InvalidParameter(
-            "largest", None, f"given under {metric}", "Or give every=, the time between two points."
+    if metric.stretch is not None and not metric.persons and step is not None and largest is None:
+        largest = -(-metric.stretch // step)
+    if largest is None:
+        allowed = (
+            f"a number of points, the most that {'one person has' if metric.persons else f'{protected(metric)} holds'}"
         )
-    most = math.ceil(metric.stretch / step) if largest is None and step is not None else largest
-    return UnitSizes(min(checks.count("largest", most, low=1, remedy="It is a number of points."), n))
+        remedy = Message("Or give {every}, the time between two points.")
+        raise InvalidParameter("largest", None, allowed, "" if metric.persons else remedy)
+    return UnitSizes(min(checks.count("largest", largest, low=1, remedy="It is a number of points."), n))
 
 
 def _assumed(question: str, extent: float, area: Area | None, options: dict[str, Any]) -> str:

@@ -44,9 +44,10 @@ from geoveil.geo import AreaLike
 from geoveil.mechanisms import Lipschitz
 from geoveil.noise import source_of
 from geoveil.postprocess.grid import Grid
-from geoveil.privacy import Duration, Guarantee, as_metric, exact, promise
+from geoveil.privacy import Duration, Guarantee, as_metric, dist_inf, exact, promise
 from geoveil.queries import EXTENT
 from geoveil.release import CrowdRelease, Release
+from geoveil.wording import protected
 from geoveil.words import counted
 
 __all__ = ["Session"]
@@ -946,6 +947,7 @@ Nothing was charged or released. Give a smaller budget.
         rows = [
             ("area", "metres without a coordinate system" if area is None else area.name),
             ("budget", f"{self.total}{each}"),
+            *([] if self.total.metric == dist_inf else [("protects", protected(self.total.metric))]),
             ("balance", balance),
             ("answers", ", ".join(self._answered) or "none so far"),
         ]

@@ -6,13 +6,15 @@ from typing import TYPE_CHECKING
 
 from geoveil.facts import CrowdNoise, ErrorBound, Exactness, Facts, MechanismUse, Removed, Unchanged
 from geoveil.messages import PYTHON, Message, Naming
-from geoveil.privacy import duration_words
 from geoveil.words import counted, hidden, metres
 
 if TYPE_CHECKING:
     from geoveil.privacy import Guarantee, Metric
 
-__all__ = ["error_line", "guarantee_line", "heading", "lines", "paragraphs", "protected", "steps_line", "warning_line"]
+__all__ = [
+    *("error_line", "guarantee_line", "heading", "lines", "paragraphs", "protected", "steps_line", "unit_name"),
+    "warning_line",
+]
 
 #: Two versions of a person's data that the guarantee is about, by metric.
 _DIFFERING = {
@@ -26,6 +28,7 @@ _PROTECTED = {
     "2": "all of a person's locations, by the root of the sum of their squared movements",
     "1": "each single location",
 }
+_NAMED = {"inf": "all points", "2": "all points, by squares", "1": "each point"}
 
 
 #: What pseudonyms are, for a reader at a prompt.
@@ -144,8 +147,24 @@ def protected(metric: Metric) -> str:
     return f"any {_length(metric.stretch)} of a person's movements"
 
 
+def unit_name(metric: Metric) -> str:
+    """Return what a metric protects in two or three words, for the heading of a column.
+
+    Examples
+    --------
+    >>> from geoveil.privacy import as_metric
+    >>> [unit_name(as_metric(name)) for name in ("inf", "1 day", "12 hours", "1", "person", "person, 1 hour")]
+    ['all points', 'any day', 'any 12 hours', 'each point', 'each person', 'any hour of each person']
+    """
+    if metric.stretch is None:
+        return "each person" if metric.persons else _NAMED[metric.name]
+    return f"any {_length(metric.stretch)}" + (" of each person" if metric.persons else "")
+
+
 def _length(stretch: int) -> str:
     """Return a length of time in words; a single day is a day."""
+    from geoveil.privacy import duration_words
+
     return duration_words(stretch).removeprefix("1 ")
 
 
@@ -166,6 +185,8 @@ def _differing(metric: Metric, away: str) -> str:
     """Return how two versions of a person's data differ that the guarantee is about."""
     if metric.stretch is None:
         return _DIFFERING["inf" if metric.persons else metric.name].format(away)
+    from geoveil.privacy import duration_words
+
     within = duration_words(metric.stretch)
     within = f"one {within[2:]}" if within.startswith("1 ") else within
     return f"that differ only within {within}, and there in no location by more than {away},"
@@ -232,10 +253,13 @@ def guarantee_line(guarantee: Guarantee, also: Guarantee | None = None, *, each:
     >>> from geoveil.privacy import CGP
     >>> guarantee_line(CGP(rho=5e-5), each=True)
     '104 m hidden at 75% for each person (CGP with ρ = 5e-05 per m²)'
+    >>> guarantee_line(CGP(rho=5e-5, metric="1 day"))
+    '104 m hidden at 75% within any day (CGP with ρ = 5e-05 per m² under dist_[1 day])'
     """
     budgets = str(guarantee) if also is None else f"{guarantee} and {also}"
     stretch = guarantee.metric.stretch
-    within = "" if stretch is None else f" within any {_length(stretch)}"
+    within = " at any single point" if guarantee.metric.name == "1" else ""
+    within = within if stretch is None else f" within any {_length(stretch)}"
     persons = " for each person" if each or guarantee.metric.persons else ""
     return f"{hidden(guarantee.hidden(chance=0.75))} hidden at 75%{within}{persons} ({budgets})"
 

@@ -106,3 +106,56 @@ def test_answers_fit_into_sixty_columns(run: Any, monkeypatch: pytest.MonkeyPatc
         done = run(*line)
         assert done.code == 0, done.err
         assert all(len(text) <= 60 for text in done.out.splitlines()), (line, done.out)
+
+
+@pytest.mark.parametrize("unit", ["10 min", "point", "user", "user, 10 min"])
+@pytest.mark.parametrize(
+    ("command", "questions"),
+    [
+        (["hull"], ["hull"]),
+        (["nearest", "--at", STATION, "-k", "2"], ["nearest"]),
+        (["within", "--at", STATION, "--radius", "500m"], ["first_within"]),
+        (["summary"], ["center", "radius", "bounds"]),
+    ],
+    ids=lambda given: given[0],
+)
+def test_dry_runs_foresee_the_error_for_a_unit(command: list[str], questions: list[str], unit: str, run: Any) -> None:
+    """The budget of a dry run is that of the release, and its error but for what the plane stretches."""
+    asked = [command[0], "trips.csv", *command[1:], *LOCAL, "--rho", "1e-3", "--unit", unit, "--json"]
+    foreseen = json.loads(run(*asked, "--dry-run").out)
+    told = json.loads(run(*asked).out)
+    certificates = [told["certificate"]] if "certificate" in told else told["certificates"]
+    lines = foreseen if isinstance(foreseen, list) else [foreseen]
+    for question, line, certificate in zip(questions, lines, certificates, strict=True):
+        assert (line["question"], line["rho"]) == (question, certificate["rho"])
+        if question != "hull":
+            assert line["error_95"]["largest"] == pytest.approx(certificate["radius_95"], rel=0.02)
+
+
+def test_thinning_is_foreseen(run: Any) -> None:
+    """A dry run counts the rows that remain."""
+    asked = ["nearest", "trips.csv", "--at", STATION, "-k", "1", *LOCAL, "--rho", "1e-3", "--json"]
+    plain = json.loads(run(*asked, "--dry-run").out)["error_95"]["largest"]
+    thinned = json.loads(run(*asked, "--dry-run", "--thin", "10 min").out)["error_95"]["largest"]
+    assert thinned < plain
+    released = json.loads(run(*asked, "--thin", "10 min").out)["certificate"]
+    assert released["radius_95"] == pytest.approx(thinned, rel=0.02)
+
+
+def test_messages_about_units_name_options(run: Any) -> None:
+    """Columns of persons and times, lengths of time, and options that go together."""
+    asked = ["hull", "trips.csv", *LOCAL, "--rho", "1e-3"]
+    for more, said in (
+        (["--unit", "nobody"], "--unit nobody: there is no such column. The columns are"),
+        (["--by", "user", "--unit", "other"], "with --by: every person gets an answer of their own. Leave --by out"),
+        (["--unit", "1 day", "--time", "nobody"], "--time = 'nobody': must be times"),
+        (["--thin", "60"], "--thin = '60': must be a length of time"),
+        (["--time", "time"], "--time goes with --thin, or with a length of time as --unit"),
+        (["--unit", "1 day", "--metric", "1"], "--unit and --metric both say what is protected"),
+    ):
+        for dry in ([], ["--dry-run"]):
+            refused = run(*asked, *more, *dry)
+            assert refused.code in (2, 3)
+            assert said in refused.err
+    crowd = run("points", "trips.csv", "-o", "out.csv", *LOCAL, "--rho", "1e-3", "--unit", "user")
+    assert "Name the column of persons with --by." in crowd.err

@@ -14,6 +14,9 @@ import pytest
 import geoveil as gv
 from geoveil.answering import streaming
 from tests.command_line import LOCAL
+from tests.formats import people
+
+_CREATE = ("budget", "create", "b.db", "--rho", "1e-3")
 
 
 def test_budgets_from_creation_to_verification(run: Any, tmp_path: Path) -> None:
@@ -192,3 +195,43 @@ def test_a_statement_fits_into_a_terminal(run: Any, monkeypatch: pytest.MonkeyPa
     assert "A release that spends all of it hides" in " ".join(" ".join(lines).split())
     (_, event) = json.loads(run("budget", "statement", "b.db", "ann", "--json").out)
     assert event["amount"] == "0.0001234567890123456789012345678901234"
+
+
+def test_accounts_have_units(run: Any) -> None:
+    """The unit is told when an account is opened, in tables and statements; new totals are for the same unit."""
+    assert "hidden at 75% within any day" in " ".join(run(*_CREATE, "ann", "--unit", "1 day").out.split())
+    assert "at any single point" in run(*_CREATE, "bob", "--unit", "point").out
+    assert run(*_CREATE, "eve").code == 0
+    assert "--unit = 'user': must be a length of time" in run(*_CREATE, "dan", "--unit", "user").err
+    lines = json.loads(run("budget", "show", "b.db", "--json").out)
+    assert [line["protects"] for line in lines] == ["any day", "each point", "all points"]
+    assert "protects" in run("budget", "show", "b.db").out
+    assert "protects" not in run("budget", "show", "b.db", "eve").out
+    assert "It protects any day of a person's movements." in run("budget", "statement", "b.db", "ann").out
+    assert "It protects" not in run("budget", "statement", "b.db", "eve").out
+    assert run("budget", "lower", "b.db", "ann", "--rho", "5e-4").code == 0
+    assert run("budget", "override", "b.db", "ann", "--rho", "2e-3", "--reason", "agreed").code == 0
+    with gv.Ledger("b.db") as ledger:
+        assert ledger.total("ann") == gv.CGP(rho="2e-3", metric="1 day")
+
+
+def test_dry_runs_know_what_accounts_protect(run: Any) -> None:
+    """A larger unit costs an account no more than its budget; a smaller one is priced with the data."""
+    for name, unit in (("all", []), ("day", ["--unit", "1 day"])):
+        assert run(*_CREATE, name, *unit).code == 0
+    asked = ["hull", "trips.csv", *LOCAL, "--dry-run", "--ledger", "b.db"]
+    assert "not enough" not in run(*asked, "--rho", "1e-3", "--subject", "day").out
+    assert "not enough" in run(*asked, "--rho", "2e-3", "--subject", "day").out
+    words = " ".join(run(*asked, "--rho", "1e-3", "--subject", "all", "--unit", "1 day").out.split())
+    assert "it is for all of a person's locations, and the cost for that is computed" in words
+
+
+def test_each_person_of_a_crowd_is_charged(run: Any) -> None:
+    """One answer about all persons, whose column --unit names, charges the account of each."""
+    named = sorted(people()["user"].unique())
+    assert run("budget", "create", "b.db", *named, "--rho", "1e-3").code == 0
+    asked = ["hull", "trips.csv", *LOCAL, "--rho", "4e-4", "--unit", "user", "--ledger", "b.db"]
+    assert f"each of {len(named)} accounts has at least 0.001 left" in " ".join(run(*asked, "--dry-run").out.split())
+    assert run(*asked).code == 0
+    spent = {line["subject"]: line["spent"] for line in json.loads(run("budget", "show", "b.db", "--json").out)}
+    assert spent == dict.fromkeys(named, "0.0004")

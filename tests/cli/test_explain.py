@@ -245,3 +245,109 @@ def test_names_of_places_are_completed() -> None:
     found = [item.value for item in option.shell_complete(click.Context(points), "San Franc")]
     assert found[0] == "San Francisco, United States"
     assert option.shell_complete(click.Context(points), "S") == []
+
+
+def test_explain_and_plan_compare_units(run: Any) -> None:
+    """Errors for all points, any day, any hour and each point, as the library plans them."""
+    told = json.loads(run("explain", "--rho", "5e-5", "--n", "9000", "--every", "1min", "--json").out)
+    for question, errors in told["units"].items():
+        more: dict[str, Any] = {"k": 1} if question == "nearest" else {}
+        assert errors == gv.plan(question, n=9000, rho="5e-5", every="1 minute", **more).units
+    shown = run("explain", "--rho", "5e-5", "--n", "9000", "--every", "1min").out
+    assert re.search(r"question +all points +any day +any hour +each point", shown)
+    asked = ["plan", "center", "--n", "9000", "--rho", "5e-5", "--every", "1min"]
+    planned = json.loads(run(*asked, "--json").out)
+    assert planned["units"] == told["units"]["center"]
+    assert "Any day and any hour change nothing for center." in run(*asked).out
+
+
+def test_a_plan_takes_an_error_or_a_budget(run: Any) -> None:
+    """Exactly one; the error of the budget that an error needs is that error."""
+    found = json.loads(run("plan", "mean", "--n", "100", "--error", "50m", "--json").out)
+    back = json.loads(run("plan", "mean", "--n", "100", "--rho", found["rho"], "--json").out)
+    assert back["error"] == found["error"]
+    level = json.loads(run("plan", "mean", "--n", "100", "--privacy", "low", "--json").out)
+    assert level["hidden_75"] == pytest.approx(100, rel=1e-5)
+    pure = json.loads(run("plan", "mean", "--n", "100", "--error", "50m", "--notion", "GP", "--json").out)
+    assert "epsilon" in pure
+    for wrong, said in (
+        ("", "Neither an error nor a budget was given"),
+        ("--error 5m --rho 1", "--error asks for the budget that an error needs, and --rho"),
+        ("--error 5m --chance 60%", "--chance goes with --hide"),
+        ("--rho 1 --unit user", "--unit = 'user': must be a length of time such as '1 day', or 'point'"),
+        ("--error 5m --unit user", "--unit = 'user': must be a length of time"),
+        ("--rho 1 --unit '1 day'", "--largest = None: must be a number of points"),
+        ("--rho 1 --metric 1 --unit '1 day' --largest 5", "--unit and --metric both say what is protected"),
+        ("--error 5m --metric 1 --unit '1 day' --largest 5", "--metric = '1': must be left out beside --unit"),
+        ("--rho 1 --every often", "--every = 'often': must be a length of time"),
+    ):
+        refused = run("plan", "mean", "--n", "100", *shlex.split(wrong))
+        assert refused.code == 2
+        assert said in refused.err
+
+
+def test_a_budget_for_a_unit_is_explained(run: Any) -> None:
+    """What it protects, in words; a length of time needs the time between two points."""
+    asked = ["explain", "--hide", "100m", "--n", "500", "--unit", "1 hour"]
+    assert "--unit '1 hour' needs --every" in run(*asked).err
+    words = " ".join(run(*asked, "--every", "30s").out.split())
+    assert "100 m hidden at 75% within any hour" in words
+    assert "It protects any hour of a person's movements." in words
+    told = json.loads(run(*asked, "--every", "30s", "--json").out)
+    assert told["error_95"]["points"] == told["units"]["points"]["1 hour"]
+    assert "at any single point" in run("explain", "--hide", "100m", "--unit", "point").out
+
+
+def trips_every(minutes: int, days: int, path: Path) -> None:
+    """Write three persons who are recorded at equal intervals; times are public."""
+    times = pd.date_range("2026-05-04T06:00:00Z", periods=days * 24 * 60 // minutes, freq=f"{minutes}min")
+    parts = [
+        pd.DataFrame({"user": user, "time": times[: len(times) // less], "latitude": 37.77, "longitude": -122.42})
+        for user, less in (("ann", 4), ("bob", 2), ("eve", 1))
+    ]
+    pd.concat(parts).to_csv(path, index=False)
+
+
+def test_check_compares_the_noise_of_units(run: Any, tmp_path: Path) -> None:
+    """The radii of the typical person are those of releases with these options, thinned or not."""
+    trips_every(5, 6, tmp_path / "often.csv")
+    asked = ["often.csv", "--by", "user", *LOCAL]
+    noise = json.loads(run("check", *asked, "--json").out)["noise"]
+    assert (noise["points"], noise["thin"], noise["thinned"]) == (3 * 288, "10 minutes", 3 * 144)
+    options = {"inf": [], "1 day": ["--unit", "1 day"], "1 hour": ["--unit", "1 hour"], "1": ["--unit", "point"]}
+    for thin, radii in ([], noise["radius_95"]), (["--thin", noise["thin"]], noise["radius_95_thinned"]):
+        for name, unit in options.items():
+            assert run("points", *asked, "-o", "out.csv", "--privacy", "low", *unit, *thin).code == 0
+            released = pd.read_csv(tmp_path / "out.csv")
+            largest = released.loc[released["user"] == "bob", "radius_95"].max()
+            assert largest == pytest.approx(radii[name], rel=1e-3)
+    words = " ".join(run("check", *asked).out.split())
+    assert "A typical person has 864 points: with --privacy low, noise moves 95% of points by at most" in words
+    assert "for any hour (--unit '1 hour')" in words
+    assert "(--thin '10 minutes'), 432 points:" in words
+
+
+def test_check_takes_the_budget_and_the_unit_of_the_release(run: Any, tmp_path: Path) -> None:
+    """They are in the command that it ends with, and half the distance has half the noise."""
+    trips_every(5, 6, tmp_path / "often.csv")
+    asked = ["check", "often.csv", "--by", "user", *LOCAL, "--json"]
+    low = json.loads(run(*asked).out)
+    half = json.loads(run(*asked, "--hide", "50m", "--unit", "1 day").out)
+    assert half["noise"]["radius_95"]["1 hour"] == pytest.approx(low["noise"]["radius_95"]["1 hour"] / 2, rel=1e-4)
+    assert half["next"].endswith("--hide 50m --unit '1 day' -o released.csv")
+    assert "with this budget" in json.dumps(half["findings"])
+    assert run(*shlex.split(half["next"])[1:]).code == 0
+    assert "--unit = 'user': must be" in run("check", "often.csv", *LOCAL, "--unit", "user").err
+
+
+def test_check_compares_no_units_without_times_or_persons(run: Any, tmp_path: Path) -> None:
+    """A file without times, one whose persons are not named, and single points have no smaller units."""
+    table = pd.read_csv(tmp_path / "trips.csv")
+    table.drop(columns="time").to_csv(tmp_path / "untimed.csv", index=False)
+    table.drop_duplicates("user").to_csv(tmp_path / "single.csv", index=False)
+    assert "noise" not in json.loads(run("check", "untimed.csv", "--by", "user", *LOCAL, "--json").out)
+    assert "noise" not in json.loads(run("check", "trips.csv", *LOCAL, "--json").out)
+    assert "noise" not in json.loads(run("check", "single.csv", "--by", "user", *LOCAL, "--json").out)
+    table.loc[3, "time"] = None
+    table.to_csv(tmp_path / "holes.csv", index=False)
+    assert json.loads(run("check", "holes.csv", "--by", "user", *LOCAL, "--json").out)["ready"]

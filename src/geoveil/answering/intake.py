@@ -149,6 +149,19 @@ class Intake:
         assert persons is not None
         return persons.sizes[codes]
 
+    def counts(self, metric: Metric) -> tuple[list[int], list[int] | None]:
+        """Return how many points each answer is about, and how many of them the largest unit of a metric holds.
+
+        There is an answer for each person, or one for all points. Metrics that need no units have no largest unit.
+        """
+        codes = np.zeros(len(self.form.coords), dtype=np.int64) if self.people is None else self.people.codes
+        numbers, each = np.bincount(codes), self.unit_sizes(metric)
+        if each is None:
+            return numbers.tolist(), None
+        largest = np.zeros(len(numbers), dtype=np.int64)
+        np.maximum.at(largest, codes, each)
+        return numbers.tolist(), largest.tolist()
+
     def largest_sum(self, shares: NDArray[np.float64], metric: Metric) -> float:
         """Return the largest sum of the points' shares over a unit of a metric."""
         persons = self.crowd or self.people

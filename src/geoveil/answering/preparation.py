@@ -30,7 +30,7 @@ from geoveil.geo.formats.fingerprints import files_of
 from geoveil.geo.formats.output_formats import form_of
 from geoveil.geo.planes import plane_of
 from geoveil.noise import Source
-from geoveil.privacy import CGP, Duration, Guarantee, as_duration
+from geoveil.privacy import CGP, Duration, Guarantee, as_duration, dist_inf
 from geoveil.words import metres
 
 #: The noise of half of the points at which nearly everything is lost, as a fraction of the area's radius.
@@ -114,8 +114,11 @@ class PreparedFile:
                 "from the true ones (with probability 95%). A single point of a person would be up to {alone} away."
             )
         helps = [] if several else ["name the column of persons with {by} if there are several"]
+        timed = len(inquiry.file.time_columns) == inquiry.file.points_in_a_row
+        if size > 1 and timed and inquiry.guarantee.metric == dist_inf:
+            helps.append('protect any day instead of all of a person\'s locations with {unit:"1 day"}')
         if size > 1:
-            helps.append("keep fewer rows, such as one a minute")
+            helps.append('keep fewer rows, such as one a minute with {thin:"1 minute"}')
         if isinstance(inquiry.guarantee, CGP):
             helps.append("smooth the released tracks with {gv.smooth}")
         helps += ["ask another question, such as {gv.hull} or {gv.center}", "give a larger budget"]
@@ -191,9 +194,10 @@ def prepare(
     file = open_locations(Path(source), crs=crs, **reading)
     target = _checked_target(Path(target), file)
     form = form_of(file, target, ending(target), ending(file.path))
+    timed = guarantee.metric.stretch is not None or thin is not None
+    columns = _time_columns(file, times) if timed else ()
     inquiry = _inquiry(file, form, guarantee, method, by, area, outside, missing, where, keep)
-    if guarantee.metric.stretch is not None or thin is not None:
-        inquiry.times, inquiry.thin = _time_columns(file, times), thin
+    inquiry.times, inquiry.thin = columns, thin
     check_pseudonyms(pseudonyms, by, inquiry.where)
     check_key_file(pseudonyms, file.path, target, certificate_path(target))
     if pseudonyms is not False and by in form.structure:
@@ -266,6 +270,7 @@ def rehearse(
     outside: Outside = "refuse",
     missing: Missing = "refuse",
     where: str | None = None,
+    timed: bool = False,
     **reading: Any,
 ) -> FilePoints:
     """Do all that `points_file` does before it charges, so that what it would refuse is refused now.
@@ -278,6 +283,8 @@ def rehearse(
         The guarantee, whose metric may be that of a length of time.
     by, times, thin, area, crs, method, outside, missing, where : optional
         As for `points_file`.
+    timed : bool
+        Whether the times of points are read in any case, and kept as `timed.points`.
     **reading : optional
         As for `points_file`: lat, lon, geometry, delimiter, decimal, encoding, layer.
 
@@ -288,9 +295,10 @@ def rehearse(
     """
     file = open_locations(Path(source), crs=crs, **reading)
     inquiry = _inquiry(file, file, guarantee or CGP(rho=1), method, by, area, outside, missing, where, None)
-    if inquiry.guarantee.metric.stretch is not None or thin is not None:
+    if inquiry.guarantee.metric.stretch is not None or thin is not None or timed:
         inquiry.times = _time_columns(file, times)
         inquiry.thin = None if thin is None else as_duration("thin", thin)
+        inquiry.keep_times = timed
     inquiry.count(lambda share: None, every_column=True)
     if inquiry.placed:
         _columns(file, file, by, None, inquiry.guarantee.symbol, places=inquiry.placed)
@@ -344,7 +352,8 @@ def _time_columns(file: LocationFile, times: str | Sequence[str] | None) -> tupl
         return tuple(found)
     needed = "one column of times" if each == 1 else f"{each} columns of times, one for each point of a row"
     allowed = f"{needed} of {file.path.name}, among {[*file.columns]}"
-    raise InvalidParameter("times", found or None, allowed, Message("Name it with {times}."))
+    shown = found[0] if len(found) == 1 else found or None
+    raise InvalidParameter("times", shown, allowed, Message("Name it with {times}."))
 
 
 def _charger(inquiry: FilePoints, ledger: Ledger | None, subject: str | None, short: Short) -> Charger:

@@ -227,6 +227,8 @@ class FilePoints(Inquiry[Written, FileRelease]):
     skipped: NDArray[np.bool_] | None = None
     #: The rows and the units of each batch, where times are needed.
     timed: TimedRows | None = None
+    #: Whether the times of points are kept after they were counted.
+    keep_times: bool = False
     _held: list[tuple[pa.Array, Index, Floats]] = field(default_factory=list)
     _state: State | None = None
     _first: Fingerprint = field(default_factory=Fingerprint)
@@ -285,7 +287,7 @@ class FilePoints(Inquiry[Written, FileRelease]):
         if not self.people.sizes.sum():
             raise no_locations(self.file, self.rows_removed)
         if timed is not None:
-            self.timed = timed.counted()
+            self.timed = timed.counted(keep=self.keep_times)
             self.rows_removed += RowCounts(thinned=timed.thinned)
             self._held = [
                 (labels, codes[kept], coords[kept])

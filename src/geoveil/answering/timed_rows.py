@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
@@ -12,12 +13,12 @@ from geoveil.answering.person_counts import PersonCounts
 from geoveil.geo.formats import Batch
 from geoveil.geo.geometries import Index
 from geoveil.geo.seconds import PartOfTimes, joined_microseconds, part_of_times, without_time
-from geoveil.privacy import kept_of_thinned, stretch_sizes
+from geoveil.privacy import Metric, dist_inf, kept_of_thinned, stretch_sizes
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["TimedRows", "has_times", "times_of"]
+__all__ = ["TimedPoints", "TimedRows", "has_times", "times_of"]
 
 
 def times_of(batch: Batch, columns: Sequence[str]) -> list[PartOfTimes]:
@@ -29,6 +30,43 @@ def has_times(batch: Batch, columns: Sequence[str]) -> NDArray[np.bool_]:
     """Return which rows of a batch have a time in each column."""
     missing = [without_time(batch.columns[name].to_pandas()) for name in columns]
     return ~np.logical_or.reduce(missing) if len(batch) else np.ones(0, dtype=bool)
+
+
+@dataclass(frozen=True)
+class TimedPoints:
+    """The person, the time and the row of each point: public facts, from which units can be counted.
+
+    Parameters
+    ----------
+    persons : array of int
+        The position of each point's person.
+    times : array of int
+        The time of each point in microseconds.
+    rows : array of int
+        The row of each point.
+    """
+
+    persons: Index
+    times: Index
+    rows: Index
+
+    def of(self, person: int) -> TimedPoints:
+        """Return the points of one person."""
+        mine = self.persons == person
+        return TimedPoints(self.persons[mine], self.times[mine], self.rows[mine])
+
+    def thinned(self, step: int) -> TimedPoints:
+        """Return the points of the first row of each person in every interval of `step` microseconds."""
+        rows, first = np.unique(self.rows, return_index=True)
+        kept = rows[kept_of_thinned(self.times[first], step, self.persons[first])]
+        mine = np.isin(self.rows, kept)
+        return TimedPoints(self.persons[mine], self.times[mine], self.rows[mine])
+
+    def largest(self, metric: Metric) -> int:
+        """Return the number of points in the largest unit of a metric."""
+        if metric.stretch is None:
+            return len(self.times) if metric == dist_inf else 1
+        return int(stretch_sizes(self.times, metric.stretch, self.persons).max())
 
 
 class TimedRows:
@@ -55,6 +93,8 @@ class TimedRows:
         The number of points in the largest unit of each person.
     span : (int, int)
         The first and the last time in microseconds.
+    points : TimedPoints, optional
+        The points that remain, if they are kept.
     """
 
     def __init__(self, people: PersonCounts, columns: Sequence[str], thin: int | None, stretch: int | None) -> None:
@@ -70,6 +110,7 @@ class TimedRows:
         self.kept: list[NDArray[np.bool_]] = []
         self.thinned = 0
         self.largest: Index | None = None
+        self.points: TimedPoints | None = None
 
     def add(self, labels: pa.Array, codes: Index, rows: Index, count: int, times: list[PartOfTimes]) -> None:
         """Add a batch.
@@ -90,8 +131,8 @@ class TimedRows:
         self._counts.append(count)
         self._times.append(times)
 
-    def counted(self) -> Self:
-        """Thin the rows and measure units, after the last batch."""
+    def counted(self, *, keep: bool = False) -> Self:
+        """Thin the rows and measure units, after the last batch; with `keep`, keep persons and times of points."""
         import pyarrow.compute as pc
 
         persons = self._people.persons
@@ -123,6 +164,8 @@ class TimedRows:
             np.maximum.at(self.largest, codes, sizes)
             self._sizes = np.split(sizes, ends)
             self._codes = np.split(codes.astype(np.int32), ends)
+        if keep:
+            self.points = TimedPoints(codes[points], times[points], rows[points])
         self._labels.clear()
         self._times.clear()
         return self

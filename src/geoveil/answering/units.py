@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from datetime import timedelta
 
 from geoveil._types import Labels, MetricLike, UnitLike
 from geoveil.errors import InvalidParameter, Message
-from geoveil.privacy import Guarantee, as_duration, dist_1, is_duration, unit_metric
+from geoveil.privacy import Guarantee, as_duration, as_unit, is_duration, unit_metric
 
 __all__ = ["Unit", "unit_of"]
 
@@ -47,10 +48,8 @@ def unit_of(unit: UnitLike, metric: MetricLike = None, *, by: Labels = None) -> 
         return Unit(metric)
     if metric is not None:
         raise InvalidParameter("metric", metric, Message("left out beside {unit}"), "A unit has its own metric.")
-    if isinstance(unit, str) and unit == "point":
-        return Unit(dist_1)
-    if is_duration(unit):
-        return Unit(unit_metric(stretch=as_duration("unit", unit)))  # type: ignore[arg-type]
+    if isinstance(unit, str | timedelta) and (own := as_unit(unit)) is not None:
+        return Unit(own)
     labels, stretch = unit, None
     if isinstance(unit, str) and "," in unit:
         # On the command line both parts are one text.

@@ -7,7 +7,7 @@ import os
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from datetime import datetime
+from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any, Literal, Self
 
@@ -25,9 +25,10 @@ from geoveil.budget.stores import Transaction, open_store
 from geoveil.budget.witness import Memory, Witness, check_heads, head_questions
 from geoveil.cards import Card, Rows
 from geoveil.errors import InvalidParameter, LedgerError, LedgerTimeout, Message
-from geoveil.privacy import CGP, GP, Certificate, Guarantee, exact, promise
+from geoveil.privacy import CGP, GP, Certificate, Guarantee, Metric, as_metric, as_unit, exact, promise
 from geoveil.privacy.exact import Number
 from geoveil.processes import this_process
+from geoveil.wording import protected
 
 __all__ = ["Ledger"]
 
@@ -98,6 +99,7 @@ class Ledger(Card):
         rho: Number | CGP | None = None,
         epsilon: Number | GP | None = None,
         metric: str | None = None,
+        unit: str | timedelta | None = None,
     ) -> Entry:
         """Open accounts with a total budget each, all or none.
 
@@ -108,7 +110,10 @@ class Ledger(Card):
         rho, epsilon : optional
             The total of each account; give exactly one of the two.
         metric : {"inf", "2", "1"}, default "inf"
-            The metric of all queries that will be charged.
+            The metric for which the totals hold.
+        unit : str or timedelta, optional
+            What one secret may move together, in place of a metric: a length of time such as "1 day", or "point". By
+            default all of a person's locations. Releases for another unit are charged what they cost for this one.
 
         Returns
         -------
@@ -125,8 +130,11 @@ class Ledger(Card):
         2
         >>> ledger.subjects()
         ['ann', 'bob', 'eve']
+        >>> _ = ledger.create("dan", rho=1e-3, unit="1 day")
+        >>> ledger.total("dan")
+        CGP(rho=0.001, metric='1 day')
         """
-        total, names = promise(rho, epsilon, metric), _names(subjects)
+        total, names = promise(rho, epsilon, _account_metric(metric, unit)), _names(subjects)
         with self._writing(names) as (transaction, journal):
             return totals.open_accounts(transaction, journal, names, total)
 
@@ -641,12 +649,14 @@ class Ledger(Card):
     def _card(self) -> tuple[str, Rows]:
         try:
             with self._store.reading(time.monotonic() + min(self._timeout, _LONGEST_LOOK)) as transaction:
-                ((accounts,),) = transaction.rows("SELECT COUNT(*) FROM geoveil_accounts")
+                counted = transaction.rows("SELECT metric, COUNT(*) FROM geoveil_accounts GROUP BY metric")
                 ((entries,),) = transaction.rows("SELECT number FROM geoveil_head")
         except LedgerError:
             return f"Ledger in {self._store.name}", [("accounts", "cannot be read now")]
+        numbers: dict[str, int] = dict(counted)
         rows = [
-            ("accounts", str(accounts)),
+            ("accounts", str(sum(numbers.values()))),
+            *(("protect", text) for text in [_protecting(numbers)] if text),
             ("entries", str(entries)),
             ("key", "none" if self._secret is None else "the history is secured by a key"),
             ("witness", "none" if self._memory.witness is None else "a second place knows the last entry"),
@@ -683,6 +693,26 @@ class Ledger(Card):
 
     def _account(self, subject: str) -> tuple[Guarantee, Decimal]:
         return self.accounts([subject])[subject]
+
+
+def _account_metric(metric: str | None, unit: str | timedelta | None) -> str | Metric | None:
+    """Return the metric of an account that is opened for a metric or a unit."""
+    if unit is None:
+        return metric
+    if metric is not None:
+        raise InvalidParameter("metric", metric, Message("left out beside {unit}"), "A unit has its own metric.")
+    found = as_unit(unit)
+    if found is None:
+        remedy = "An account is of one person: leave it out for all of a person's locations."
+        raise InvalidParameter("unit", unit, 'a length of time such as "1 day", or "point"', remedy)
+    return found
+
+
+def _protecting(numbers: Mapping[str, int]) -> str:
+    """Return what accounts protect, from the number of accounts of each metric; empty if all have the default."""
+    if not {*numbers} - {"inf"}:
+        return ""
+    return "; ".join(f"{protected(as_metric(name))} ({count})" for name, count in sorted(numbers.items()))
 
 
 def _names(subjects: Sequence[str]) -> list[str]:

@@ -5,21 +5,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from geoveil.cli import terminal
 from geoveil.cli.command import Program
-from geoveil.cli.options import Budget, as_json, existing
+from geoveil.cli.options import Budget, as_json, existing, under_unit, unit
 from geoveil.cli.options import budget as budget_options
-from geoveil.wording import guarantee_line
+from geoveil.wording import guarantee_line, protected, unit_name
 from geoveil.words import counted, hidden
+
+if TYPE_CHECKING:
+    from geoveil import Ledger
 
 LEDGER = click.argument("ledger", metavar="LEDGER")
 SUBJECT = click.argument("subject")
 #: Accounts that are shown where nobody is named: a table of many takes long, and nobody reads it.
 _MOST = 1000
+#: Columns of a terminal that has room for a gauge beside the unit of each account.
+_WIDE = 100
 CERTIFICATES = click.argument("certificates", nargs=-1, type=click.Path(exists=True, dir_okay=False))
 
 
@@ -35,16 +40,19 @@ def budget() -> None:
     examples=(
         ("An account for ann:", "geoveil budget create budget.db ann --rho 1e-3"),
         ("Two accounts, with a budget by its meaning:", "geoveil budget create budget.db bob eve --hide 100m"),
+        ("One that protects any day:", "geoveil budget create budget.db dan --hide 100m --unit '1 day'"),
     )
 )
 @LEDGER
 @click.argument("subjects", nargs=-1, required=True)
 @budget_options
+@unit
 @as_json
-def create(ledger: str, subjects: tuple[str, ...], budget: Budget, as_json: bool) -> None:
+def create(ledger: str, subjects: tuple[str, ...], budget: Budget, unit: str | None, as_json: bool) -> None:
     """Open accounts, each with a total budget for all time. The ledger is created if it does not exist."""
     from geoveil import Ledger
 
+    budget = under_unit(budget, unit, crowd=False)
     with Ledger(ledger) as opened:
         entry = opened.create(*subjects, **budget.keywords)
     if as_json:
@@ -74,6 +82,7 @@ def show(ledger: str, subjects: tuple[str, ...], as_json: bool) -> None:
             "subject": name,
             "notion": type(of).__name__,
             "metric": of.metric.name,
+            "protects": unit_name(of.metric),
             "total": str(of.budget),
             "spent": exact.written(spent),
             "remaining": exact.written(exact.subtract(of.budget, spent)),
@@ -83,10 +92,16 @@ def show(ledger: str, subjects: tuple[str, ...], as_json: bool) -> None:
     if as_json:
         terminal.json(told)
         return
-    columns = ["subject", "notion", "total", "spent", "remaining"]
     shown = told if subjects else told[:_MOST]
-    rows = [(*(line[name] for name in columns), _gauge(line)) for line in shown]
-    terminal.answer(terminal.table([*columns, ""], rows, total=len(told)))
+    columns = ["subject", "notion", "total", "spent", "remaining"]
+    drawn = [_gauge(line) for line in shown]
+    if any(line["metric"] != "inf" for line in shown):
+        columns.insert(2, "protects")
+        drawn = drawn if terminal.console().width >= _WIDE else []
+    rows = [tuple(line[name] for name in columns) for line in shown]
+    if drawn:
+        rows = [(*row, gauge) for row, gauge in zip(rows, drawn, strict=True)]
+    terminal.answer(terminal.table([*columns, *([""] if drawn else [])], rows, total=len(told)))
 
 
 def _gauge(line: dict[str, str], width: int = 10) -> str:
@@ -112,6 +127,8 @@ def statement(ledger: str, subject: str, as_json: bool) -> None:
     shown = terminal.table(columns, [_row(line) for line in lines])
     shown.columns[1].justify = shown.columns[2].justify = "left"
     terminal.answer(shown, f"{left:.6g} is left of {total}.")
+    if total.metric.name != "inf":
+        terminal.say(f"It protects {protected(total.metric)}.")
     if left > 0:
         away = hidden(total.with_budget(left).hidden(chance=0.75))
         terminal.say(f"A release that spends all of it hides {away} at 75%.")
@@ -179,6 +196,7 @@ def lower(ledger: str, subject: str, budget: Budget) -> None:
     from geoveil import Ledger
 
     with Ledger(existing(ledger)) as opened:
+        budget = _like(opened, subject, budget)
         opened.lower(subject, **budget.keywords)
         left = opened.remaining(subject)
     terminal.say(f"{subject}: a total budget of {guarantee_line(budget.guarantee)}; {left:.6g} is left.")
@@ -201,12 +219,19 @@ def override(ledger: str, subject: str, budget: Budget, reason: str) -> None:
     from geoveil import Ledger
 
     with Ledger(existing(ledger)) as opened:
+        budget = _like(opened, subject, budget)
         opened.override(subject, **budget.keywords, reason=reason)
         left = opened.remaining(subject)
     terminal.say(
         f"{subject}: a total budget of {guarantee_line(budget.guarantee)}; {left:.6g} is left. The reason "
         "is recorded in the history."
     )
+
+
+def _like(ledger: Ledger, subject: str, budget: Budget) -> Budget:
+    """Return the budget for the unit of an account, unless --metric says otherwise."""
+    metric = ledger.total(subject).metric
+    return Budget(budget.guarantee.under_unit(metric)) if budget.guarantee.metric.name == "inf" else budget
 
 
 def certificates_in(paths: Sequence[str]) -> list[dict[str, Any]]:

@@ -7,15 +7,20 @@ import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
 from geoveil.cli import terminal
 from geoveil.cli.command import Command, broken
 from geoveil.cli.file_arguments import SOURCE, incoming
-from geoveil.cli.options import area, as_json, persons, reading
+from geoveil.cli.options import LEVELS, Budget, Protected, area, as_json, persons, possible, protection, reading
+from geoveil.cli.unit_noise import NoiseOfUnits, noise_of_units
+from geoveil.errors import InvalidParameter
 from geoveil.words import counted
+
+if TYPE_CHECKING:
+    from geoveil.privacy import Guarantee
 
 
 @dataclass(frozen=True)
@@ -41,40 +46,70 @@ _SIGNS = {"good": ("ok", "green"), "note": ("note", "yellow"), "need": ("need", 
 )
 @SOURCE
 @persons
+@possible
+@protection
 @area
 @reading
 @as_json
-def check(source: str, by: str | None, area: dict[str, Any], reading: dict[str, Any], as_json: bool) -> None:
+def check(
+    source: str,
+    by: str | None,
+    budget: Budget | None,
+    protection: Protected,
+    area: dict[str, Any],
+    reading: dict[str, Any],
+    as_json: bool,
+) -> None:
     """Check whether a file is ready to be released. Nothing is spent, released or charged.
 
     The output is about the true data and must not be shared. It ends with the command that releases the file. Exits
     with 3 if something must be stated or corrected first.
     """
+    asked = budget or Budget(_lowest())
+    protected = protection.promised(asked, by)
+    if protected.guarantee.metric.persons:
+        remedy = "check is about the release of every point: name the column of persons with --by."
+        raise InvalidParameter("unit", protection.unit, "a length of time such as '1 day', or 'point'", remedy)
     with incoming(source, reading.pop("format")) as path, terminal.waiting(f"Looking at {path.name}"):
-        found = [*_found(path, by, area, reading)]
+        checked = _Checked(path, by, area, reading, protection, asked.guarantee, protected.guarantee)
+        found = [*checked.findings()]
+    noise = checked.noise
+    if noise is not None:
+        found.append(Finding("note", noise.sentence("--privacy low" if budget is None else "this budget")))
     ready = all(finding.kind in ("good", "note") for finding in found)
-    line = next_command(source, found)
+    line = next_command(source, found, "" if budget is not None else "--privacy low")
     if as_json:
-        terminal.json({"ready": ready, "findings": [vars(finding) for finding in found], "next": line})
+        told = {"ready": ready, "findings": [vars(finding) for finding in found], "next": line}
+        terminal.json(told if noise is None else {**told, "noise": noise.data()})
     else:
         lines = [
             (terminal.styled(*_SIGNS[finding.kind]), f"{finding.what} {finding.remedy}".rstrip()) for finding in found
         ]
-        terminal.answer(terminal.grid(lines), "", terminal.bold(_verdict(found)))
+        terminal.answer(terminal.grid(lines))
+        if noise is not None:
+            terminal.answer(*noise.shown())
+        terminal.answer("", terminal.bold(_verdict(found)))
         if line is not None:
-            _show_next(line, found)
+            _show_next(line, found, budget is None)
     if not ready:
         click.get_current_context().exit(3)
 
 
-def next_command(source: str, found: Sequence[Finding]) -> str | None:
+def _lowest() -> Guarantee:
+    """Return the guarantee of the lowest level of privacy, which is taken where no budget is given."""
+    from geoveil.privacy import CGP
+
+    return CGP.hiding(distance=LEVELS["low"], chance=0.75)
+
+
+def next_command(source: str, found: Sequence[Finding], budget: str = "--privacy low") -> str | None:
     """Return the command that releases a file, or None if something must be corrected first."""
     if any(finding.kind == "stop" for finding in found):
         return None
     typed = click.get_current_context().meta["geoveil.typed"]
     given = [shlex.quote(word) for word in typed if word != "--json"]
     options = [finding.options for finding in found if finding.options]
-    return " ".join(["geoveil points", *given, "-o", _target(source), *options, "--privacy low"])
+    return " ".join(filter(None, ["geoveil points", *given, "-o", _target(source), *options, budget]))
 
 
 def _target(source: str) -> str:
@@ -91,7 +126,7 @@ def _verdict(found: Sequence[Finding]) -> str:
     return "Nearly ready: add what is marked with need." if "need" in kinds else "Ready."
 
 
-def _show_next(line: str, found: Sequence[Finding]) -> None:
+def _show_next(line: str, found: Sequence[Finding], guessed: bool) -> None:
     """Print the command that releases the file, to be copied, and what in it is a suggestion."""
     suggested = [finding.options for finding in found if finding.options]
     terminal.answer("", "Next:")
@@ -99,7 +134,9 @@ def _show_next(line: str, found: Sequence[Finding]) -> None:
     # A backslash continues a command in the shells of Linux and macOS alone.
     for part in [f"  {line}"] if os.name == "nt" else broken(line, width, prompt=" "):
         click.echo(part)
-    more = ["--privacy low hides 100 m at 75%: choose what your data needs ('geoveil explain --privacy low')."]
+    more = []
+    if guessed:
+        more.append("--privacy low hides 100 m at 75%: choose what your data needs ('geoveil explain --privacy low').")
     for option in suggested:
         if option.startswith("--by "):
             more.append(
@@ -110,44 +147,77 @@ def _show_next(line: str, found: Sequence[Finding]) -> None:
             more.append(f"{option} was found by looking at the data: replace it if you would have named another area.")
         else:
             more.append(f"{option} removes rows, and that they were removed is stated in the certificate.")
-    terminal.answer("", *more)
+    if more:
+        terminal.answer("", *more)
 
 
-def _found(path: Path, by: str | None, area: dict[str, Any], reading: dict[str, Any]) -> Iterator[Finding]:
-    from geoveil import read
-    from geoveil.cli.problems import message_of
-    from geoveil.errors import GeoveilError
-    from geoveil.files import rehearse
-    from geoveil.geo.formats import open_locations
+@dataclass
+class _Checked:
+    """A file that is looked at, with the budget and the unit of its release."""
 
-    missing, where = reading["missing"], reading.get("where")
-    how = {name: value for name, value in reading.items() if name not in ("missing", "where")}
-    file = open_locations(path, **how)
-    refused = None
-    try:
-        inquiry = rehearse(path, by=by, **area, **reading)
-        formulas = sorted(inquiry.formulas)
-    except GeoveilError as problem:
-        refused, formulas = problem, []
-    stopped = False
-    try:
-        frame = read(path, **how, missing="drop", where=where)
-    except GeoveilError as problem:
-        if refused is None:
-            yield Finding("note", message_of(problem), "One of the columns to be removed cannot be read.")
+    path: Path
+    by: str | None
+    area: dict[str, Any]
+    reading: dict[str, Any]
+    protection: Protected
+    budget: Guarantee
+    guarantee: Guarantee
+    #: The noise of points for several units, if the file has times.
+    noise: NoiseOfUnits | None = None
+
+    def findings(self) -> Iterator[Finding]:
+        """Yield what there is to say about the file, and find the noise of its points."""
+        from geoveil import read
+        from geoveil.cli.problems import message_of
+        from geoveil.errors import GeoveilError
+        from geoveil.geo.formats import open_locations
+
+        missing, where = self.reading["missing"], self.reading.get("where")
+        how = {name: value for name, value in self.reading.items() if name not in ("missing", "where")}
+        file = open_locations(self.path, **how)
+        refused = None
+        try:
+            formulas = sorted(self._rehearse(file).formulas)
+        except GeoveilError as problem:
+            refused, formulas = problem, []
+        stopped = False
+        try:
+            frame = read(self.path, **how, missing="drop", where=where)
+        except GeoveilError as problem:
+            if refused is None:
+                yield Finding("note", message_of(problem), "One of the columns to be removed cannot be read.")
+            else:
+                # A release would refuse the file sooner or later for this, and an area is of no use to it.
+                refused = problem
         else:
-            # A release would refuse the file sooner or later for this, and an area is of no use to it.
-            refused = problem
-    else:
-        for finding in _about(file, frame, by, area, missing, where):
-            stopped = stopped or finding.kind in ("stop", "need")
-            yield finding
-    for name in formulas:
-        what = f"The column {name!r} has texts that a spreadsheet would run as formulas."
-        yield Finding("note", what, "They are released unchanged: clean them, or warn the recipient.")
-    # What is found above says more; whatever else a release refuses is told in its words.
-    if refused is not None and not stopped:
-        yield Finding("stop", message_of(refused))
+            for finding in _about(file, frame, self.by, self.area, missing, where):
+                stopped = stopped or finding.kind in ("stop", "need")
+                yield finding
+        for name in formulas:
+            what = f"The column {name!r} has texts that a spreadsheet would run as formulas."
+            yield Finding("note", what, "They are released unchanged: clean them, or warn the recipient.")
+        # What is found above says more; whatever else a release refuses is told in its words.
+        if refused is not None and not stopped:
+            yield Finding("stop", message_of(refused))
+
+    def _rehearse(self, file: Any) -> Any:
+        """Return the release up to its charge, with the times of points where they can be read."""
+        from geoveil.errors import GeoveilError
+        from geoveil.files import rehearse
+
+        given = {name: value for name, value in self.protection.keywords.items() if name != "unit"}
+        asked = {"guarantee": self.guarantee, "by": self.by, **given, **self.area, **self.reading}
+        timed = given.get("times") or len(file.time_columns) == file.points_in_a_row
+        # Rows of several persons say nothing about the number of points of each.
+        if timed and (self.by is not None or not file.recognised.persons):
+            try:
+                inquiry = rehearse(self.path, **asked, timed=True)
+            except GeoveilError:
+                # The release itself may need no times.
+                return rehearse(self.path, **asked)
+            self.noise = noise_of_units(inquiry, self.budget)
+            return inquiry
+        return rehearse(self.path, **asked)
 
 
 def _about(

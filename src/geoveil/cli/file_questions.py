@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -26,6 +25,7 @@ from geoveil.cli.options import (
     protection,
     pseudonyms,
     reading,
+    unit_named,
     unlabelled,
 )
 from geoveil.cli.presentation import balances_of, describe, drawable, foreseen, report, value_of
@@ -76,11 +76,16 @@ class FileQuestion:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "budget", self.protection.promised(self.budget, self.by))
-        named = self.by is not None or self.budget.guarantee.metric.persons
-        if self.account.place is not None and self.account.subject is None and not named:
+        nobody = self.account.subject is None and self.by is None and not self.crowd
+        if self.account.place is not None and nobody:
             raise click.UsageError("--ledger needs the accounts to charge: give --subject NAME or --by COLUMN.")
         if self.pseudonyms is not None and self.by is None:
             raise click.UsageError("--pseudonyms needs --by COLUMN, the column of persons.")
+
+    @property
+    def crowd(self) -> bool:
+        """Whether one answer is about many persons, whose column --unit names."""
+        return self.budget.guarantee.metric.persons
 
     @property
     def title(self) -> str:
@@ -136,14 +141,26 @@ class FileQuestion:
         from geoveil.geo.formats import open_locations
         from geoveil.release.as_file import endings
 
+        if self.protection.times and self.protection.thin is None and self.budget.guarantee.metric.stretch is None:
+            raise click.UsageError("--time goes with --thin, or with a length of time as --unit.")
         self.check(target or Target(None, None), endings(placed=placed))
         with self.arrived() as (path, ledger):
             with terminal.waiting(f"Reading {path.name}"):
                 how = {name: value for name, value in self.how.items() if name not in self.rows}
                 frame = frame_of(open_locations(path, **how), missing="keep")
+            self._check_columns(frame)
             # People count rows from one.
             frame.index = (frame.index + 1).rename("row")
             yield OpenedFile(self, path, frame, self._chosen(frame, path.name), ledger)
+
+    def _check_columns(self, frame: Any) -> None:
+        """Refuse a column of persons that the file does not have."""
+        named = unit_named(self.protection.unit) if self.crowd else None
+        column = named[0] if isinstance(named, tuple) else named
+        for option, name in (("--by", self.by), ("--unit", column)):
+            if name is not None and name not in frame:
+                columns = ", ".join(str(each) for each in frame if each != frame.geometry.name)
+                raise click.UsageError(f"{option} {name}: there is no such column. The columns are {columns}.")
 
     def _chosen(self, frame: Any, name: str) -> Any:
         """Return the rows that are asked about; refuse locations by the row of the file that they are in."""
@@ -220,10 +237,15 @@ class OpenedFile:
     def foresee(self, *names: str, **how: Any) -> None:
         """Show the cost and the error of questions that share the budget, without asking them."""
         shares = self.asking.budget.guarantee.split(len(names))
-        by, sizes = self.asking.by, self.sizes
-        persons = None if by is None else self.chosen[by].unique().tolist()
+        data = self._taken_in()
+        sizes, largest = data.counts(self.asking.budget.guarantee.metric)
+        people = data.people or data.crowd
+        persons = None if people is None else people.labels.to_list()
         known = self.asking.area_of(self.frame.crs), self.ledger, self.asking.account, persons
-        told = [foreseen(name, sizes, share, *known, **how) for name, share in zip(names, shares, strict=True)]
+        told = [
+            foreseen(name, sizes, share, *known, largest=largest, **how)
+            for name, share in zip(names, shares, strict=True)
+        ]
         if self.asking.output.json:
             terminal.json(told[0][0] if len(told) == 1 else [machine for machine, _ in told])
             return
@@ -231,20 +253,13 @@ class OpenedFile:
             terminal.answer(terminal.bold(f"{name} of {self.asking.title}"), terminal.grid(lines))
         terminal.answer("Nothing was released or charged.")
 
-    @cached_property
-    def sizes(self) -> list[int]:
-        """The number of points of each person."""
-        import pandas as pd
-        import shapely
+    def _taken_in(self) -> Any:
+        """Return the data that questions are about, checked as when they are asked."""
+        from geoveil.files import take_in, unit_of
 
-        points = shapely.get_num_coordinates(self.chosen.geometry.array)
-        by = self.asking.by
-        if by is not None and by not in self.frame:
-            raise click.UsageError(
-                f"--by {by}: there is no such column. The columns are {', '.join(map(str, self.frame))}."
-            )
-        whose = [0] * len(points) if by is None else self.chosen[by].to_numpy()
-        return [int(size) for size in pd.Series(points).groupby(whose).sum()]
+        given = {**self.asking.protection.keywords}
+        unit = unit_of(given.pop("unit", None), by=self.asking.by)
+        return take_in(self.frame, by=self.asking.by, unit=unit, **given, **self.asking.area, **self.asking.rows)
 
     def ask(self, *questions: Callable[[Session], Release]) -> list[Release]:
         """Ask questions within one budget, which is charged before the data is used."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from geoveil.cli.command import gathered
+from geoveil.cli.command import Option, gathered
 from geoveil.cli.option_names import OPTIONS
 from geoveil.cli.parameter_types import AREA, CHANCE, LENGTH
 from geoveil.cli.terminal import state
@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     *("LEVELS", "Budget", "ChargedAccount", "Output", "account", "area", "as_json", "budget", "existing", "free"),
-    *("Protected", "output", "persons", "protection", "pseudonyms", "reading", "unlabelled"),
+    *("Protected", "Wish", "output", "persons", "possible", "protection", "pseudonyms", "reading", "under_unit"),
+    *("every", "unit", "unit_named", "unlabelled", "wish"),
 ]
 
 #: Levels of privacy: the distance in metres of two locations between which a guess is right at most 75% of the time.
@@ -82,10 +83,7 @@ def _budget(
     return Budget(kind.hiding(distance=hide, chance=_CHANCE if chance is None else chance, metric=metric or "inf"))
 
 
-budget = gathered(
-    "budget",
-    "Budget (one of these)",
-    _budget,
+_BUDGET: tuple[Any, ...] = (
     (
         ("--privacy",),
         {
@@ -106,22 +104,91 @@ budget = gathered(
     (("--chance",), {"type": CHANCE, "help": "... or at most this share of the time."}),
     (("--rho",), {"metavar": "NUMBER", "help": "Concentrated geo-privacy, per square metre."}),
     (("--epsilon",), {"metavar": "NUMBER", "help": "Geo-privacy (geo-indistinguishability), per metre."}),
-    (
-        ("--notion",),
-        {
-            "type": click.Choice(["CGP", "GP"]),
-            "help": "The notion for --hide and --privacy. [default: CGP]",
-        },
-    ),
-    (
-        ("--metric",),
-        {
-            "type": click.Choice(["inf", "2", "1"]),
-            "help": "The distance between two versions of a person's points: the largest movement of any point "
-            "(inf), root sum of squares (2), or sum (1). [default: inf]",
-        },
-    ),
 )
+_METRIC: Any = (
+    ("--metric",),
+    {
+        "type": click.Choice(["inf", "2", "1"]),
+        "help": "The distance between two versions of a person's points: the largest movement of any point "
+        "(inf), root sum of squares (2), or sum (1). [default: inf]",
+    },
+)
+
+
+def _notion(among: str) -> Any:
+    """Return the option of the notion of privacy, for the options that do not say it."""
+    return ("--notion",), {"type": click.Choice(["CGP", "GP"]), "help": f"The notion for {among}. [default: CGP]"}
+
+
+budget = gathered("budget", "Budget (one of these)", _budget, *_BUDGET, _notion("--hide and --privacy"), _METRIC)
+
+
+@dataclass(frozen=True)
+class Wish:
+    """An error or a budget, one of them."""
+
+    error: float | None
+    budget: Budget | None
+    notion: str
+    metric: str | None
+
+    @property
+    def keywords(self) -> dict[str, Any]:
+        """The wish as arguments of a plan."""
+        if self.budget is not None:
+            return self.budget.keywords
+        return {"error": self.error, "notion": self.notion, "metric": self.metric}
+
+
+def _wish(
+    error: float | None,
+    rho: str | None,
+    epsilon: str | None,
+    hide: float | None,
+    chance: float | None,
+    privacy: str | None,
+    notion: str | None,
+    metric: str | None,
+) -> Wish:
+    given = [name for name, value in (("--rho", rho), ("--epsilon", epsilon), ("--hide", hide)) if value is not None]
+    given += ["--privacy"] if privacy is not None else []
+    if error is not None and given:
+        raise click.UsageError(
+            f"--error asks for the budget that an error needs, and {given[0]} for the error of a budget: give one."
+        )
+    if error is None:
+        if not given:
+            raise click.UsageError(
+                "neither an error nor a budget was given. Give --error 500m for the budget that it needs, or a budget "
+                "for its error: --privacy low|medium|high, --hide 200m, --rho or --epsilon."
+            )
+        return Wish(None, _budget(rho, epsilon, hide, chance, privacy, notion, metric), notion or "CGP", metric)
+    if chance is not None:
+        raise click.UsageError("--chance goes with --hide, as in --hide 200m --chance 60%.")
+    return Wish(error, None, notion or "CGP", metric)
+
+
+wish = gathered(
+    "wish",
+    "An error, or a budget (one of these)",
+    _wish,
+    (("--error",), {"type": LENGTH, "help": "The largest error, such as 500m: the plan finds the budget."}),
+    *_BUDGET,
+    _notion("--error, --hide and --privacy"),
+    _METRIC,
+)
+
+
+def _possible(
+    rho: str | None, epsilon: str | None, hide: float | None, chance: float | None, privacy: str | None
+) -> Budget | None:
+    if all(given is None for given in (rho, epsilon, hide, chance, privacy)):
+        return None
+    return _budget(rho, epsilon, hide, chance, privacy, None, None)
+
+
+#: For commands that can do without a budget.
+possible = gathered("budget", "Budget (at most one of these)", _possible, *_BUDGET)
 
 
 def _area(area: str | None, local: tuple[float, float, float] | None, outside: str) -> dict[str, Any]:
@@ -282,21 +349,62 @@ class Protected:
     def keywords(self) -> dict[str, Any]:
         """The options as arguments of a question."""
         times = self.times[0] if len(self.times) == 1 else [*self.times]
-        given = {"unit": self.unit, "times": times or None, "thin": self.thin}
+        given = {"unit": unit_named(self.unit), "times": times or None, "thin": self.thin}
         return {name: value for name, value in given.items() if value is not None}
 
     def promised(self, budget: Budget, by: str | None) -> Budget:
         """Return the budget for this unit."""
-        if self.unit is None:
-            return budget
-        from geoveil.files import unit_of
-        from geoveil.privacy import as_metric
+        return under_unit(budget, self.unit, by)
 
-        if budget.guarantee.metric.name != "inf":
-            raise click.UsageError("--unit and --metric both say what is protected: give one.")
-        metric = unit_of(self.unit, by=by).metric
-        assert metric is not None
-        return Budget(budget.guarantee.under_unit(as_metric(metric)))
+
+def unit_named(unit: str | None) -> str | tuple[str, str] | None:
+    """Return the unit that a text names; a column and a length of time have a comma between them.
+
+    Examples
+    --------
+    >>> unit_named("1 day"), unit_named("user"), unit_named("user, 1 day")
+    ('1 day', 'user', ('user', '1 day'))
+    """
+    from geoveil.privacy import is_duration
+
+    column, comma, length = (unit or "").rpartition(",")
+    return (column.strip(), length.strip()) if comma and is_duration(length) else unit
+
+
+def under_unit(budget: Budget, unit: str | None, by: str | None = None, *, crowd: bool = True) -> Budget:
+    """Return a budget for a unit, if one is named; without `crowd`, one of a single person."""
+    if unit is None:
+        return budget
+    from geoveil.files import unit_of
+    from geoveil.privacy import as_metric
+
+    if budget.guarantee.metric.name != "inf":
+        raise click.UsageError("--unit and --metric both say what is protected: give one.")
+    asked = unit_of(unit_named(unit), by=by)
+    if asked.persons is not None and not crowd:
+        allowed = "a length of time such as '1 day', or 'point'"
+        raise InvalidParameter("unit", unit, allowed, "This command is about one person: it knows no columns.")
+    assert asked.metric is not None
+    return Budget(budget.guarantee.under_unit(as_metric(asked.metric)))
+
+
+#: The options of commands that know no data, about what is protected.
+unit = click.option(
+    "--unit",
+    metavar="UNIT",
+    cls=Option,
+    heading="What is protected",
+    help="What one secret may move together: '1 day', or any length of time: any stretch of that length; 'point': "
+    "each single point. [default: all points of a person]",
+)
+every = click.option(
+    "--every",
+    metavar="LENGTH",
+    cls=Option,
+    heading="What is protected",
+    help="The time between two points of a person, such as 30s: compares the errors for all points, any day, any hour "
+    "and each point.",
+)
 
 
 protection = gathered(
@@ -308,8 +416,8 @@ protection = gathered(
         {
             "metavar": "UNIT",
             "help": "What one secret may move together: '1 day', or any length of time: any stretch of that length; "
-            "'point': each single point. Smaller units need less noise, and protect less. [default: all points of a "
-            "person]",
+            "'point': each single point. Smaller units need less noise, and protect less. For one answer about many "
+            "persons (not for points), their column: 'user', or 'user, 1 day'. [default: all points of a person]",
         },
     ),
     (

@@ -1,15 +1,17 @@
-"""`geoveil plan`: the budget that an error needs."""
+"""`geoveil plan`: the budget that an error needs, or the error of a budget."""
 
 from __future__ import annotations
 
+import shlex
 from typing import Any
 
 import click
 
 from geoveil.cli import terminal
-from geoveil.cli.command import Command
-from geoveil.cli.options import area, as_json
+from geoveil.cli.command import Command, Option
+from geoveil.cli.options import Wish, area, as_json, every, under_unit, unit, wish
 from geoveil.cli.parameter_types import CHANCE, LENGTH
+from geoveil.wording import protected, unit_name
 from geoveil.words import apart, counted, hidden, metres
 
 _QUESTIONS = {"within": "first_within", "gyration": "radius_of_gyration"}
@@ -25,46 +27,84 @@ _NAMES += ["diameter", "distance"]
             "The 10 nearest of 20,000, at most 300 m too far:",
             "geoveil plan nearest --n 20000 -k 10 --error 300m",
         ),
+        (
+            "The error of points twice a minute, if whole trajectories, any day, any hour or each point is protected:",
+            "geoveil plan points --n 20000 --every 30s --hide 100m",
+        ),
     ),
 )
 @click.argument("question", type=click.Choice(_NAMES))
-@click.option("--error", type=LENGTH, required=True, help="The largest error, such as 500m.")
 @click.option("--n", type=click.IntRange(min=1), required=True, help="The number of points of one person.")
 @click.option("-k", type=click.IntRange(min=1), help="For nearest: the number of neighbours.")
 @click.option("--extent", type=LENGTH, help="For hull: the extent of the points.")
 @click.option("--each", is_flag=True, help="For points: bound the error of a single point, not of the worst one.")
 @click.option("--beta", type=CHANCE, default="5%", show_default=True, help="The probability that the error is larger.")
 @click.option(
-    "--notion", type=click.Choice(["CGP", "GP"]), default="CGP", show_default=True, help="The notion of privacy."
-)
-@click.option("--metric", type=click.Choice(["inf", "2", "1"]), default="inf", show_default=True, help="The metric.")
-@click.option(
     "--method", type=click.Choice(["best", "paper"]), default="best", show_default=True, help="The algorithm."
 )
+@wish
+@unit
+@click.option(
+    "--largest",
+    type=click.IntRange(min=1),
+    cls=Option,
+    heading="What is protected",
+    help="With a length of time as --unit: the largest number of points in a stretch of that length, if --every does "
+    "not tell it.",
+)
+@every
 @area
 @as_json
-def plan(question: str, error: float, area: dict[str, Any], as_json: bool, **how: Any) -> None:
-    """Compute the budget that an error needs, without any data."""
+def plan(
+    question: str,
+    wish: Wish,
+    unit: str | None,
+    largest: int | None,
+    every: str | None,
+    area: dict[str, Any],
+    as_json: bool,
+    **how: Any,
+) -> None:
+    """Compute the budget that an error needs, or the error of a budget, without any data."""
     from geoveil import plan as foresee
+    from geoveil.privacy import as_metric
 
     if (question == "nearest") != (how["k"] is not None):
         raise click.UsageError("nearest needs -k, the number of neighbours; other questions do not take it.")
-
+    if wish.budget is not None:
+        asked = under_unit(wish.budget, unit, crowd=False).keywords
+    else:
+        asked = {**wish.keywords, "unit": unit}
     options = {name: how.pop(name) for name in ("k", "extent")}
     options = {name: given for name, given in options.items() if given is not None}
-    found = foresee(_QUESTIONS.get(question, question), error=error, area=area["area"], **how, **options)
-    guarantee = found.guarantee
+    options |= {"area": area["area"], "largest": largest, "every": every}
+    found = foresee(_QUESTIONS.get(question, question), **asked, **how, **options)
+    guarantee, metric = found.guarantee, found.guarantee.metric
     away = guarantee.hidden(chance=0.75)
     if as_json:
-        told = {guarantee.symbol: str(guarantee.budget), "metric": guarantee.metric.name, "hidden_75": away}
-        terminal.json({"question": question, **told, "error": found.error, "beta": found.beta})
+        told = {guarantee.symbol: str(guarantee.budget), "metric": metric.name, "hidden_75": away}
+        more = {"units": found.units, "remark": found.remark} if found.units or found.remark else {}
+        terminal.json({"question": question, **told, "error": found.error, "beta": found.beta, **more})
         return
-    between = apart(hidden(away), guarantee.metric.name)
+    between = apart(hidden(away), metric.name)
     lines = [
-        ("budget", f"--{guarantee.symbol} {guarantee.budget}"),
+        (
+            "budget",
+            f"--{guarantee.symbol} {guarantee.budget}" + ("" if unit is None else f" --unit {shlex.quote(unit)}"),
+        ),
+        ("protects", "" if metric.name == "inf" else protected(metric)),
         ("error", f"at most {metres(found.error)} with probability {100 * (1 - found.beta):g}%"),
         ("hides", f"{hidden(away)} at 75%: a guess between {between} is right at most 75% of the time"),
     ]
-    terminal.say(terminal.bold(f"{question}: {counted(how['n'], 'point')} of one person"), terminal.grid(lines))
+    terminal.say(
+        terminal.bold(f"{question}: {counted(how['n'], 'point')} of one person"),
+        terminal.grid((name, text) for name, text in lines if text),
+    )
     if found.assumes:
         terminal.say(f"The error is {found.assumes}.")
+    if found.units:
+        terminal.say(terminal.bold("\nError with this budget, by what is protected"))
+        rows = [(unit_name(as_metric(name)), metres(error)) for name, error in found.units.items()]
+        terminal.say(terminal.table(["protected", "error at most"], rows))
+    if found.remark:
+        terminal.say(f"{found.remark[0].upper()}{found.remark[1:]}.")

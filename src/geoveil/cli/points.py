@@ -17,6 +17,7 @@ from geoveil.cli.file_questions import FileQuestion, question
 from geoveil.cli.option_names import OPTIONS
 from geoveil.cli.presentation import describe, foreseen
 from geoveil.cli.smooth import MOTIONS, check_times, smoothed
+from geoveil.errors import InvalidParameter
 from geoveil.words import counted
 
 if TYPE_CHECKING:
@@ -91,6 +92,10 @@ def points(
     from geoveil.geo.formats import opener_of, targets
 
     asking = FileQuestion(**asked)
+    if asking.crowd:
+        allowed = "a length of time such as '1 day', or 'point', where every point is released"
+        remedy = "Name the column of persons with --by."
+        raise InvalidParameter("unit", asking.protection.unit, allowed, remedy)
     times = [*asking.protection.times]
     if times and motion is None and asking.protection.unit is None and asking.protection.thin is None:
         raise click.UsageError("--time goes with --smooth, --unit or --thin.")
@@ -176,10 +181,14 @@ def _foresee(asking: FileQuestion, path: Path, ledger: Ledger | None, method: st
     if asking.output.json:
         terminal.json({**told, "points": sum(sizes), "persons": len(sizes)})
     else:
-        each = "" if asking.by is None else f", {min(sizes):,} to {max(sizes):,} each"
+        each = "" if asking.by is None else f", {_range(sizes)} each"
         whose = _whose(None if asking.by is None else sizes)
         terminal.answer(f"{counted(sum(sizes), 'point')} of {whose}{each}. Nothing was released or charged.")
         terminal.answer(terminal.grid(lines))
+
+
+def _range(sizes: Sequence[int]) -> str:
+    return " to ".join(dict.fromkeys(f"{size:,}" for size in (min(sizes), max(sizes))))
 
 
 def _whose(persons: Any) -> str:

@@ -10,12 +10,13 @@ from geoveil.cli.file_arguments import writable
 from geoveil.cli.option_names import OPTIONS
 from geoveil.cli.options import ChargedAccount, Output
 from geoveil.cli.terminal import bold, grid, say, state, styled, waiting
-from geoveil.wording import guarantee_line, heading, lines
+from geoveil.wording import guarantee_line, heading, lines, protected
 from geoveil.words import metres
 
 if TYPE_CHECKING:
     from geoveil import Ledger, Release
     from geoveil.geo import Area
+    from geoveil.privacy import Guarantee
     from geoveil.report import Balance, Layer
 
 __all__ = [
@@ -100,8 +101,8 @@ def foreseen(
         return plan(name, n=n, largest=most, **{guarantee.symbol: guarantee}, area=area, **how, **more)
 
     # Errors need not grow with the number of points; of very many numbers, some that are spread among all.
-    most: Sequence[int | None] = largest or [None] * len(sizes)
-    numbers = sorted({*zip(sizes, most, strict=True)}, key=lambda each: each[1] or each[0])
+    held: Sequence[int | None] = largest or [None] * len(sizes)
+    numbers = sorted({*zip(sizes, held, strict=True)}, key=lambda each: each[1] or each[0])
     plans = [error(n) for n in numbers[:: -(-len(numbers) // _NUMBERS)] + numbers[-1:]]
     errors = [found.error for found in plans]
     shown = " to ".join(dict.fromkeys(metres(end) for end in (min(errors), max(errors))))
@@ -110,7 +111,10 @@ def foreseen(
     lines.append(("error", f"at most {shown} with probability 95%{assumed}"))
     if name == "points":
         each = error(numbers[-1], each=True).error
-        lines.append(("", f"a single point at most {metres(each)}, for the person with the most points"))
+        most = "the person with the most points" if largest is None else "the points with the most noise"
+        lines.append(("", f"a single point at most {metres(each)}, for {most}"))
+    if plans[-1].remark:
+        lines.append(("note", plans[-1].remark))
     told = {
         "question": name,
         guarantee.symbol: str(guarantee.budget),
@@ -125,21 +129,33 @@ def foreseen(
 
 def _foreseen_balance(ledger: Ledger, names: Sequence[str], guarantee: Any) -> tuple[dict[str, Any], str]:
     """Return what is left in the accounts that would be charged, as data and as a line."""
-    from geoveil.budget import price
     from geoveil.privacy import exact
 
     left = {
         name: (total, exact.subtract(total.budget, spent)) for name, (total, spent) in ledger.accounts(names).items()
     }
-    short = [name for name, (total, rest) in left.items() if price(guarantee, total).budget > rest]
     least = exact.written(min(rest for _, rest in left.values()))
+    prices = {name: _price(guarantee, total) for name, (total, _) in left.items()}
+    short = [name for name, price in prices.items() if price is not None and price > left[name][1]]
     if len(names) == 1:
         line = f"{names[0]} has {least} left" + (", which is not enough" if short else "")
     else:
         line = f"each of {len(names):,} accounts has at least {least} left"
         if short:
             line += f"; too little in {len(short):,} of them, such as {short[0]}"
+    unknown = [name for name, price in prices.items() if price is None]
+    if unknown:
+        protects = protected(left[unknown[0]][0].metric)
+        line += f"; it is for {protects}, and the cost for that is computed when the question is asked"
     return {"remaining": least, "too_little": short}, line
+
+
+def _price(guarantee: Guarantee, total: Guarantee) -> Any:
+    """Return the most that an account may be charged for a guarantee; None if that depends on the points' times."""
+    from geoveil.budget import price
+
+    own = guarantee.metric.of_one_person
+    return price(guarantee.under_unit(total.metric), total).budget if own.is_at_most(total.metric) else None
 
 
 def balances_of(ledger: Ledger | None, account: ChargedAccount) -> tuple[Balance, ...]:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from geoveil._types import Missing, Times
-from geoveil.errors import InvalidParameter
+from geoveil.errors import InvalidParameter, Message
 from geoveil.geo.forms import Floats, Form
 from geoveil.geo.geometries import Index
 from geoveil.geo.seconds import microseconds_of, seconds_of, without_time
@@ -50,7 +50,7 @@ def known_times(form: Form, times: Times, missing: Missing) -> Form:
     if missing != "drop":
         rows = len(np.unique(form.rows[~there]))
         allowed = f"a time in each row: {rows:,} rows have none"
-        raise InvalidParameter("times", name, allowed, "Remove these rows with missing='drop'.")
+        raise InvalidParameter("times", name, allowed, Message("Remove these rows with {missing:drop}."))
     return form.without_rows(np.unique(form.rows[~there]), "untimed")
 
 
@@ -67,7 +67,7 @@ def time_columns(form: Form, times: Times) -> tuple[str, ...]:
         return ()
     if not set(names) <= set(form.names) or len(names) != each:
         needed = "a column of the table" if each == 1 else f"{each} columns, one for each point of a row"
-        remedy = "Give the time of each point, such as times=df['t']."
+        remedy = Message("Name a column, such as {times:t}.")
         shown = names[0] if len(names) == 1 else names
         raise InvalidParameter("times", shown, f"times, or {needed}, among {form.names}", remedy)
     return tuple(names)
@@ -92,9 +92,10 @@ def _values(form: Form, times: Times) -> tuple[Any, str]:
 def _all_columns(form: Form, each: int) -> list[str]:
     """Return the columns of times of a table, if there are as many as a row has points."""
     if not form.has_columns:
-        raise InvalidParameter("times", None, "a time for each point", "Give times=, in seconds or as datetimes.")
+        remedy = Message("Give {times}, in seconds or as datetimes.")
+        raise InvalidParameter("times", None, "a time for each point", remedy)
     if len(form.times) != each:
         said = f"one of {[*form.times]}" if form.times else "a column of times; the table has none"
-        remedy = 'Name it, such as times="t"; a column that was removed is released with keep=.'
+        remedy = Message("Name it, such as {times:t}; a column that was removed is released with {keep}.")
         raise InvalidParameter("times", None, said, remedy)
     return [str(name) for name in form.times]

@@ -2,7 +2,17 @@
 
 from geoveil.privacy.durations import Duration, as_duration, duration_words, is_duration
 from geoveil.privacy.guarantees import CGP, GP, Certificate, Guarantee, certified, promise, total
-from geoveil.privacy.metrics import METRICS, Metric, as_metric, dist_1, dist_2, dist_inf, unit_distance, unit_metric
+from geoveil.privacy.metrics import (
+    METRICS,
+    Metric,
+    as_metric,
+    as_unit,
+    dist_1,
+    dist_2,
+    dist_inf,
+    unit_distance,
+    unit_metric,
+)
 from geoveil.privacy.stretches import kept_of_thinned, largest_stretch_sum, stretch_sizes
 
 __all__ = [
@@ -15,6 +25,7 @@ __all__ = [
     "Metric",
     "as_duration",
     "as_metric",
+    "as_unit",
     "certified",
     "dist_1",
     "dist_2",

@@ -65,8 +65,8 @@ def as_duration(name: str, value: Duration) -> int:
     elif isinstance(value, int | float) and not isinstance(value, bool):
         microseconds = float(value) * MICROSECONDS
     if not 1 <= microseconds < 2**62:
-        allowed = 'a length of time: "1 day", "12 hours", "90 min", a timedelta, or a number of seconds'
-        raise InvalidParameter(name, value, allowed, "It must be longer than 0.")
+        allowed = 'a length of time such as "1 day", "12 hours", "90 min" or "30 s"'
+        raise InvalidParameter(name, value, allowed, "Write a positive number and a unit of time.")
     return round(microseconds)
 
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -25,6 +26,7 @@ __all__ = [
     "METRICS",
     "Metric",
     "as_metric",
+    "as_unit",
     "dist_1",
     "dist_2",
     "dist_inf",
@@ -179,6 +181,19 @@ def unit_metric(*, stretch: int | None = None, persons: bool = False, like: Metr
         return like or dist_inf
     parts = ([_PERSON] if persons else []) + ([] if stretch is None else [duration_words(stretch)])
     return Metric(", ".join(parts), 1, stretch, persons)
+
+
+def as_unit(unit: str | timedelta) -> Metric | None:
+    """Return the metric of a unit of one person's points: "point", or a length of time; None if it is neither.
+
+    Examples
+    --------
+    >>> as_unit("1 day"), as_unit("point"), as_unit("user")
+    (dist_[1 day], dist_1, None)
+    """
+    if unit == "point":
+        return dist_1
+    return unit_metric(stretch=as_duration("unit", unit)) if is_duration(unit) else None
 
 
 def as_metric(metric: str | int | Metric) -> Metric:
