@@ -51,10 +51,6 @@ def unit_of(unit: UnitLike, metric: MetricLike = None, *, by: Labels = None) -> 
     if isinstance(unit, str | timedelta) and (own := as_unit(unit)) is not None:
         return Unit(own)
     labels, stretch = unit, None
-    if isinstance(unit, str) and "," in unit:
-        # On the command line both parts are one text.
-        before, _, after = unit.rpartition(",")
-        unit = (before.strip(), after.strip()) if is_duration(after) else unit
     if isinstance(unit, tuple) and len(unit) == 2 and is_duration(unit[1]):
         labels, stretch = unit[0], as_duration("unit", unit[1])
     if by is not None:

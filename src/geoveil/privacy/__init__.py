@@ -10,6 +10,7 @@ from geoveil.privacy.metrics import (
     dist_1,
     dist_2,
     dist_inf,
+    metric_of_unit,
     unit_distance,
     unit_metric,
 )
@@ -34,6 +35,7 @@ __all__ = [
     "is_duration",
     "kept_of_thinned",
     "largest_stretch_sum",
+    "metric_of_unit",
     "promise",
     "stretch_sizes",
     "total",

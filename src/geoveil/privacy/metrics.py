@@ -31,6 +31,7 @@ __all__ = [
     "dist_2",
     "dist_inf",
     "distances",
+    "metric_of_unit",
     "unit_distance",
     "unit_metric",
 ]
@@ -194,6 +195,18 @@ def as_unit(unit: str | timedelta) -> Metric | None:
     if unit == "point":
         return dist_1
     return unit_metric(stretch=as_duration("unit", unit)) if is_duration(unit) else None
+
+
+def metric_of_unit(unit: object) -> Metric:
+    """Return the metric of a unit that is a length of time, "point", or None for all points of a person."""
+    if unit is None:
+        return dist_inf
+    if isinstance(unit, str) and unit == "point":
+        return dist_1
+    if not is_duration(unit):
+        allowed = 'a length of time such as "1 day", or "point"'
+        raise InvalidParameter("unit", unit, allowed, "Leave it out for all points of a person.")
+    return unit_metric(stretch=as_duration("unit", unit))  # type: ignore[arg-type]
 
 
 def as_metric(metric: str | int | Metric) -> Metric:

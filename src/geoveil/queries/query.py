@@ -124,6 +124,13 @@ class Query(ABC):
             return None
         return other.sensitivity / self.sensitivity
 
+    def cost_of_all(self) -> float | None:
+        """Return how many times larger the noise would have to be if all points were one unit; None if not known."""
+        if self.sensitivity is None:
+            return None
+        whole = replace(self, guarantee=self.guarantee.under_unit(dist_inf), units=None)
+        return self.sensitivity_ratio(whole)
+
     def budget_shares(self) -> Floats | None:
         """Return the share of the budget that releases each point; None if points are not released one by one."""
         return None

@@ -11,6 +11,7 @@ from uuid import uuid4
 import numpy as np
 from numpy.typing import NDArray
 
+from geoveil._types import Labels, Times, UnitLike
 from geoveil._version import __version__
 from geoveil.arithmetic import steady
 from geoveil.budget import Entry
@@ -21,7 +22,7 @@ from geoveil.facts import ErrorBound, Exactness, Facts, MechanismUse, Processing
 from geoveil.geo import Form, Pairs, Plane, form_of
 from geoveil.ground_error import ground_error, ground_length_error
 from geoveil.mechanisms import Mechanism
-from geoveil.privacy import Guarantee
+from geoveil.privacy import Guarantee, metric_of_unit
 from geoveil.queries import Answer
 from geoveil.release.shown import Shown
 from geoveil.wording import heading, lines, paragraphs, protected, steps_line
@@ -263,6 +264,37 @@ class Release(Shown):
             return None
         error = float(placing.error(beta, blocks=query.k, each=True)) + self.rounding
         return error if self.plane is None else self.plane.area.ground(error)
+
+    def cost(self, unit: UnitLike = None, *, times: Times = None, by: Labels = None) -> Guarantee:
+        """Return what the release amounts to for another unit, by the exact cost of its mechanism.
+
+        Parameters
+        ----------
+        unit : str or timedelta, optional
+            The other unit: a length of time such as "1 day", or "point"; by default all points of a person.
+        times : str, array or Series, optional
+            The public time of each released point, for a length of time.
+        by : array of labels, optional
+            The person of each point, if the release does not know it.
+
+        Returns
+        -------
+        CGP or GP
+            The guarantee for that unit. It is refused where it is not known.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import geoveil as gv
+        >>> hours = np.arange(48) * 3600.0
+        >>> walk = np.column_stack([hours, hours])
+        >>> release = gv.points(walk, unit="1 day", times=hours, rho=1e-4)
+        >>> round(float(release.cost().rho), 6), release.cost("1 hour", times=hours).metric
+        (0.0002, dist_[1 hour])
+        """
+        from geoveil.release.unit_costs import unit_cost
+
+        return unit_cost(self, metric_of_unit(unit), times, by)
 
     @property
     def rounding(self) -> float:

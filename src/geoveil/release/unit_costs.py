@@ -1,0 +1,81 @@
+"""What a release amounts to for another unit: the exact cost of its mechanism."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from geoveil._types import Labels, Times
+from geoveil.errors import IncompatibleGuarantees
+from geoveil.geo.point_times import point_microseconds
+from geoveil.privacy import Guarantee, Metric, dist_1, dist_inf, largest_stretch_sum
+from geoveil.release.labels import persons
+
+if TYPE_CHECKING:
+    from geoveil.release.release import Release
+
+__all__ = ["unit_cost"]
+
+Floats = NDArray[np.float64]
+#: Ratios are computed in doubles: one part in a billion covers their rounding.
+_ROUNDING = 1 + 1e-9
+
+
+def unit_cost(release: Release, metric: Metric, times: Times, by: Labels) -> Guarantee:
+    """Return the guarantee of a release under the metric of another unit.
+
+    Parameters
+    ----------
+    release : Release
+        The release.
+    metric : Metric
+        The metric of the other unit.
+    times, by : optional
+        As for `Release.cost`.
+    """
+    guarantee = release.guarantee
+    if metric == guarantee.metric:
+        return guarantee
+    shares = _shares(release)
+    if shares is not None and metric != guarantee.metric and metric.name != "2":
+        share = _largest_sum(release, shares, metric, times, by)
+        return guarantee.under_unit(metric, Decimal(share * _ROUNDING))
+    if metric == dist_inf and not release.processing.combined:
+        ratios = [answer.query.cost_of_all() for answer in {id(a.query): a for a in release.answers}.values()]
+        known = [ratio for ratio in ratios if ratio is not None]
+        if len(known) == len(ratios):
+            return guarantee.under_unit(metric, Decimal(max(known) ** guarantee.power * _ROUNDING))
+    if guarantee.metric.is_at_most(metric):
+        return guarantee.under_unit(metric)
+    raise IncompatibleGuarantees(
+        f"What {release.query} under {guarantee.metric} costs under {metric} is not known.",
+        "Ask the question with that unit.",
+    )
+
+
+def _shares(release: Release) -> Floats | None:
+    """Return the share of its person's budget that released each point; None if points were not released apart."""
+    if release.query != "points" or release.processing.combined:
+        return None
+    first = release.answers[0].query
+    if release.point_scales is not None:
+        one = first.point_scales(np.ones(1, dtype=np.int64))
+        assert one is not None
+        return np.asarray((one[0] / release.point_scales) ** release.guarantee.power)
+    each = [answer.query.budget_shares() for answer in release.answers]
+    if release.by is None:
+        return each[0]
+    return None
+
+
+def _largest_sum(release: Release, shares: Floats, metric: Metric, times: Times, by: Labels) -> float:
+    """Return the largest sum of shares over a unit."""
+    codes = persons(release, by)
+    if metric == dist_1:
+        return float(shares.max())
+    if metric.stretch is None:
+        return float(np.bincount(codes, shares).max())
+    return largest_stretch_sum(shares, point_microseconds(release.form, times), metric.stretch, codes)
