@@ -23,6 +23,7 @@ from geoveil.answering.pipeline import Inquiry
 from geoveil.errors import IncompatibleGuarantees, InvalidData, InvalidParameter, Message
 from geoveil.facts import Processing
 from geoveil.noise import Source
+from geoveil.postprocess.flow_sharpening import sharpen_flows
 from geoveil.postprocess.grid import Grid
 from geoveil.postprocess.sharpening import kernel_side, sharpen, simplex, spline_taps
 from geoveil.privacy import CGP, Duration, Guarantee, Metric, as_duration, dist_1, duration_words, is_duration
@@ -341,9 +342,7 @@ class CountsQuestion(CrowdQuestion):
         import pandas as pd
 
         noisy = np.reshape(drawn.value, (slices.count, len(self.regions)))
-        disjoint = query.regions.cover < 1 + 1e-6
-        found = simplex(noisy.ravel(), total, at_most=True) if disjoint else np.maximum(noisy, 0.0)
-        numbers = np.reshape(found, noisy.shape)
+        numbers, step = _projected(noisy, query.regions, total)
         frames = []
         for name, persons, raw in zip(slices.names or ("",), numbers, noisy, strict=True):
             frame = self.regions.to_frame("geometry").set_geometry("geometry")
@@ -352,7 +351,6 @@ class CountsQuestion(CrowdQuestion):
             if slices.names:
                 frame.insert(0, "slice", name)
             frames.append(frame)
-        step = "projected to numbers that are not negative" + (" and at most the public total" if disjoint else "")
         shape = noisy.shape if slices.names else noisy.shape[1:]
         return CrowdCounts(
             frames[0] if len(frames) == 1 else pd.concat(frames),
@@ -408,11 +406,14 @@ class FlowsQuestion(CrowdQuestion):
 
     def release(self, query: Flows, drawn: Answer, total: float, slices: Slices, more: dict[str, Any]) -> CrowdFlows:
         noisy = np.asarray(drawn.value, dtype=float)
-        disjoint = query.regions is None or query.regions.cover < 1 + 1e-6
-        found = simplex(noisy.ravel(), total, at_most=True) if disjoint else np.maximum(noisy, 0.0)
-        step = "projected to numbers that are not negative" + (" and at most the public total" if disjoint else "")
+        if query.regions is None:
+            deviation = query.mechanism.deviation
+            found = sharpen_flows(noisy, query.lattice.shape, spline_taps(query.side), deviation, total)
+            step = "sharpened by ridge regression without negative numbers"
+        else:
+            found, step = _projected(noisy, query.regions, total)
         return CrowdFlows(
-            np.reshape(found, noisy.shape),
+            found,
             processing=Processing((step,), bounded=False),
             places=self.places,
             counted=self.counted(query.guarantee.metric),
@@ -421,6 +422,14 @@ class FlowsQuestion(CrowdQuestion):
             **_noise(query, noisy, 1),
             **more,
         )
+
+
+def _projected(noisy: Floats, regions: Regions, total: float) -> tuple[Floats, str]:
+    """Return numbers that are not negative, at most the total if regions are disjoint, and the step in words."""
+    step = "projected to numbers that are not negative"
+    if regions.cover >= 1 + 1e-6:
+        return np.maximum(noisy, 0.0), step
+    return simplex(noisy.ravel(), total, at_most=True).reshape(noisy.shape), f"{step} and at most the public total"
 
 
 class CrowdInquiry(Inquiry[Answer, CrowdRelease]):
