@@ -148,12 +148,8 @@ def _foreseen_balance(
     unknown = [name for name, price in prices.items() if price is None]
     if unknown:
         protects = protected(left[unknown[0]][0].metric)
-        what = (
-            "a file for a smaller unit is refused"
-            if question == "points"
-            else "the release computes the cost for that"
-        )
-        line += f"; it is for {protects}, and {what}"
+        priced = "a file for a smaller unit is refused" if question == "points" else "the release computes its cost"
+        line += f"; it is for {protects}, and {priced}"
     return {"remaining": least, "too_little": short}, line
 
 
