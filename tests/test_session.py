@@ -660,3 +660,15 @@ def test_methods_take_what_functions_take(name: str) -> None:
     assert method["key"].default is None
     for key in method:
         assert key == "self" or re.search(rf"\b{key}\b", getattr(gv.Session, name).__doc__ or "")
+
+
+def test_a_session_says_what_it_protects() -> None:
+    """In words, unless it is all of a person's locations; a crowd is many persons together."""
+    x = np.zeros((4, 2)) + 1e6
+    assert "protects" not in repr(gv.Session(x, rho=1e-3))
+    timed = gv.Session(x, rho=1e-3, unit="1 day", times=[0, 60, 120, 180])
+    assert "protects  any day of a person's movements" in repr(timed)
+    assert "any day of a person" in timed._repr_html_()
+    crowd = gv.Session(x, rho=1e-3, unit=["ann", "ann", "bob", "eve"])
+    assert repr(crowd).splitlines()[0] == "Session about 4 points of 3 persons together"
+    assert "protects  all of a person's locations" in repr(crowd)

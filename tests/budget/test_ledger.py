@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from datetime import timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -292,6 +293,26 @@ def test_a_ledger_shows_where_it_is_and_how_much_is_in_it(place: str) -> None:
     assert entries.split() == ["entries", "2"]
     assert [line.split()[:2] for line in rest] == [["key", "none"], ["witness", "none"]]
     assert "<dt>accounts</dt><dd>2</dd>" in ledger._repr_html_()
+
+
+def test_accounts_are_opened_for_units(place: str) -> None:
+    """The unit is that of the total; a metric beside it, or what is no unit of one person, is refused."""
+    ledger = gv.Ledger(place)
+    ledger.create("ann", rho=1e-3, unit="1 day")
+    ledger.create("bob", epsilon=1e-2, unit=timedelta(hours=1))
+    ledger.create("eve", rho=1e-3, unit="point")
+    ledger.create("dan", rho=1e-3)
+    assert [ledger.total(name).metric.name for name in ("ann", "bob", "eve", "dan")] == ["1 day", "1 hour", "1", "inf"]
+    ledger.lower("ann", rho=5e-4)
+    assert ledger.total("ann") == gv.CGP(rho=5e-4, metric="1 day")
+    with pytest.raises(gv.errors.InvalidParameter, match="metric = '1': must be left out beside unit="):
+        ledger.create("joe", rho=1e-3, unit="1 day", metric="1")
+    with pytest.raises(gv.errors.InvalidParameter, match="unit = 'user': must be a length of time"):
+        ledger.create("joe", rho=1e-3, unit="user")
+    (line,) = [line for line in repr(ledger).splitlines() if line.startswith("  protect ")]
+    assert "any day of a person's movements (1)" in line
+    assert "all of a person's locations (1)" in line
+    assert ledger.verify() == 5
 
 
 @pytest.mark.parametrize(

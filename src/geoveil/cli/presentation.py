@@ -121,13 +121,15 @@ def foreseen(
         "error_95": {"smallest": min(errors), "largest": max(errors)},
     }
     if ledger is not None:
-        balance, line = _foreseen_balance(ledger, account.names(persons), guarantee)
+        balance, line = _foreseen_balance(name, ledger, account.names(persons), guarantee)
         told |= balance
         lines.append(("ledger", line))
     return told, lines
 
 
-def _foreseen_balance(ledger: Ledger, names: Sequence[str], guarantee: Any) -> tuple[dict[str, Any], str]:
+def _foreseen_balance(
+    question: str, ledger: Ledger, names: Sequence[str], guarantee: Guarantee
+) -> tuple[dict[str, Any], str]:
     """Return what is left in the accounts that would be charged, as data and as a line."""
     from geoveil.privacy import exact
 
@@ -146,7 +148,8 @@ def _foreseen_balance(ledger: Ledger, names: Sequence[str], guarantee: Any) -> t
     unknown = [name for name, price in prices.items() if price is None]
     if unknown:
         protects = protected(left[unknown[0]][0].metric)
-        line += f"; it is for {protects}, and the cost for that is computed when the question is asked"
+        priced = "a file for a smaller unit is refused" if question == "points" else "the release computes its cost"
+        line += f"; it is for {protects}, and {priced}"
     return {"remaining": least, "too_little": short}, line
 
 

@@ -158,6 +158,12 @@ class Guarantee(ABC):
         """Return a guarantee under another metric with a multiple of the budget, rounded up.
 
         The caller knows that it holds.
+
+        Examples
+        --------
+        >>> import geoveil as gv
+        >>> gv.CGP(rho=1e-4).under_unit(gv.dist_1)
+        CGP(rho=0.0001, metric='1')
         """
         budget = self.budget if factor == 1 else exact.multiply_up(self.budget, factor)
         return self._replace(budget=budget, metric=metric)
