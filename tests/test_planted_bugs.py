@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from geoveil.answering import intake, pipeline
 from geoveil.mechanisms import (
     Draws,
     Exponential,
@@ -26,14 +27,16 @@ from geoveil.mechanisms import laplace as laplace_module
 from geoveil.mechanisms.sparse_vector import noisy_threshold
 from geoveil.noise import Blocks, Entropy, Source, as_reals, samplers
 from geoveil.noise.samplers import spherical_laplace
-from geoveil.privacy import CGP, GP, Guarantee, Metric, exact
-from geoveil.queries import SUMMARIES, constants, convex, crowd, hull, nearest, support
+from geoveil.privacy import CGP, GP, Guarantee, Metric, exact, stretches
+from geoveil.queries import SUMMARIES, Points, constants, convex, crowd, hull, nearest, support
 from geoveil.queries.crowd import counts, fixed_point, flows, kernel
 from geoveil.queries.crowd import sums as kernel_sums
+from tests.answering import test_units
 from tests.mechanisms import test_oracle, test_samplers
 from tests.mechanisms.test_oracle import EPSILON, RHO
 from tests.oracle import Floats
 from tests.queries import test_crowd, test_support
+from tests.queries import test_units as test_query_units
 
 pytestmark = [pytest.mark.once, pytest.mark.slow, pytest.mark.statistical]
 
@@ -277,6 +280,40 @@ def fine_parts_lost(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(kernel_sums, "add_exactly", add)
 
 
+def mean_unit_size(patch: pytest.MonkeyPatch) -> None:
+    """The mean size of units for the largest one."""
+    right = pipeline.UnitSizes
+    patch.setattr(pipeline, "UnitSizes", lambda largest, each: right(int(np.mean(each)), each))
+
+
+def stretches_of_rows(patch: pytest.MonkeyPatch) -> None:
+    """A stretch of time as a number of rows: as if points were evenly spread over the whole time."""
+    right = intake.stretch_sizes
+
+    def sizes(times: Any, stretch: int, persons: Any = None) -> Any:
+        even = np.linspace(times.min(), times.max(), len(times)).astype(np.int64)
+        return right(even, stretch, persons)
+
+    patch.setattr(intake, "stretch_sizes", sizes)
+
+
+def stretches_from_a_point(patch: pytest.MonkeyPatch) -> None:
+    """The size of the stretch that begins at a point for the largest that holds it."""
+    patch.setattr(stretches, "_range_maxima", lambda values, first: values)
+
+
+def short_stretches(patch: pytest.MonkeyPatch) -> None:
+    """A unit that loses the last point of each stretch."""
+    right = intake.stretch_sizes
+    patch.setattr(intake, "stretch_sizes", lambda *given: np.maximum(right(*given) - 1, 1))
+
+
+def whole_budget_for_each_point(patch: pytest.MonkeyPatch) -> None:
+    """Noise of points that forgets the sizes of their units."""
+    right = Points._of_sizes
+    patch.setattr(Points, "_of_sizes", lambda query, sizes: right(query, np.ones_like(sizes)))
+
+
 def crowd_check(**given: Any) -> None:
     """The search for the fastest change of a map."""
     test_crowd.check_constant(crowd.CrowdMap(3, 2, test_crowd.RHO, lattice=test_crowd.lattice(7), **given), 3)
@@ -339,6 +376,15 @@ BUGS: list[tuple[Callable[[pytest.MonkeyPatch], None], Callable[[], Any]]] = [
     (half_the_variation, counts_check),
     (rounded_sums, partial(test_crowd.check_order_does_not_matter, 1)),
     (fine_parts_lost, test_crowd.test_many_small_weights_are_not_lost),
+    (mean_unit_size, test_units.check_noise_of_the_mean),
+    (stretches_of_rows, test_units.check_noise_of_the_mean),
+    (stretches_of_rows, test_units.check_noise_of_points),
+    (stretches_from_a_point, test_units.check_noise_of_points),
+    (short_stretches, test_units.check_noise_of_the_mean),
+    (short_stretches, test_units.check_noise_of_points),
+    (whole_budget_for_each_point, test_units.check_noise_of_points),
+    (whole_budget_for_each_point, partial(test_query_units.check_points, CGP(rho=1e-4, metric="1 day"))),
+    (wrong_center, partial(test_query_units.check_constants, "center", [(3, 2, 2)])),
     (stretched_laplace, partial(test_samplers.check_additive_sampler, Laplace(EPSILON, 2))),
 ]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,17 @@ import pytest
 
 import geoveil as gv
 from geoveil import heatmaps
-from geoveil.errors import IncompatibleGuarantees, InvalidFile, InvalidParameter
+from geoveil.answering import requests
+from geoveil.answering.intake import take_in
+from geoveil.answering.pipeline import ManyPersons, OnePerson
+from geoveil.answering.units import Unit
+from geoveil.certificates import schema_problems
+from geoveil.errors import BudgetExceeded, GeoveilError, IncompatibleGuarantees, InvalidFile, InvalidParameter
+from geoveil.mechanisms import KNorm, Laplace
+from geoveil.privacy import CGP, GP, Metric, as_metric, dist_1, dist_2, dist_inf
+from geoveil.queries import SUMMARIES, FirstWithin, Nearest, Points, Query, SupportHull
+from geoveil.queries.constants import lipschitz, support_squared
+from geoveil.queries.lipschitz_query import LipschitzQuery
 
 DAY, HOUR = 86_400.0, 3_600.0
 BAY = gv.local(lat=37.77, lon=-122.42, radius=50_000)
@@ -237,3 +248,365 @@ def test_a_stored_answer_is_for_the_times_that_it_was_asked_with(tmp_path: Path)
     asked(seldom, key="mine")
     with pytest.raises(InvalidParameter, match="key"):
         asked(often, key="mine")
+
+
+# ------------------------------------------------------------------------------------------------------------ prices
+
+
+def units_of(metric: Metric, times: Any) -> list[Any]:
+    """Return the units of one person's points by brute force."""
+    if metric == dist_inf:
+        return [np.arange(len(times))]
+    if metric in (dist_1, dist_2):
+        return [np.array([i]) for i in range(len(times))]
+    assert metric.stretch is not None
+    return [np.flatnonzero((times >= t) & (times < t + metric.stretch / 1e6)) for t in times]
+
+
+def true_cost(query: Query, scales: Any, metric: Metric, times: Any) -> float:
+    """Return what an answer costs one person under a metric, from its noise alone.
+
+    Gaussian noise costs K²/(2σ²), points Σ1/(2σ_i²) over a unit; Laplace noise K/b, points Σ1/b_i. A selection whose
+    log-probabilities move apart by at most s/b costs (s/b)²/8 or s/b.
+    """
+    units, pure = units_of(metric, times), isinstance(query.guarantee, GP)
+    largest = max(map(len, units))
+    if isinstance(query, Points):
+        if isinstance(query.mechanism, KNorm):
+            return float(query.guarantee.budget)
+        if isinstance(query.mechanism, Laplace):
+            return float(np.sqrt(1 if metric == dist_2 else largest)) / query.mechanism.scale
+        each = 1 / scales if pure else 1 / (2 * scales**2)
+        if metric == dist_2:
+            return float(np.sqrt(np.square(each).sum())) if pure else float(each.max())
+        return max(float(each[unit].sum()) for unit in units)
+    if isinstance(query, Nearest):
+        loss = (np.sqrt(2) if metric == dist_2 else 1 if largest == 1 else 2) / query.single.scale
+        return query.k * float(loss if pure else loss**2 / 8)
+    if isinstance(query, FirstWithin) or (isinstance(query, SupportHull) and pure):
+        return float(query.guarantee.budget)
+    if isinstance(query, SupportHull):
+        square = float(support_squared(query.resolution, query.n, largest, query.dimension))
+    else:
+        assert isinstance(query, LipschitzQuery)
+        square = lipschitz(query.name, n=query.n, d=2, metric=metric, largest=largest) ** 2
+    scale = query.mechanism.scale  # type: ignore[attr-defined]
+    return float(np.sqrt(square) / scale if pure else square / (2 * scale**2))
+
+
+def inquiries(x: Any, times: Any, by: Any, guarantee: CGP | GP) -> list[OnePerson | ManyPersons]:
+    """Return every question about the points, of one person or by person."""
+    data = take_in(x, by=by, unit=Unit(guarantee.metric), times=times)
+    asked = [
+        requests.points("best"),
+        requests.points("paper"),
+        *(requests.summary(name, "best") for name in SUMMARIES),
+        requests.distance(data, [0.0, 0.0], None, "best"),
+        requests.nearest(data, [0.0, 0.0], 1, None, 0.0, "best"),
+        requests.first_within(data, [0.0, 0.0], 100.0, "best"),
+        requests.hull("optimal", 0.5, False, 0.0, 0.1, 30_000.0, "best"),
+    ]
+    kind: Any = OnePerson if by is None else ManyPersons
+    return [kind(data, question, guarantee, None) for question in asked]
+
+
+def costs(inquiry: OnePerson | ManyPersons, metric: Metric, times: Any) -> float:
+    """Return what an inquiry costs the person whom it costs most."""
+    if isinstance(inquiry, OnePerson):
+        query = inquiry.query
+        each = None if query.units is None else query.units.each
+        persons = [(query, each, np.arange(query.n))]
+    else:
+        all_units, rows = inquiry.persons.units, inquiry.persons.rows()
+        persons = [
+            (query, None if all_units is None else all_units[own], inquiry.people.rows[own])
+            for query, own in zip(inquiry.persons.each, rows, strict=True)
+        ]
+    found = []
+    for query, each, own in persons:
+        scales = query.point_scales(each)
+        if scales is None and isinstance(query, Points):
+            scales = np.full(query.n, query.mechanism.scale)
+        found.append(true_cost(query, scales, metric, times[own]))
+    return max(found)
+
+
+ACCOUNTS = [as_metric(name) for name in ("inf", "1", "2", "6 hours", "1 day", "7 days")]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("own", ACCOUNTS, ids=str)
+@pytest.mark.parametrize("kind", [CGP, GP])
+@pytest.mark.parametrize("persons", [False, True], ids=["one person", "by person"])
+def test_no_account_is_charged_less_than_an_answer_costs(own: Metric, kind: Any, persons: bool) -> None:
+    """Every question is within its own guarantee, and its price under another unit is never below its true cost."""
+    guarantee = kind(**{"rho" if kind is CGP else "epsilon": "1e-3", "metric": own})
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        n = int(rng.integers(1, 14))
+        times = rng.choice([0, 1, 2, 6, 12, 23, 24, 25, 48, 49, 100, 101, 170, 400], n) * HOUR
+        by = rng.integers(0, 3, n) if persons else None
+        for inquiry in inquiries(rng.normal(size=(n, 2)) * 1000, times, by, guarantee):
+            assert costs(inquiry, own, times) <= 1e-3 * (1 + 1e-9)
+            for account in ACCOUNTS:
+                if account == own:
+                    continue
+                try:
+                    price = inquiry.price(account)
+                except IncompatibleGuarantees:
+                    assert not own.is_at_most(account)
+                    continue
+                cost = costs(inquiry, account, times)
+                assert price.metric == account
+                assert cost * (1 - 1e-12) <= float(price.budget)
+                # Only this one pays more than it must: noise that is split among points, under the sum of squares.
+                split = inquiry.first.name == "points" and kind is GP and account == dist_2
+                assert split or float(price.budget) <= cost * (1 + 1e-6)
+
+
+@pytest.mark.parametrize("stretch", [None, "1 day"])
+@pytest.mark.parametrize("account", ["inf", "1 day", "6 hours", "1", "2", "7 days"])
+def test_persons_of_a_crowd_are_charged_for_what_moves_them(tmp_path: Path, stretch: str | None, account: str) -> None:
+    """Accounts of persons pay the budget where a crowd's unit covers theirs; other prices are refused."""
+    ledger = gv.Ledger(tmp_path / "budget.db")
+    who = np.array(["a", "b", "b"] * 3)
+    ledger.create("a", "b", rho=1, metric=account)
+    unit = who if stretch is None else (who, stretch)
+    session = gv.Session(WALK, rho=1, times=WHEN, unit=unit, ledger=ledger)
+    covered = stretch is None or account in ("1 day", "6 hours", "1")
+    if not covered:
+        with pytest.raises(IncompatibleGuarantees, match="not known"):
+            session.mean(rho=1e-4)
+        return
+    released = session.points(rho=1e-4)
+    assert ledger.spent("a") == ledger.spent("b") == CGP(rho=1e-4).rho
+    # What the noise costs each person under their account's metric.
+    scales = released.point_scales
+    assert scales is not None
+    for person in "ab":
+        mine = who == person
+        each = 1 / (2 * scales[mine] ** 2)
+        cost = max(each[unit].sum() for unit in units_of(as_metric(account), WHEN[mine]))
+        assert cost <= 1e-4 * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("crowd", [False, True])
+def test_persons_without_budget_are_skipped_and_the_others_keep_their_guarantee(tmp_path: Path, crowd: bool) -> None:
+    """An answer without the skipped persons has the constants of those who remain."""
+    ledger = gv.Ledger(tmp_path / "budget.db")
+    who = np.array(["a", "b", "b"] * 3)
+    ledger.create("a", rho=1e-6, metric="1 day")
+    ledger.create("b", rho=1, metric="1 day")
+    told: dict[str, Any] = {"unit": (who, "1 day")} if crowd else {"unit": "1 day", "by": who}
+    session = gv.Session(WALK, times=WHEN, ledger=ledger, short="skip", **told)
+    mean, points = session.mean(rho=1e-4), session.points(rho=1e-4)
+    assert ledger.spent("a") == 0
+    assert ledger.spent("b") == CGP(rho=2e-4).rho
+    own = WHEN[who == "b"]
+    sizes = np.zeros(len(own))
+    for unit in units_of(as_metric("1 day"), own):
+        sizes[unit] = np.maximum(sizes[unit], len(unit))
+    assert mean.answers[0].mechanisms[0].scale == pytest.approx(sizes.max() / len(own) / np.sqrt(2e-4))
+    assert points.n == len(own)
+    assert points.point_scales == pytest.approx(np.sqrt(sizes / 2e-4))
+
+
+def test_a_limit_of_a_session_is_charged_in_its_own_unit(tmp_path: Path) -> None:
+    """The session's limit pays the budget asked for, the account its price for its own unit."""
+    ledger = accounts(tmp_path, "inf")
+    session = gv.Session(WALK, rho=2e-4, times=WHEN, unit="1 day", ledger=ledger, subject="inf")
+    session.mean(rho=1e-4)
+    assert float(ledger.spent("inf")) == pytest.approx(9e-4, rel=1e-8)
+    assert float(ledger.spent("inf")) >= 9e-4
+    session.mean(rho=1e-4)
+    with pytest.raises(BudgetExceeded):
+        session.mean(rho=1e-4)
+
+
+# ------------------------------------------------------------------------------------------------ checks of the noise
+
+
+def check_noise_of_points() -> None:
+    """The noise of points costs no unit more than the budget."""
+    times = np.array([0, 1, 2, 3, 30, 31, 60, 61, 62, 63, 64, 200]) * HOUR
+    x = np.random.default_rng(1).normal(size=(len(times), 2)) * 1000
+    scales = gv.points(x, rho=1e-4, unit="1 day", times=times, rng=np.random.default_rng(1)).point_scales
+    assert scales is not None
+    for unit in units_of(as_metric("1 day"), times):
+        assert (1 / (2 * scales[unit] ** 2)).sum() <= 1e-4 * (1 + 1e-9)
+
+
+def check_noise_of_the_mean() -> None:
+    """The noise of a mean is that of the largest unit."""
+    times = np.array([0, 1, 2, 3, 30, 31, 60, 61, 62, 63, 64, 200]) * HOUR
+    x = np.random.default_rng(1).normal(size=(len(times), 2)) * 1000
+    for by in (None, np.zeros(len(times))):
+        released = gv.mean(x, rho=1e-4, unit="1 day", times=times, by=by, rng=np.random.default_rng(1))
+        assert released.answers[0].mechanisms[0].scale >= 5 / 12 / np.sqrt(2e-4) * (1 - 1e-12)
+
+
+def test_the_noise_of_units_is_sufficient() -> None:
+    """The checks that planted bugs must fail hold."""
+    check_noise_of_points()
+    check_noise_of_the_mean()
+
+
+# ------------------------------------------------------------------------------------------------------------- files
+
+
+def file_of(frame: pd.DataFrame, path: Path) -> Path:
+    """Write a table as CSV or Parquet."""
+    frame.to_parquet(path) if path.suffix == ".parquet" else frame.to_csv(path, index=False)
+    return path
+
+
+@pytest.mark.filterwarnings("ignore:All 60 points:geoveil.errors.GeoveilWarning")
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+@pytest.mark.parametrize("budget", [{"rho": 1e-3}, {"epsilon": 0.05}], ids=["CGP", "GP"])
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"unit": "6 hours"},
+        {"unit": "1 day", "by": "user"},
+        {"unit": "1 day", "by": "user", "thin": "30 min"},
+        {"by": "user", "thin": "1 hour"},
+        {"unit": "1 day", "by": "user", "method": "paper"},
+        {"unit": "1 day", "by": "user", "where": "user != 'bob'"},
+        {"unit": "point", "by": "user"},
+    ],
+    ids=str,
+)
+def test_a_file_is_released_as_the_same_table_in_memory(
+    tmp_path: Path, ending: str, budget: dict[str, float], asked: dict[str, Any]
+) -> None:
+    """Scales, error radii, numbers of rows and the certificate are those of the points in memory."""
+    frame = trips().sample(frac=1, random_state=3, ignore_index=True)
+    memory = gv.points(frame, area=BAY, **budget, **asked)
+    released = gv.points_file(
+        file_of(frame, tmp_path / f"in.{ending}"), tmp_path / f"out.{ending}", area=BAY, **budget, **asked
+    )
+    loaded = gv.load(tmp_path / f"out.{ending}")
+    assert (loaded.n, loaded.guarantee) == (memory.n, memory.guarantee)
+    if memory.point_scales is None:
+        assert loaded.point_scales is None
+    else:
+        assert loaded.point_scales == pytest.approx(memory.point_scales)
+    known, of_file = memory.certificate(), released.certificate()
+    for name in ("n", "persons", "metric", "rows_removed", "times", "radius_95", "mechanism", "method"):
+        assert of_file[name] == known[name], name
+    # Rows that are left of a table keep their index.
+    assert of_file["words"] == known["words"].replace(", index", "")
+    assert not schema_problems(of_file)
+    assert not schema_problems(json.loads(json.dumps(known)))
+    column = loaded.to_frame()["radius_95"].to_numpy(dtype=float)
+    if memory.point_scales is not None:
+        # The error of a point is proportional to its scale.
+        assert np.allclose(column / column[0], memory.point_scales / memory.point_scales[0], rtol=1e-4)
+    assert np.allclose(column, memory.to_frame()["radius_95"].to_numpy(dtype=float))
+    assert all(check.outcome != "fails" for check in gv.verify(tmp_path / f"out.{ending}").checks)
+
+
+def spellings(times: pd.Series) -> dict[str, Any]:
+    """The same times as files and tables may have them."""
+    epoch = times.astype("datetime64[us]").astype(np.int64)
+    return {
+        "text": times.dt.strftime("%Y-%m-%d %H:%M:%S"),
+        "zoned text": times.dt.tz_localize("UTC").dt.tz_convert("Asia/Tokyo").map(lambda time: time.isoformat()),
+        "month first": times.dt.strftime("%m/%d/%Y %H:%M:%S"),
+        "seconds": epoch / 1e6,
+        "milliseconds": epoch // 1000,
+        "microseconds": epoch,
+        "numbers as text": (epoch // 1000).astype(str),
+        "seconds of a day": (epoch - epoch.min()) / 1e6,
+    }
+
+
+@pytest.mark.parametrize("spelling", spellings(trips()["when"]))
+def test_times_in_any_spelling_give_the_same_units(tmp_path: Path, spelling: str) -> None:
+    """Texts, zones, and numbers since 1970 or from any beginning, in memory and in a file."""
+    frame = trips()
+    told: dict[str, Any] = {"rho": 1e-3, "area": BAY, "unit": "1 day", "by": "user", "times": "when"}
+    expected = gv.points(frame, **told).point_scales
+    assert expected is not None
+    # May 20 tells months from days.
+    frame["when"] = frame["when"] + pd.Timedelta(days=15)
+    frame["when"] = spellings(frame["when"])[spelling]
+    assert gv.points(frame, **told).point_scales == pytest.approx(expected)
+    assert gv.points(frame, **{**told, "times": frame["when"]}).point_scales == pytest.approx(expected)
+    gv.points_file(file_of(frame, tmp_path / "in.csv"), tmp_path / "out.csv", keep=["when"], **told)
+    assert gv.load(tmp_path / "out.csv").point_scales == pytest.approx(expected)
+
+
+def test_rows_without_times_are_refused_or_dropped(tmp_path: Path) -> None:
+    """They cannot be in any stretch of time; the number of dropped rows is stated."""
+    frame = trips()
+    frame["when"] = frame["when"].astype(str)
+    frame.loc[[3, 7, 50], "when"] = [None, "", " "]
+    told: dict[str, Any] = {"rho": 1e-3, "area": BAY, "unit": "1 day", "by": "user", "times": "when"}
+    path = file_of(frame, tmp_path / "in.csv")
+    with pytest.raises(InvalidParameter, match=r"times = 'when': must be a time in each row: 3 rows .*missing='drop'"):
+        gv.points(frame, **told)
+    with pytest.raises(InvalidFile, match=r"in\.csv, row 4.*must be a row with a time.*missing=\"drop\""):
+        gv.points_file(path, tmp_path / "out.csv", **told)
+    memory = gv.points(frame, missing="drop", **told)
+    released = gv.points_file(path, tmp_path / "out.csv", missing="drop", **told)
+    assert memory.n == released.n == 57
+    for certificate in (memory.certificate(), released.certificate()):
+        assert certificate["rows_removed"]["untimed"] == 3
+    assert gv.load(tmp_path / "out.csv").point_scales == pytest.approx(memory.point_scales)
+
+
+def test_each_end_of_a_trip_has_its_own_time(tmp_path: Path) -> None:
+    """A trip over midnight is in two stretches: its ends are counted at their own times."""
+    trip = pd.DataFrame(
+        {
+            "user": "ann",
+            "start_time": pd.to_datetime(["2026-05-01 08:00", "2026-05-03 08:00", "2026-05-09 08:00"]),
+            "end_time": pd.to_datetime(["2026-05-01 09:00", "2026-05-05 09:00", "2026-05-09 09:00"]),
+            "start_lat": [37.77, 37.78, 37.76],
+            "start_lon": -122.42,
+            "end_lat": [37.75, 37.74, 37.73],
+            "end_lon": -122.41,
+        }
+    )
+    told: dict[str, Any] = {"rho": 1e-3, "area": BAY, "unit": "1 day", "times": ["start_time", "end_time"]}
+    memory = gv.points(trip, **told)
+    # In order of rows, the start before the end.
+    assert memory.point_scales == pytest.approx(np.sqrt(np.array([2, 2, 1, 1, 2, 2]) / 2e-3), rel=1e-4)
+    gv.points_file(file_of(trip, tmp_path / "in.csv"), tmp_path / "out.csv", **told)
+    assert gv.load(tmp_path / "out.csv").point_scales == pytest.approx(memory.point_scales)
+    radius = gv.load(tmp_path / "out.csv").to_frame()["radius_95"].to_numpy(dtype=float)
+    assert radius[0] == pytest.approx(radius[1] * np.sqrt(2), rel=1e-4)
+    for wrong in ("start_time", ["start_time"], ["start_time", "nowhere"]):
+        with pytest.raises(InvalidParameter, match=r"times = .*2 columns"):
+            gv.points(trip, **{**told, "times": wrong})
+
+
+WRONG: list[tuple[dict[str, Any], str]] = [
+    ({"unit": "1 day"}, r"times = None: must be a time for each point. Give times="),
+    ({"unit": "1 month", "times": WHEN}, r"unit = '1 month'"),
+    ({"unit": "1 day", "metric": "inf", "times": WHEN}, r"metric = 'inf': must be left out beside unit="),
+    ({"unit": "1 day", "times": WHEN[:3]}, r"times = "),
+    ({"unit": "1 day", "times": [*WHEN[:8], np.nan]}, r"times = .*a time in each row"),
+    ({"unit": "1 day", "times": [*WHEN[:8], np.inf]}, r"times = "),
+    ({"unit": "1 day", "times": ["soon"] * 9}, r"times = .*row 1 has 'soon'.*Write times as 2026"),
+    ({"unit": (None, "1 day"), "times": WHEN}, r"unit = .*the person of each point"),
+    ({"unit": "ann", "by": ["ann"] * 9}, r'unit = \'ann\': must be "point" or a length of time .*Leave by= out'),
+    ({"thin": "1 min"}, r"times = None"),
+    ({"thin": "0 min", "times": WHEN}, r"thin = '0 min': must be a length of time.*longer than 0"),
+]
+
+
+@pytest.mark.parametrize(("asked", "told"), WRONG, ids=[told for _, told in WRONG])
+def test_what_is_wrong_with_units_and_times_is_said(asked: dict[str, Any], told: str) -> None:
+    """Errors name the argument, the value, what is allowed and the remedy."""
+    with pytest.raises(GeoveilError, match=told):
+        gv.points(WALK, rho=1e-4, **asked)
+
+
+def test_the_words_of_a_guarantee_name_its_unit() -> None:
+    """Two versions differ within one stretch of time, and in no location there by more than the distance hidden."""
+    day = gv.points(WALK, rho=1e-4, unit="1 day", times=WHEN).certificate()["words"]
+    assert "that differ only within one day, and there in no location by more than 74.1 m" in " ".join(day.split())
+    hours = gv.points(WALK, rho=1e-4, unit="12 hours", times=WHEN).certificate()["words"]
+    assert "that differ only within 12 hours, and there in no location by more than" in " ".join(hours.split())

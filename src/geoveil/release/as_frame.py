@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from geoveil.errors import InvalidData
+from geoveil.queries import Points
 from geoveil.release.labels import persons
 
 if TYPE_CHECKING:
@@ -51,7 +53,9 @@ def frame_with_errors(release: Release, frame: Any) -> Any:
         radius = release.error(0.05, each=kind == "points")
         # For neighbours this is how much farther they are than the true ones; their places have another error.
         name = "excess_95" if kind == "positions" else "radius_95"
-        if release.by is None:
+        if release.point_scales is not None:
+            stated[name] = _radii_of_rows(release, len(frame))
+        elif release.by is None:
             stated[name] = radius
         elif release.by.name in frame:
             stated[name] = radius.reindex(frame[release.by.name]).to_numpy()
@@ -62,6 +66,26 @@ def frame_with_errors(release: Release, frame: Any) -> Any:
             stated["radius_95"] = off
     stated[release.guarantee.symbol] = float(release.guarantee.budget)
     return frame.assign(**{name: number for name, number in stated.items() if name not in frame})
+
+
+def _radii_of_rows(release: Release, count: int) -> NDArray[np.float64]:
+    """Return the 95% error radius of each row where the noise of points differs: that of the point with most noise.
+
+    The error of a point is proportional to the scale of its noise, up to the rounding of points.
+    """
+    query, scales = release.answers[0].query, release.point_scales
+    assert isinstance(query, Points)
+    assert scales is not None
+    found, which = np.unique(scales, return_inverse=True)
+    errors = found / query.mechanism.scale * query.error(0.05, each=True) + query.rounding_error
+    if release.plane is not None:
+        errors = np.array([release.plane.area.ground(error) for error in errors])
+    radii = errors[which]
+    if count == len(radii):
+        return radii
+    most = np.zeros(count)
+    np.maximum.at(most, release.form.rows, radii)
+    return most
 
 
 def _points(release: Release) -> Any:
