@@ -1,6 +1,6 @@
 """Measure what smaller units gain: the error of taxi trajectories by unit, and the time that a file takes with units.
 
-Run from the project's root: ``python -m benchmarks.units [--taxis 59] [--rows 3000000]``. Tables go to stdout.
+Run from the project's root: ``python benchmarks/units.py [--taxis 59] [--rows 3000000]``. Tables go to stdout.
 Errors are root mean squares over the points of a taxi, divided by those of whole trajectories in the same run.
 """
 
@@ -12,13 +12,15 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 import geoveil as gv
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from benchmarks.files import AREA, made_up
+from files import AREA, made_up
+
 from tests.cabspotting import folder, names, rms, seconds, trajectory
 
 RHO = 5e-5
@@ -56,16 +58,16 @@ def trajectories(taxis: list[str], rng: np.random.Generator) -> None:
         print(name, file=sys.stderr, flush=True)
     print(f"\n| unit, ρ = {RHO:g} | rmse / whole | smoothed / smoothed whole | largest noise / rmse | smoothed rmse |")
     print("|---|---|---|---|---|")
-    for unit, found in ratios.items():
-        raw, smoothed, alike, error = np.mean(found, axis=0)
+    for unit, each in ratios.items():
+        rough, smoothed, alike, error = np.mean(each, axis=0)
         targets = TARGETS.get(unit, (None, None))
-        row = (met(raw, targets[0]), met(smoothed, targets[1]), f"{alike:.2f}", f"{error:,.0f} m")
+        row = (met(rough, targets[0]), met(smoothed, targets[1]), f"{alike:.2f}", f"{error:,.0f} m")
         print(f"| {unit} | {' | '.join(row)} |", flush=True)
 
 
 def files(rows: int, repeat: int) -> None:
     """Print the time that the release of a file takes with units, over that without, run in turn."""
-    tasks = {
+    tasks: dict[str, dict[str, Any]] = {
         "persons": {},
         "any day": {"unit": "1 day"},
         "any day, one row a minute": {"unit": "1 day", "thin": "1 min"},

@@ -28,7 +28,7 @@ from geoveil.mechanisms.sparse_vector import noisy_threshold
 from geoveil.noise import Blocks, Entropy, Source, as_reals, samplers
 from geoveil.noise.samplers import spherical_laplace
 from geoveil.privacy import CGP, GP, Guarantee, Metric, exact, stretches
-from geoveil.queries import SUMMARIES, Points, constants, convex, crowd, hull, nearest, support
+from geoveil.queries import SUMMARIES, Points, UnitSizes, constants, convex, crowd, hull, nearest, support
 from geoveil.queries.crowd import counts, fixed_point, flows, kernel
 from geoveil.queries.crowd import sums as kernel_sums
 from tests.answering import test_units
@@ -282,13 +282,13 @@ def fine_parts_lost(patch: pytest.MonkeyPatch) -> None:
 
 def mean_unit_size(patch: pytest.MonkeyPatch) -> None:
     """The mean size of units for the largest one."""
-    right = pipeline.UnitSizes
+    right = UnitSizes
     patch.setattr(pipeline, "UnitSizes", lambda largest, each: right(int(np.mean(each)), each))
 
 
 def stretches_of_rows(patch: pytest.MonkeyPatch) -> None:
     """A stretch of time as a number of rows: as if points were evenly spread over the whole time."""
-    right = intake.stretch_sizes
+    right = stretches.stretch_sizes
 
     def sizes(times: Any, stretch: int, persons: Any = None) -> Any:
         even = np.linspace(times.min(), times.max(), len(times)).astype(np.int64)
@@ -304,7 +304,7 @@ def stretches_from_a_point(patch: pytest.MonkeyPatch) -> None:
 
 def short_stretches(patch: pytest.MonkeyPatch) -> None:
     """A unit that loses the last point of each stretch."""
-    right = intake.stretch_sizes
+    right = stretches.stretch_sizes
     patch.setattr(intake, "stretch_sizes", lambda *given: np.maximum(right(*given) - 1, 1))
 
 

@@ -69,7 +69,8 @@ def test_a_session_has_the_unit_of_its_account(tmp_path: Path) -> None:
     """Without a unit it is the account's; the same unit may be given; a crowd's persons are one account each."""
     ledger = accounts(tmp_path, "1 day")
     ledger.create("crowd/a", "crowd/b", rho=1, metric="1 day")
-    for unit in ({}, {"unit": "1 day"}):
+    units: tuple[dict[str, Any], ...] = ({}, {"unit": "1 day"})
+    for unit in units:
         session = gv.Session(WALK, times=WHEN, ledger=ledger, subject="1 day", **unit)
         assert session.mean(rho=1e-4).guarantee == gv.CGP(rho=1e-4, metric="1 day")
     who = np.array(["a", "b", "b"] * 3)
@@ -116,7 +117,7 @@ def test_a_file_in_batches_reads_dates_as_memory_does(tmp_path: Path, monkeypatc
     rows = [f"03/0{4 + i // 4}/2026 0{i % 4}:00:00" for i in range(8)] + ["03/25/2026 01:00:00"] * 4
     frame = pd.DataFrame({"when": rows, "lat": 37.77, "lon": -122.42})
     frame.to_excel(tmp_path / "days.xlsx", index=False)
-    told = {"rho": 1e-4, "unit": "2 days", "times": "when", "area": BAY}
+    told: dict[str, Any] = {"rho": 1e-4, "unit": "2 days", "times": "when", "area": BAY}
     scales = gv.points(frame, **told).point_scales
     assert scales is not None
     monkeypatch.setattr(excel, "_ROWS", 4)
@@ -137,7 +138,7 @@ def busy_and_quiet() -> tuple[Any, Any, Any]:
 
 
 @pytest.mark.parametrize("budget", [{"rho": 1e-4}, {"epsilon": 0.02}], ids=["CGP", "GP"])
-def test_heat_maps_and_remapping_use_the_noise_of_each_point(budget: dict[str, float]) -> None:
+def test_heat_maps_and_remapping_use_the_noise_of_each_point(budget: dict[str, Any]) -> None:
     """Points at quiet times count for more, as they do when the same noise is released by person."""
     x, times, who = busy_and_quiet()
     rng = np.random.default_rng(5)
@@ -149,8 +150,8 @@ def test_heat_maps_and_remapping_use_the_noise_of_each_point(budget: dict[str, f
     # As if every point had the noise of a busy one.
     alone = replace(released, point_scales=np.full(80, scales[0]))
     grid = gv.Grid((0, 0, 2000, 2000), cell=200)
-    for processed in (lambda r: gv.density(r, grid).value, lambda r: gv.remap(r, grid).value):
-        assert not np.allclose(processed(released), processed(alone))
+    for process in (gv.density, gv.remap):
+        assert not np.allclose(process(released, grid).value, process(alone, grid).value)
     for by in (None, who):
         noisy = heatmaps._noisy(released, by, "")
         assert noisy.noise == ("gaussian" if "rho" in budget else "laplace")
@@ -198,7 +199,7 @@ UNITS: list[dict[str, Any]] = [
 @pytest.mark.parametrize("budget", [{"rho": 1e-3}, {"epsilon": 0.02}], ids=["CGP", "GP"])
 @pytest.mark.parametrize("question", ["points", "mean", "hull"])
 def test_what_is_written_with_units_is_verified(
-    tmp_path: Path, asked: dict[str, Any], budget: dict[str, float], question: str
+    tmp_path: Path, asked: dict[str, Any], budget: dict[str, Any], question: str
 ) -> None:
     """Nothing is wrong with a released file; what cannot be recomputed is left open."""
     if question == "hull" and "method" in asked:
@@ -215,7 +216,7 @@ def test_what_is_written_with_units_is_verified(
 @pytest.mark.parametrize("asked", UNITS, ids=str)
 @pytest.mark.parametrize("budget", [{"rho": 1e-3}, {"epsilon": 0.02}], ids=["CGP", "GP"])
 def test_a_loaded_release_has_the_noise_of_each_point(
-    tmp_path: Path, asked: dict[str, Any], budget: dict[str, float]
+    tmp_path: Path, asked: dict[str, Any], budget: dict[str, Any]
 ) -> None:
     """Scales are those of the release; where persons of a crowd are not in the file, it is refused."""
     released = gv.points(trips(), area=BAY, **asked, **budget)
@@ -290,7 +291,7 @@ def true_cost(query: Query, scales: Any, metric: Metric, times: Any) -> float:
     else:
         assert isinstance(query, LipschitzQuery)
         square = lipschitz(query.name, n=query.n, d=2, metric=metric, largest=largest) ** 2
-    scale = query.mechanism.scale  # type: ignore[attr-defined]
+    scale = query.mechanism.scale
     return float(np.sqrt(square) / scale if pure else square / (2 * scale**2))
 
 
@@ -477,7 +478,7 @@ def file_of(frame: pd.DataFrame, path: Path) -> Path:
     ids=str,
 )
 def test_a_file_is_released_as_the_same_table_in_memory(
-    tmp_path: Path, ending: str, budget: dict[str, float], asked: dict[str, Any]
+    tmp_path: Path, ending: str, budget: dict[str, Any], asked: dict[str, Any]
 ) -> None:
     """Scales, error radii, numbers of rows and the certificate are those of the points in memory."""
     frame = trips().sample(frac=1, random_state=3, ignore_index=True)

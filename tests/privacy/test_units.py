@@ -140,7 +140,7 @@ def test_guarantees_hold_for_smaller_units_and_are_not_known_for_larger_ones(gua
     for larger in ("7 days", "inf", "2", "person"):
         with pytest.raises(IncompatibleGuarantees, match="depends on the release"):
             guarantee.under(larger, n=7)
-    whole = type(guarantee)(**{guarantee.symbol: guarantee.budget})
+    whole = guarantee.under_unit(as_metric("inf"))
     assert whole.under("1 day", n=7) == guarantee
 
 

@@ -38,7 +38,8 @@ def test_each_person_has_the_selection_that_their_units_need(
             monkeypatch.setattr(kind, name, noted)
     x = np.column_stack([np.arange(9.0) * 100, np.zeros(9)])[::order]
     by = np.array(["ann"] + ["bob"] * 8)[::order]
-    for more, times in (({}, None), ({"unit": "1 day"}, np.arange(9) * 3600.0)):
+    cases: list[tuple[dict[str, Any], Any]] = [({}, None), ({"unit": "1 day"}, np.arange(9) * 3600.0)]
+    for more, times in cases:
         used.clear()
         rng = np.random.default_rng(1)
         found = gv.nearest(x, [0, 0], k=1, by=by, locations=locations, times=times, rng=rng, **more, **budget)
@@ -58,15 +59,15 @@ def _triangles(x: Floats) -> Floats:
         return sum(sides, np.zeros(len(x)))[:, None] / 2
     a, b, c = np.sort(sides, axis=0)
     area = np.sqrt(np.maximum((a + b + c) * (b + c - a) * (a + c - b) * (a + b - c), 1e-300)) / 4
-    return np.where(a**2 + b**2 <= c**2, c / 2, a * b * c / (4 * area))[:, None]
+    return np.asarray(np.where(a**2 + b**2 <= c**2, c / 2, a * b * c / (4 * area))[:, None])
 
 
 def _diameter(x: Floats) -> Floats:
-    return np.linalg.norm(x[:, :, None] - x[:, None], axis=3).max(axis=(1, 2))[:, None]
+    return np.asarray(np.linalg.norm(x[:, :, None] - x[:, None], axis=3).max(axis=(1, 2))[:, None])
 
 
 def _gyration(x: Floats) -> Floats:
-    return np.sqrt(np.square(x - x.mean(axis=1, keepdims=True)).sum(axis=2).mean(axis=1))[:, None]
+    return np.asarray(np.sqrt(np.square(x - x.mean(axis=1, keepdims=True)).sum(axis=2).mean(axis=1))[:, None])
 
 
 #: The questions, written anew for many tuples at once: (count, n, d) arrays of points to (count, k) arrays of values.
@@ -97,7 +98,7 @@ def fastest(
         x, way = z[:, :size].reshape(-1, n, d), z[:, size:].reshape(-1, m, d)
         moved = x.copy()
         moved[:, :m] += step * way / np.maximum(np.linalg.norm(way, axis=2, keepdims=True), 1e-300)
-        return np.linalg.norm(value(moved) - value(x), axis=1) / step
+        return np.asarray(np.linalg.norm(value(moved) - value(x), axis=1) / step)
 
     def downhill(z: Floats) -> tuple[float, Floats]:
         found = changes(np.concatenate([z[None], z + tiny * np.eye(len(z))]))
@@ -182,7 +183,7 @@ def test_no_step_of_the_questions_themselves_is_faster(name: str) -> None:
 
 def check_support(d: int, k: int, most: int = 5) -> dict[int, float]:
     """No step changes the k values of the support function by more than the constant; returns the shares found."""
-    shares = {}
+    shares: dict[int, float] = {}
     for n, m in [(count, moving) for count in (1, 2, 3, 4, most) for moving in range(1, count + 1)]:
         query = SupportHull(n, d, gv.CGP(rho=1, metric=UNIT), k=k, units=UnitSizes(m))
         u = query.directions
@@ -251,11 +252,11 @@ def check_points(guarantee: CGP | GP) -> float:
         moved = rng.exponential(size=len(times)) * (rng.random(len(times)) < 0.5) * 10
         far = unit_distance(np.zeros((len(times), 1)), moved[:, None], [unit.tolist() for unit in units])
         if far > 0:
-            share = moved / scales
+            part: Any = moved / scales
             loss = (
-                share.sum() / far / float(guarantee.budget)
+                part.sum() / far / float(guarantee.budget)
                 if isinstance(guarantee, GP)
-                else (np.square(share).sum() / 2 / far**2 / float(guarantee.budget))
+                else (np.square(part).sum() / 2 / far**2 / float(guarantee.budget))
             )
             used = max(used, float(loss))
     assert used <= 1 + SLACK, (guarantee, used)
