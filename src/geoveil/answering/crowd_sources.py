@@ -19,7 +19,7 @@ from geoveil.geo import Area
 from geoveil.geo.geometries import Index
 from geoveil.geo.planes import Plane
 from geoveil.noise import Reals
-from geoveil.privacy import Metric, dist_1, stretch_sizes
+from geoveil.privacy import Metric, dist_1, stretch_sizes, trip_stretch_sizes
 from geoveil.queries.evaluation import displacement
 
 __all__ = ["CrowdBatch", "CrowdSource", "FileCrowd", "MemoryCrowd"]
@@ -125,12 +125,15 @@ class MemoryCrowd(CrowdSource):
         The positions among the points of the items, or of their origins.
     destinations : Reals, optional
         The destinations of trips, in the order of the items.
+    last : array of int, optional
+        The positions of the destinations among the points, if they are there: they have times of their own.
     """
 
     data: Intake
     metric: Metric
     items: Index
     destinations: Reals | None = None
+    last: Index | None = None
 
     @property
     def n(self) -> int:  # type: ignore[override]
@@ -158,7 +161,9 @@ class MemoryCrowd(CrowdSource):
         if self.metric == dist_1:
             return np.ones(self.n, dtype=np.int64)
         if self.metric.stretch is not None:
-            return stretch_sizes(self._times, self.metric.stretch, codes)
+            if self.last is None:
+                return stretch_sizes(self._times, self.metric.stretch, codes)
+            return trip_stretch_sizes(self._times, self.data.microseconds[self.last], self.metric.stretch, codes)
         return np.full(self.n, self.n) if codes is None else np.bincount(codes)[codes]
 
     @property
@@ -210,7 +215,8 @@ class MemoryCrowd(CrowdSource):
         kept = ~skipped[self.data.crowd.codes]
         items = (np.cumsum(kept) - 1)[self.items[kept[self.items]]]
         ends = None if self.destinations is None else self.destinations[kept[self.items]]
-        return replace(self, data=self.data.without(skipped), items=items, destinations=ends)
+        last = None if self.last is None else (np.cumsum(kept) - 1)[self.last[kept[self.last]]]
+        return replace(self, data=self.data.without(skipped), items=items, destinations=ends, last=last)
 
 
 class FileCrowd(CrowdSource):

@@ -3,7 +3,7 @@
 from geoveil.privacy.durations import Duration, as_duration, duration_words, is_duration
 from geoveil.privacy.guarantees import CGP, GP, Certificate, Guarantee, certified, promise, total
 from geoveil.privacy.metrics import METRICS, Metric, as_metric, dist_1, dist_2, dist_inf, unit_distance, unit_metric
-from geoveil.privacy.stretches import kept_of_thinned, largest_stretch_sum, stretch_sizes
+from geoveil.privacy.stretches import kept_of_thinned, largest_stretch_sum, stretch_sizes, trip_stretch_sizes
 
 __all__ = [
     "CGP",
@@ -26,6 +26,7 @@ __all__ = [
     "promise",
     "stretch_sizes",
     "total",
+    "trip_stretch_sizes",
     "unit_distance",
     "unit_metric",
 ]
