@@ -25,7 +25,7 @@ from geoveil.facts import Processing
 from geoveil.noise import Source
 from geoveil.postprocess.grid import Grid
 from geoveil.postprocess.sharpening import kernel_side, sharpen, simplex, spline_taps
-from geoveil.privacy import CGP, Duration, Guarantee, Metric, as_duration, dist_1, duration_words, is_duration
+from geoveil.privacy import CGP, Duration, Guarantee, Metric, as_duration, dist_1, dist_2, dist_inf, duration_words, is_duration
 from geoveil.queries import Answer, CrowdMap, Flows, Lattice, RegionCounts, Regions, UnitSizes
 from geoveil.release.crowd_release import CrowdCounts, CrowdFlows, CrowdHeatMap, CrowdRelease, noise_bound
 
@@ -439,8 +439,10 @@ class CrowdInquiry(Inquiry[Answer, CrowdRelease]):
         self.crowd, self.question, self.guarantee = crowd, question, guarantee
         self.slices = slices_of(question.every, crowd)
         sizes, counts = crowd.all_sizes
-        # Sums of weights are rounded; a part in a billion covers it.
-        self.total = float((question.weights(sizes) * counts).sum()) * (1 + 1e-9)
+        self.total = float((question.weights(sizes) * counts).sum())
+        if guarantee.metric in (dist_inf, dist_2):
+            # One unit holds all items; the sum of its weights was rounded.
+            self.total = min(self.total, question.weight)
         self.query = question.query(crowd, in_the_plane(guarantee, crowd.area), self.total, self.slices)
 
     def bill(self, source: Source, account: Metric | None) -> Bill:
