@@ -11,6 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 import geoveil as gv
+from geoveil.errors import InvalidInput
 from geoveil.privacy import stretch_sizes, trip_stretch_sizes
 
 Floats = NDArray[np.float64]
@@ -166,3 +167,48 @@ def test_sizes_of_trips_are_those_of_every_stretch() -> None:
                 expected[unit] = np.maximum(expected[unit], unit.sum())
         assert (trip_stretch_sizes(first, last, length, persons) == expected).all()
         assert (trip_stretch_sizes(first, first, length, persons) == stretch_sizes(first, length, persons)).all()
+
+
+def diary() -> pd.DataFrame:
+    """Four hundred points of forty persons around San Francisco in five days, a few without a time."""
+    rng = np.random.default_rng(2)
+    frame = pd.DataFrame({"user": np.repeat([f"u{i}" for i in range(40)], 10)})
+    frame["lat"], frame["lon"] = rng.normal([37.77, -122.42], 0.02, size=(400, 2)).T
+    start = pd.Timestamp("2026-01-01", tz="UTC")
+    frame["time"] = start + pd.to_timedelta(rng.integers(0, 5 * 86_400, 400), unit="s")
+    return frame
+
+
+BAY = gv.local(lat=37.77, lon=-122.42, radius=20_000)
+
+
+@pytest.mark.parametrize("every", ["hour of day", "day of week", "12 hours"])
+def test_missing_times_are_refused_before_the_charge(every: Any) -> None:
+    """Slices need a time in each row, and a session says so before it charges."""
+    frame = diary()
+    frame.loc[3, "time"] = pd.NaT
+    session = gv.Session(frame, unit="user", area=BAY, rho=1e-3)
+    with pytest.raises(InvalidInput, match="time"):
+        session.heatmap(5000, every=every, rho=1e-4)
+    assert session.spent == 0
+    release = gv.heatmap(frame, 5000, unit="user", area=BAY, every=every, missing="drop", rho=1e-4)
+    assert release.n == 399
+    assert release.removed.untimed == 1
+
+
+def test_a_table_without_times_has_no_slices() -> None:
+    """A question about slices is refused by name if there are no times, and nothing is charged."""
+    frame = diary().drop(columns="time")
+    with pytest.raises(InvalidInput, match="times"):
+        gv.heatmap(frame, 5000, unit="user", area=BAY, every="hour of day", rho=1e-4)
+    session = gv.Session(frame, unit="user", area=BAY, rho=1e-3)
+    with pytest.raises(InvalidInput, match="times"):
+        session.heatmap(5000, every="hour of day", rho=1e-4)
+    assert session.spent == 0
+
+
+def test_times_that_nothing_needs_may_be_missing() -> None:
+    """A map of all times takes rows without a time."""
+    frame = diary()
+    frame.loc[3, "time"] = pd.NaT
+    assert gv.heatmap(frame, 5000, unit="user", area=BAY, rho=1e-4).n == 400

@@ -89,6 +89,8 @@ def slices_of(every: Every, source: CrowdSource) -> Slices:
     """Return the slices of time that are asked for; times are public."""
     if every is None:
         return Slices()
+    # Also where the slices do not depend on it: missing times are refused before anybody is charged.
+    span = source.span
     if every == "hour of day":
         return Slices(tuple(f"{hour:02d}:00" for hour in range(24)), _HOUR, 0, 24)
     if every == "day of week":
@@ -98,7 +100,7 @@ def slices_of(every: Every, source: CrowdSource) -> Slices:
         allowed = 'a length of time such as "1 hour", "hour of day" or "day of week"'
         raise InvalidParameter("every", every, allowed, "Leave it out for one map of all times.")
     step = as_duration("every", every)
-    first, last = (time // step for time in source.span)
+    first, last = (time // step for time in span)
     count = last - first + 1
     if count > _MOST_SLICES:
         remedy = "Give longer slices, or choose rows of a shorter time."
@@ -462,7 +464,7 @@ class CrowdInquiry(Inquiry[Answer, CrowdRelease]):
 
     def draw(self, source: Source, progress: Progress) -> Answer:
         sums = self.query.accumulator()
-        for batch in self.crowd.batches(progress):
+        for batch in self.crowd.batches(progress, timed=bool(self.slices.names)):
             sums.add(*batch.places, self.question.weights(batch.sizes), self._slices(batch))
         answer: Answer = self.query.ask_sums(sums, source)
         return answer

@@ -103,8 +103,8 @@ class CrowdSource(ABC):
         """The data of a bill."""
 
     @abstractmethod
-    def batches(self, progress: Progress) -> Iterator[CrowdBatch]:
-        """Yield the items in batches."""
+    def batches(self, progress: Progress, *, timed: bool) -> Iterator[CrowdBatch]:
+        """Yield the items in batches, with their times if they are needed."""
 
     @abstractmethod
     def without(self, skipped: NDArray[np.bool_]) -> CrowdSource:
@@ -201,12 +201,10 @@ class MemoryCrowd(CrowdSource):
         form = self.data.form
         return {"people": self.data.crowd, "outside": form.outside, "where": form.condition}
 
-    def batches(self, progress: Progress) -> Iterator[CrowdBatch]:
+    def batches(self, progress: Progress, *, timed: bool) -> Iterator[CrowdBatch]:
         places = [self.data.form.coords.values[self.items]]
         if self.destinations is not None:
             places.append(self.destinations.values)
-        # Times may be missing where nothing needs them.
-        timed = self.metric.stretch is not None or self.data.times is not None or bool(self.data.form.times)
         yield CrowdBatch(tuple(places), self.sizes, self._times if timed else None)
         progress(1.0)
 
@@ -271,7 +269,7 @@ class FileCrowd(CrowdSource):
     @property
     def span(self) -> tuple[int, int]:
         assert self.reader.timed is not None
-        return self.reader.timed.span
+        return self.reader.timed.span(self.reader.skipped, origins=self._each == 2)
 
     @cached_property
     def rounding(self) -> float:
@@ -300,7 +298,7 @@ class FileCrowd(CrowdSource):
         where = None if reader.where is None else reader.where.text
         return {"file": reader.file.path.name, "by": reader.people.by, "outside": reader.outside, "where": where}
 
-    def batches(self, progress: Progress) -> Iterator[CrowdBatch]:
+    def batches(self, progress: Progress, *, timed: bool) -> Iterator[CrowdBatch]:
         for read, coords in self.reader.read_again(progress):
             rows, person = read.batch.rows, read.rows
             times = read.times

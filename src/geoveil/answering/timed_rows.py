@@ -34,6 +34,15 @@ def has_times(batch: Batch, columns: Sequence[str]) -> NDArray[np.bool_]:
     return ~np.logical_or.reduce(missing) if len(batch) else np.ones(0, dtype=bool)
 
 
+def _spans(times: Index, codes: Index, count: int) -> tuple[Index, Index]:
+    """Return the first and the last time of each of `count` persons."""
+    limits = np.iinfo(np.int64)
+    earliest, latest = np.full(count, limits.max), np.full(count, limits.min)
+    np.minimum.at(earliest, codes, times)
+    np.maximum.at(latest, codes, times)
+    return earliest, latest
+
+
 class TimedRows:
     """The times of a file's rows, gathered batch by batch in a first pass.
 
@@ -54,8 +63,6 @@ class TimedRows:
         The number of rows that do not.
     largest : array of int, optional
         The number of points in the largest unit of each person.
-    span : (int, int)
-        The first and the last time in microseconds.
     """
 
     def __init__(self, people: PersonCounts, thin: int | None, stretch: int | None) -> None:
@@ -66,7 +73,7 @@ class TimedRows:
         self._counts: list[int] = []
         self._sizes: list[Index] = []
         self._codes: list[NDArray[np.int32]] = []
-        self.span = 0, 0
+        self._spans: dict[bool, tuple[Index, Index]] = {}
         self.kept: list[NDArray[np.bool_]] = []
         self.thinned = 0
         self.largest: Index | None = None
@@ -99,7 +106,6 @@ class TimedRows:
             np.asarray(pc.index_in(labels, value_set=persons), dtype=np.int64)[codes] for labels, codes in self._labels
         ]
         codes, times = np.concatenate(of), np.concatenate(self._times)
-        self.span = int(times.min()), int(times.max())
         ends = np.cumsum([len(each) for each in self._times])[:-1]
         starts = np.cumsum([0, *self._counts])
         rows = np.concatenate([own + start for own, start in zip(self._rows, starts, strict=False)])
@@ -114,6 +120,9 @@ class TimedRows:
         else:
             points = np.ones(len(rows), dtype=bool)
         self.kept = np.split(kept_rows, starts[1:-1])
+        origins = points & (np.diff(rows, prepend=-1) != 0)
+        self._spans = {False: _spans(times[points], codes[points], len(persons))}
+        self._spans[True] = _spans(times[origins], codes[origins], len(persons))
         if self._stretch is not None:
             sizes = np.zeros(len(times), dtype=np.int64)
             sizes[points] = stretch_sizes(times[points], self._stretch, codes[points])
@@ -124,6 +133,15 @@ class TimedRows:
         self._labels.clear()
         self._times.clear()
         return self
+
+    def span(self, skipped: NDArray[np.bool_] | None, *, origins: bool = False) -> tuple[int, int]:
+        """Return the first and the last time in microseconds of persons who are not skipped.
+
+        With `origins` only the first point of each row counts.
+        """
+        earliest, latest = self._spans[origins]
+        there = slice(None) if skipped is None else ~skipped
+        return int(earliest[there].min()), int(latest[there].max())
 
     def fits(self, number: int, rows: int, points: int) -> bool:
         """Return whether a batch has as many rows and points as when it was added."""
