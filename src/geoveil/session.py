@@ -44,7 +44,7 @@ from geoveil.geo import AreaLike
 from geoveil.mechanisms import Lipschitz
 from geoveil.noise import source_of
 from geoveil.postprocess.grid import Grid
-from geoveil.privacy import Duration, Guarantee, as_metric, exact, promise
+from geoveil.privacy import Duration, Guarantee, as_metric, dist_1, exact, promise, unit_metric
 from geoveil.queries import EXTENT
 from geoveil.release import CrowdRelease, Release
 from geoveil.words import counted
@@ -184,6 +184,8 @@ Nothing was charged or released. Give a smaller budget.
 
         The account of a person is about that person alone; an answer about a crowd protects each person in it.
         """
+        if asked.persons is not None and account.metric != dist_1:
+            return account.under_unit(unit_metric(stretch=account.metric.stretch, persons=True))
         if asked.metric is None or as_metric(asked.metric).of_one_person != account.metric:
             return account
         return account.under_unit(as_metric(asked.metric))

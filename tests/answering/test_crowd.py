@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
+from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+import shapely
 from numpy.typing import NDArray
 
 import geoveil as gv
@@ -212,3 +215,83 @@ def test_times_that_nothing_needs_may_be_missing() -> None:
     frame = diary()
     frame.loc[3, "time"] = pd.NaT
     assert gv.heatmap(frame, 5000, unit="user", area=BAY, rho=1e-4).n == 400
+
+
+def ledger_of(folder: Path, **how: Any) -> gv.Ledger:
+    """A ledger with accounts of the forty persons of the diary."""
+    ledger = gv.Ledger(folder / "budget.db")
+    ledger.create(*(f"u{i}" for i in range(40)), rho=1e-3, **how)
+    return ledger
+
+
+def test_a_question_asked_again_gets_the_stored_answer_and_another_one_does_not(tmp_path: Path) -> None:
+    """Whatever changes the numbers is part of the key: cells, caps, bandwidths, methods, slices and trips."""
+    frame = diary()
+    frame = frame[frame.time < "2026-01-02"]
+    frame["a"], frame["b"] = frame.index % 10 // 5, frame.index % 10 // 7
+    session = gv.Session(frame, unit="user", area=BAY, ledger=ledger_of(tmp_path), label="diary")
+    asked: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
+        ("heatmap", (5000,), {}),
+        ("heatmap", (4000,), {}),
+        ("heatmap", (5000,), {"cap": 2.0}),
+        ("heatmap", (5000,), {"bandwidth": 6000.0}),
+        ("heatmap", (5000,), {"method": "both"}),
+        ("heatmap", (5000,), {"every": "hour of day"}),
+        ("heatmap", (5000,), {"every": "1 hour"}),
+        ("counts", ([shapely.box(-122.5, 37.7, -122.4, 37.8)],), {}),
+        ("counts", ([shapely.box(-122.5, 37.7, -122.4, 37.9)],), {}),
+        ("flows", (None, 10_000), {"trip": "a"}),
+        ("flows", (None, 10_000), {"trip": "b"}),
+    ]
+    seen: dict[str, gv.CrowdRelease] = {}
+    for question, given, how in asked:
+        release = getattr(session, question)(*given, rho=1e-5, **how)
+        assert release.id not in seen, (question, how)
+        seen[release.id] = release
+    spent = session.spent
+    for question, given, how in asked:
+        again = getattr(session, question)(*given, rho=1e-5, **how)
+        assert np.array_equal(again.noisy, seen[again.id].noisy)
+        assert np.array_equal(again._numbers, seen[again.id]._numbers)
+        assert again.slices == seen[again.id].slices
+    assert session.spent == spent == Decimal("1.1e-4")
+
+
+@pytest.mark.parametrize("metric", ["1 day", "2", "inf"])
+@pytest.mark.parametrize("unit", ["user", ("user", "1 hour")])
+def test_a_session_limited_by_accounts_of_another_unit_protects_persons(
+    tmp_path: Path, metric: str, unit: Any
+) -> None:
+    """An account is about one person: the unit of a crowd's answer never spans several."""
+    ledger = ledger_of(tmp_path, metric=metric)
+    session = gv.Session(diary(), unit=unit, area=BAY, ledger=ledger)
+    release = session.heatmap(5000, rho=1e-5)
+    assert release.guarantee.metric.persons
+    assert release.guarantee.metric.stretch == session.total.metric.stretch
+    assert ledger.remaining("u7") == Decimal("0.00099")
+
+
+def test_skipped_persons_are_left_out_in_memory_and_in_files(tmp_path: Path) -> None:
+    """Persons without enough budget are not charged, and the numbers are those of data without them."""
+    frame = diary()
+    frame["trip"] = frame.index % 10 // 5
+    frame.to_csv(tmp_path / "diary.csv", index=False)
+    ledger = ledger_of(tmp_path)
+    ledger.charge(["u3", "u17"], gv.CGP(rho=9.9e-4), query="mean")
+    rest = frame[~frame.user.isin(["u3", "u17"])]
+    how: dict[str, Any] = {"every": "12 hours", "bandwidth": 6000.0, "rho": 5e-5}
+    plain = gv.heatmap(rest, 5000, unit="user", area=BAY, rng=np.random.default_rng(3), **how)
+    taken: dict[str, Any] = {"unit": "user", "area": BAY, "ledger": ledger, "short": "skip"}
+    session = gv.Session(frame, rng=np.random.default_rng(3), **taken)
+    asked = session.heatmap(5000, **how)
+    read = gv.heatmap_file(tmp_path / "diary.csv", 5000, rng=np.random.default_rng(3), **taken, **how)
+    for release in (asked, read):
+        assert np.array_equal(release.noisy, plain.noisy)
+        assert (release.n, release.crowd, release.total) == (380, 38, pytest.approx(38))
+        assert release.removed.persons == ("u3", "u17")
+    trips = {"trip": "trip", "rho": 5e-5}
+    plain = gv.flows(rest, None, 10_000, unit="user", area=BAY, rng=np.random.default_rng(4), **trips)
+    asked = gv.Session(frame, rng=np.random.default_rng(4), **taken).flows(None, 10_000, **trips)
+    assert np.array_equal(asked.noisy, plain.noisy)
+    assert ledger.remaining("u3") == Decimal("0.00001")
+    assert ledger.remaining("u4") == Decimal("0.00085")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import cached_property
 from types import TracebackType
@@ -76,6 +76,8 @@ class Bill:
         What is done about points outside the area.
     where : str, optional
         The filter of rows.
+    more : mapping
+        Further public facts that tell two questions apart, by name.
     """
 
     guarantee: Guarantee
@@ -89,6 +91,7 @@ class Bill:
     by: str | None = None
     outside: str = "refuse"
     where: str | None = None
+    more: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -103,6 +106,7 @@ class Bill:
             "outside": self.outside,
             "where": self.where,
             **self._data(),
+            **self.more,
         }
 
     def _data(self) -> dict[str, str | None]:

@@ -76,6 +76,11 @@ class Slices:
         """The number of slices; 1 if time is not cut."""
         return max(len(self.names), 1)
 
+    @property
+    def described(self) -> dict[str, int | str | None]:
+        """The public facts by which slices differ from as many others."""
+        return {"slice": self.step, "cycle": self.cycle, "first_slice": self.names[0]} if self.names else {}
+
     def of(self, times: NDArray[np.int64] | None) -> NDArray[np.int64] | None:
         """Return the slice of each time."""
         if not self.names:
@@ -449,7 +454,7 @@ class CrowdInquiry(Inquiry[Answer, CrowdRelease]):
 
     def bill(self, source: Source, account: Metric | None) -> Bill:
         price = self.guarantee if account in (None, self.guarantee.metric) else self._price(account)
-        how = self.crowd.billed
+        how = {**self.crowd.billed, "more": {**self.slices.described, **self.crowd.trips}}
         return Bill(self.guarantee, price, self.query, self.crowd.n, self.crowd.area, not source.exact, **how)
 
     def _price(self, account: Metric) -> Guarantee:

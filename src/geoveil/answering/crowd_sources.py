@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -101,6 +102,11 @@ class CrowdSource(ABC):
     @abstractmethod
     def billed(self) -> dict[str, Any]:
         """The data of a bill."""
+
+    @property
+    def trips(self) -> dict[str, str]:
+        """The public facts that tell the trips of two questions about the same points apart; here none."""
+        return {}
 
     @abstractmethod
     def batches(self, progress: Progress, *, timed: bool) -> Iterator[CrowdBatch]:
@@ -207,6 +213,12 @@ class MemoryCrowd(CrowdSource):
             places.append(self.destinations.values)
         yield CrowdBatch(tuple(places), self.sizes, self._times if timed else None)
         progress(1.0)
+
+    @property
+    def trips(self) -> dict[str, str]:
+        if self.last is None:
+            return {}
+        return {"trips": hashlib.sha256(self.items.tobytes() + self.last.tobytes()).hexdigest()}
 
     def without(self, skipped: NDArray[np.bool_]) -> MemoryCrowd:
         assert self.data.crowd is not None
