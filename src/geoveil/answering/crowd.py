@@ -25,7 +25,18 @@ from geoveil.facts import Processing
 from geoveil.noise import Source
 from geoveil.postprocess.grid import Grid
 from geoveil.postprocess.sharpening import kernel_side, sharpen, simplex, spline_taps
-from geoveil.privacy import CGP, Duration, Guarantee, Metric, as_duration, dist_1, dist_2, dist_inf, duration_words, is_duration
+from geoveil.privacy import (
+    CGP,
+    Duration,
+    Guarantee,
+    Metric,
+    as_duration,
+    dist_1,
+    dist_2,
+    dist_inf,
+    duration_words,
+    is_duration,
+)
 from geoveil.queries import Answer, CrowdMap, Flows, Lattice, RegionCounts, Regions, UnitSizes
 from geoveil.release.crowd_release import CrowdCounts, CrowdFlows, CrowdHeatMap, CrowdRelease, noise_bound
 
