@@ -131,6 +131,7 @@ def heatmap(
         outside=outside,
         missing=missing,
         where=where,
+        timed=every is not None,
     )
     question = crowd_requests.heatmap(grid, data.form.plane, cap=cap, bandwidth=bandwidth, every=every, method=method)
     crowd = crowd_requests.items_of(data, guarantee.metric)
@@ -216,6 +217,7 @@ def counts(
         outside=outside,
         missing=missing,
         where=where,
+        timed=every is not None,
     )
     question = crowd_requests.counts(
         regions, data.form.plane, cap=cap, bandwidth=bandwidth, every=every, method=method
@@ -314,6 +316,7 @@ def flows(
         outside=outside,
         missing=missing,
         where=where,
+        timed=every is not None,
     )
     question = crowd_requests.flows(
         grid, regions, data.form.plane, cap=cap, bandwidth=bandwidth, every=every, method=method

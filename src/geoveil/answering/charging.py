@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import cached_property
 from types import TracebackType
@@ -78,6 +78,8 @@ class Bill:
         The filter of rows.
     times : str, optional
         A digest of the times of points in memory, where they determine the noise.
+    more : mapping
+        Further public facts that tell two questions apart, by name.
     """
 
     guarantee: Guarantee
@@ -92,6 +94,7 @@ class Bill:
     outside: str = "refuse"
     where: str | None = None
     times: str | None = None
+    more: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -106,6 +109,7 @@ class Bill:
             "outside": self.outside,
             "where": self.where,
             **self._data(),
+            **self.more,
         }
 
     def _data(self) -> dict[str, str | None]:

@@ -26,7 +26,18 @@ from geoveil.noise import Source
 from geoveil.postprocess.flow_sharpening import sharpen_flows
 from geoveil.postprocess.grid import Grid
 from geoveil.postprocess.sharpening import kernel_side, sharpen, simplex, spline_taps
-from geoveil.privacy import CGP, Duration, Guarantee, Metric, as_duration, dist_1, duration_words, is_duration
+from geoveil.privacy import (
+    CGP,
+    Duration,
+    Guarantee,
+    Metric,
+    as_duration,
+    dist_1,
+    dist_2,
+    dist_inf,
+    duration_words,
+    is_duration,
+)
 from geoveil.queries import Answer, CrowdMap, Flows, Lattice, RegionCounts, Regions, UnitSizes
 from geoveil.release.crowd_release import CrowdCounts, CrowdFlows, CrowdHeatMap, CrowdRelease, noise_bound
 
@@ -77,6 +88,11 @@ class Slices:
         """The number of slices; 1 if time is not cut."""
         return max(len(self.names), 1)
 
+    @property
+    def described(self) -> dict[str, int | str | None]:
+        """The public facts by which slices differ from as many others."""
+        return {"slice": self.step, "cycle": self.cycle, "first_slice": self.names[0]} if self.names else {}
+
     def of(self, times: NDArray[np.int64] | None) -> NDArray[np.int64] | None:
         """Return the slice of each time."""
         if not self.names:
@@ -90,6 +106,8 @@ def slices_of(every: Every, source: CrowdSource) -> Slices:
     """Return the slices of time that are asked for; times are public."""
     if every is None:
         return Slices()
+    # Also where the slices do not depend on it: missing times are refused before anybody is charged.
+    span = source.span
     if every == "hour of day":
         return Slices(tuple(f"{hour:02d}:00" for hour in range(24)), _HOUR, 0, 24)
     if every == "day of week":
@@ -99,7 +117,7 @@ def slices_of(every: Every, source: CrowdSource) -> Slices:
         allowed = 'a length of time such as "1 hour", "hour of day" or "day of week"'
         raise InvalidParameter("every", every, allowed, "Leave it out for one map of all times.")
     step = as_duration("every", every)
-    first, last = (time // step for time in source.span)
+    first, last = (time // step for time in span)
     count = last - first + 1
     if count > _MOST_SLICES:
         remedy = "Give longer slices, or choose rows of a shorter time."
@@ -450,11 +468,14 @@ class CrowdInquiry(Inquiry[Answer, CrowdRelease]):
         self.slices = slices_of(question.every, crowd)
         sizes, counts = crowd.all_sizes
         self.total = float((question.weights(sizes) * counts).sum())
+        if guarantee.metric in (dist_inf, dist_2):
+            # One unit holds all items; the sum of its weights was rounded.
+            self.total = min(self.total, question.weight)
         self.query = question.query(crowd, in_the_plane(guarantee, crowd.area), self.total, self.slices)
 
     def bill(self, source: Source, account: Metric | None) -> Bill:
         price = self.guarantee if account in (None, self.guarantee.metric) else self._price(account)
-        how = self.crowd.billed
+        how = {**self.crowd.billed, "more": {**self.slices.described, **self.crowd.trips}}
         return Bill(self.guarantee, price, self.query, self.crowd.n, self.crowd.area, not source.exact, **how)
 
     def _price(self, account: Metric) -> Guarantee:
@@ -469,7 +490,7 @@ class CrowdInquiry(Inquiry[Answer, CrowdRelease]):
 
     def draw(self, source: Source, progress: Progress) -> Answer:
         sums = self.query.accumulator()
-        for batch in self.crowd.batches(progress):
+        for batch in self.crowd.batches(progress, timed=bool(self.slices.names)):
             sums.add(*batch.places, self.question.weights(batch.sizes), self._slices(batch))
         answer: Answer = self.query.ask_sums(sums, source)
         return answer

@@ -152,19 +152,22 @@ def trips_of(
         return MemoryCrowd(data, metric, np.arange(len(form.coords)), ends.coords)
     if trip is not None:
         first, last = _ends_of_trips(data, trip)
-        return MemoryCrowd(data, metric, first, form.coords[last])
+        return MemoryCrowd(data, metric, first, form.coords[last], last)
     if len(form.pairs) != 2:
         remedy = Message("Give {destinations}, {trip}, or a table with columns of an origin and a destination.")
         raise InvalidData("x", "one place in each row", "trips: an origin and a destination each", remedy)
     starts = np.arange(0, len(form.coords), 2)
-    return MemoryCrowd(data, metric, starts, form.coords[starts + 1])
+    return MemoryCrowd(data, metric, starts, form.coords[starts + 1], starts + 1)
 
 
 def _ends_of_trips(data: Intake, trip: Labels) -> tuple[Index, Index]:
-    """Return the positions of the first and the last point of each trip, in order of time or of rows."""
-    people = people_of(data.form, trip, "trip")
+    """Return the positions of the first and the last point of each person's trips, in order of time or of rows."""
+    codes = people_of(data.form, trip, "trip").codes
+    if data.crowd is not None:
+        # Trips of several persons may have the same label, such as 1: each person's are their own.
+        codes = np.unique(codes * len(data.crowd.sizes) + data.crowd.codes, return_inverse=True)[1].ravel()
     timed = data.times is not None or bool(data.form.times)
-    keys = (data.microseconds, people.codes) if timed else (np.arange(len(people.codes)), people.codes)
-    order = np.lexsort(keys)
-    stops = np.cumsum(people.sizes)
-    return order[stops - people.sizes], order[stops - 1]
+    order = np.lexsort((data.microseconds if timed else np.arange(len(codes)), codes))
+    sizes = np.bincount(codes)
+    stops = np.cumsum(sizes)
+    return order[stops - sizes], order[stops - 1]

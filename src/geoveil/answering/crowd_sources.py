@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -19,7 +20,7 @@ from geoveil.geo import Area
 from geoveil.geo.geometries import Index
 from geoveil.geo.planes import Plane
 from geoveil.noise import Reals
-from geoveil.privacy import Metric, dist_1, stretch_sizes
+from geoveil.privacy import Metric, dist_1, stretch_sizes, trip_stretch_sizes
 from geoveil.queries.evaluation import displacement
 
 __all__ = ["CrowdBatch", "CrowdSource", "FileCrowd", "MemoryCrowd"]
@@ -102,9 +103,14 @@ class CrowdSource(ABC):
     def billed(self) -> dict[str, Any]:
         """The data of a bill."""
 
+    @property
+    def trips(self) -> dict[str, str]:
+        """The public facts that tell the trips of two questions about the same points apart; here none."""
+        return {}
+
     @abstractmethod
-    def batches(self, progress: Progress) -> Iterator[CrowdBatch]:
-        """Yield the items in batches."""
+    def batches(self, progress: Progress, *, timed: bool) -> Iterator[CrowdBatch]:
+        """Yield the items in batches, with their times if they are needed."""
 
     @abstractmethod
     def without(self, skipped: NDArray[np.bool_]) -> CrowdSource:
@@ -125,12 +131,15 @@ class MemoryCrowd(CrowdSource):
         The positions among the points of the items, or of their origins.
     destinations : Reals, optional
         The destinations of trips, in the order of the items.
+    last : array of int, optional
+        The positions of the destinations among the points, if they are there: they have times of their own.
     """
 
     data: Intake
     metric: Metric
     items: Index
     destinations: Reals | None = None
+    last: Index | None = None
 
     @property
     def n(self) -> int:  # type: ignore[override]
@@ -158,7 +167,9 @@ class MemoryCrowd(CrowdSource):
         if self.metric == dist_1:
             return np.ones(self.n, dtype=np.int64)
         if self.metric.stretch is not None:
-            return stretch_sizes(self._times, self.metric.stretch, codes)
+            if self.last is None:
+                return stretch_sizes(self._times, self.metric.stretch, codes)
+            return trip_stretch_sizes(self._times, self.data.microseconds[self.last], self.metric.stretch, codes)
         return np.full(self.n, self.n) if codes is None else np.bincount(codes)[codes]
 
     @property
@@ -196,22 +207,27 @@ class MemoryCrowd(CrowdSource):
         form = self.data.form
         return {"people": self.data.crowd, "outside": form.outside, "where": form.condition}
 
-    def batches(self, progress: Progress) -> Iterator[CrowdBatch]:
+    def batches(self, progress: Progress, *, timed: bool) -> Iterator[CrowdBatch]:
         coords = self.data.form.coords.values
         places = [coords if len(coords) == self.n else coords[self.items]]
         if self.destinations is not None:
             places.append(self.destinations.values)
-        # Times may be missing where nothing needs them.
-        timed = self.metric.stretch is not None or self.data.times is not None or bool(self.data.form.times)
         yield CrowdBatch(tuple(places), self.sizes, self._times if timed else None)
         progress(1.0)
+
+    @property
+    def trips(self) -> dict[str, str]:
+        if self.last is None:
+            return {}
+        return {"trips": hashlib.sha256(self.items.tobytes() + self.last.tobytes()).hexdigest()}
 
     def without(self, skipped: NDArray[np.bool_]) -> MemoryCrowd:
         assert self.data.crowd is not None
         kept = ~skipped[self.data.crowd.codes]
         items = (np.cumsum(kept) - 1)[self.items[kept[self.items]]]
         ends = None if self.destinations is None else self.destinations[kept[self.items]]
-        return replace(self, data=self.data.without(skipped), items=items, destinations=ends)
+        last = None if self.last is None else (np.cumsum(kept) - 1)[self.last[kept[self.last]]]
+        return replace(self, data=self.data.without(skipped), items=items, destinations=ends, last=last)
 
 
 class FileCrowd(CrowdSource):
@@ -266,7 +282,7 @@ class FileCrowd(CrowdSource):
     @property
     def span(self) -> tuple[int, int]:
         assert self.reader.timed is not None
-        return self.reader.timed.span
+        return self.reader.timed.span(self.reader.skipped, origins=self._each == 2)
 
     @cached_property
     def rounding(self) -> float:
@@ -295,7 +311,7 @@ class FileCrowd(CrowdSource):
         where = None if reader.where is None else reader.where.text
         return {"file": reader.file.path.name, "by": reader.people.by, "outside": reader.outside, "where": where}
 
-    def batches(self, progress: Progress) -> Iterator[CrowdBatch]:
+    def batches(self, progress: Progress, *, timed: bool) -> Iterator[CrowdBatch]:
         for read, coords in self.reader.read_again(progress):
             rows, person = read.batch.rows, read.rows
             times = read.times

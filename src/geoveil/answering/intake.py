@@ -197,6 +197,7 @@ def take_in(
     unit: Unit | None = None,
     times: Times = None,
     thin: Duration | None = None,
+    timed: bool = False,
 ) -> Intake:
     """Check data once and convert it to points in metres.
 
@@ -208,11 +209,13 @@ def take_in(
         As for `geoveil.points`.
     unit : Unit, optional
         What one secret may move together.
+    timed : bool
+        Whether every point needs a time, whatever the unit.
     """
     unit = unit or Unit()
     form = enter(x, area, lat=lat, lon=lon, crs=crs, outside=outside, missing=missing, where=where)
     check_pseudonyms(pseudonyms, by, form.where)
-    timed = unit.metric is not None and as_metric(unit.metric).stretch is not None
+    timed |= unit.metric is not None and as_metric(unit.metric).stretch is not None
     if timed or thin is not None:
         form = known_times(form, times, missing)
     if thin is not None:

@@ -69,6 +69,15 @@ class TimedPoints:
         return int(stretch_sizes(self.times, metric.stretch, self.persons).max())
 
 
+def _spans(times: Index, codes: Index, count: int) -> tuple[Index, Index]:
+    """Return the first and the last time of each of `count` persons."""
+    limits = np.iinfo(np.int64)
+    earliest, latest = np.full(count, limits.max), np.full(count, limits.min)
+    np.minimum.at(earliest, codes, times)
+    np.maximum.at(latest, codes, times)
+    return earliest, latest
+
+
 class TimedRows:
     """The times of a file's rows, gathered batch by batch in a first pass.
 
@@ -91,8 +100,6 @@ class TimedRows:
         The number of rows that do not.
     largest : array of int, optional
         The number of points in the largest unit of each person.
-    span : (int, int)
-        The first and the last time in microseconds.
     points : TimedPoints, optional
         The points that remain, if they are kept.
     """
@@ -106,7 +113,7 @@ class TimedRows:
         self._sizes: list[Index] = []
         self._codes: list[NDArray[np.int32]] = []
         self._moments: list[Index] = []
-        self.span = 0, 0
+        self._spans: dict[bool, tuple[Index, Index]] = {}
         self.kept: list[NDArray[np.bool_]] = []
         self.thinned = 0
         self.largest: Index | None = None
@@ -144,7 +151,6 @@ class TimedRows:
         starts = np.cumsum([0, *self._counts])
         rows = np.concatenate([own + start for own, start in zip(self._rows, starts, strict=False)])
         times = self._microseconds(rows)
-        self.span = int(times.min()), int(times.max())
         self._moments = np.split(times, ends)
         kept_rows = np.ones(int(starts[-1]), dtype=bool)
         if self._thin is not None:
@@ -157,6 +163,9 @@ class TimedRows:
         else:
             points = np.ones(len(rows), dtype=bool)
         self.kept = np.split(kept_rows, starts[1:-1])
+        origins = points & (np.diff(rows, prepend=-1) != 0)
+        self._spans = {False: _spans(times[points], codes[points], len(persons))}
+        self._spans[True] = _spans(times[origins], codes[origins], len(persons))
         if self._stretch is not None:
             sizes = np.zeros(len(times), dtype=np.int64)
             sizes[points] = stretch_sizes(times[points], self._stretch, codes[points])
@@ -177,6 +186,15 @@ class TimedRows:
         # One column has the time of all points of a row.
         each = found.reshape(len(columns), -1).T
         return each[rows, 0] if len(columns) == 1 else each.ravel()
+
+    def span(self, skipped: NDArray[np.bool_] | None, *, origins: bool = False) -> tuple[int, int]:
+        """Return the first and the last time in microseconds of persons who are not skipped.
+
+        With `origins` only the first point of each row counts.
+        """
+        earliest, latest = self._spans[origins]
+        there = slice(None) if skipped is None else ~skipped
+        return int(earliest[there].min()), int(latest[there].max())
 
     def fits(self, number: int, rows: int, points: int) -> bool:
         """Return whether a batch has as many rows and points as when it was added."""

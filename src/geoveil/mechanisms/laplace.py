@@ -75,6 +75,11 @@ class Laplace(Additive):
             return self.scale * float(gammainccinv(self.dimension, beta))
         return self.scale * _block_quantile(beta, self.dimension, blocks, 1 if each else blocks)
 
+    def largest_error(self, beta: float, count: int) -> float:
+        """Return the 1-β quantile of the largest absolute noise along `count` orthogonal directions."""
+        checks.beta(beta)
+        return self.scale * _block_quantile(beta, self.dimension, self.dimension, count)
+
 
 @cache
 def _gauss_legendre(order: int) -> tuple[Floats, Floats]:

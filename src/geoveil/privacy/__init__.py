@@ -14,7 +14,7 @@ from geoveil.privacy.metrics import (
     unit_distance,
     unit_metric,
 )
-from geoveil.privacy.stretches import kept_of_thinned, largest_stretch_sum, stretch_sizes
+from geoveil.privacy.stretches import kept_of_thinned, largest_stretch_sum, stretch_sizes, trip_stretch_sizes
 
 __all__ = [
     "CGP",
@@ -39,6 +39,7 @@ __all__ = [
     "promise",
     "stretch_sizes",
     "total",
+    "trip_stretch_sizes",
     "unit_distance",
     "unit_metric",
 ]

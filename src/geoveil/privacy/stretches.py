@@ -13,7 +13,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Index", "kept_of_thinned", "largest_stretch_sum", "stretch_sizes"]
+__all__ = ["Index", "kept_of_thinned", "largest_stretch_sum", "stretch_sizes", "trip_stretch_sizes"]
 
 Index: TypeAlias = NDArray[np.int64]
 
@@ -52,6 +52,43 @@ def stretch_sizes(times: Index, stretch: int, persons: Index | None = None) -> I
         first = np.searchsorted(ends, at, side="right")
         sizes[order] = _range_maxima(ends - at, first)
     return sizes
+
+
+def trip_stretch_sizes(first: Index, last: Index, stretch: int, persons: Index | None = None) -> Index:
+    """Return for each trip the largest number of its person's trips that a stretch of time moves, if it moves the trip.
+
+    A stretch moves a trip if it holds one of its ends.
+
+    Parameters
+    ----------
+    first, last : arrays of int
+        The public times of the two ends of each trip, in microseconds.
+    stretch, persons
+        As for `stretch_sizes`, with a person for each trip.
+
+    Notes
+    -----
+    As for points, stretches that begin at an end of a trip suffice. The one that begins at s moves as many trips as it
+    holds ends, less the trips of which it holds both: those with s from after d - T to o, for a trip from o to d.
+
+    Examples
+    --------
+    >>> hours = np.array([[0, 50], [30, 51], [70, 52]]) * 3600 * 10**6
+    >>> trip_stretch_sizes(*hours.T, 24 * 3600 * 10**6)
+    array([3, 3, 3])
+    """
+    count = len(first)
+    times = np.concatenate([np.minimum(first, last), np.maximum(first, last)])
+    at, most = np.zeros(2 * count, dtype=np.int64), np.zeros(2 * count, dtype=np.int64)
+    for order, axis in _axes(times, None if persons is None else np.tile(persons, 2), gap=stretch):
+        at[order] = axis
+        trips = order[order < count]
+        short = trips[at[count + trips] - at[trips] < stretch]
+        starts, ends = np.sort(at[short]), np.sort(at[count + short] - stretch)
+        held = np.searchsorted(axis, axis + stretch, side="left") - np.searchsorted(axis, axis, side="left")
+        both = np.searchsorted(ends, axis, side="left") - np.searchsorted(starts, axis, side="left")
+        most[order] = _range_maxima(held - both, np.searchsorted(axis, axis - stretch, side="right"))
+    return np.maximum(most[:count], most[count:])
 
 
 def largest_stretch_sum(

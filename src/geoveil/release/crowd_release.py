@@ -117,6 +117,10 @@ class CrowdRelease(Release):
         checks.beta(beta)
         return noise_bound(self.deviation, self.noisy.size, beta, each=each, query=self._crowd_query)
 
+    def _together(self) -> Floats:
+        """Return the processed numbers, those of all slices together."""
+        return np.asarray(self._numbers.sum(axis=0) if self.slices else self._numbers)
+
     def facts(self, *, every_error: bool = True) -> Facts:
         replaced = self._crowd_query.zcdp()
         noise = CrowdNoise(self.counted, self.largest, self.each, self.blur, replaced.rho, replaced.says_nothing)
@@ -136,17 +140,18 @@ class CrowdRelease(Release):
 
 
 def noise_bound(deviation: float, count: int, beta: float, *, each: bool, query: Any) -> float:
-    """Return the 1-β quantile of the largest of `count` normal numbers, or of one of them.
+    """Return the 1-β quantile of the largest noise on `count` numbers, or of that on one of them.
 
-    Laplace noise, which is drawn together, has no closed form; its bound is that of the query, for sums of numbers of
-    the query scaled to this deviation.
+    For Laplace noise, which is drawn together, it is that along as many orthogonal directions: sums of different
+    numbers of the query are such.
     """
     from scipy.special import ndtri
 
-    from geoveil.mechanisms import Gaussian
+    from geoveil.mechanisms import Laplace
 
-    if not isinstance(query.mechanism, Gaussian):
-        return float(query.error(beta, each=each) * deviation / query.mechanism.deviation)
+    if isinstance(query.mechanism, Laplace):
+        largest: float = query.mechanism.largest_error(beta, 1 if each else count)
+        return largest * deviation / query.mechanism.deviation
     tail = beta if each else -np.expm1(np.log1p(-beta) / count)
     return float(-deviation * ndtri(tail / 2))
 
@@ -196,8 +201,11 @@ class CrowdHeatMap(CrowdRelease):
     def layers(self, *, name: str | None = None) -> tuple[Layer, ...]:
         if self.plane is None:
             return ()
-        together = self._numbers.sum(axis=0) if self.slices else self._numbers
-        return (cells_layer(self.grid, together, self.plane, name or "released heat map", self.counted),)
+        return (cells_layer(self.grid, self._together(), self.plane, name or "released heat map", self.counted),)
+
+    def drawn(self) -> tuple[geopandas.GeoDataFrame, str]:
+        wanted = None if self.plane is None else self.plane.crs
+        return cells_of(self.grid, self._together(), self.crs, wanted, name=self.counted), self.counted
 
     def to_file(self, path: PathLike, *, sign: KeyLike = None) -> Path:
         """Write the heat map and its certificate: cells as polygons, or with the ending .tif as a GeoTIFF.
@@ -250,12 +258,16 @@ class CrowdCounts(CrowdRelease):
         frame = self.value.reset_index()
         return frame if crs is None else frame.to_crs(crs)
 
+    def drawn(self) -> tuple[geopandas.GeoDataFrame, str]:
+        together = self._together()
+        return self.value.iloc[: len(together)].assign(**{self.counted: together}), self.counted
+
     def layers(self, *, name: str | None = None) -> tuple[Layer, ...]:
         from geoveil.release.map_cells import regions_layer
 
         if self.plane is None or self.value.crs is None:
             return ()
-        together = self.numbers.sum(axis=0) if self.slices else self.numbers
+        together = self._together()
         shapes = self.value.geometry.iloc[: len(together)].to_crs(4326)
         return (regions_layer(shapes, together, f"{name or 'released counts'}, {self.counted}"),)
 
@@ -305,12 +317,25 @@ class CrowdFlows(CrowdRelease):
             frames.append(frame)
         return pd.concat(frames, ignore_index=True).sort_values(self.counted, ascending=False, ignore_index=True)
 
+    def drawn(self) -> tuple[geopandas.GeoDataFrame, str]:
+        import geopandas
+        import shapely
+
+        at = shapely.get_coordinates(self.places.representative_point().array)
+        numbers = self._together()
+        # The largest flows come last, above the others.
+        origin, destination = np.unravel_index(np.argsort(numbers, axis=None)[-_DRAWN:], numbers.shape)
+        apart = (origin != destination) & (numbers[origin, destination] > 0)
+        origin, destination = origin[apart], destination[apart]
+        lines = shapely.linestrings(np.stack([at[origin], at[destination]], axis=1))
+        columns = {self.counted: numbers[origin, destination]}
+        return geopandas.GeoDataFrame(columns, geometry=lines, crs=self.places.crs), self.counted
+
     def layers(self, *, name: str | None = None) -> tuple[Layer, ...]:
         from geoveil.release.map_cells import flows_layer
 
         if self.plane is None or self.places.crs is None:
             return ()
-        together = self._numbers.sum(axis=0) if self.slices else self._numbers
         centres = self.places.representative_point().to_crs(4326)
         shown = name or "released flows"
-        return flows_layer(centres, np.asarray(together), shown, self.counted, least=self.largest, most=_DRAWN)
+        return flows_layer(centres, self._together(), shown, self.counted, least=self.largest, most=_DRAWN)

@@ -25,21 +25,24 @@ _STYLES: dict[str, dict[str, Any]] = {
     "positions": {"color": "#0f766e"},
     "body": {"facecolor": (0.06, 0.46, 0.43, 0.13), "edgecolor": "#0f766e"},
     "box": {"facecolor": (0.06, 0.46, 0.43, 0.13), "edgecolor": "#0f766e"},
-    "cells": {"column": "points", "cmap": "viridis", "legend": True},
+    "cells": {"cmap": "viridis", "legend": True},
+    "regions": {"cmap": "viridis", "legend": True},
+    "flows": {"cmap": "viridis", "legend": True},
 }
 
 
 def draw_frame(release: Release, ax: Axes | None, style: dict[str, Any]) -> Axes:
     """Draw the frame of a release with matplotlib."""
-    frame = release.to_frame()
+    frame, column = release.drawn()
     if not hasattr(frame, "geometry"):
         remedy = "See release.value and release.error(); nearest(..., locations=0.5) also releases locations."
         raise InvalidData("release", f"of {release.query}", "one whose value has a location", remedy)
-    usual = dict(_STYLES[release.kind])
+    numbers = {} if column is None else {"column": column, "legend": True}
+    usual = {**_STYLES[release.kind], **numbers}
     if style.keys() & {"color", "facecolor", "edgecolor", "column", "c", "cmap"}:
         usual = {name: value for name, value in usual.items() if name in ("markersize", "alpha")}
-        if release.kind == "cells" and not style.keys() & {"color", "facecolor", "column"}:
-            usual |= {"column": "points", "legend": True}
+        if not style.keys() & {"color", "facecolor", "column"}:
+            usual |= numbers
     axes: Axes = frame.plot(ax=ax, **{**usual, **style})
     return axes
 

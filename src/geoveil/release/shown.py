@@ -146,6 +146,10 @@ class Shown(Card):
             return release.layers(name=name)
         return () if release.plane is None else layers_of(release, release.plane, name)
 
+    def drawn(self) -> tuple[Any, str | None]:
+        """Return the frame that `plot` draws, and the column of numbers that its colours show, if there is one."""
+        return self.to_frame(), "points" if self._self.kind == "cells" else None
+
     @steady()
     def plot(self, ax: Axes | None = None, **style: Any) -> Axes:
         """Draw the release with matplotlib, as GeoPandas draws a frame.

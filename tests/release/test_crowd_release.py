@@ -1,0 +1,180 @@
+"""Releases about a crowd: their noise, their forms, and what they say about themselves."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from pathlib import Path
+from typing import Any
+
+import geopandas
+import jsonschema
+import numpy as np
+import pandas as pd
+import pytest
+import shapely
+
+import geoveil as gv
+
+X = np.random.default_rng(1).normal(0, 1500, size=(300, 2))
+GRID = gv.Grid((-4000, -4000, 4000, 4000), cell=2000)
+REGIONS = [shapely.box(-4000, -4000, 0, 4000), shapely.box(0, -4000, 4000, 4000), shapely.box(-900, -900, 900, 900)]
+BAY = gv.local(lat=37.77, lon=-122.42, radius=20_000)
+PEOPLE = np.arange(300)
+
+
+def frame() -> pd.DataFrame:
+    """Three hundred persons with one point each around San Francisco in four hours."""
+    lat, lon = np.random.default_rng(1).normal([37.77, -122.42], 0.03, size=(300, 2)).T
+    times = pd.Timestamp("2026-01-01T05:00Z") + pd.to_timedelta(np.arange(300) * 48, unit="s")
+    return pd.DataFrame({"user": PEOPLE, "lat": lat, "lon": lon, "time": times})
+
+
+def districts() -> geopandas.GeoSeries:
+    """Two districts, one of them of two parts with a hole."""
+    west = shapely.box(-122.6, 37.7, -122.42, 37.9) - shapely.box(-122.5, 37.75, -122.48, 37.77)
+    parts = shapely.union_all([west, shapely.box(-122.3, 37.7, -122.28, 37.72)])
+    return geopandas.GeoSeries([parts, shapely.box(-122.42, 37.7, -122.3, 37.9)], ["west", "east"], crs=4326)
+
+
+def released(name: str, **how: Any) -> gv.CrowdRelease:
+    """Ask one of the three questions about the frame."""
+    data, more = frame(), {"unit": "user", "area": BAY, "rho": 5e-5, "rng": np.random.default_rng(2), **how}
+    if name == "heatmap":
+        return gv.heatmap(data, 5000, **more)
+    if name == "counts":
+        return gv.counts(data, districts(), **more)
+    ends = data[["lat", "lon"]].iloc[::-1].reset_index(drop=True)
+    return gv.flows(data, ends, 10_000, **more)
+
+
+EVERY = pytest.mark.parametrize("name", ["heatmap", "counts", "flows"])
+SLICED = pytest.mark.parametrize("every", [None, "1 hour"])
+
+
+def asked(name: str, rng: np.random.Generator) -> gv.CrowdRelease:
+    how: dict[str, Any] = {"unit": PEOPLE, "rng": rng}
+    if name == "map":
+        return gv.heatmap(X, GRID, rho=5e-5, **how)
+    if name == "map, GP":
+        return gv.heatmap(X, GRID, epsilon=0.01, **how)
+    if name == "fine map, GP":
+        return gv.heatmap(X, GRID, epsilon=0.01, bandwidth=500, **how)
+    if name == "counts, GP":
+        return gv.counts(X, REGIONS, epsilon=0.01, **how)
+    return gv.flows(X, X + 500, GRID, rho=5e-5, **how)
+
+
+@pytest.mark.slow
+@pytest.mark.once
+@pytest.mark.parametrize("name", ["map", "map, GP", "fine map, GP", "counts, GP", "flows"])
+def test_the_bound_of_noise_is_its_quantile(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`error(0.05)` is the 95% quantile of the largest noise, within 5%, and `each` that of one number."""
+    # Only unprocessed numbers are looked at.
+    monkeypatch.setattr("geoveil.answering.crowd.sharpen", lambda maps, *_, **__: np.maximum(maps, 1e-9))
+    rng = np.random.default_rng(5)
+    draws = [asked(name, rng) for _ in range(400)]
+    noisy = np.array([draw.noisy.ravel() for draw in draws])
+    noise = np.abs(noisy - noisy.mean(axis=0))
+    largest, each = np.quantile(noise.max(axis=1), 0.95), np.quantile(noise, 0.95)
+    release = draws[0]
+    assert 0.9 < release.error(0.05) / largest < 1.1
+    assert 0.9 < release.error(0.05, each=True) / each < 1.1
+    assert release.error(0.05) == release.largest
+    assert release.error(0.05, each=True) == release.each
+    assert 0.94 < release.deviation / (noisy - noisy.mean(axis=0)).std() < 1.06
+
+
+@EVERY
+@SLICED
+def test_a_release_is_pickled_shown_and_certified(name: str, every: Any) -> None:
+    """Pickles keep all numbers, and certificates follow the schema."""
+    release = released(name, every=every)
+    again = pickle.loads(pickle.dumps(release))
+    assert np.array_equal(again.noisy, release.noisy)
+    assert again.error(0.1) == release.error(0.1)
+    schema = json.loads((Path(gv.__file__).parent / "certificate.schema.json").read_text())
+    certificate = json.loads(json.dumps(release.certificate()))
+    jsonschema.validate(certificate, schema)
+    assert certificate["crowd_noise"]["total"] == pytest.approx(300)
+    assert certificate["crowd_noise"]["zcdp"] == release.zcdp
+    shown = repr(release)
+    assert "persons" in shown
+    assert "95%" in shown
+    assert "<" in release._repr_html_()
+    table = release.to_frame()
+    assert table[release.counted].sum() == pytest.approx(release._numbers.sum())
+    assert ("slice" in table) == (every is not None)
+    assert len(release.slices) == (4 if every else 0)
+
+
+@EVERY
+@SLICED
+@pytest.mark.parametrize("ending", [".csv", ".parquet", ".geojson", ".gpkg", ".json", ".tsv"])
+def test_a_release_is_written_and_verified(name: str, every: Any, ending: str, tmp_path: Path) -> None:
+    """Numbers are the same in the file, and its certificate is beside it."""
+    if name == "flows" and ending in (".geojson", ".gpkg", ".json"):
+        pytest.skip("Flows have no geometries.")
+    release = released(name, every=every)
+    path = release.to_file(tmp_path / f"out{ending}")
+    assert gv.verify(path)
+    if ending in (".geojson", ".gpkg"):
+        read = geopandas.read_file(path)
+        assert np.allclose(read[release.counted].sum(), release._numbers.sum(), rtol=1e-6)
+
+
+@SLICED
+@pytest.mark.filterwarnings("ignore::PendingDeprecationWarning")
+def test_a_heat_map_is_a_raster_from_north_to_south(every: Any, tmp_path: Path) -> None:
+    """A GeoTIFF has a band for each slice, the first row in the north, and lies where the cells lie."""
+    rasterio = pytest.importorskip("rasterio")
+    release = released("heatmap", every=every)
+    with rasterio.open(release.to_file(tmp_path / "heat.tif")) as file:
+        bands = file.read()
+        assert file.descriptions == (release.slices or (None,))
+        west, south, east, north = file.bounds
+    assert np.array_equal(bands[:, ::-1], release.value.reshape(bands.shape))
+    assert (west, south, east, north) == pytest.approx(release.grid.bounds)  # type: ignore[attr-defined]
+    assert gv.verify(tmp_path / "heat.tif")
+
+
+@EVERY
+@SLICED
+def test_reports_draw_a_layer(name: str, every: Any, tmp_path: Path) -> None:
+    """The report of a release has its map, and says what noise and blur are."""
+    release = released(name, every=every)
+    layers = release.layers()
+    assert len(layers) == 1
+    text = release.report(tmp_path / "report.html").read_text()
+    assert "persons" in text
+    assert "<svg" in text
+    assert release.plot() is not None
+
+
+def test_what_is_elsewhere_is_not_on_the_map() -> None:
+    """A grid of a part of the area leaves the rest of the total elsewhere."""
+    release = gv.heatmap(
+        X, gv.Grid((0, -4000, 4000, 4000), cell=1000), unit=PEOPLE, rho=1e-3, rng=np.random.default_rng(1)
+    )
+    inside = int((X[:, 0] > 0).sum())
+    assert release.value.sum() + release.elsewhere == pytest.approx(300)
+    assert abs(release.value.sum() - inside) < 20
+
+
+def test_a_map_of_the_whole_area_adds_up_to_the_total() -> None:
+    """If the grid covers the area, everybody is on the map."""
+    release = released("heatmap")
+    assert release.value.sum() == pytest.approx(300)
+    assert release.elsewhere == pytest.approx(0, abs=1e-9)
+
+
+def test_ordinary_differential_privacy_is_that_of_the_theorem() -> None:
+    """ρ·s²·1.231 for a map whose kernel has the side of a cell, and no more than the cap squared times that of one."""
+    how: dict[str, Any] = {"unit": PEOPLE, "rho": 5e-6, "rng": np.random.default_rng(1)}
+    cells = gv.flows(X, X, gv.Grid((-4000, -4000, 4000, 4000), cell=2000), **how)
+    assert cells.zcdp > 0
+    one = gv.heatmap(X, gv.Grid((-4000, -4000, 4000, 4000), cell=500), bandwidth=1000, **how)
+    two = gv.heatmap(X, gv.Grid((-4000, -4000, 4000, 4000), cell=500), bandwidth=1000, cap=2, **how)
+    assert two.zcdp == pytest.approx(one.zcdp, rel=1e-6)
+    squared, scale = one._crowd_query.squared_norm, one._crowd_query.mechanism.scale
+    assert one.zcdp == pytest.approx(float(squared) / scale**2, rel=1e-6)
