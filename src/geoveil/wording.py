@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from geoveil.facts import CrowdNoise, ErrorBound, Exactness, Facts, MechanismUse, Removed, Unchanged
 from geoveil.messages import PYTHON, Message, Naming
-from geoveil.privacy import duration_words
 from geoveil.words import counted, hidden, metres
 
 if TYPE_CHECKING:
@@ -146,6 +145,8 @@ def protected(metric: Metric) -> str:
 
 def _length(stretch: int) -> str:
     """Return a length of time in words; a single day is a day."""
+    from geoveil.privacy import duration_words
+
     return duration_words(stretch).removeprefix("1 ")
 
 
@@ -164,6 +165,8 @@ def _replaced(noise: CrowdNoise) -> str:
 
 def _differing(metric: Metric, away: str) -> str:
     """Return how two versions of a person's data differ that the guarantee is about."""
+    from geoveil.privacy import duration_words
+
     if metric.stretch is None:
         return _DIFFERING["inf" if metric.persons else metric.name].format(away)
     within = duration_words(metric.stretch)
