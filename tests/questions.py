@@ -11,7 +11,17 @@ from numpy.typing import NDArray
 
 import geoveil as gv
 
-__all__ = ["EVERY_QUESTION", "EVERY_VARIANT", "PLACED", "QUESTIONS", "VARIANTS", "arguments", "ask", "ask_in"]
+__all__ = [
+    "CROWD_QUESTIONS",
+    "EVERY_QUESTION",
+    "EVERY_VARIANT",
+    "PLACED",
+    "QUESTIONS",
+    "VARIANTS",
+    "arguments",
+    "ask",
+    "ask_in",
+]
 
 
 def length(x: NDArray[np.float64]) -> float:
@@ -34,6 +44,12 @@ QUESTIONS: dict[str, dict[str, Any]] = {
     "points": {},
     "radius": {},
     "radius_of_gyration": {},
+}
+#: The questions about many persons together, with their arguments beside the points, the unit and the budget.
+CROWD_QUESTIONS: dict[str, dict[str, Any]] = {
+    "counts": {"regions": [shapely.box(300.0, 300.0, 350.0, 400.0), shapely.box(350.0, 300.0, 400.0, 400.0)]},
+    "flows": {"grid": gv.Grid((300, 300, 400, 400), cell=50), "trip": [0, 0, 1, 1]},
+    "heatmap": {"grid": gv.Grid((300, 300, 400, 400), cell=50)},
 }
 #: The questions about a public location p.
 PLACED = ["distance", "first_within", "nearest"]

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from geoveil.answering import intake, pipeline
+from geoveil.answering import crowd_requests, crowd_sources, intake, pipeline
+from geoveil.answering.crowd import CrowdQuestion
 from geoveil.mechanisms import (
     Draws,
     Exponential,
@@ -31,6 +34,7 @@ from geoveil.privacy import CGP, GP, Guarantee, Metric, exact, stretches
 from geoveil.queries import SUMMARIES, Points, UnitSizes, constants, convex, crowd, hull, nearest, support
 from geoveil.queries.crowd import counts, fixed_point, flows, kernel
 from geoveil.queries.crowd import sums as kernel_sums
+from tests.answering import test_crowd as test_crowd_answers
 from tests.answering import test_units
 from tests.mechanisms import test_oracle, test_samplers
 from tests.mechanisms.test_oracle import EPSILON, RHO
@@ -245,6 +249,59 @@ def weight_forgotten(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(crowd.CrowdQuery, "constant", property(lambda query: query.kernel_constant))
 
 
+def every_point_weighs_one(patch: pytest.MonkeyPatch) -> None:
+    """A question that gives each point the weight of a person."""
+    patch.setattr(CrowdQuestion, "weights", lambda question, sizes: np.ones(len(sizes)))
+    patch.setattr(kernel_sums.KernelSums, "__init__", _unlimited(kernel_sums.KernelSums.__init__))
+
+
+def _unlimited(right: Any) -> Any:
+    """Return a constructor of sums that take any weights."""
+
+    def made(
+        sums: Any, lattice: Any, side: int, n: int, total: float, slices: int, heaviest: float, ends: int
+    ) -> None:
+        right(sums, lattice, side, n, 10.0 * n, slices, 10.0 * n, ends)
+
+    return made
+
+
+def sizes_of_neighbours(patch: pytest.MonkeyPatch) -> None:
+    """Units that are smaller than they are: each point's unit is thought to be the smallest one of all."""
+    right = crowd_sources.MemoryCrowd.sizes.func
+    patch.setattr(crowd_sources.MemoryCrowd, "sizes", property(lambda source: np.full(source.n, right(source).min())))
+    patch.setattr(kernel_sums.KernelSums, "__init__", _unlimited(kernel_sums.KernelSums.__init__))
+
+
+def skipped_persons_counted(patch: pytest.MonkeyPatch) -> None:
+    """Persons without enough budget, who are not charged, but counted."""
+    patch.setattr(crowd_sources.MemoryCrowd, "without", lambda source, skipped: source)
+
+
+def trips_without_persons(patch: pytest.MonkeyPatch) -> None:
+    """Trips whose first and last points may belong to two persons."""
+    right = crowd_requests._ends_of_trips
+    patch.setattr(crowd_requests, "_ends_of_trips", lambda data, trip: right(replace(data, crowd=None), trip))
+
+
+def only_origins_have_times(patch: pytest.MonkeyPatch) -> None:
+    """Stretches of time that are thought to move only the trips that begin in them."""
+    patch.setattr(
+        crowd_sources, "trip_stretch_sizes", lambda first, last, *how: crowd_sources.stretch_sizes(first, *how)
+    )
+
+
+def unit_check() -> None:
+    """The movement of a map by one unit."""
+    test_crowd_answers.test_a_unit_moves_a_map_by_no_more_than_its_noise_allows("person", None)
+
+
+def skip_check() -> None:
+    """The comparison with data without the persons who are skipped."""
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        test_crowd_answers.test_skipped_persons_are_left_out_in_memory_and_in_files(Path(folder))
+
+
 def slopes_at_centres(patch: pytest.MonkeyPatch) -> None:
     """The slope of the kernel at the centre of a cell for the largest one."""
     right = kernel.square_sums
@@ -369,6 +426,12 @@ BUGS: list[tuple[Callable[[pytest.MonkeyPatch], None], Callable[[], Any]]] = [
     (exponential_radius, partial(test_samplers.check_additive_sampler, Laplace(EPSILON, 2))),
     (binned_kernel, crowd_check),
     (weight_of_points, crowd_check),
+    (binned_kernel, unit_check),
+    (every_point_weighs_one, unit_check),
+    (sizes_of_neighbours, unit_check),
+    (skipped_persons_counted, skip_check),
+    (trips_without_persons, test_crowd_answers.test_trips_with_the_same_label_belong_to_their_persons),
+    (only_origins_have_times, test_crowd_answers.test_the_ends_of_a_pair_in_a_row_have_times_of_their_own),
     (weight_forgotten, partial(crowd_check, weight=3.0, total=3.0)),
     (slopes_at_centres, crowd_check),
     (slopes_at_centres, partial(test_crowd.check_divergence, test_crowd.RHO)),

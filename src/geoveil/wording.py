@@ -183,9 +183,10 @@ def _replaced(noise: CrowdNoise) -> str:
 
 def _differing(metric: Metric, away: str) -> str:
     """Return how two versions of a person's data differ that the guarantee is about."""
+    from geoveil.privacy import duration_words
+
     if metric.stretch is None:
         return _DIFFERING["inf" if metric.persons else metric.name].format(away)
-    from geoveil.privacy import duration_words
 
     within = duration_words(metric.stretch)
     within = f"one {within[2:]}" if within.startswith("1 ") else within

@@ -21,6 +21,8 @@ from geoveil.cli.problems import CODES
 from geoveil.cli.program import program
 from geoveil.words import metres
 from tests.command_line import shell
+from tests.release.test_crowd_release import districts
+from tests.test_crowds import trips
 
 ROOT = Path(__file__).parents[2]
 
@@ -66,6 +68,8 @@ def test_every_example_runs(run: Any, tmp_path: Path) -> None:
     lines = [line for line in dict.fromkeys(lines) if "eval" not in line]
     opened = [line for line in lines if line.startswith("geoveil budget create")]
     assert len(lines) > 35
+    districts().to_frame("geometry").to_file(tmp_path / "districts.geojson")
+    trips().rename(columns={"user": "medallion"}).to_csv(tmp_path / "taxi.csv", index=False)
     for line in [*opened, *(line for line in lines if line not in opened)]:
         done = shell(line, tmp_path) if "|" in line else run(*shlex.split(line)[1:])
         assert done.code == 0, (line, done.err)

@@ -39,6 +39,7 @@ from geoveil.privacy import (
     is_duration,
 )
 from geoveil.queries import Answer, CrowdMap, Flows, Lattice, RegionCounts, Regions, UnitSizes
+from geoveil.queries.crowd.lattice import WIDEST
 from geoveil.release.crowd_release import CrowdCounts, CrowdFlows, CrowdHeatMap, CrowdRelease, noise_bound
 
 __all__ = [
@@ -189,6 +190,14 @@ class CrowdQuestion(ABC):
     def release(self, query: Any, drawn: Answer, total: float, slices: Slices, more: dict[str, Any]) -> CrowdRelease:
         """Return the release: an estimate from the noisy numbers, and these numbers."""
 
+    def _side(self, wanted: float, cell: float, divisions: int = 1) -> int:
+        """Return the side of a kernel in lattice cells, given that in cells of the grid."""
+        side = max(1, round(wanted * divisions))
+        if side > WIDEST:
+            allowed = f"at most {WIDEST * cell / divisions / _SIDE:g} m for cells of {cell:g} m"
+            raise InvalidParameter("bandwidth", self.bandwidth, allowed, "Make the cells larger.")
+        return side
+
     def _common(self, source: CrowdSource, total: float, slices: Slices) -> dict[str, Any]:
         largest = int(source.all_sizes[0].max())
         # Sums of weights are rounded, which a part in a billion covers; one unit that holds all points has its weight.
@@ -235,7 +244,7 @@ class HeatMapQuestion(CrowdQuestion):
         if self.bandwidth is not None:
             wanted = self.bandwidth * _SIDE / self.grid.cell
             divisions = max(1, min(8, math.ceil(2 / wanted)))
-            return divisions, max(1, round(wanted * divisions))
+            return divisions, self._side(wanted, self.grid.cell, divisions)
         if isinstance(guarantee, CGP) and self.method == "best":
             rho, most = float(guarantee.rho), 8
         else:
@@ -404,7 +413,7 @@ class FlowsQuestion(CrowdQuestion):
 
     def query(self, source: CrowdSource, guarantee: Guarantee, total: float, slices: Slices) -> Flows:
         if source.ends != 2:
-            remedy = "Give destinations=, or columns of two places in each row."
+            remedy = Message("Give columns of an origin and a destination, or name the trips with {trip}.")
             raise InvalidData("x", "one place in each row", "trips: an origin and a destination each", remedy)
         regions = None
         if self.grid is not None:
@@ -412,7 +421,7 @@ class FlowsQuestion(CrowdQuestion):
             west, south = self.grid.bounds[:2]
             lattice = Lattice(west, south, self.grid.cell, rows, columns)
             wanted = 1.0 if self.bandwidth is None else self.bandwidth * _SIDE / self.grid.cell
-            side = max(1, round(wanted))
+            side = self._side(wanted, self.grid.cell)
         else:
             import shapely
 

@@ -19,7 +19,7 @@ from geoveil.cli.backups import budget
 from geoveil.cli.check import check
 from geoveil.cli.command import Program
 from geoveil.cli.completion import completion
-from geoveil.cli.crowds import counts, flows, heatmap
+from geoveil.cli.crowd_questions import counts, flows, heatmap
 from geoveil.cli.demo import demo
 from geoveil.cli.density import density
 from geoveil.cli.explain import explain

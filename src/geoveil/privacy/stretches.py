@@ -55,7 +55,7 @@ def stretch_sizes(times: Index, stretch: int, persons: Index | None = None) -> I
 
 
 def trip_stretch_sizes(first: Index, last: Index, stretch: int, persons: Index | None = None) -> Index:
-    """Return for each trip the largest number of its person's trips that a stretch of time moves, if it moves the trip.
+    """Return for each trip the largest number of its person's trips that a stretch of time moves along with it.
 
     A stretch moves a trip if it holds one of its ends.
 

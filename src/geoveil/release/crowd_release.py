@@ -203,7 +203,7 @@ class CrowdHeatMap(CrowdRelease):
             return ()
         return (cells_layer(self.grid, self._together(), self.plane, name or "released heat map", self.counted),)
 
-    def drawn(self) -> tuple[geopandas.GeoDataFrame, str]:
+    def _drawn(self) -> tuple[geopandas.GeoDataFrame, str]:
         wanted = None if self.plane is None else self.plane.crs
         return cells_of(self.grid, self._together(), self.crs, wanted, name=self.counted), self.counted
 
@@ -221,6 +221,17 @@ class CrowdHeatMap(CrowdRelease):
         -------
         Path
             The path of the file. A GeoTIFF has a band for each slice; it needs the extra `geoveil[raster]`.
+
+        Examples
+        --------
+        >>> import pathlib, tempfile
+        >>> import geopandas
+        >>> import geoveil as gv
+        >>> homes = geopandas.GeoSeries.from_xy([-122.41, -122.45, -122.43], [37.78, 37.76, 37.75], crs=4326)
+        >>> bay = gv.local(lat=37.77, lon=-122.42, radius=10_000)
+        >>> heat = gv.heatmap(homes, 2000, unit=["ann", "bob", "eve"], rho=5e-5, area=bay)
+        >>> heat.to_file(pathlib.Path(tempfile.mkdtemp()) / "heat.gpkg").name
+        'heat.gpkg'
         """
         if Path(path).suffix.lower() not in (".tif", ".tiff"):
             return super().to_file(path, sign=sign)
@@ -258,7 +269,7 @@ class CrowdCounts(CrowdRelease):
         frame = self.value.reset_index()
         return frame if crs is None else frame.to_crs(crs)
 
-    def drawn(self) -> tuple[geopandas.GeoDataFrame, str]:
+    def _drawn(self) -> tuple[geopandas.GeoDataFrame, str]:
         together = self._together()
         return self.value.iloc[: len(together)].assign(**{self.counted: together}), self.counted
 
@@ -317,7 +328,7 @@ class CrowdFlows(CrowdRelease):
             frames.append(frame)
         return pd.concat(frames, ignore_index=True).sort_values(self.counted, ascending=False, ignore_index=True)
 
-    def drawn(self) -> tuple[geopandas.GeoDataFrame, str]:
+    def _drawn(self) -> tuple[geopandas.GeoDataFrame, str]:
         import geopandas
         import shapely
 

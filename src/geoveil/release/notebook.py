@@ -33,7 +33,7 @@ _STYLES: dict[str, dict[str, Any]] = {
 
 def draw_frame(release: Release, ax: Axes | None, style: dict[str, Any]) -> Axes:
     """Draw the frame of a release with matplotlib."""
-    frame, column = release.drawn()
+    frame, column = release._drawn()
     if not hasattr(frame, "geometry"):
         remedy = "See release.value and release.error(); nearest(..., locations=0.5) also releases locations."
         raise InvalidData("release", f"of {release.query}", "one whose value has a location", remedy)

@@ -146,7 +146,7 @@ class Shown(Card):
             return release.layers(name=name)
         return () if release.plane is None else layers_of(release, release.plane, name)
 
-    def drawn(self) -> tuple[Any, str | None]:
+    def _drawn(self) -> tuple[Any, str | None]:
         """Return the frame that `plot` draws, and the column of numbers that its colours show, if there is one."""
         return self.to_frame(), "points" if self._self.kind == "cells" else None
 
