@@ -30,7 +30,7 @@ from geoveil.mechanisms import laplace as laplace_module
 from geoveil.mechanisms.sparse_vector import noisy_threshold
 from geoveil.noise import Blocks, Entropy, Source, as_reals, samplers
 from geoveil.noise.samplers import spherical_laplace
-from geoveil.privacy import CGP, GP, Guarantee, Metric, exact, stretches
+from geoveil.privacy import CGP, GP, Guarantee, Metric, exact, stretch_sizes, stretches
 from geoveil.queries import SUMMARIES, Points, UnitSizes, constants, convex, crowd, hull, nearest, support
 from geoveil.queries.crowd import counts, fixed_point, flows, kernel
 from geoveil.queries.crowd import sums as kernel_sums
@@ -268,7 +268,7 @@ def _unlimited(right: Any) -> Any:
 
 def sizes_of_neighbours(patch: pytest.MonkeyPatch) -> None:
     """Units that are smaller than they are: each point's unit is thought to be the smallest one of all."""
-    right = crowd_sources.MemoryCrowd.sizes.func
+    right: Any = vars(crowd_sources.MemoryCrowd)["sizes"].func
     patch.setattr(crowd_sources.MemoryCrowd, "sizes", property(lambda source: np.full(source.n, right(source).min())))
     patch.setattr(kernel_sums.KernelSums, "__init__", _unlimited(kernel_sums.KernelSums.__init__))
 
@@ -286,9 +286,7 @@ def trips_without_persons(patch: pytest.MonkeyPatch) -> None:
 
 def only_origins_have_times(patch: pytest.MonkeyPatch) -> None:
     """Stretches of time that are thought to move only the trips that begin in them."""
-    patch.setattr(
-        crowd_sources, "trip_stretch_sizes", lambda first, last, *how: crowd_sources.stretch_sizes(first, *how)
-    )
+    patch.setattr(crowd_sources, "trip_stretch_sizes", lambda first, last, *how: stretch_sizes(first, *how))
 
 
 def unit_check() -> None:

@@ -53,6 +53,7 @@ SLICED = pytest.mark.parametrize("every", [None, "1 hour"])
 
 
 def asked(name: str, rng: np.random.Generator) -> gv.CrowdRelease:
+    """Ask a question whose noise is measured."""
     how: dict[str, Any] = {"unit": PEOPLE, "rng": rng}
     if name == "map":
         return gv.heatmap(X, GRID, rho=5e-5, **how)
