@@ -154,7 +154,7 @@ Nothing was charged or released. Give a smaller budget.
             where=where,
             pseudonyms=pseudonyms,
         )
-        self._source = source_of(rng)
+        self._source, self._label = source_of(rng), label
         #: The questions that were answered, in their order.
         self._answered: list[str] = []
         self._progress: Progress = progress or (lambda share: None)
@@ -848,6 +848,9 @@ Nothing was charged or released. Give a smaller budget.
         plane = self._data.form.plane
         question = crowd_requests.flows(grid, regions, plane, **how)
         area, crs = (None, None) if plane is None else (plane.area, plane.crs)
+        if destinations is not None and self._label is not None and key is None:
+            allowed = "given with destinations in a session with a label, which is the name of the session's data alone"
+            raise InvalidParameter("key", None, allowed, "Name the question, with its destinations.")
         data = self._crowd()
         crowd = crowd_requests.trips_of(data, self.total.metric, destinations, trip, area=area, crs=crs)
         return self._ask_crowd(question, crowd, rho, epsilon, key)

@@ -45,7 +45,8 @@ def heading(facts: Facts) -> str:
     persons = counted(facts.persons, "person") if facts.persons is not None else "one person"
     if facts.crowd is not None:
         persons = f"{counted(facts.crowd, 'person')} together"
-    return f"Release of {facts.query}: {counted(facts.points, 'point')} of {persons}"
+    items = "trip" if facts.query == "flows" else "point"
+    return f"Release of {facts.query}: {counted(facts.points, items)} of {persons}"
 
 
 def lines(facts: Facts, naming: Naming = PYTHON) -> list[tuple[str, str]]:
