@@ -849,7 +849,9 @@ Nothing was charged or released. Give a smaller budget.
         question = crowd_requests.flows(grid, regions, plane, **how)
         area, crs = (None, None) if plane is None else (plane.area, plane.crs)
         if destinations is not None and self._label is not None and key is None:
-            allowed = "given with destinations in a session with a label, which is the name of the session's data alone"
+            allowed = (
+                "given with destinations in a session with a label, which is the name of the session's data alone"
+            )
             raise InvalidParameter("key", None, allowed, "Name the question, with its destinations.")
         data = self._crowd()
         crowd = crowd_requests.trips_of(data, self.total.metric, destinations, trip, area=area, crs=crs)

@@ -14,7 +14,7 @@ import shapely
 from numpy.typing import NDArray
 
 import geoveil as gv
-from geoveil.errors import InvalidInput
+from geoveil.errors import InvalidInput, InvalidParameter
 from geoveil.privacy import stretch_sizes, trip_stretch_sizes
 
 Floats = NDArray[np.float64]
@@ -259,18 +259,21 @@ def test_a_question_asked_again_gets_the_stored_answer_and_another_one_does_not(
     assert session.spent == spent == Decimal("1.1e-4")
 
 
-@pytest.mark.parametrize("metric", ["1 day", "2", "inf"])
-@pytest.mark.parametrize("unit", ["user", ("user", "1 hour")])
-def test_a_session_limited_by_accounts_of_another_unit_protects_persons(
-    tmp_path: Path, metric: str, unit: Any
-) -> None:
+@pytest.mark.parametrize(("metric", "unit"), [("inf", "user"), ("1 day", ("user", "1 day"))])
+def test_a_session_limited_by_accounts_protects_persons(tmp_path: Path, metric: str, unit: Any) -> None:
     """An account is about one person: the unit of a crowd's answer never spans several."""
     ledger = ledger_of(tmp_path, metric=metric)
-    session = gv.Session(diary(), unit=unit, area=BAY, ledger=ledger)
-    release = session.heatmap(5000, rho=1e-5)
+    release = gv.Session(diary(), unit=unit, area=BAY, ledger=ledger).heatmap(5000, rho=1e-5)
     assert release.guarantee.metric.persons
-    assert release.guarantee.metric.stretch == session.total.metric.stretch
+    assert release.guarantee.metric.of_one_person == ledger.total("u7").metric
     assert ledger.remaining("u7") == Decimal("0.00099")
+
+
+@pytest.mark.parametrize(("metric", "unit"), [("1 day", "user"), ("2", "user"), ("inf", ("user", "1 hour"))])
+def test_a_session_limited_by_accounts_of_another_unit_is_refused(tmp_path: Path, metric: str, unit: Any) -> None:
+    """What accounts of another unit would promise is not what was asked for."""
+    with pytest.raises(InvalidParameter, match=r"unit = .*: must be that of the account"):
+        gv.Session(diary(), unit=unit, area=BAY, ledger=ledger_of(tmp_path, metric=metric))
 
 
 def test_skipped_persons_are_left_out_in_memory_and_in_files(tmp_path: Path) -> None:

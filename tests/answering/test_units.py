@@ -484,7 +484,12 @@ def test_a_file_is_released_as_the_same_table_in_memory(
     frame = trips().sample(frac=1, random_state=3, ignore_index=True)
     memory = gv.points(frame, area=BAY, **budget, **asked)
     released = gv.points_file(
-        file_of(frame, tmp_path / f"in.{ending}"), tmp_path / f"out.{ending}", area=BAY, **budget, **asked
+        file_of(frame, tmp_path / f"in.{ending}"),
+        tmp_path / f"out.{ending}",
+        area=BAY,
+        confirm=lambda concerns: None,
+        **budget,
+        **asked,
     )
     loaded = gv.load(tmp_path / f"out.{ending}")
     assert (loaded.n, loaded.guarantee) == (memory.n, memory.guarantee)
@@ -545,7 +550,7 @@ def test_rows_without_times_are_refused_or_dropped(tmp_path: Path) -> None:
     frame.loc[[3, 7, 50], "when"] = [None, "", " "]
     told: dict[str, Any] = {"rho": 1e-3, "area": BAY, "unit": "1 day", "by": "user", "times": "when"}
     path = file_of(frame, tmp_path / "in.csv")
-    with pytest.raises(InvalidParameter, match=r"times = 'when': must be a time in each row: 3 rows .*missing='drop'"):
+    with pytest.raises(InvalidParameter, match=r"times = 'when': must be a time in each row: 3 rows .*missing=.drop."):
         gv.points(frame, **told)
     with pytest.raises(InvalidFile, match=r"in\.csv, row 4.*must be a row with a time.*missing=\"drop\""):
         gv.points_file(path, tmp_path / "out.csv", **told)
@@ -594,7 +599,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"unit": (None, "1 day"), "times": WHEN}, r"unit = .*the person of each point"),
     ({"unit": "ann", "by": ["ann"] * 9}, r'unit = \'ann\': must be "point" or a length of time .*Leave by= out'),
     ({"thin": "1 min"}, r"times = None"),
-    ({"thin": "0 min", "times": WHEN}, r"thin = '0 min': must be a length of time.*longer than 0"),
+    ({"thin": "0 min", "times": WHEN}, r"thin = '0 min': must be a length of time"),
 ]
 
 
