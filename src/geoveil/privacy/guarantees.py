@@ -146,7 +146,7 @@ class Guarantee(ABC):
         if ratio is None:
             raise IncompatibleGuarantees(
                 f"What a guarantee under {self.metric} implies under {target} depends on the release.",
-                "Ask in a session with a ledger, whose accounts may have another unit, or ask with that unit.",
+                "release.cost(unit) computes it, where it is known; or ask with that unit.",
             )
         squared = Decimal(ratio)
         if squared == 1:

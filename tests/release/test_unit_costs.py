@@ -1,0 +1,49 @@
+"""What a release amounts to for another unit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import geoveil as gv
+from geoveil.errors import IncompatibleGuarantees
+
+HOUR = 3600.0
+TIMES = np.array([0, 1, 2, 3, 30, 31, 70, 71, 72, 73, 74, 75, 200]) * HOUR
+WALK = np.column_stack([np.arange(len(TIMES)) * 100.0, np.zeros(len(TIMES))])
+
+
+def spent(release: gv.Release, length: float) -> float:
+    """Return the largest sum of 1/(2σ²) over the points of a stretch of time, by trying every stretch."""
+    scales = np.full(release.n, release.scale) if release.point_scales is None else release.point_scales
+    each = 1 / (2 * scales**2)
+    return max(float(each[(start <= TIMES) & (start + length > TIMES)].sum()) for start in TIMES)
+
+
+@pytest.mark.parametrize("own", [{}, {"unit": "1 day"}, {"unit": "2 hours"}, {"unit": "point"}])
+@pytest.mark.parametrize(
+    ("unit", "length"), [("1 day", 24 * HOUR), ("3 hours", 3 * HOUR), ("point", 1.0), (None, 1e9)]
+)
+def test_points_cost_what_their_noise_costs(own: dict[str, Any], unit: str | None, length: float) -> None:
+    """The cost for another unit is the largest sum of the budgets of the points in one such unit."""
+    release = gv.points(WALK, times=TIMES, rho=1e-4, **own)
+    assert float(release.cost(unit, times=TIMES).budget) == pytest.approx(spent(release, length), rel=1e-6)
+
+
+def test_summaries_cost_by_their_constants() -> None:
+    """The mean of any day changes by 6/13 of what the mean of all points changes; nearest neighbours by as much."""
+    day = gv.mean(WALK, times=TIMES, unit="1 day", rho=1e-4)
+    assert float(day.cost().budget) == pytest.approx(1e-4 * (13 / 6) ** 2, rel=1e-6)
+    near = gv.nearest(WALK, (0, 0), k=1, times=TIMES, unit="1 day", rho=1e-4)
+    assert float(near.cost().budget) == pytest.approx(1e-4, rel=1e-6)
+
+
+def test_a_guarantee_holds_for_smaller_units() -> None:
+    """What protects all points protects each; what is not known for a larger unit is refused."""
+    assert gv.center(WALK, rho=1e-4).cost("1 hour") == gv.CGP(rho=1e-4, metric="1 hour")
+    with pytest.raises(IncompatibleGuarantees, match="is not known"):
+        gv.hull(WALK, times=TIMES, unit="1 hour", rho=1e-4, method="paper").cost("1 day", times=TIMES)
+    with pytest.raises(IncompatibleGuarantees, match=r"release\.cost"):
+        gv.CGP(rho=1e-4, metric="1 day").under("inf", n=3)
