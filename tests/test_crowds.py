@@ -26,6 +26,7 @@ def messy() -> pd.DataFrame:
     return frame.sample(frac=1, random_state=1).reset_index(drop=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", [None, "user", ("user", "1 day"), "1 day", "point"])
 @pytest.mark.parametrize(
     "how",

@@ -57,6 +57,7 @@ def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(person_counts, "_LABELS", 5)
 
 
+@pytest.mark.slow
 @EVERY_FORMAT
 @pytest.mark.usefixtures("small_batches")
 def test_what_goes_in_comes_out(name: str, tmp_path: Path) -> None:
@@ -79,6 +80,7 @@ def test_what_goes_in_comes_out(name: str, tmp_path: Path) -> None:
     assert len(release.by) == 3
 
 
+@pytest.mark.slow
 @EVERY_FORMAT
 def test_a_released_file_is_a_release_again(name: str, tmp_path: Path) -> None:
     """`load` needs the released file and its certificate alone; guarantee, errors and persons are the same."""

@@ -80,6 +80,7 @@ def test_a_release_holds(released: Path) -> None:
     assert json.loads(json.dumps(found.to_dict()))["signer"] == KEY.public.fingerprint
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FORMATS)
 def test_files_of_every_format_hold(name: str, tmp_path: Path) -> None:
     """The numbers of points, the columns and the noise are found again in every format."""
@@ -95,6 +96,7 @@ def test_files_of_every_format_hold(name: str, tmp_path: Path) -> None:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", [".csv", ".geojson", ".gpkg", ".shp", ".parquet"])
 @pytest.mark.parametrize("budget", [{"rho": 1e-4}, {"epsilon": 0.01}, {"rho": 1e-4, "method": "both", "metric": "2"}])
 def test_written_releases_hold(ending: str, budget: dict[str, Any], tmp_path: Path) -> None:
@@ -176,6 +178,7 @@ EDITS: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", EDITS)
 def test_a_changed_certificate_is_found(name: str, released: Path) -> None:
     """By what it contradicts; and anything by its signature."""

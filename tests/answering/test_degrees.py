@@ -110,6 +110,7 @@ def test_releases_of_degrees_are_those_of_real_arithmetic(name: str) -> None:
     assert differences(again, wanted) == []
 
 
+@pytest.mark.slow
 def test_comparisons_of_degrees_are_many() -> None:
     """The families above make more than 20 000 draws."""
     assert sum(family.draws(released(family, 21)[1].log) for family in DEGREES.values()) > 20_000
@@ -139,6 +140,7 @@ def broken(family: Family, seed: int, spoil: Any) -> list[Any]:
 NUMBERS = [name for name, family in OFF.items() if isinstance(family, Noise | Summaries) and "fine" not in name]
 
 
+@pytest.mark.slow
 @pytest.mark.statistical
 @pytest.mark.parametrize("name", NUMBERS)
 def test_an_error_that_is_left_out_is_noticed(name: str) -> None:
@@ -164,6 +166,7 @@ def test_a_bound_without_the_error_of_points_is_noticed(name: str, monkeypatch: 
         assert released(family, 22)[0] != right
 
 
+@pytest.mark.slow
 @pytest.mark.statistical
 @pytest.mark.parametrize("name", ["gumbel", "flips", "walks", "cyclic walks", "neighbours"])
 def test_choices_by_balls_of_doubles_are_noticed(name: str) -> None:

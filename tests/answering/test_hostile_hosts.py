@@ -282,6 +282,7 @@ def calm() -> Iterator[None]:
         yield
 
 
+@pytest.mark.slow
 @EVERY_SETTING
 @pytest.mark.parametrize("path", PATHS, ids=lambda path: path.__name__)
 def test_settings_change_nothing_on_longer_paths(

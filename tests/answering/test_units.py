@@ -461,6 +461,7 @@ def file_of(frame: pd.DataFrame, path: Path) -> Path:
     return path
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:All 60 points:geoveil.errors.GeoveilWarning")
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
 @pytest.mark.parametrize("budget", [{"rho": 1e-3}, {"epsilon": 0.05}], ids=["CGP", "GP"])
@@ -527,6 +528,7 @@ def spellings(times: pd.Series) -> dict[str, Any]:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spelling", spellings(trips()["when"]))
 def test_times_in_any_spelling_give_the_same_units(tmp_path: Path, spelling: str) -> None:
     """Texts, zones, and numbers since 1970 or from any beginning, in memory and in a file."""

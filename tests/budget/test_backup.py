@@ -115,6 +115,7 @@ def test_a_backup_that_is_behind_is_not_restored(tmp_path: Path) -> None:
     released(found, "walk")
 
 
+@pytest.mark.slow
 def test_what_is_no_backup_is_not_restored(tmp_path: Path) -> None:
     """Another file, no file or a database is refused as a backup."""
     (tmp_path / "text.db").write_text("nothing of the kind" * 100)

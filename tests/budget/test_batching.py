@@ -107,6 +107,7 @@ def test_a_batch_that_fails_is_tried_one_by_one(tmp_path: Path, monkeypatch: pyt
     assert ledger.verify() == 4
 
 
+@pytest.mark.slow
 def test_threads_wait_for_a_held_ledger_together(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each until its own deadline, from the beginning of its call, and not one after the other."""
     ledger = Ledger(place)

@@ -34,6 +34,7 @@ EDITS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", [None, KEY], ids=["unkeyed", "keyed"])
 @pytest.mark.parametrize("name", [*EDITS, "reordered", "duplicated"])
 def test_edits_are_noticed(place: str, key: bytes | None, name: str) -> None:
@@ -116,6 +117,7 @@ def test_a_charge_that_an_account_could_not_pay_is_noticed(place: str, amount: s
         ledger.verify()
 
 
+@pytest.mark.slow
 def test_keys_may_be_of_any_length(place: str) -> None:
     """Keys may be long: those of questions about many persons hold all of their names."""
     names = [f"person {i}" for i in range(1500)]

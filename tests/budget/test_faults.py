@@ -173,6 +173,7 @@ def test_a_read_only_ledger_releases_nothing(tmp_path: Path) -> None:
     assert Ledger(path).spent("ann") == 0
 
 
+@pytest.mark.slow
 def test_a_locked_ledger_is_waited_for(place: str) -> None:
     """For as long as was said, and then with a typed error."""
     ledger = Ledger(place)
@@ -322,6 +323,7 @@ def test_functions_that_end_the_process_pay_each_time(place: str) -> None:
     assert ledger.verify() == 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("problem", [KeyboardInterrupt, SystemExit, RuntimeError])
 @pytest.mark.parametrize("where", ["progress", "draw"])
 def test_questions_that_are_interrupted_are_spent(

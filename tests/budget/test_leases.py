@@ -45,6 +45,7 @@ def test_processes_with_one_key_get_one_answer(place: str) -> None:
     assert ledger.verify() == 3
 
 
+@pytest.mark.slow
 def test_others_wait_while_someone_draws(place: str) -> None:
     """Who draws is not overtaken; who waits too long is told."""
     ledger, other = Ledger(place), Ledger(place)
@@ -57,6 +58,7 @@ def test_others_wait_while_someone_draws(place: str) -> None:
     assert charge(ledger, "ann", key="k").content == "answer"
 
 
+@pytest.mark.slow
 def test_two_ledgers_of_one_process_do_not_draw_twice(place: str) -> None:
     """Whose turn it is is known to the whole process."""
     one, other = Ledger(place), Ledger(place)
@@ -68,6 +70,7 @@ def test_two_ledgers_of_one_process_do_not_draw_twice(place: str) -> None:
     assert charge(other, "ann", key="k").content == "answer"
 
 
+@pytest.mark.slow
 def test_who_waits_for_an_answer_gets_it_when_it_is_there(place: str) -> None:
     """Threads of the same process are woken; they do not ask the store again and again."""
     ledger = Ledger(place)

@@ -108,6 +108,7 @@ def test_answers_fit_into_sixty_columns(run: Any, monkeypatch: pytest.MonkeyPatc
         assert all(len(text) <= 60 for text in done.out.splitlines()), (line, done.out)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", ["10 min", "point", "user", "user, 10 min"])
 @pytest.mark.parametrize(
     ("command", "questions"),

@@ -14,6 +14,7 @@ from tests.command_line import LOCAL, STATION, shell
 from tests.formats import FORMATS, SECRET, make, people
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMATS)
 def test_points_of_every_format(form: str, run: Any, tmp_path: Path) -> None:
     """A file of any format goes in, one of the same format comes out with a certificate and without secrets."""

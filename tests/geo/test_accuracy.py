@@ -127,6 +127,7 @@ ORDINARY = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("own", "area", "most"), ORDINARY)
 def test_ordinary_systems_are_taken(own: int, area: Area, most: float) -> None:
     """Ordinary systems are accepted; places that PROJ treats apart count as rounding by at least 2 mm."""

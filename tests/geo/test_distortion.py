@@ -43,6 +43,7 @@ CONICS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", CONICS)
 @pytest.mark.parametrize("turn", [160.0, 175.0, 180.0, -172.5])
 def test_maps_with_a_cut_in_their_area_are_refused(kind: str, turn: float) -> None:
@@ -52,6 +53,7 @@ def test_maps_with_a_cut_in_their_area_are_refused(kind: str, turn: float) -> No
         measure_distortion(around)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["lambert", "albers", "equidistant"])
 def test_the_same_maps_are_planes_elsewhere(kind: str) -> None:
     """Maps with a cut are planes where the cut is outside of the area."""
@@ -162,6 +164,7 @@ THROUGH = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("own", "area", "most"), THROUGH)
 def test_proj_rounds_no_more_than_is_said(own: int, area: Area, most: float) -> None:
     """On other lines than the measurement's; a jump of what is said has a sixth difference ten times as large."""

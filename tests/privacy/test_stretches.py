@@ -48,6 +48,7 @@ def test_sizes_are_those_of_the_largest_stretch_that_holds_a_point(case: tuple[I
     assert found.tolist() == expected.tolist()
 
 
+@pytest.mark.slow
 @MANY
 @given(timed())
 def test_the_shares_of_a_stretch_add_up_to_at_most_one(case: tuple[Index, int, Index | None]) -> None:
@@ -57,6 +58,7 @@ def test_the_shares_of_a_stretch_add_up_to_at_most_one(case: tuple[Index, int, I
     assert max(sums) == 1
 
 
+@pytest.mark.slow
 @MANY
 @given(timed(), st.randoms(use_true_random=False))
 def test_the_largest_sum_is_found_and_never_too_small(case: tuple[Index, int, Index | None], random: object) -> None:

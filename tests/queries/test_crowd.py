@@ -40,6 +40,8 @@ from tests.crowds import (
 )
 from tests.oracle import SLACK, additive_tightness
 
+pytestmark = pytest.mark.slow
+
 RHO = CGP(rho=5e-5, metric="1")
 EPSILON = GP(epsilon=0.01, metric="1")
 CELL = 100.0

@@ -498,6 +498,7 @@ def test_the_radius_does_not_jump_between_neighbouring_doubles() -> None:
     assert abs(enclosing(x)[1] - enclosing(y)[1]) < 1e-11
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("d", [1, 2, 3, 6, 12])
 def test_the_radius_is_that_of_a_ball_that_cannot_shrink(d: int) -> None:
     """Against the dual problem: no weights on the points prove a larger radius, and some prove this one."""

@@ -168,6 +168,7 @@ def test_boxes_of_many_are_those_of_each() -> None:
         assert (boxes[:, 2] - boxes[:, 0] == 360).any() == (lat == 89.0)
 
 
+@pytest.mark.slow
 def test_no_function_is_called_for_each_person_of_a_file(tmp_path: Path) -> None:
     """From file to file, no function is called for each person."""
     counts = []

@@ -16,6 +16,8 @@ import shapely
 
 import geoveil as gv
 
+pytestmark = pytest.mark.slow
+
 X = np.random.default_rng(1).normal(0, 1500, size=(300, 2))
 GRID = gv.Grid((-4000, -4000, 4000, 4000), cell=2000)
 REGIONS = [shapely.box(-4000, -4000, 0, 4000), shapely.box(0, -4000, 4000, 4000), shapely.box(-900, -900, 900, 900)]

@@ -101,6 +101,7 @@ EVERY_KIND = pytest.mark.parametrize(
 )
 
 
+@pytest.mark.slow
 @EVERY_KIND
 def test_every_release_is_a_frame_a_file_a_picture_a_page_and_a_card(kind: str, tmp_path: Path) -> None:
     """All faces of a release work, or say why there is nothing to draw; the value keeps its coordinate system."""

@@ -128,6 +128,7 @@ def test_the_page_loads_nothing() -> None:
     assert "default-src 'none'" in text
 
 
+@pytest.mark.slow
 def test_data_is_text_wherever_it_stands() -> None:
     """Titles, names, labels, remarks, subjects and certificates that look like markup are shown, not obeyed."""
     release = ask(gv.center)

@@ -39,6 +39,7 @@ ENCODED: dict[str, list[Any]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", ["csv", "parquet", "xlsx"])
 @pytest.mark.parametrize("name", ENCODED)
 def test_points_written_as_texts_are_released(name: str, ending: str, tmp_path: Path) -> None:
