@@ -30,6 +30,12 @@ TABLE = (
         "Which distance is hidden? Is it large enough here, also where houses are far apart?",
     ),
     Topic(
+        "How much of a person's time",
+        "What the certificate names: all of a person's locations, any day of them, or each single location.",
+        "Differences over a longer time than that, such as a home to which someone returns every day.",
+        "What is protected together, and is it long enough for what must stay hidden?",
+    ),
+    Topic(
         "Who is in the data",
         "Nothing.",
         "The labels of persons, their number, and the number of points of each.",
