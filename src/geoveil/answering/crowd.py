@@ -6,7 +6,6 @@ import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from decimal import Decimal
 from functools import cached_property
 from typing import Any, Literal, TypeAlias
 
@@ -16,7 +15,7 @@ from numpy.typing import NDArray
 from geoveil import checks
 from geoveil._types import Progress
 from geoveil.answering.charging import Bill, Receipt
-from geoveil.answering.crowd_sources import CrowdBatch, CrowdSource
+from geoveil.answering.crowd_sources import CrowdSource
 from geoveil.answering.intake import in_the_plane
 from geoveil.answering.packing import packed, unpacked
 from geoveil.answering.pipeline import Inquiry
@@ -492,7 +491,7 @@ class CrowdInquiry(Inquiry[Answer, CrowdRelease]):
         if not self.guarantee.metric.of_one_person.is_at_most(account):
             remedy = Message("Ask with the unit of the account, or open an account for this unit.")
             raise IncompatibleGuarantees(f"The cost of {self.question.name} under {account} is not known.", remedy)
-        return self.guarantee.under_unit(account, Decimal(1))
+        return self.guarantee.under_unit(account)
 
     def without(self, skipped: NDArray[np.bool_] | None) -> CrowdInquiry:
         return self if skipped is None else CrowdInquiry(self.crowd.without(skipped), self.question, self.guarantee)
@@ -500,12 +499,9 @@ class CrowdInquiry(Inquiry[Answer, CrowdRelease]):
     def draw(self, source: Source, progress: Progress) -> Answer:
         sums = self.query.accumulator()
         for batch in self.crowd.batches(progress, timed=bool(self.slices.names)):
-            sums.add(*batch.places, self.question.weights(batch.sizes), self._slices(batch))
+            sums.add(*batch.places, self.question.weights(batch.sizes), self.slices.of(batch.times))
         answer: Answer = self.query.ask_sums(sums, source)
         return answer
-
-    def _slices(self, batch: CrowdBatch) -> NDArray[np.int64] | None:
-        return self.slices.of(batch.times)
 
     def packed(self, drawn: Answer) -> dict[str, Any]:
         return {"answer": packed({"value": drawn.value})}

@@ -56,8 +56,8 @@ class CrowdSource(ABC):
         The number of items; public.
     plane : Plane, optional
         The plane of their metres.
-    people : People or None
-        The persons whose points are units, if units are persons.
+    ends : int
+        The number of places of an item: 1 for a point, 2 for a trip.
     """
 
     n: int

@@ -198,15 +198,14 @@ def as_unit(unit: str | timedelta) -> Metric | None:
 
 
 def metric_of_unit(unit: object) -> Metric:
-    """Return the metric of a unit that is a length of time, "point", or None for all points of a person."""
+    """Return the metric of a length of time, of "point", or of all points of a person (None); refuse anything else."""
     if unit is None:
         return dist_inf
-    if isinstance(unit, str) and unit == "point":
-        return dist_1
-    if not is_duration(unit):
+    found = as_unit(unit) if isinstance(unit, str | timedelta) else None
+    if found is None:
         allowed = 'a length of time such as "1 day", or "point"'
         raise InvalidParameter("unit", unit, allowed, "Leave it out for all points of a person.")
-    return unit_metric(stretch=as_duration("unit", unit))  # type: ignore[arg-type]
+    return found
 
 
 def as_metric(metric: str | int | Metric) -> Metric:

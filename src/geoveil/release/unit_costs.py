@@ -40,7 +40,7 @@ def unit_cost(release: Release, metric: Metric, times: Times, by: Labels) -> Gua
     if metric == guarantee.metric:
         return guarantee
     shares = _shares(release)
-    if shares is not None and metric != guarantee.metric and metric.name != "2":
+    if shares is not None:
         share = _largest_sum(release, shares, metric, times, by)
         return guarantee.under_unit(metric, Decimal(share * _ROUNDING))
     if metric == dist_inf and not release.processing.combined:
@@ -65,10 +65,7 @@ def _shares(release: Release) -> Floats | None:
         one = first.point_scales(np.ones(1, dtype=np.int64))
         assert one is not None
         return np.asarray((one[0] / release.point_scales) ** release.guarantee.power)
-    each = [answer.query.budget_shares() for answer in release.answers]
-    if release.by is None:
-        return each[0]
-    return None
+    return first.budget_shares() if release.by is None else None
 
 
 def _largest_sum(release: Release, shares: Floats, metric: Metric, times: Times, by: Labels) -> float:
