@@ -7,7 +7,7 @@ from html import escape
 
 import numpy as np
 
-from geoveil.privacy import GP, Guarantee, exact
+from geoveil.privacy import Guarantee, exact
 from geoveil.report.document import Balance
 from geoveil.report.formatting import round_below
 from geoveil.words import apart, chance, hidden, metres
@@ -22,8 +22,6 @@ _SURE, _MARKED = 0.99, 0.75
 
 def attacker_curve(guarantee: Guarantee) -> str:
     """Return a chart of the largest chance that an attacker chooses the true one of two inputs, by their distance."""
-    if isinstance(guarantee, GP) and not guarantee.pure:
-        return "<p>This guarantee states no chance for every distance.</p>"
     marked = guarantee.hidden(chance=_MARKED)
     most = guarantee.hidden(chance=_SURE)
     step = round_below(most / 2)
@@ -66,8 +64,6 @@ def attacker_curve(guarantee: Guarantee) -> str:
 
 def gauges(balances: Sequence[Balance]) -> str:
     """Return a bar for each account: the budget spent before, the cost of this release, and the budget left."""
-    if not balances:
-        return "<p>Nothing was charged to a ledger.</p>"
     least = sorted(balances, key=lambda balance: balance.left / balance.total)[:_SUBJECTS]
     bars = []
     for balance in least:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -52,6 +53,25 @@ class Projection:
         """Return the longitude and latitude of a point of the map."""
         lon, lat = self._transformer.transform(east, north, direction="INVERSE")
         return float(lon), float(lat)
+
+    def all_to_degrees(self, flat: Floats) -> Floats:
+        """Return the longitudes and latitudes of (n, 2) points of the map."""
+        return np.column_stack(self._transformer.transform(flat[:, 0], flat[:, 1], direction="INVERSE"))
+
+    def moved_to(self, crs: Any) -> Callable[[Floats], Floats]:
+        """Return a function that takes metres of the map to a coordinate system, without a jump at the antimeridian."""
+        import pyproj
+
+        target = pyproj.CRS.from_user_input(crs)
+        there = pyproj.Transformer.from_crs("EPSG:4326", target, always_xy=True)
+
+        def move(flat: Floats) -> Floats:
+            found = np.column_stack(there.transform(*self.all_to_degrees(flat).T))
+            if target.is_geographic:
+                found[:, 0] = self.lon + (found[:, 0] - self.lon + 180) % 360 - 180
+            return found
+
+        return move
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,13 @@
   const frame = document.querySelector(".frame");
   if (!frame) return;
   const svg = frame.querySelector("svg");
-  const marks = [...svg.querySelectorAll(".mark")];
+  const spots = [...svg.querySelectorAll(".spot")];
+  const names = [...svg.querySelectorAll(".name")];
+  const graticules = [...svg.querySelectorAll(".graticule")];
+  const degrees = frame.appendChild(document.createElement("div"));
+  degrees.className = "degrees";
+  degrees.setAttribute("aria-hidden", "true");
+  const hidden = new Set();
   const bar = svg.querySelector(".scale");
   const first = svg.viewBox.baseVal;
   const home = { x: first.x + first.width / 2, y: first.y + first.height / 2, width: first.width, height: first.height };
@@ -26,9 +32,24 @@
     waiting = false;
     const width = frame.clientWidth * view.metres, height = frame.clientHeight * view.metres;
     svg.setAttribute("viewBox", `${view.x - width / 2} ${view.y - height / 2} ${width} ${height}`);
-    for (const mark of marks) {
-      mark.setAttribute("transform", `translate(${mark.dataset.x} ${mark.dataset.y}) scale(${view.metres})`);
+    for (const spot of spots) {
+      spot.setAttribute("transform", `translate(${spot.dataset.x} ${spot.dataset.y}) scale(${view.metres})`);
     }
+    const within = (data) => view.metres >= (data.finest || 0) && view.metres <= (data.coarsest || Infinity);
+    const taken = [...frame.querySelectorAll(".buttons, .locator, .source")].map((element) => [
+      element.offsetLeft - 4, element.offsetTop - 4, frame.clientWidth, element.offsetTop + element.offsetHeight + 4]);
+    taken.push([0, frame.clientHeight - 70, 170, frame.clientHeight]);
+    for (const name of names) {
+      const [west, north, east, south] = name.dataset.box.split(" ").map(Number);
+      const x = (name.dataset.x - view.x) / view.metres + frame.clientWidth / 2;
+      const y = (name.dataset.y - view.y) / view.metres + frame.clientHeight / 2;
+      // A name is shown whole or not at all; those of released and public locations always.
+      const own = name.dataset.of >= 0;
+      const whole = own || (x + west > 4 && x + east < frame.clientWidth - 4 && y + north > 18 && y + south < frame.clientHeight - 4 &&
+        !taken.some((box) => x + east > box[0] && x + west < box[2] && y + south > box[1] && y + north < box[3]));
+      name.classList.toggle("off", !within(name.dataset) || !whole || hidden.has(name.dataset.of));
+    }
+    drawDegrees(within);
     // The bar is part of the map, so that it stays true wherever the map is made smaller, as in print.
     const length = roundBelow(Math.min(140, frame.clientWidth / 3) * view.metres);
     const left = view.x - width / 2 + 14 * view.metres;
@@ -39,6 +60,46 @@
     bar.querySelector("text").textContent =
       length >= 1000 ? `${(length / 1000).toLocaleString("en", digits)} km` : `${length.toLocaleString("en", digits)} m`;
     bar.dataset.metres = length;
+  }
+
+  // Where meridians leave the map at its top, and parallels at its left, their degrees are written.
+  function drawDegrees(within) {
+    degrees.textContent = "";
+    const left = view.x - frame.clientWidth * view.metres / 2, top = view.y - frame.clientHeight * view.metres / 2;
+    for (const graticule of graticules) {
+      const shown = within(graticule.dataset);
+      graticule.classList.toggle("off", !shown);
+      if (!shown) continue;
+      for (const line of graticule.children) {
+        const upright = line.dataset.way === "meridian";
+        const places = corners(line), at = upright ? 1 : 0, edge = upright ? top : left;
+        const after = places.findIndex((place, i) => i && (places[i - 1][at] - edge) * (place[at] - edge) <= 0);
+        if (after < 0) continue;
+        const [one, two] = [places[after - 1], places[after]];
+        const share = one[at] === two[at] ? 0 : (edge - one[at]) / (two[at] - one[at]);
+        const met = one[1 - at] + share * (two[1 - at] - one[1 - at]);
+        const pixel = (met - (upright ? left : top)) / view.metres;
+        const room = upright ? frame.clientWidth - 80 : frame.clientHeight - 80;
+        if (pixel < 40 || pixel > room) continue;
+        const text = degrees.appendChild(document.createElement("span"));
+        text.className = line.dataset.way;
+        text.style[upright ? "left" : "top"] = `${pixel}px`;
+        text.textContent = line.dataset.name;
+      }
+    }
+  }
+
+  // The corners of a line: its first, and the steps from each to the next.
+  const known = new Map();
+  function corners(line) {
+    if (!known.has(line)) {
+      const numbers = line.getAttribute("d").match(/-?[\d.]+/g).map(Number);
+      let x = 0, y = 0;
+      const places = [];
+      for (let i = 0; i < numbers.length; i += 2) places.push([x += numbers[i], y += numbers[i + 1]]);
+      known.set(line, places);
+    }
+    return known.get(line);
   }
 
   function show(next) {
@@ -126,8 +187,14 @@
   for (const box of document.querySelectorAll(".legend input")) {
     const layer = svg.querySelector(`[data-layer="${box.dataset.layer}"]`);
     box.addEventListener("change", () => {
-      if (box.dataset.circles === undefined) layer.classList.toggle("off", !box.checked);
-      else layer.querySelector(".more").classList.toggle("on", box.checked);
+      if (box.dataset.circles !== undefined) {
+        layer.querySelector(".more").classList.toggle("on", box.checked);
+        return;
+      }
+      layer.classList.toggle("off", !box.checked);
+      if (box.checked) hidden.delete(box.dataset.layer);
+      else hidden.add(box.dataset.layer);
+      draw();
     });
   }
 

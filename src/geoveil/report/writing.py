@@ -25,8 +25,8 @@ def check_path(path: str | os.PathLike[str], argument: str = "path") -> None:
         The name of the argument, for the error.
     """
     ending = Path(path).suffix.lower()
-    if ending not in (".html", ".png", ".pdf"):
-        raise InvalidParameter(argument, str(path), "a file that ends in .html, .png or .pdf", "Rename it.")
+    if ending not in (".html", ".png", ".svg", ".pdf"):
+        raise InvalidParameter(argument, str(path), "a file that ends in .html, .png, .svg or .pdf", "Rename it.")
     if ending != ".html":
         try:
             import matplotlib.figure  # noqa: F401
@@ -41,8 +41,8 @@ def write(path: str | os.PathLike[str], report: Report) -> None:
     Parameters
     ----------
     path : str or Path
-        The file. With .html it becomes a page with a map, which loads nothing from elsewhere; with .png or .pdf it
-        becomes a figure of the map, which requires matplotlib.
+        The file. With .html it becomes a page with a map, which loads nothing from elsewhere; with .png, .svg or
+        .pdf it becomes a figure of the map, which requires matplotlib.
     report : Report
         The report. With a layer of the role "truth" it must not be shared, and says so.
 
