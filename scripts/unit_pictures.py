@@ -1,6 +1,6 @@
-"""Draw the pictures of docs/understand/units.md: what one secret may move together, for five units. All data is made up.
+"""Draw the pictures of docs/understand/units.md: what one secret may move together, for five units.
 
-``python scripts/unit_pictures.py`` writes docs/understand/units/*.png; it needs matplotlib.
+All data is made up. ``python scripts/unit_pictures.py`` writes docs/understand/units/*.png; it needs matplotlib.
 """
 
 from __future__ import annotations
