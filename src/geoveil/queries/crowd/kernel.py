@@ -10,7 +10,8 @@ Between two centres everything is a polynomial in q = t(1 - t), t the distance t
     C(t) = Σ G_i(t)G_i'(t) = B'(t)/2               b₂ = (4m² + 5)/(18m⁷)                        b₃ = 5/(9m⁷)
 
 `docs/understand/crowd-theorems.md` has the proofs. A test compares these formulas with sums of exact
-polynomials for m = 1, ..., 20. That is a proof for every m, since the coefficients of m⁸·A and m⁸·B are polynomials in m of degree at most 7.
+polynomials for m = 1, ..., 20. That is a proof for every m, since the coefficients of m⁸·A and m⁸·B are polynomials in
+m of degree at most 7.
 """
 
 from __future__ import annotations
