@@ -102,12 +102,13 @@ def _points(release: Release, plane: Plane, name: str) -> tuple[Layer, ...]:
     geometries = np.asarray(release.value.geometry if hasattr(release.value, "geom_type") else ())
     if len(geometries) and (shapely.get_type_id(geometries) == shapely.GeometryType.LINESTRING).all():
         rows = shapely.get_coordinates(geometries, return_index=True)[1]
-        if len(names) == len(geometries) == len(np.unique(whose)):
-            how |= {"persons": whose, "names": names}
+        if release.by is not None and len(release.by) == len(geometries):  # a line for each person
+            how |= {"persons": rows, "names": tuple(map(str, release.by))}
         return (Layer(name, places, "lines", "released", rows, **how),)
     if names:
         how |= {"persons": whose, "names": names}
     if whose is not None and _is_track(release):
+        name = name.replace("released points", "released tracks")
         return (Layer(name, places, "lines", "released", whose, **how),)
     return (Layer(name, places, "points", "released", **how),)
 

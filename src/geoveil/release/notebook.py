@@ -19,8 +19,8 @@ __all__ = ["card_of", "draw_map"]
 
 #: The largest number of points of a file that are read for a small map.
 _MOST_READ = 1_000_000
-#: The width of a map in pixels, and the kinds of answers that have no location of their own.
-_PIXELS, _WITHOUT_LOCATION = 640.0, ("length", "position", "values")
+#: The width of a map, in pixels.
+_PIXELS = 640.0
 #: How answers are drawn unless the caller states otherwise, by their kind.
 _STYLES: dict[str, dict[str, Any]] = {
     "points": {"color": "#0f766e", "markersize": 6, "alpha": 0.7},
@@ -44,7 +44,8 @@ def draw_map(release: Release, ax: Axes | None, report: Report, style: dict[str,
     from geoveil.report.figure import draw_scene, handles_of, legend_of
 
     scene = compose(report.layers, beyond=False, pixels=_PIXELS, basemap=report.basemap, tiles=report.tiles)
-    if scene is None or release.plane is None or release.kind in _WITHOUT_LOCATION or (ax and ax.has_data()):
+    located = any(layer.role == "released" for layer in report.layers)
+    if scene is None or release.plane is None or not located or (ax and ax.has_data()):
         return _draw_frame(release, ax, style)
     if ax is None:
         from matplotlib import pyplot

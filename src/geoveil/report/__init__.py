@@ -9,6 +9,17 @@ from geoveil.report.layers import Layer
 from geoveil.report.report_view import ReportView
 from geoveil.report.scene import Scene
 from geoveil.report.small_map import small_map
-from geoveil.report.writing import check_path, write
+from geoveil.report.writing import check_ground, check_path, write
 
-__all__ = ["Balance", "Layer", "Report", "ReportView", "Scene", "check_path", "compose", "small_map", "write"]
+__all__ = [
+    "Balance",
+    "Layer",
+    "Report",
+    "ReportView",
+    "Scene",
+    "check_ground",
+    "check_path",
+    "compose",
+    "small_map",
+    "write",
+]

@@ -42,7 +42,9 @@ def limits_of(least: float, most: float) -> list[float]:
     return found[:: -(-len(found) // SHADES)]
 
 
-def classes_of(cells: Sequence[shapely.Geometry], values: Floats, *, least: float, overlapping: bool) -> Iterator[Class]:
+def classes_of(
+    cells: Sequence[shapely.Geometry], values: Floats, *, least: float, overlapping: bool
+) -> Iterator[Class]:
     """Return the classes of cells with their values, each as the union of its cells, which has no seams.
 
     Parameters

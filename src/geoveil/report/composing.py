@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -91,11 +92,15 @@ def compose(
     own = choose_sides(own, view.width / pixels, plan.symbols())
     labels = without_overlaps([*own, *ground.labels])
     said = ["The map is true to scale at its middle."] if max(view.width, view.height) > 3e6 else []
-    remarks = (ground.where, *plan.remarks, *said)
+    remarks = (ground.where, *ground.remarks, *plan.remarks, *said)
     return Scene(
         projection, view, together, labels, ground.graticules, ground.locator, ground.tiles, ground.where,
         ground.source, remarks,
     )  # fmt: skip
+
+
+#: The colour, the name and the rows of a person, or of all persons of a layer together.
+Owned: TypeAlias = tuple[str, str, NDArray[np.bool_]]
 
 
 @dataclass
@@ -150,12 +155,13 @@ class _Plan:
         marker = "square" if layer.role == "truth" else "disc"
         size = 5.0 if known.sum() <= SOME else 3.5
         style = Style("", size, 0.8, marker=marker)  # type: ignore[arg-type]
-        shapes, keys = [], []
-        for colour, name, rows in self._by_person(layer, known):
+        whose = list(self._by_person(layer, known))
+        shapes, keys = [], _heading(layer, whose)
+        for colour, name, rows in whose:
             own = replace(style, colour=colour)
             shapes.append(Shape("dots", (flat[rows],), own))
             keys.append(Key("dots", own, name))
-        circles, said = self._circles(layer, flat, known, shapes)
+        circles, said = self._circles(layer, flat, whose)
         return [*circles, *shapes], [*keys, *said]
 
     def _marks(self, layer: Layer, flat: Floats, known: NDArray[np.bool_]) -> tuple[list[Shape], list[Key]]:
@@ -173,7 +179,7 @@ class _Plan:
         for i in rows:
             x, y = map(float, flat[i])
             self.labels.append(Label(x, y, layer.texts[i], "mark", side, group=self.groups))  # type: ignore[arg-type]
-        circles, said = self._circles(layer, flat, known, [dots])
+        circles, said = self._circles(layer, flat, [(style.colour, layer.name, known)])
         return [*circles, dots], [Key("dots", style, layer.name), *said]
 
     def _lines(self, layer: Layer, flat: Floats, known: NDArray[np.bool_]) -> tuple[list[Shape], list[Key]]:
@@ -185,8 +191,9 @@ class _Plan:
         parts = layer.parts if layer.parts is not None else layer.persons
         parts = np.zeros(len(flat), dtype=np.int64) if parts is None else parts
         truth = layer.role == "truth"
-        bands, shapes, keys = [], [], []
-        for colour, name, rows in self._by_person(layer, known):
+        whose = list(self._by_person(layer, known))
+        bands, shapes, keys = [], [], _heading(layer, whose)
+        for colour, name, rows in whose:
             number = int(colour.rpartition("-")[2]) if colour.startswith("person") else 0
             faint = many or (layer.persons is None and len(np.unique(parts)) > PERSONS)
             style = Style(
@@ -214,13 +221,13 @@ class _Plan:
             if alone:
                 shapes.append(Shape("dots", (np.concatenate(alone),), Style(colour, 5.0)))
             keys.append(Key("line", style, name))
-        circles, said = self._circles(layer, flat, known, shapes)
+        circles, said = self._circles(layer, flat, whose)
         if layer.expected is not None:
             about = f"the true track is expected within about {metres(layer.expected)} of it (no guarantee)"
             said = [Key("line", replace(bands[0].style, metres=0, width=9.0), f"band: {about}"), *said]
         return [*bands, *circles, *shapes], [*keys, *said]
 
-    def _by_person(self, layer: Layer, known: NDArray[np.bool_]) -> Iterator[tuple[str, str, NDArray[np.bool_]]]:
+    def _by_person(self, layer: Layer, known: NDArray[np.bool_]) -> Iterator[Owned]:
         """Return the colour, the name and the rows of each person of a layer; of all together if there are many."""
         present = np.unique(layer.persons[known]) if layer.persons is not None else np.empty(0, dtype=np.int64)
         if layer.persons is None or len(present) > PERSONS or len(layer.names) == 1 or layer.role == "truth":
@@ -229,28 +236,30 @@ class _Plan:
             yield self._colour(layer), f"{layer.name}{many}", known
             return
         for i in present:
-            yield person(int(i)), f"{layer.name}: {layer.names[i]}", known & (layer.persons == i)
+            yield person(int(i)), layer.names[i], known & (layer.persons == i)
         self.colours = max(self.colours, int(present.max()) + 1)
 
-    def _circles(
-        self, layer: Layer, flat: Floats, known: NDArray[np.bool_], shapes: Sequence[Shape]
-    ) -> tuple[list[Shape], list[Key]]:
+    def _circles(self, layer: Layer, flat: Floats, whose: Sequence[Owned]) -> tuple[list[Shape], list[Key]]:
         """Return the 95% circles of a layer: all of a few points; of more, that nearest to the middle of the view."""
-        if layer.radius is None or not known.any():
+        if layer.radius is None or not any(rows.any() for _, _, rows in whose):
             return [], []
         radius = np.broadcast_to(np.asarray(layer.radius, dtype=float), len(flat))
-        every = np.column_stack([flat, radius])[known]
-        few = len(every) <= FEW and layer.kind != "lines"
-        nearest = int(np.hypot(*(flat[known] - self.view.middle).T).argmin())
-        colours = {shape.style.colour for shape in shapes}
-        colour = next(iter(colours)) if len(colours) == 1 else "text"
-        if len(colours) > 1 and layer.persons is not None:
-            colour = person(int(layer.persons[known][nearest]))
-        style = Style(colour, 1.5, 1.0, 0.1)
+        every = np.column_stack([flat, radius])
+        known = np.any([rows for _, _, rows in whose], axis=0)
+        few = known.sum() <= FEW and layer.kind != "lines"
+        found = []
+        if not few:
+            away = np.where(known, np.hypot(*(np.nan_to_num(flat) - self.view.middle).T), np.inf)
+            shown = np.arange(len(flat)) == away.argmin()
+        for colour, _, rows in whose:
+            chosen = rows if few else rows & shown
+            if chosen.any():
+                found.append(Shape("circles", (every[chosen],), Style(colour, 1.5, 1.0, 0.1)))
+            if not few and known.sum() <= SOME:
+                found.append(Shape("circles", (every[rows],), Style(colour, 1.0, 0.3), on_demand=True))
+        first = next(shape.style for shape in found if not shape.on_demand)
+        style = replace(first, colour="text") if few and len(whose) > 1 else first
         said = f"95% of true locations lie within {'their' if few else 'such a'} circle: {lengths(radius[known])}"
-        found = [Shape("circles", (every if few else every[[nearest]],), style)]
-        if not few and len(every) <= SOME:
-            found.append(Shape("circles", (every,), Style(colour, 1.0, 0.3), on_demand=True))
         return found, [Key("circles", style, said)]
 
     def _density(self, layer: Layer, flat: Floats) -> tuple[list[Shape], list[Key]]:
@@ -336,13 +345,13 @@ class _Plan:
     def _area(self, layer: Layer, flat: Floats, known: NDArray[np.bool_]) -> tuple[list[Shape], list[Key]]:
         parts = np.zeros(len(flat), dtype=np.int64) if layer.parts is None else layer.parts
         rings = tuple(split(flat[known], parts[known]))
+        name = layer.name
         if len(rings) > _AREAS:
             some = rings[:: -(-len(rings) // _AREAS)]
-            self.remarks.append(f"{layer.name}: {counted(len(some))} of {counted(len(rings))} drawn.")
-            rings = some
+            name, rings = f"{name}: {counted(len(some))} of {counted(len(rings))} drawn", some
         colour = self._colour(layer)
         style = Style(colour, 2.0 if len(rings) <= FEW else 1.0, 1.0, 0.12)
-        shapes, keys = [Shape("fill", rings, style)], [Key("fill", style, layer.name)]
+        shapes, keys = [Shape("fill", rings, style)], [Key("fill", style, name)]
         if layer.radius is None:
             return shapes, keys
         radius = np.broadcast_to(np.asarray(layer.radius, dtype=float), len(flat))
@@ -370,3 +379,8 @@ class _Plan:
             body = shapely.simplify(body, max(self.view.width, self.view.height) * 1e-5)
             bands += [body.buffer(reach, **shape), body.buffer(-reach, **shape)]
         return tuple(rings_of(bands))
+
+
+def _heading(layer: Layer, whose: Sequence[Owned]) -> list[Key]:
+    """Return the heading of the legend of a layer, if its entries are persons."""
+    return [Key("fill", Style("text"), f"{layer.name}:")] if len(whose) > 1 else []

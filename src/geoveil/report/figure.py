@@ -18,7 +18,7 @@ from geoveil.report.labelling import box_of, font_of
 from geoveil.report.layers import Floats
 from geoveil.report.palette import LIGHT
 from geoveil.report.scene import Key, Label, Locator, Scene, Shape, Style
-from geoveil.report.summary import summary
+from geoveil.report.plain_words import summary
 from geoveil.words import metres
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ _MARKERS = {"disc": "o", "square": "s", "diamond": "D"}
 #: The side of the small map of the surroundings, in pixels, and the least width of a figure that has one.
 _LOCATOR, _ROOM = 84.0, 300.0
 #: Fonts are part of the file: as TrueType in PDF, as outlines in SVG; equal scenes give equal files.
-_EMBEDDED = {"pdf.fonttype": 42, "svg.fonttype": "path", "svg.hashsalt": "geoveil"}
+_EMBEDDED: Any = {"pdf.fonttype": 42, "svg.fonttype": "path", "svg.hashsalt": "geoveil"}
 
 #: From metres of the map to those of the axes.
 Move = Callable[[Floats], Floats]
@@ -75,7 +75,9 @@ def draw(path: Path, report: Report) -> None:
             figure.text(0.5, y - 14 / height, line, size=13 * _POINT, bbox=banner, **how)
             y -= 26 / height
         for line in title:
-            figure.text(8 / width, y - 20 / height, line, color=_TEXT, size=17 * _POINT, weight="bold", parse_math=False)
+            figure.text(
+                8 / width, y - 20 / height, line, color=_TEXT, size=17 * _POINT, weight="bold", parse_math=False
+            )
             y -= 20 / height
         for line in said:
             figure.text(8 / width, y - 18 / height, line, color=_QUIET, size=12 * _POINT, parse_math=False)
@@ -122,7 +124,7 @@ def draw_scene(axes: Axes, scene: Scene, to_axes: Move | None = None) -> None:
     for spine in axes.spines.values():
         spine.set(color="#8b979f", linewidth=0.6)
     for tile in scene.tiles:
-        _draw_tile(axes, tile.image, tile.matrix)
+        _draw_tile(axes, tile.image, tile.matrix, move)
     for group in scene.groups:
         for shape in group.shapes:
             if not shape.on_demand:
@@ -139,13 +141,15 @@ def draw_scene(axes: Axes, scene: Scene, to_axes: Move | None = None) -> None:
         _draw_locator(axes, scene.locator, wide, high)
 
 
-def _draw_tile(axes: Axes, image: bytes, matrix: tuple[float, ...]) -> None:
-    from matplotlib.image import imread
+def _draw_tile(axes: Axes, image: bytes, matrix: tuple[float, ...], move: Move) -> None:
     from matplotlib.transforms import Affine2D
+    from PIL import Image
 
-    picture = imread(io.BytesIO(image), format="png" if image.startswith(b"\x89PNG") else "jpg")
     a, b, c, d, e, f = matrix
-    moved = Affine2D.from_values(a, -b, c, -d, e, -f)
+    start, east, south = move(np.array([[e, -f], [e + a, -f - b], [e + c, -f - d]]))
+    moved = Affine2D.from_values(*(east - start), *(south - start), *start)
+    # A tile is the unit square, with y to the south.
+    picture = np.asarray(Image.open(io.BytesIO(image)).convert("RGB"))
     drawn = axes.imshow(picture, extent=(0, 1, 1, 0), interpolation="bilinear", aspect="auto", zorder=0)
     drawn.set_transform(moved + axes.transData)
 
@@ -173,8 +177,8 @@ def _draw_shape(axes: Axes, shape: Shape, move: Move, pixel: float) -> None:
         dash: Any = (0, tuple(length / max(width, 1) for length in style.dash)) if style.dash else "solid"
         how = {"capstyle": "butt" if style.dash else "round", "joinstyle": "round"}
         if style.halo:
-            edge = {"colors": LIGHT["halo"], "linewidths": (width + 2) * _POINT, "alpha": 0.9}
-            axes.add_collection(LineCollection(lines, **edge, **how))
+            bright: dict[str, Any] = {"colors": LIGHT["halo"], "linewidths": (width + 2) * _POINT, "alpha": 0.9}
+            axes.add_collection(LineCollection(lines, **bright, **how))
         # One path is one stroke: where a line crosses itself it does not become darker.
         axes.add_patch(_stroke(lines, hue, width * _POINT, style.opacity, dash, how))
 
@@ -296,10 +300,11 @@ def _draw_scale_bar(axes: Axes, move: Move, pixel: float, box: Sequence[float]) 
     halo: dict[str, Any] = {"path_effects": [withStroke(linewidth=2.6, foreground=LIGHT["halo"])]}
     axes.plot(*move(bar).T, color=_TEXT, linewidth=1.2, solid_joinstyle="miter", **halo)
     text: dict[str, Any] = {"color": _TEXT, "size": 12 * _POINT, "weight": "bold", **halo}
-    axes.text(*move(np.array([[x, y + 1.5 * tick]]))[0], metres(long), va="bottom", **text)
+    (left, low), (east, up) = move(np.array([[x, y + 1.5 * tick], [x + 13 * pixel, y + 26 * pixel]]))
+    axes.text(left, low, metres(long), va="bottom", **text)
+    axes.text(east, up, "N", va="bottom", **text)
     arrow = np.array([[0, 16], [-5, 0], [0, 3], [5, 0], [0, 16]]) * pixel + [x + 5 * pixel, y + 26 * pixel]
     axes.fill(*move(arrow).T, color=_TEXT, linewidth=0.3)
-    axes.text(*move(np.array([[x + 13 * pixel, y + 26 * pixel]]))[0], "N", va="bottom", **text)
 
 
 def _draw_locator(axes: Axes, locator: Locator, wide: float, high: float) -> None:

@@ -104,7 +104,9 @@ class Layer:
         valued = self.kind in ("grid", "flows")
         cells = 0 if not valued or self.parts is None else len(np.unique(self.parts))
         if (self.values is None) == valued:
-            raise InvalidParameter("values", self.values, "given for grids and flows, and for no others", "Check kind.")
+            raise InvalidParameter(
+                "values", self.values, "given for grids and flows, and for no others", "Check kind."
+            )
         self._set("values", _numbers("values", self.values, cells))
         self._set("persons", _numbers("persons", self.persons, len(places), np.int64))
         self._set("names", tuple(map(str, self.names)))

@@ -59,7 +59,7 @@ class Projection:
         return np.column_stack(self._transformer.transform(flat[:, 0], flat[:, 1], direction="INVERSE"))
 
     def moved_to(self, crs: Any) -> Callable[[Floats], Floats]:
-        """Return a function that takes metres of the map to a coordinate system, without a jump at the antimeridian."""
+        """Return a function from metres of the map to a coordinate system, without a jump at the antimeridian."""
         import pyproj
 
         target = pyproj.CRS.from_user_input(crs)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from geoveil.report.layers import Floats
 
-__all__ = ["rings_of", "split"]
+__all__ = ["polygons_of", "rings_of", "split"]
 
 
 def rings_of(polygons: Any) -> list[Floats]:
@@ -25,3 +25,24 @@ def split(flat: Floats, parts: NDArray[np.int64]) -> Iterator[Floats]:
     order = np.argsort(parts, kind="stable")
     cuts = np.flatnonzero(np.diff(parts[order])) + 1
     yield from (np.asarray(rows) for rows in np.split(flat[order], cuts) if len(rows))
+
+
+def polygons_of(rings: Sequence[Floats]) -> list[list[Floats]]:
+    """Return rings as polygons, each an outline and its holes: a ring inside of an odd number of others is a hole."""
+    import shapely
+
+    bodies = np.array([shapely.Polygon(ring) for ring in rings])
+    if not len(bodies):
+        return []
+    areas = shapely.area(bodies)
+    inner, outer = shapely.STRtree(bodies).query(bodies, predicate="covered_by")
+    larger = areas[outer] > areas[inner]
+    inner, outer = inner[larger], outer[larger]
+    depth = np.bincount(inner, minlength=len(bodies))
+    found = {i: [rings[i]] for i in np.flatnonzero(depth % 2 == 0).tolist()}
+    for i in np.flatnonzero(depth % 2):
+        around = outer[inner == i]
+        owner = int(around[areas[around].argmin()])
+        if owner in found:
+            found[owner].append(rings[i])
+    return list(found.values())

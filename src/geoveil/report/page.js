@@ -188,7 +188,7 @@
     const layer = svg.querySelector(`[data-layer="${box.dataset.layer}"]`);
     box.addEventListener("change", () => {
       if (box.dataset.circles !== undefined) {
-        layer.querySelector(".more").classList.toggle("on", box.checked);
+        for (const more of layer.querySelectorAll(".more")) more.classList.toggle("on", box.checked);
         return;
       }
       layer.classList.toggle("off", !box.checked);

@@ -17,7 +17,7 @@ from geoveil.report.composing import compose
 from geoveil.report.document import Report
 from geoveil.report.formatting import WARNING
 from geoveil.report.scene import Group, Scene
-from geoveil.report.summary import summary
+from geoveil.report.plain_words import summary
 from geoveil.report.svg import key_svg, locator_svg, map_svg
 from geoveil.wording import paragraphs
 from geoveil.words import counted
@@ -126,7 +126,10 @@ def _entry(at: int, group: Group) -> str:
     first, *others = group.keys
     symbol = key_svg(first) if _visible(first.style) else ""
     parts = [f"<label>{box}{symbol}<span>{truth}{escape(first.text)}</span></label>"]
-    parts += [f'<span class="key">{key_svg(key) if _visible(key.style) else ""}<span>{escape(key.text)}</span></span>' for key in others]
+    parts += [
+        f'<span class="key">{key_svg(key) if _visible(key.style) else ""}<span>{escape(key.text)}</span></span>'
+        for key in others
+    ]
     more = sum(len(part) for shape in group.shapes if shape.on_demand for part in shape.parts)
     if more:
         asked = f'<input type="checkbox" autocomplete="off" data-layer="{at}" data-circles>'

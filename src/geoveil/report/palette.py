@@ -1,6 +1,6 @@
 """The colours of maps, by name, on a light and on a dark background.
 
-Colours of persons follow Okabe and Ito: readers with any kind of colour vision tell them apart, and lines beyond the
+Colours of persons are close to those of Okabe and Ito: readers with any kind of colour vision tell them apart, and lines beyond the
 fourth are dashed, so that a print without colours does, too. Shades of numbers go evenly from light to dark.
 """
 
@@ -16,8 +16,8 @@ Palette: TypeAlias = dict[str, str]
 #: The largest number of persons with a colour of their own, and the number of shades of numbers.
 PERSONS, SHADES = 8, 6
 
-_PERSONS_LIGHT = ("#0072b2", "#d55e00", "#009e73", "#b0478f", "#7a5c00", "#3aa0d8", "#e69f00", "#42474d")
-_PERSONS_DARK = ("#4fb0ee", "#ff8a4c", "#35d0a0", "#e58cc4", "#c9a227", "#9bd7ff", "#ffc94d", "#c9d1d9")
+_PERSONS_LIGHT = ("#0072b2", "#d55e00", "#00a078", "#7b1f6a", "#5e4300", "#41a5dd", "#e69f00", "#2b3138")
+_PERSONS_DARK = ("#4f9cf0", "#ff8a4c", "#4fe3b4", "#d64f9e", "#a87b14", "#b5e6ff", "#ffd866", "#93a78f")
 _SHADES_LIGHT = ("#fbd9a5", "#f7ab73", "#ec7a62", "#c84f6e", "#8e3375", "#4d1d66")
 _SHADES_DARK = ("#4d2a68", "#8a3a7b", "#c4506f", "#ea7c5e", "#f7b06c", "#fde6aa")
 _GROUND_LIGHT: Palette = {

@@ -15,6 +15,7 @@ import numpy as np
 from geoveil.report import palette
 from geoveil.report.layers import Floats, Role
 from geoveil.report.map_projection import Box, Projection
+from geoveil.report.outlines import polygons_of
 
 __all__ = ["Form", "Graticule", "Group", "Key", "Label", "Locator", "Scene", "Shape", "Style", "Tile"]
 
@@ -283,15 +284,8 @@ class Scene:
                 yield feature("Point", self._degrees(row[None, :2])[0], **{name: float(row[2])})
             return
         if shape.form == "fill":
-            # Rings that are inside of another are holes: even and odd, as both faces fill them.
-            import shapely
-
             rings = [part for part in shape.parts if len(part) > 2]
-            joined = shapely.build_area(shapely.GeometryCollection([shapely.LinearRing(ring) for ring in rings]))
-            polygons = [
-                [self._degrees(shapely.get_coordinates(ring)) for ring in shapely.get_rings(polygon)]
-                for polygon in shapely.get_parts(joined)
-            ]
+            polygons = [[self._degrees(ring) for ring in polygon] for polygon in polygons_of(rings)]
             yield feature("MultiPolygon", polygons)
             return
         kind = "MultiPoint" if shape.form == "dots" else "MultiLineString"

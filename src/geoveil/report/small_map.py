@@ -51,7 +51,7 @@ def small_map(layers: Sequence[Layer]) -> str:
     return (
         f'<figure><svg viewBox="{-_WIDTH / 2:g} {-_HEIGHT / 2:g} {_WIDTH:g} {_HEIGHT:g}" width="{_WIDTH:g}" '
         f'height="{_HEIGHT:g}" role="img" aria-label="{escape(label)}" fill-rule="evenodd">'
-        f'{"".join(drawn)}{"".join(_names(scene, pixel))}{_scale_bar(pixel)}</svg>'
+        f"{''.join(drawn)}{''.join(_names(scene, pixel))}{_scale_bar(pixel)}</svg>"
         f"<figcaption>{'<br>'.join(said)}</figcaption></figure>"
     )
 
@@ -88,7 +88,9 @@ def _names(scene: Scene, pixel: float) -> list[str]:
             continue
         x, y = (np.array([label.x, label.y]) - middle) / pixel * [1, -1]
         west, south, east, north = box_of(label)
-        whole = -_WIDTH / 2 < x + west and x + east < _WIDTH / 2 and -_HEIGHT / 2 < y - north and y - south < _HEIGHT / 2
+        whole = (
+            x + west > -_WIDTH / 2 and x + east < _WIDTH / 2 and y - north > -_HEIGHT / 2 and y - south < _HEIGHT / 2
+        )
         ground += label.group < 0 and whole
         if whole and (label.group >= 0 or ground <= _NAMES):
             found.append(_name(label, x, y))
@@ -118,6 +120,7 @@ def _scale_bar(pixel: float) -> str:
     long = round_below(pixel * _WIDTH / 4)
     left, low = 10 - _WIDTH / 2, _HEIGHT / 2 - 10
     return (
-        f'<path d="M{left:g} {low - 4:g}v4h{long / pixel:.1f}v-4" fill="none" stroke="currentColor" stroke-width="1.5"/>'
+        f'<path d="M{left:g} {low - 4:g}v4h{long / pixel:.1f}v-4" fill="none" stroke="currentColor" '
+        'stroke-width="1.5"/>'
         f'<text x="{left:g}" y="{low - 8:g}" fill="currentColor" font-size="11">{metres(long)}</text>'
     )

@@ -69,7 +69,8 @@ def _tile(image: bytes, matrix: tuple[float, ...]) -> str:
     kind = "png" if image.startswith(b"\x89PNG") else "webp" if image[8:12] == b"WEBP" else "jpeg"
     data = b64encode(image).decode()
     moved = " ".join(f"{number:.6g}" for number in matrix)
-    return f'<image width="1" height="1" preserveAspectRatio="none" transform="matrix({moved})" href="data:image/{kind};base64,{data}"/>'
+    where = f'width="1" height="1" preserveAspectRatio="none" transform="matrix({moved})"'
+    return f'<image {where} href="data:image/{kind};base64,{data}"/>'
 
 
 def _scale_bar(view: Box) -> str:
@@ -79,7 +80,8 @@ def _scale_bar(view: Box) -> str:
     return (
         f'<g class="scale" data-metres="{long:.15g}"><path d="M{left:.2f} {low - 6 * pixel:.2f}V{low:.2f}h{long:.15g}'
         f'v{-6 * pixel:.2f}"/><g transform="translate({left:.2f} {low - 9 * pixel:.2f}) scale({pixel:.4g})">'
-        f'<text>{metres(long)}</text><path class="north" d="M5-42 0-26l5-3 5 3z"/><text class="n" x="14" y="-28">N</text></g></g>'
+        f'<text>{metres(long)}</text><path class="north" d="M5-42 0-26l5-3 5 3z"/>'
+        '<text x="14" y="-28">N</text></g></g>'
     )
 
 
@@ -94,13 +96,17 @@ def shape_svg(shape: Shape, digits: int, pixel: float, colour: Callable[[str], s
         how = f'style="fill: {hue}; stroke: {hue}" {_attributes(style)}'
         if shape.on_demand:
             return f'<path{hidden} {how} d="{_circles(rows, digits)}"/>'
-        circles = (f'<circle class="circle" cx="{x:.{digits}f}" cy="{-y:.{digits}f}" r="{r:.{digits}f}" {how}/>' for x, y, r in rows)
-        return "".join(circles)
+        return "".join(
+            f'<circle class="circle" cx="{x:.{digits}f}" cy="{-y:.{digits}f}" r="{r:.{digits}f}" {how}/>'
+            for x, y, r in rows
+        )
     if shape.form == "arrows":
         heads = ""
         for x, y, angle in np.concatenate(shape.parts):
             turned = f'<path transform="rotate({-angle:.0f}) scale({style.width:.1f})" d="M0 0-1-.45-.75 0-1 .45z"/>'
-            heads += _spot(x, y, digits, pixel, f'<g fill-opacity="{style.opacity:g}" style="fill: {hue}">{turned}</g>')
+            heads += _spot(
+                x, y, digits, pixel, f'<g fill-opacity="{style.opacity:g}" style="fill: {hue}">{turned}</g>'
+            )
         return heads
     closed = shape.form == "fill"
     path = _outlines(shape.parts, digits, closed=closed)
@@ -110,9 +116,9 @@ def shape_svg(shape: Shape, digits: int, pixel: float, colour: Callable[[str], s
     if style.halo:
         bright = _attributes(Style("halo", style.width + 2, 0.9))
         edge = f'<path style="stroke: {colour("halo")}" fill="none" {bright} d="{path}"/>'
-    paint = f'style="{f"fill: {hue}; " if closed and style.fill else ""}{f"stroke: {hue}" if style.width or style.metres else ""}"'
-    none = "" if closed and style.fill else 'fill="none" '
-    return f'{edge}<path{hidden} {paint} {none}{_attributes(style)} d="{path}"/>'
+    filled = f"fill: {hue}; " if closed and style.fill else "fill: none; "
+    drawn = f"stroke: {hue}" if style.width or style.metres else ""
+    return f'{edge}<path{hidden} style="{filled}{drawn}" {_attributes(style)} d="{path}"/>'
 
 
 def _attributes(style: Style) -> str:
@@ -196,12 +202,12 @@ def locator_svg(locator: Locator) -> str:
 
 def key_svg(key: Key) -> str:
     """Return the symbol of an entry of the legend."""
-    style, hue = key.style, variable(key.style.colour)
+    style, hue, large = key.style, variable(key.style.colour), max(key.style.width, 6)
     inside = {
         "fill": f'<rect x="3" y="3" width="20" height="12" style="fill: {hue}; stroke: {hue}" {_attributes(style)}/>',
         "line": f'<path d="M2 9H24" fill="none" style="stroke: {hue}" {_attributes(style)}/>',
         "circles": f'<circle cx="13" cy="9" r="7.5" style="fill: {hue}; stroke: {hue}" {_attributes(style)}/>',
-        "dots": f'<g style="fill: {hue}" transform="translate(13 9) scale({max(style.width, 6):g})">{_MARKERS[style.marker]}</g>',
+        "dots": f'<g style="fill: {hue}" transform="translate(13 9) scale({large:g})">{_MARKERS[style.marker]}</g>',
     }[key.form]
     return f'<svg viewBox="0 0 26 18" aria-hidden="true">{inside}</svg>'
 

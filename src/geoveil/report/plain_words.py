@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from geoveil.facts import Facts
 from geoveil.wording import protected, steps_line
 from geoveil.words import counted, hidden, metres
@@ -37,7 +39,7 @@ def summary(facts: Facts) -> tuple[tuple[str, str], ...]:
     >>> for heading, text in summary(gv.mean([[0.0, 0.0], [100.0, 0.0]], rho=1e-4).facts()):
     ...     print(f"{heading}: {text}")
     Released: The mean of all locations, with random noise. It is about 2 points of one person.
-    Hidden: Differences of up to 74.1 m in all of a person's locations: who tries to tell is right at most 3 times in 4.
+    Hidden: Differences of up to 74.1 m in all of a person's locations: a guess is right at most 3 times in 4.
     Error: At most 173 m, with probability 95%.
     """
     return (("Released", _released(facts)), ("Hidden", _hidden(facts)), ("Error", _error(facts)))
@@ -45,7 +47,9 @@ def summary(facts: Facts) -> tuple[tuple[str, str], ...]:
 
 def _released(facts: Facts) -> str:
     what = _RELEASED.get(facts.query, "An answer with random noise")
-    after = f", then {steps_line(tuple(step.partition(' with ')[0] for step in facts.processed))}"
+    # What was done is enough here; the details say how.
+    steps = (re.split(" (?:with|by|from|to|that) ", step)[0] for step in facts.processed)
+    after = f", then {steps_line(tuple(steps))}"
     whose = counted(facts.persons or facts.crowd or 1, "person").replace("1 person", "one person", 1)
     if facts.persons is None and facts.crowd is None:
         whose = "one person"
@@ -55,7 +59,7 @@ def _released(facts: Facts) -> str:
 
 def _hidden(facts: Facts) -> str:
     away, what = hidden(facts.guarantee.hidden(chance=0.75)), protected(facts.guarantee.metric)
-    return f"Differences of up to {away} in {what}: who tries to tell is right at most 3 times in 4."
+    return f"Differences of up to {away} in {what}: a guess is right at most 3 times in 4."
 
 
 def _error(facts: Facts) -> str:
@@ -73,5 +77,6 @@ def _error(facts: Facts) -> str:
     of = {"each person": " for each person", "first person": " for the first person"}.get(bound.about, "")
     text = f"At most {ends}{of}, with probability 95%."
     if bound.point is not None:
-        text = f"95% of true locations lie within {metres(bound.point)} of the released ones; all of them within {ends}, with probability 95%."
+        point = f"95% of true locations lie within {metres(bound.point)} of the released ones"
+        text = f"{point}; all of them within {ends}, with probability 95%."
     return text if bound.location is None else f"{text} Each released location is within {metres(bound.location)}."
