@@ -13,13 +13,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from geoveil.report.palette import LIGHT
 from numpy.typing import NDArray
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
 import geoveil as gv
 from geoveil.report import Balance, Layer, Report, Scene, compose, write
 from geoveil.report.formatting import WARNING
+from geoveil.report.palette import LIGHT
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
@@ -90,7 +90,8 @@ class Shown(NamedTuple):
         self.page.evaluate(SETTLED)
         return self.page.evaluate(  # type: ignore[no-any-return]
             """() => {
-              const circle = document.querySelector(".frame circle.circle"), bar = document.querySelector(".scale path");
+              const circle = document.querySelector(".frame circle.circle");
+              const bar = document.querySelector(".scale path");
               const radius = circle.r.baseVal.value * circle.getScreenCTM().a;
               const long = bar.getBBox().width * bar.getScreenCTM().a;
               return radius / long * +document.querySelector(".scale").dataset.metres;

@@ -606,10 +606,10 @@ def _output(
     figure_width: float | None,
     basemap: str | None,
     tiles: str | None,
+    with_truth: bool,
+    dry_run: bool,
     json: bool,
     quiet: bool,
-    with_truth: bool = False,
-    dry_run: bool = False,
 ) -> Output:
     for option, given in (("--report", report), ("--figure", figure)):
         if len(given) > 1:
@@ -624,6 +624,18 @@ def _output(
     state().quiet = quiet or json
     drawing = Drawing(report[0] if report else None, figure[0] if figure else None, figure_width, basemap, tiles)
     return Output(drawing, with_truth, dry_run, json)
+
+
+def _free(
+    report: tuple[str, ...],
+    figure: tuple[str, ...],
+    figure_width: float | None,
+    basemap: str | None,
+    tiles: str | None,
+    json: bool,
+    quiet: bool,
+) -> Output:
+    return _output(report, figure, figure_width, basemap, tiles, False, False, json, quiet)
 
 
 def _as_json(json: bool) -> bool:
@@ -691,6 +703,6 @@ output = gathered(
     _QUIET,
 )
 #: For commands on released files, which cost nothing and cannot show true locations.
-free = gathered("output", "Options", _output, *_DRAWING, _JSON, _QUIET)
+free = gathered("output", "Options", _free, *_DRAWING, _JSON, _QUIET)
 #: For commands that only print.
 as_json = gathered("as_json", "Options", _as_json, _JSON)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -87,7 +88,7 @@ def backdrop(
         fill, line, dots = Style("basemap", 0.6, 0.9, 0.25), Style("basemap", 1.1), Style("basemap", 3.0)
         below.append(Group("base map: areas", "ground", (Shape("fill", tuple(rings_of(own.areas)), fill),)))
         above.append(Group("base map", "ground", (Shape("line", _corners(own.lines), line), *_dots(own.points, dots))))
-        source = f"Base map: {own.source}. {source}"
+        source = f"Base map: {Path(basemap).name}. {source}"
         remarks += [own.remark] if own.remark else []
     labels = () if tiles else _labels(ground)
     return Backdrop(
@@ -183,7 +184,9 @@ def _locator(projection: Projection, view: Box) -> Locator | None:
         half *= 1.6
         ground = _ground(projection.lon, projection.lat, half, False)
     pixel = 2 * half / _SMALL
-    outline = np.array([[view.west, view.south], [view.east, view.south], [view.east, view.north], [view.west, view.north]])
+    outline = np.array(
+        [[view.west, view.south], [view.east, view.south], [view.east, view.north], [view.west, view.north]]
+    )
     middle = np.array([view.middle])
     here = Shape("fill", (outline,), Style("person-1", 1.5, 1.0, 0.15))
     if wide < 6 * pixel:

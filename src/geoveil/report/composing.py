@@ -31,6 +31,8 @@ FEW, SOME = 20, 1_000
 LABELS = 60
 #: Tracks of more persons than have colours are lines up to this number of points, and counted in hexagons beyond.
 _UNCOLOURED = 600
+#: The largest number of points of smoothed tracks, and of lines without noise, that are drawn.
+_VERTICES = 200_000
 #: The largest number of areas that are drawn.
 _AREAS = 100
 #: The number of hexagons across the view, and the largest number of them.
@@ -186,11 +188,12 @@ class _Plan:
         import shapely
 
         many = layer.persons is not None and len(np.unique(layer.persons)) > PERSONS
-        if known.sum() > (_UNCOLOURED if many else DOTS * 100) and layer.role != "truth":
+        most = _UNCOLOURED if many else _VERTICES if layer.radius is None else DOTS
+        if known.sum() > most and layer.role == "released":
             return self._density(layer, flat[known])
         parts = layer.parts if layer.parts is not None else layer.persons
         parts = np.zeros(len(flat), dtype=np.int64) if parts is None else parts
-        truth = layer.role == "truth"
+        thin = layer.role != "released"
         whose = list(self._by_person(layer, known))
         bands, shapes, keys = [], [], _heading(layer, whose)
         for colour, name, rows in whose:
@@ -198,10 +201,10 @@ class _Plan:
             faint = many or (layer.persons is None and len(np.unique(parts)) > PERSONS)
             style = Style(
                 colour,
-                1.0 if truth or faint else _TRACK,
+                1.2 if thin or faint else _TRACK,
                 0.5 if faint else 0.95,
                 dash=_DASHES if number >= PERSONS // 2 else (),
-                halo=not (truth or faint),
+                halo=not (thin or faint),
             )
             lines = [line for line in split(flat[rows], parts[rows]) if len(line) > 1]
             drawn = tuple(
@@ -212,7 +215,7 @@ class _Plan:
             if layer.expected is not None:
                 band = Style(colour, opacity=0.18, metres=2 * layer.expected)
                 bands.append(Shape("line", drawn, band))
-            if layer.radius is not None and rows.sum() <= SOME:
+            if layer.radius is not None:
                 # Noise on every point makes a line of zigzags: the points are what was released.
                 style = replace(style, width=1.25, opacity=0.55, halo=False)
                 shapes += [Shape("line", drawn, style), Shape("dots", (flat[rows],), Style(colour, 5.0, 0.9))]
@@ -221,6 +224,10 @@ class _Plan:
             if alone:
                 shapes.append(Shape("dots", (np.concatenate(alone),), Style(colour, 5.0)))
             keys.append(Key("line", style, name))
+            if len(whose) > 1 and drawn:
+                # The name of a person also stands at the end of the track.
+                x, y = map(float, drawn[-1][-1])
+                self.labels.append(Label(x, y, name, "mark", "east", group=self.groups))
         circles, said = self._circles(layer, flat, whose)
         if layer.expected is not None:
             about = f"the true track is expected within about {metres(layer.expected)} of it (no guarantee)"
@@ -235,9 +242,9 @@ class _Plan:
             many = f", {counted(len(present), 'person')}" if len(present) > PERSONS else ""
             yield self._colour(layer), f"{layer.name}{many}", known
             return
-        for i in present:
-            yield person(int(i)), layer.names[i], known & (layer.persons == i)
-        self.colours = max(self.colours, int(present.max()) + 1)
+        for number, i in enumerate(present):
+            yield person(number), layer.names[i], known & (layer.persons == i)
+        self.colours = max(self.colours, len(present))
 
     def _circles(self, layer: Layer, flat: Floats, whose: Sequence[Owned]) -> tuple[list[Shape], list[Key]]:
         """Return the 95% circles of a layer: all of a few points; of more, that nearest to the middle of the view."""

@@ -17,8 +17,8 @@ from geoveil.report.formatting import WARNING, round_below
 from geoveil.report.labelling import box_of, font_of
 from geoveil.report.layers import Floats
 from geoveil.report.palette import LIGHT
-from geoveil.report.scene import Key, Label, Locator, Scene, Shape, Style
 from geoveil.report.plain_words import summary
+from geoveil.report.scene import Key, Label, Locator, Scene, Shape, Style
 from geoveil.words import metres
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def draw(path: Path, report: Report) -> None:
         raise InvalidData("report", report.title, "one with a location on a map", "Use a path that ends in .html.")
     columns = int(width // 28)
     title = textwrap.wrap(report.title, int(width // 9.5), max_lines=2, placeholder=" …")
-    said = textwrap.wrap(" ".join(text for _, text in summary(report.facts)[1:]), int(width // 6.3))
+    said = textwrap.wrap(" ".join(f"{name}: {text}" for name, text in summary(report.facts)[1:]), int(width // 6.3))
     warnings = [line for text in report.warnings for line in textwrap.wrap(text, int(width // 8.2))]
     across = 2 if width > 500 and sum(len(group.keys) for group in scene.layers) > 3 else 1
     handles = handles_of(scene, int((width / across - 45) // 6.4))
@@ -125,11 +125,11 @@ def draw_scene(axes: Axes, scene: Scene, to_axes: Move | None = None) -> None:
         spine.set(color="#8b979f", linewidth=0.6)
     for tile in scene.tiles:
         _draw_tile(axes, tile.image, tile.matrix, move)
-    for group in scene.groups:
-        for shape in group.shapes:
+    for number, group in enumerate(scene.groups, 1):
+        for at, shape in enumerate(group.shapes):
             if not shape.on_demand:
-                _draw_shape(axes, shape, move, pixel)
-    _draw_graticule(axes, scene, move, pixel, box)
+                _draw_shape(axes, shape, move, pixel, 1 + 1e-2 * number + 1e-5 * at)
+    _draw_graticule(axes, scene, move, pixel, box, 1 + 1e-2 * scene.ground + 9e-3)
     located = scene.locator is not None and wide >= _ROOM
     taken = [(0.0, 0.0, 150.0, 62.0), *([(wide - _LOCATOR - 14, 0.0, wide, _LOCATOR + 14)] if located else [])]
     for label in scene.labels:
@@ -154,28 +154,29 @@ def _draw_tile(axes: Axes, image: bytes, matrix: tuple[float, ...], move: Move) 
     drawn.set_transform(moved + axes.transData)
 
 
-def _draw_shape(axes: Axes, shape: Shape, move: Move, pixel: float) -> None:
+def _draw_shape(axes: Axes, shape: Shape, move: Move, pixel: float, level: float) -> None:
+    """Draw a shape above all of lower levels, whatever matplotlib makes of it."""
     from matplotlib.collections import LineCollection
 
     style, hue = shape.style, LIGHT[shape.style.colour]
     if shape.form == "dots":
         edge = {"markeredgecolor": LIGHT["halo"], "markeredgewidth": 0.8} if style.halo else {"markeredgewidth": 0}
-        how: dict[str, Any] = {"color": hue, "alpha": style.opacity, "linestyle": "", **edge}
+        how: dict[str, Any] = {"color": hue, "alpha": style.opacity, "linestyle": "", "zorder": level, **edge}
         axes.plot(*move(shape.parts[0]).T, marker=_MARKERS[style.marker], markersize=style.width * _POINT, **how)
     elif shape.form == "arrows":
         for x, y, angle in np.concatenate(shape.parts):
             marker: Any = (3, 0, angle - 90)
-            how = {"color": hue, "alpha": style.opacity, "markeredgewidth": 0, "linestyle": ""}
+            how = {"color": hue, "alpha": style.opacity, "markeredgewidth": 0, "linestyle": "", "zorder": level}
             axes.plot(*move(np.array([[x, y]])).T, marker=marker, markersize=style.width * _POINT, **how)
     elif shape.form in ("fill", "circles"):
         rings = _rings(shape)
         if rings:
-            axes.add_patch(_patch([move(ring) for ring in rings], style))
+            axes.add_patch(_patch([move(ring) for ring in rings], style)).set_zorder(level)
     else:
         lines = [move(part) for part in shape.parts]
         width = style.metres / pixel if style.metres else style.width
         dash: Any = (0, tuple(length / max(width, 1) for length in style.dash)) if style.dash else "solid"
-        how = {"capstyle": "butt" if style.dash else "round", "joinstyle": "round"}
+        how = {"capstyle": "butt" if style.dash else "round", "joinstyle": "round", "zorder": level}
         if style.halo:
             bright: dict[str, Any] = {"colors": LIGHT["halo"], "linewidths": (width + 2) * _POINT, "alpha": 0.9}
             axes.add_collection(LineCollection(lines, **bright, **how))
@@ -213,7 +214,7 @@ def _stroke(lines: Sequence[Floats], hue: str, width: float, opacity: float, das
     return PathPatch(whole, fill=False, edgecolor=hue, linewidth=width, alpha=opacity, linestyle=dash, **how)
 
 
-def _draw_graticule(axes: Axes, scene: Scene, move: Move, pixel: float, box: Sequence[float]) -> None:
+def _draw_graticule(axes: Axes, scene: Scene, move: Move, pixel: float, box: Sequence[float], level: float) -> None:
     """Draw meridians and parallels, with their degrees at the frame."""
     shown = [each for each in scene.graticules if each.finest <= pixel < each.coarsest]
     axes.set(xticks=[], yticks=[])
@@ -227,7 +228,7 @@ def _draw_graticule(axes: Axes, scene: Scene, move: Move, pixel: float, box: Seq
             low, high = (box[0], box[2]) if at else (box[1], box[3])
             inside = [(name, met) for name, met, _ in found if met is not None and low < met < high]
             for _, _, line in found:
-                axes.plot(*move(line).T, color=LIGHT["graticule"], linewidth=0.4, alpha=0.6)
+                axes.plot(*move(line).T, color=LIGHT["graticule"], linewidth=0.4, alpha=0.6, zorder=level)
             places = np.array([[met, edge] if at else [edge, met] for _, met in inside]).reshape(-1, 2)
             ticks(move(places)[:, 0 if at else 1], [name for name, _ in inside])
     for text in axes.get_yticklabels():
@@ -286,6 +287,7 @@ def _draw_label(
         "va": {"north": "bottom", "south": "top"}.get(label.side, "center_baseline"),
         "path_effects": [withStroke(linewidth=1.8, foreground=LIGHT["sea" if label.kind == "water" else "halo"])],
     }
+    weight = 700 if weight >= 600 else weight  # the next that fonts of matplotlib have
     style: dict[str, Any] = {"size": size * _POINT, "weight": weight, "style": slant, "color": colour}
     axes.annotate(label.text, place[0], offset, textcoords="offset points", parse_math=False, **how, **style)
 
@@ -298,13 +300,13 @@ def _draw_scale_bar(axes: Axes, move: Move, pixel: float, box: Sequence[float]) 
     x, y, tick = box[0] + 10 * pixel, box[1] + 10 * pixel, 5 * pixel
     bar = np.array([[x, y + tick], [x, y], [x + long, y], [x + long, y + tick]])
     halo: dict[str, Any] = {"path_effects": [withStroke(linewidth=2.6, foreground=LIGHT["halo"])]}
-    axes.plot(*move(bar).T, color=_TEXT, linewidth=1.2, solid_joinstyle="miter", **halo)
+    axes.plot(*move(bar).T, color=_TEXT, linewidth=1.2, solid_joinstyle="miter", zorder=4, **halo)
     text: dict[str, Any] = {"color": _TEXT, "size": 12 * _POINT, "weight": "bold", **halo}
     (left, low), (east, up) = move(np.array([[x, y + 1.5 * tick], [x + 13 * pixel, y + 26 * pixel]]))
     axes.text(left, low, metres(long), va="bottom", **text)
     axes.text(east, up, "N", va="bottom", **text)
     arrow = np.array([[0, 16], [-5, 0], [0, 3], [5, 0], [0, 16]]) * pixel + [x + 5 * pixel, y + 26 * pixel]
-    axes.fill(*move(arrow).T, color=_TEXT, linewidth=0.3)
+    axes.fill(*move(arrow).T, color=_TEXT, linewidth=0.3, zorder=4)
 
 
 def _draw_locator(axes: Axes, locator: Locator, wide: float, high: float) -> None:
@@ -315,8 +317,8 @@ def _draw_locator(axes: Axes, locator: Locator, wide: float, high: float) -> Non
     inset.set_autoscale_on(False)
     for spine in inset.spines.values():
         spine.set(color=LIGHT["coast"], linewidth=0.6)
-    for shape in locator.shapes:
-        _draw_shape(inset, shape, lambda flat: flat, 2 * locator.half / side)
+    for number, shape in enumerate(locator.shapes):
+        _draw_shape(inset, shape, lambda flat: flat, 2 * locator.half / side, 1 + number / 1000)
 
 
 def handles_of(scene: Scene, letters: int) -> list[Artist]:

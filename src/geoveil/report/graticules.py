@@ -35,13 +35,13 @@ def graticules_of(projection: Projection, view: Box, pixel: float, *, beyond: bo
 
     Examples
     --------
-    >>> [lines] = graticules_of(Projection(10.75, 59.91), Box(-9e3, -6e3, 9e3, 6e3), 20.0, beyond=False)
-    >>> [name for name, _ in lines.parallels]
-    ['59.84° N', '59.86° N', '59.88° N', '59.90° N', '59.92° N', '59.94° N', '59.96° N', '59.98° N']
+    >>> coarse, fine = graticules_of(Projection(10.75, 59.91), Box(-9e3, -6e3, 9e3, 6e3), 20.0, beyond=False)
+    >>> [name for name, _ in coarse.parallels]
+    ['59.85° N', '59.90° N', '59.95° N']
     """
     finest = [_DEGREE * step / _APART for step in _STEPS]
     coarsest = [math.inf, *finest[:-1]]
-    near, far = (pixel / _FINER, pixel * _COARSER) if beyond else (pixel, pixel)
+    near, far = (pixel / _FINER, pixel * _COARSER) if beyond else (pixel / 1.5, pixel * 1.5)
     found = []
     for step, low, high in zip(_STEPS, finest, coarsest, strict=True):
         if low <= far and high > near and min(high, far) > 0:

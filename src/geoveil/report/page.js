@@ -4,8 +4,12 @@
   const frame = document.querySelector(".frame");
   if (!frame) return;
   const svg = frame.querySelector("svg");
-  const spots = [...svg.querySelectorAll(".spot")];
-  const names = [...svg.querySelectorAll(".name")];
+  const spots = [...svg.querySelectorAll(".spot:not(.name)")];
+  const names = [...svg.querySelectorAll(".name")].map((element) => ({
+    element, of: element.dataset.of, x: +element.dataset.x, y: +element.dataset.y,
+    box: element.dataset.box.split(" ").map(Number),
+    finest: +(element.dataset.finest ?? 0), coarsest: +(element.dataset.coarsest ?? Infinity),
+  }));
   const graticules = [...svg.querySelectorAll(".graticule")];
   const degrees = frame.appendChild(document.createElement("div"));
   degrees.className = "degrees";
@@ -32,24 +36,23 @@
     waiting = false;
     const width = frame.clientWidth * view.metres, height = frame.clientHeight * view.metres;
     svg.setAttribute("viewBox", `${view.x - width / 2} ${view.y - height / 2} ${width} ${height}`);
-    for (const spot of spots) {
-      spot.setAttribute("transform", `translate(${spot.dataset.x} ${spot.dataset.y}) scale(${view.metres})`);
-    }
-    const within = (data) => view.metres >= (data.finest || 0) && view.metres <= (data.coarsest || Infinity);
+    const place = (element, x, y) => element.setAttribute("transform", `translate(${x} ${y}) scale(${view.metres})`);
+    for (const spot of spots) place(spot, spot.dataset.x, spot.dataset.y);
     const taken = [...frame.querySelectorAll(".buttons, .locator, .source")].map((element) => [
       element.offsetLeft - 4, element.offsetTop - 4, frame.clientWidth, element.offsetTop + element.offsetHeight + 4]);
     taken.push([0, frame.clientHeight - 70, 170, frame.clientHeight]);
-    for (const name of names) {
-      const [west, north, east, south] = name.dataset.box.split(" ").map(Number);
-      const x = (name.dataset.x - view.x) / view.metres + frame.clientWidth / 2;
-      const y = (name.dataset.y - view.y) / view.metres + frame.clientHeight / 2;
+    const wide = frame.clientWidth, high = frame.clientHeight;
+    for (const { element, of, x: east, y: south, box, finest, coarsest } of names) {
+      const x = (east - view.x) / view.metres + wide / 2, y = (south - view.y) / view.metres + high / 2;
+      const left = x + box[0], top = y + box[1], right = x + box[2], bottom = y + box[3];
       // A name is shown whole or not at all; those of released and public locations always.
-      const own = name.dataset.of >= 0;
-      const whole = own || (x + west > 4 && x + east < frame.clientWidth - 4 && y + north > 18 && y + south < frame.clientHeight - 4 &&
-        !taken.some((box) => x + east > box[0] && x + west < box[2] && y + south > box[1] && y + north < box[3]));
-      name.classList.toggle("off", !within(name.dataset) || !whole || hidden.has(name.dataset.of));
+      const whole = left > 4 && right < wide - 4 && top > 18 && bottom < high - 4 &&
+        !taken.some((other) => right > other[0] && left < other[2] && bottom > other[1] && top < other[3]);
+      const shown = view.metres >= finest && view.metres <= coarsest && (of >= 0 || whole) && !hidden.has(of);
+      element.classList.toggle("off", !shown);
+      if (shown) place(element, east, south);
     }
-    drawDegrees(within);
+    drawDegrees();
     // The bar is part of the map, so that it stays true wherever the map is made smaller, as in print.
     const length = roundBelow(Math.min(140, frame.clientWidth / 3) * view.metres);
     const left = view.x - width / 2 + 14 * view.metres;
@@ -63,11 +66,12 @@
   }
 
   // Where meridians leave the map at its top, and parallels at its left, their degrees are written.
-  function drawDegrees(within) {
+  function drawDegrees() {
     degrees.textContent = "";
     const left = view.x - frame.clientWidth * view.metres / 2, top = view.y - frame.clientHeight * view.metres / 2;
     for (const graticule of graticules) {
-      const shown = within(graticule.dataset);
+      const { finest, coarsest } = graticule.dataset;
+      const shown = view.metres >= +finest && view.metres < +(coarsest ?? Infinity);
       graticule.classList.toggle("off", !shown);
       if (!shown) continue;
       for (const line of graticule.children) {

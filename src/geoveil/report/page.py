@@ -16,8 +16,8 @@ from geoveil.report.charts import attacker_curve, gauges
 from geoveil.report.composing import compose
 from geoveil.report.document import Report
 from geoveil.report.formatting import WARNING
-from geoveil.report.scene import Group, Scene
 from geoveil.report.plain_words import summary
+from geoveil.report.scene import Group, Scene
 from geoveil.report.svg import key_svg, locator_svg, map_svg
 from geoveil.wording import paragraphs
 from geoveil.words import counted

@@ -1,7 +1,7 @@
 """The colours of maps, by name, on a light and on a dark background.
 
-Colours of persons are close to those of Okabe and Ito: readers with any kind of colour vision tell them apart, and lines beyond the
-fourth are dashed, so that a print without colours does, too. Shades of numbers go evenly from light to dark.
+Colours of persons are close to those of Okabe and Ito: readers with any kind of colour vision tell them apart. Lines
+beyond the fourth are dashed, for prints without colours. Shades of numbers go evenly from light to dark.
 """
 
 from __future__ import annotations

@@ -229,6 +229,11 @@ class Scene:
         """The groups that are not ground."""
         return tuple(group for group in self.groups if group.role != "ground")
 
+    @property
+    def ground(self) -> int:
+        """The number of groups that are ground or lie below some of it; meridians are drawn above them."""
+        return 1 + max((i for i, group in enumerate(self.groups) if group.role == "ground"), default=-1)
+
     def as_dict(self) -> dict[str, Any]:
         """Return the scene as data for JSON: GeoJSON features in degrees with their styles, legend and palettes.
 

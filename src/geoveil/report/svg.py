@@ -54,11 +54,12 @@ def map_svg(scene: Scene, label: str) -> str:
         fine = 0 if group.role == "ground" and view.width > 2e4 else digits
         inside = "\n".join(shape_svg(shape, fine, pixel) for shape in group.shapes)
         drawn.append(f'<g class="layer {group.role}" data-layer="{number}">{inside}</g>')
+    above = len(scene.tiles) + scene.ground
+    drawn[above:above] = [_graticule(graticule, pixel, digits) for graticule in scene.graticules]
     box = f"{view.west:.1f} {-view.north:.1f} {view.width:.1f} {view.height:.1f}"
     return (
         f'<svg viewBox="{box}" role="img" aria-label="{escape(label)}">\n'
         + "\n".join(drawn)
-        + "".join(_graticule(graticule, pixel, digits) for graticule in scene.graticules)
         + '<g class="names">'
         + "".join(_label(each, pixel, digits) for each in scene.labels)
         + f"</g>\n{_scale_bar(view)}\n</svg>"
@@ -125,7 +126,7 @@ def _attributes(style: Style) -> str:
     """Return the attributes of lines and fillings."""
     found = []
     if style.metres:
-        found.append(f'class="ground" stroke-width="{style.metres:.1f}"')
+        found.append(f'class="band" stroke-width="{style.metres:.1f}"')
     elif style.width:
         found.append(f'stroke-width="{style.width:g}"')
     if style.opacity != 1 and (style.width or style.metres):

@@ -7,9 +7,6 @@ opens the page later.
 from __future__ import annotations
 
 import math
-import urllib.parse
-import urllib.request
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
@@ -30,6 +27,8 @@ _AROUND = 1.4
 
 def check_tiles(url: str, argument: str = "tiles") -> None:
     """Refuse an address that is not one of map tiles."""
+    import urllib.parse
+
     scheme = urllib.parse.urlsplit(url).scheme
     if scheme not in ("https", "http", "file") or not all(part in url for part in ("{z}", "{x}", "{y}")):
         remedy = "Use an address such as https://tiles.example.org/{z}/{x}/{y}.png."
@@ -38,11 +37,15 @@ def check_tiles(url: str, argument: str = "tiles") -> None:
 
 def source_of_tiles(url: str) -> str:
     """Return the name of a tile server, for the line that names the sources of a map."""
+    import urllib.parse
+
     return f"Tiles: {urllib.parse.urlsplit(url).hostname or 'local files'}"
 
 
 def fetch_tiles(url: str, projection: Projection, view: Box, pixels: float) -> tuple[Tile, ...]:
     """Return the tiles of a map and its margins, at the level whose pixels are about those of the map."""
+    from concurrent.futures import ThreadPoolExecutor
+
     check_tiles(url)
     if max(view.width, view.height) > _WIDEST or abs(projection.lat) > _NORTHMOST - 1:
         shown = f"{view.width / 1000:,.0f} km at latitude {projection.lat:.0f}"
@@ -91,6 +94,8 @@ def _matrix(
 
 
 def _fetched(url: str, level: int, column: int, row: int) -> bytes:
+    import urllib.request
+
     address = url.replace("{z}", str(level)).replace("{x}", str(column % 2**level)).replace("{y}", str(row))
     request = urllib.request.Request(address, headers={"User-Agent": f"geoveil/{__version__}"})
     try:
