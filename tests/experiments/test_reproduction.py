@@ -121,7 +121,6 @@ def check_against_known(cell: Cell, found: Measured) -> None:
 
 
 @pytest.mark.deep
-@pytest.mark.slow
 @requires_cabspotting
 @pytest.mark.parametrize("cell", CELLS, ids=lambda cell: cell.name)
 def test_means_are_what_was_measured_before(cell: Cell) -> None:
