@@ -15,6 +15,7 @@ from geoveil.report import Layer, Report, compose
 from geoveil.report.classes import hexagons, limits_of
 from geoveil.report.composing import DOTS
 from geoveil.report.labelling import box_of, choose_sides, without_overlaps
+from geoveil.report.map_projection import Box
 from geoveil.report.page import page
 from geoveil.report.palette import DARK, LIGHT, PERSONS, SHADES, person, shade
 from geoveil.report.scene import Label
@@ -205,7 +206,7 @@ def test_labels_of_neighbouring_marks_are_on_different_sides() -> None:
     """A label that would cover another, or a symbol, stands on another side."""
     at = np.array([[0.0, 0.0], [300.0, 0.0], [0.0, 150.0]])
     labels = [Label(x, y, "station", "mark", "east") for x, y in at]
-    placed = choose_sides(labels, 10.0, at)
+    placed = choose_sides(labels, 10.0, at, Box(-9e3, -9e3, 9e3, 9e3))
     assert overlapping(tuple(placed), 10.0) == 0
     assert placed[0].side != "east"
 

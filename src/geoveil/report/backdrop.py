@@ -29,7 +29,7 @@ _NAMED = 900.0
 #: The population from which a place is a city.
 _CITY = 100_000
 #: Half the side of the smallest and of the largest map of the surroundings, in metres, and how many views are in it.
-_NEAR, _FAR, _VIEWS = 250e3, 5e6, 8.0
+_NEAR, _FAR, _VIEWS = 450e3, 5e6, 8.0
 #: The pixels of the map of the surroundings, the share of land that tells where it is, and the number of its names.
 _SMALL, _TELLING, _NAMES = 120.0, 0.04, 2
 #: The styles of lines of each kind by rank; ranks beyond the last are drawn like it. None is dashed: a browser would
