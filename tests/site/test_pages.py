@@ -1,0 +1,111 @@
+"""Every block of code and every command of README and docs runs as it stands, in order, in a folder of its own."""
+
+from __future__ import annotations
+
+import doctest
+import re
+import shlex
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from tests.command_line import shell
+from tests.release.test_crowd_release import districts
+from tests.test_crowds import trips
+
+ROOT = Path(__file__).parent.parent.parent
+PAGES = [
+    page for page in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))) if "```" in page.read_text("utf-8")
+]
+#: Languages of blocks: what runs, and what is shown only.
+LANGUAGES = {"python", "console", "text", "json"}
+OPTIONS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
+#: A line above a block, which readers see, says why it is not run.
+EXEMPT = re.compile(r"^\*Not run in the tests: .{10,}\*\n\n$", re.MULTILINE)
+#: Commands of README that the tests cannot run inside themselves.
+SCRIPTS = ("scripts/demo", "scripts/test")
+
+
+class Block(NamedTuple):
+    """A block of code: its language, its text, and the line of the page that it begins in."""
+
+    language: str
+    text: str
+    line: int
+
+
+class Command(NamedTuple):
+    """A command, the output that the page shows, and the exit code that it states."""
+
+    line: str
+    shown: str
+    code: int
+
+
+def blocks(text: str) -> list[Block]:
+    """The blocks of a page, without those that the page says are not run."""
+    found = []
+    for match in re.finditer(r"(^\*Not run[^\n]*\n\n)?^( *)```(\w*)\n(.*?)^\2```$", text, re.MULTILINE | re.DOTALL):
+        exempt, indent, language, inside = match.groups()
+        if not (exempt and EXEMPT.match(exempt)):
+            plain = re.sub(rf"^{indent}", "", inside, flags=re.MULTILINE)
+            found.append(Block(language, plain, text.count("\n", 0, match.start(3)) + 1))
+    return found
+
+
+def commands(block: Block) -> list[Command]:
+    """The commands of a block, which follow a dollar sign, each with the lines of output below it."""
+    joined = block.text.replace("\\\n", " ")
+    assert joined.startswith("$ "), f"line {block.line}: a console begins with a command"
+    found = []
+    for part in re.split(r"^\$ ", joined, flags=re.MULTILINE)[1:]:
+        line, _, shown = part.partition("\n")
+        if heredoc := re.search(r"<<'(\w+)'", line):
+            script, _, shown = shown.partition(f"\n{heredoc[1]}\n")
+            line = f"{line}\n{script}\n{heredoc[1]}\n"
+        stated = re.search(r" +# exit code (\d+)$", line)
+        found.append(Command(re.sub(r" +# .*$", "", line), shown.strip(), int(stated[1]) if stated else 0))
+    return found
+
+
+@pytest.mark.filterwarnings("ignore::PendingDeprecationWarning")  # of rasterio
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_code_and_commands_run(page: Path, run: Any, tmp_path: Path) -> None:
+    """Python gives the results that are shown, and commands their exit codes and their output."""
+    districts().to_frame("geometry").reset_index(names="district").to_file(tmp_path / "districts.geojson")
+    trips().rename(columns={"user": "medallion"}).to_csv(tmp_path / "taxi.csv", index=False)
+    names: dict[str, Any] = {}
+    checker = doctest.OutputChecker()
+    for block in blocks(page.read_text(encoding="utf-8")):
+        assert block.language in LANGUAGES, f"{page.name}, line {block.line}: a block needs a language of {LANGUAGES}"
+        if block.language == "python":
+            test = doctest.DocTestParser().get_doctest(block.text, names, page.name, str(page), block.line)
+            assert test.examples, f"{page.name}, line {block.line}: Python is shown with >>>, so that it can run"
+            said: list[str] = []
+            doctest.DocTestRunner(optionflags=OPTIONS).run(test, out=said.append, clear_globs=False)
+            names.update(test.globs)
+            assert not said, "".join(said)
+        elif block.language == "console":
+            for command in commands(block):
+                if command.line in SCRIPTS:
+                    continue
+                inside = command.line.startswith("geoveil ") and not re.search(r"[|>]", command.line)
+                done = run(*shlex.split(command.line)[1:]) if inside else shell(command.line, tmp_path)
+                output = done.out + done.err
+                assert done.code == command.code, (command.line, output)
+                assert (
+                    checker.check_output(f"{command.shown}\n", f"{output.strip()}\n", OPTIONS) or not command.shown
+                ), f"{command.line}\n{output}"
+        else:
+            assert not re.search(r"^(\$|>>>|geoveil|pip) ", block.text, re.MULTILINE), (
+                f"{page.name}, line {block.line}"
+            )
+
+
+def test_a_wrong_example_would_be_noticed() -> None:
+    """Blocks, commands, outputs, exit codes and exemptions are found."""
+    page = "*Not run in the tests: it takes an hour.*\n\n```console\n$ long\n```\n```console\n$ a \\\n  b   # exit code 3\nout\n$ c\n```\n"
+    (block,) = blocks(page)
+    assert block.line == 6
+    assert commands(block) == [Command("a    b", "out", 3), Command("c", "", 0)]
