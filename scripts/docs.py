@@ -1,8 +1,9 @@
 """Build the site of the documentation, and check it: ``python scripts/docs.py FOLDER``.
 
-Pages are those of docs/, and a few files of the project beside them. What the program knows itself is generated here, so
-that it cannot drift: a line ``<!-- generated: NAME -->`` of a page is replaced by the result of a function below. The
-build fails if a page has a broken link or a missing picture, refers to another host for what it shows, or is too large.
+Pages are those of docs/, and a few files of the project beside them. What the program knows itself is generated here,
+so that it cannot drift: a line ``<!-- generated: NAME -->`` of a page is replaced by the result of a function below.
+The build fails if a page has a broken link or a missing picture, refers to another host for what it shows, or is too
+large.
 """
 
 from __future__ import annotations
@@ -126,6 +127,21 @@ def linked(text: str, source: str, target: str) -> str:
     return "".join(part if part.startswith("```") else re.sub(r"\]\(([^)\s]+)\)", link, part) for part in parts)
 
 
+def notebook(page: str) -> str:
+    """A page as a notebook: its text, without links, and its Python, without results."""
+    cells: list[dict[str, Any]] = []
+    for part in re.split(r"(^```python\n.*?^```$)", page, flags=re.MULTILINE | re.DOTALL):
+        code = part.startswith("```python")
+        lines = [line[4:] for line in part.splitlines() if re.match(r"(>>>|\.\.\.) ", line)]
+        text = "\n".join(lines) if code else re.sub(r"(?<!!)\[([^]]*)\]\([^)]*\)", r"\1", part).strip()
+        if text:
+            cell = {"cell_type": "code" if code else "markdown", "id": f"cell-{len(cells)}", "metadata": {}}
+            cells.append({**cell, "source": text, **({"outputs": [], "execution_count": None} if code else {})})
+    about = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
+    found = {"cells": cells, "metadata": about, "nbformat": 4, "nbformat_minor": 5}
+    return json.dumps(found, indent=1, ensure_ascii=False) + "\n"
+
+
 def gather(folder: Path) -> None:
     """Put all pages, pictures and settings of the site into a folder."""
     shutil.copytree(ROOT / "docs", folder / "docs")
@@ -213,8 +229,17 @@ def build(site: Path) -> list[str]:
     return problems(site)
 
 
+def write_notebooks() -> None:
+    """Write a notebook beside each page that links to one."""
+    for page in (ROOT / "docs").rglob("*.md"):
+        text = page.read_text(encoding="utf-8")
+        if f"]({page.stem}.ipynb)" in text:
+            page.with_suffix(".ipynb").write_text(notebook(text), encoding="utf-8")
+
+
 if __name__ == "__main__":
     target = Path(sys.argv[1])
+    write_notebooks()
     wrong = build(target)
     print("\n".join(wrong) or f"The site is in {target}: open {target / 'index.html'}.")
     sys.exit(bool(wrong))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import doctest
 import re
 import shlex
+import shutil
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,6 +16,7 @@ from tests.release.test_crowd_release import districts
 from tests.test_crowds import trips
 
 ROOT = Path(__file__).parent.parent.parent
+DOCS = ROOT / "docs"
 PAGES = [
     page for page in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))) if "```" in page.read_text("utf-8")
 ]
@@ -75,6 +77,7 @@ def test_code_and_commands_run(page: Path, run: Any, tmp_path: Path) -> None:
     """Python gives the results that are shown, and commands their exit codes and their output."""
     districts().to_frame("geometry").reset_index(names="district").to_file(tmp_path / "districts.geojson")
     trips().rename(columns={"user": "medallion"}).to_csv(tmp_path / "taxi.csv", index=False)
+    shutil.copy(DOCS / "learn" / "bike-trips.csv", tmp_path)
     names: dict[str, Any] = {}
     checker = doctest.OutputChecker()
     for block in blocks(page.read_text(encoding="utf-8")):
@@ -105,7 +108,8 @@ def test_code_and_commands_run(page: Path, run: Any, tmp_path: Path) -> None:
 
 def test_a_wrong_example_would_be_noticed() -> None:
     """Blocks, commands, outputs, exit codes and exemptions are found."""
-    page = "*Not run in the tests: it takes an hour.*\n\n```console\n$ long\n```\n```console\n$ a \\\n  b   # exit code 3\nout\n$ c\n```\n"
+    exempt = "*Not run in the tests: it takes an hour.*\n\n```console\n$ long\n```\n"
+    page = f"{exempt}```console\n$ a \\\n  b   # exit code 3\nout\n$ c\n```\n"
     (block,) = blocks(page)
     assert block.line == 6
     assert commands(block) == [Command("a    b", "out", 3), Command("c", "", 0)]

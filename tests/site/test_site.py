@@ -11,7 +11,9 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+import nbformat
 import pytest
+from nbclient import NotebookClient
 from playwright.sync_api import sync_playwright
 
 import geoveil as gv
@@ -88,6 +90,20 @@ def test_a_link_out_of_the_docs_leads_somewhere_on_the_site() -> None:
         "[a](../project/benchmarks.md#x) [b](https://github.com/geoveil/geoveil/blob/main/conftest.py) [c](units.md)"
         "\n```\n[d](e)\n```\n"
     )
+
+
+@pytest.mark.slow
+@pytest.mark.once
+def test_the_notebook_is_its_page_and_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The notebook that readers take home has the code of the page, and runs beside the file that it names."""
+    page = DOCS / "learn" / "data-scientist.md"
+    text = page.with_suffix(".ipynb").read_text(encoding="utf-8")
+    assert text == script().notebook(page.read_text(encoding="utf-8")), "scripts/docs writes it anew"
+    monkeypatch.setenv("IPYTHONDIR", str(tmp_path))
+    shutil.copy(DOCS / "learn" / "bike-trips.csv", tmp_path)
+    run = nbformat.reads(text, as_version=4)
+    NotebookClient(run, timeout=120, resources={"metadata": {"path": str(tmp_path)}}).execute()
+    assert "image/png" in str([cell.get("outputs") for cell in run.cells])
 
 
 @pytest.mark.site
