@@ -71,15 +71,23 @@ def commands(block: Block) -> list[Command]:
     return found
 
 
+def is_shown(shown: str, output: str) -> bool:
+    """Whether a page shows the output of a command; dots stand for any text, and lines of dots also for none."""
+    begun, ended = shown.removeprefix("...\n"), shown.removesuffix("\n...")
+    choices = (shown, begun, ended, begun.removesuffix("\n..."))
+    check = doctest.OutputChecker().check_output
+    return any(check(f"{choice}\n", f"{output.strip()}\n", OPTIONS) for choice in choices)
+
+
 @pytest.mark.filterwarnings("ignore::PendingDeprecationWarning")  # of rasterio
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_code_and_commands_run(page: Path, run: Any, tmp_path: Path) -> None:
     """Python gives the results that are shown, and commands their exit codes and their output."""
     districts().to_frame("geometry").reset_index(names="district").to_file(tmp_path / "districts.geojson")
     trips().rename(columns={"user": "medallion"}).to_csv(tmp_path / "taxi.csv", index=False)
-    shutil.copy(DOCS / "learn" / "bike-trips.csv", tmp_path)
+    for sample in ("learn/bike-trips.csv", "do/tour.gpx"):
+        shutil.copy(DOCS / sample, tmp_path)
     names: dict[str, Any] = {}
-    checker = doctest.OutputChecker()
     for block in blocks(page.read_text(encoding="utf-8")):
         assert block.language in LANGUAGES, f"{page.name}, line {block.line}: a block needs a language of {LANGUAGES}"
         if block.language == "python":
@@ -113,3 +121,6 @@ def test_a_wrong_example_would_be_noticed() -> None:
     (block,) = blocks(page)
     assert block.line == 6
     assert commands(block) == [Command("a    b", "out", 3), Command("c", "", 0)]
+    assert is_shown("...\na 1\n...", "a  1")
+    assert is_shown("a\n...\nc", "a\nb\nc")
+    assert not is_shown("...\na 2\n...", "a 1\nb 2")
