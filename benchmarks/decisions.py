@@ -4,7 +4,8 @@
 
 Needs the folders cabspotting, geolife and gowalla-new-york in ../shared/data, or in the folder that GEOVEIL_DATA
 names. The data may not be redistributed: tables hold figures about all persons together, and pictures show released
-maps beside true ones of cells of 1 km, without the cells in which fewer than ten persons were. Takes about five minutes.
+maps beside true ones of cells of 1 km, without the cells in which fewer than ten persons were. Takes five
+minutes.
 """
 
 from __future__ import annotations

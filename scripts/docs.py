@@ -8,6 +8,7 @@ large.
 
 from __future__ import annotations
 
+import doctest
 import json
 import os
 import re
@@ -130,13 +131,24 @@ def linked(text: str, source: str, target: str) -> str:
 def notebook(page: str) -> str:
     """A page as a notebook: its text, without links, and its Python, without results."""
     cells: list[dict[str, Any]] = []
+
+    def add(kind: str, source: str, **more: Any) -> None:
+        if source.strip():
+            cell = {"cell_type": kind, "id": f"cell-{len(cells)}", "metadata": {}, "source": source.strip()}
+            cells.append({**cell, **more})
+
     for part in re.split(r"(^```python\n.*?^```$)", page, flags=re.MULTILINE | re.DOTALL):
-        code = part.startswith("```python")
-        lines = [line[4:] for line in part.splitlines() if re.match(r"(>>>|\.\.\.) ", line)]
-        text = "\n".join(lines) if code else re.sub(r"(?<!!)\[([^]]*)\]\([^)]*\)", r"\1", part).strip()
-        if text:
-            cell = {"cell_type": "code" if code else "markdown", "id": f"cell-{len(cells)}", "metadata": {}}
-            cells.append({**cell, "source": text, **({"outputs": [], "execution_count": None} if code else {})})
+        if not part.startswith("```python"):
+            add("markdown", re.sub(r"(?<!!)\[([^]]*)\]\([^)]*\)", r"\1", part))
+            continue
+        code = ""
+        # A cell shows its last value alone, so it ends where the page shows one.
+        for example in doctest.DocTestParser().get_examples(part):
+            code += example.source
+            if example.want:
+                add("code", code, outputs=[], execution_count=None)
+                code = ""
+        add("code", code, outputs=[], execution_count=None)
     about = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
     found = {"cells": cells, "metadata": about, "nbformat": 4, "nbformat_minor": 5}
     return json.dumps(found, indent=1, ensure_ascii=False) + "\n"

@@ -105,9 +105,7 @@ def test_code_and_commands_run(page: Path, run: Any, tmp_path: Path) -> None:
                 done = run(*shlex.split(command.line)[1:]) if inside else shell(command.line, tmp_path)
                 output = done.out + done.err
                 assert done.code == command.code, (command.line, output)
-                assert (
-                    checker.check_output(f"{command.shown}\n", f"{output.strip()}\n", OPTIONS) or not command.shown
-                ), f"{command.line}\n{output}"
+                assert not command.shown or is_shown(command.shown, output), f"{command.line}\n{output}"
         else:
             assert not re.search(r"^(\$|>>>|geoveil|pip) ", block.text, re.MULTILINE), (
                 f"{page.name}, line {block.line}"
