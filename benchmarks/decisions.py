@@ -169,9 +169,9 @@ def pictures(sets: list[People]) -> None:
         titles = [f"counted, without cells of fewer\nthan {FEWEST} {persons_of(data)}"]
         titles += [f"released: {metres(distance)}\nhidden at 75%" for distance in DISTANCES]
         top = np.sqrt(np.nanmax(truth))
-        figure, axes = plt.subplots(1, 4, figsize=(9, 2.9), layout="constrained")
+        figure, axes = plt.subplots(1, 4, figsize=(9, 2.6), layout="constrained")
         for axis, values, title in zip(axes, shown, titles, strict=True):
-            axis.imshow(np.sqrt(values), origin="lower", vmin=0, vmax=top, cmap="YlGnBu", interpolation="nearest")
+            axis.imshow(np.sqrt(values), origin="lower", vmin=0, vmax=top, cmap="Blues", interpolation="nearest")
             axis.set_title(title, fontsize=8)
             axis.set_xticks([])
             axis.set_yticks([])
