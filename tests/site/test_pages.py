@@ -112,6 +112,20 @@ def test_code_and_commands_run(page: Path, run: Any, tmp_path: Path) -> None:
             )
 
 
+def test_every_picture_of_the_gallery_is_drawn_by_its_page() -> None:
+    """The code above a picture writes a file of its name; scripts/gallery.py draws them anew."""
+    page = (DOCS / "gallery.md").read_text(encoding="utf-8")
+    shown = re.findall(r"!\[[^]]+\]\(pictures/([\w-]+\.png)\)", page)
+    assert shown == re.findall(r"(?:savefig|report)\(\"([\w-]+\.png)\"", page)
+    assert {*shown} == {picture.name for picture in (DOCS / "pictures").iterdir()}
+
+
+@pytest.mark.parametrize("picture", sorted(DOCS.rglob("*.png")), ids=lambda path: str(path.relative_to(DOCS)))
+def test_pictures_are_small(picture: Path) -> None:
+    """A page with pictures loads quickly; figures of the paper's experiments may be larger."""
+    assert picture.stat().st_size <= (250_000 if "reproduction" in picture.parts or picture.name == "demo.png" else 100_000)
+
+
 def test_a_wrong_example_would_be_noticed() -> None:
     """Blocks, commands, outputs, exit codes and exemptions are found."""
     exempt = "*Not run in the tests: it takes an hour.*\n\n```console\n$ long\n```\n"
