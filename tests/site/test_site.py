@@ -92,7 +92,7 @@ def test_a_link_out_of_the_docs_leads_somewhere_on_the_site() -> None:
     )
 
 
-@pytest.mark.slow
+@pytest.mark.deep
 @pytest.mark.once
 def test_the_notebook_is_its_page_and_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The notebook that readers take home has the code of the page, and runs beside the file that it names."""
@@ -106,7 +106,7 @@ def test_the_notebook_is_its_page_and_runs(tmp_path: Path, monkeypatch: pytest.M
     assert "image/png" in str([cell.get("outputs") for cell in run.cells])
 
 
-@pytest.mark.site
+@pytest.mark.deep
 @pytest.mark.once
 def test_the_site_is_built_without_a_problem(site: Path) -> None:
     """No broken link, no missing picture, no other host, no large page; what is generated is there."""
@@ -118,7 +118,7 @@ def test_the_site_is_built_without_a_problem(site: Path) -> None:
     assert not any("generated:" in page.read_text(encoding="utf-8") for page in site.rglob("*.html"))
 
 
-@pytest.mark.site
+@pytest.mark.deep
 @pytest.mark.once
 @pytest.mark.skipif(CHROMIUM is None, reason="no Chromium was found: apt-get install chromium")
 def test_search_works_from_the_disk_and_nothing_else_is_loaded(site: Path) -> None:
