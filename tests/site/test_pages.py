@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import doctest
+import os
 import re
 import shlex
 import shutil
+import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 
 from tests.command_line import shell
+from tests.postgres import database
 from tests.release.test_crowd_release import districts
 from tests.test_crowds import trips
 
@@ -25,16 +28,19 @@ LANGUAGES = {"python", "console", "text", "json"}
 OPTIONS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 #: A line above a block, which readers see, says why it is not run.
 EXEMPT = re.compile(r"^\*Not run in the tests: .{10,}\*\n\n$", re.MULTILINE)
+#: A line above a block, which readers see, says that it needs Spark.
+SPARK = re.compile(r"^\*Needs Spark: .+\*\n\n$", re.MULTILINE)
 #: Commands of README that the tests cannot run inside themselves.
 SCRIPTS = ("scripts/demo", "scripts/test")
 
 
 class Block(NamedTuple):
-    """A block of code: its language, its text, and the line of the page that it begins in."""
+    """A block of code: its language, its text, the line of the page that it begins in, and whether it needs Spark."""
 
     language: str
     text: str
     line: int
+    spark: bool
 
 
 class Command(NamedTuple):
@@ -48,11 +54,12 @@ class Command(NamedTuple):
 def blocks(text: str) -> list[Block]:
     """The blocks of a page, without those that the page says are not run."""
     found = []
-    for match in re.finditer(r"(^\*Not run[^\n]*\n\n)?^( *)```(\w*)\n(.*?)^\2```$", text, re.MULTILINE | re.DOTALL):
-        exempt, indent, language, inside = match.groups()
-        if not (exempt and EXEMPT.match(exempt)):
+    for match in re.finditer(r"(^\*N[^\n]*\*\n\n)?^( *)```(\w*)\n(.*?)^\2```$", text, re.MULTILINE | re.DOTALL):
+        above, indent, language, inside = match.groups(default="")
+        if not EXEMPT.match(above):
             plain = re.sub(rf"^{indent}", "", inside, flags=re.MULTILINE)
-            found.append(Block(language, plain, text.count("\n", 0, match.start(3)) + 1))
+            line = text.count("\n", 0, match.start(3)) + 1
+            found.append(Block(language, plain, line, bool(SPARK.match(above))))
     return found
 
 
@@ -79,37 +86,75 @@ def is_shown(shown: str, output: str) -> bool:
     return any(check(f"{choice}\n", f"{output.strip()}\n", OPTIONS) for choice in choices)
 
 
-@pytest.mark.filterwarnings("ignore::PendingDeprecationWarning")  # of rasterio
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_code_and_commands_run(page: Path, run: Any, tmp_path: Path) -> None:
-    """Python gives the results that are shown, and commands their exit codes and their output."""
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with the files that pages speak of."""
     districts().to_frame("geometry").reset_index(names="district").to_file(tmp_path / "districts.geojson")
     trips().rename(columns={"user": "medallion"}).to_csv(tmp_path / "taxi.csv", index=False)
     for sample in ("learn/bike-trips.csv", "do/tour.gpx"):
         shutil.copy(DOCS / sample, tmp_path)
+    return tmp_path
+
+
+def run_python(block: Block, page: Path, names: dict[str, Any]) -> None:
+    """Run a block of Python with the names of earlier ones, and compare its results with those that are shown."""
+    test = doctest.DocTestParser().get_doctest(block.text, names, page.name, str(page), block.line)
+    assert test.examples, f"{page.name}, line {block.line}: Python is shown with >>>, so that it can run"
+    said: list[str] = []
+    doctest.DocTestRunner(optionflags=OPTIONS).run(test, out=said.append, clear_globs=False)
+    names.update(test.globs)
+    assert not said, "".join(said)
+
+
+def run_commands(block: Block, run: Any, folder: Path) -> None:
+    """Run commands, those of geoveil in this process, and compare exit codes and output with those that are shown."""
+    for command in commands(block):
+        if command.line in SCRIPTS:
+            continue
+        line = os.path.expandvars(command.line)
+        inside = line.startswith("geoveil ") and not re.search(r"[|>]", line)
+        done = run(*shlex.split(line)[1:]) if inside else shell(line, folder)
+        output = done.out + done.err
+        assert done.code == command.code, (command.line, output)
+        assert not command.shown or is_shown(command.shown, output), f"{command.line}\n{output}"
+
+
+def run_page(page: Path, run: Any, folder: Path, monkeypatch: pytest.MonkeyPatch, *, spark: bool = False) -> None:
+    """Run all blocks of a page, in order; those that need Spark only if it is there."""
+    text = page.read_text(encoding="utf-8")
+    if "LEDGER_URL" in text:
+        monkeypatch.setenv("LEDGER_URL", database(f"pages{os.getpid()}"))
     names: dict[str, Any] = {}
-    for block in blocks(page.read_text(encoding="utf-8")):
-        assert block.language in LANGUAGES, f"{page.name}, line {block.line}: a block needs a language of {LANGUAGES}"
+    for block in blocks(text):
+        where = f"{page.name}, line {block.line}"
+        assert block.language in LANGUAGES, f"{where}: a block needs a language of {LANGUAGES}"
+        if block.spark and not spark:
+            continue
         if block.language == "python":
-            test = doctest.DocTestParser().get_doctest(block.text, names, page.name, str(page), block.line)
-            assert test.examples, f"{page.name}, line {block.line}: Python is shown with >>>, so that it can run"
-            said: list[str] = []
-            doctest.DocTestRunner(optionflags=OPTIONS).run(test, out=said.append, clear_globs=False)
-            names.update(test.globs)
-            assert not said, "".join(said)
+            run_python(block, page, names)
         elif block.language == "console":
-            for command in commands(block):
-                if command.line in SCRIPTS:
-                    continue
-                inside = command.line.startswith("geoveil ") and not re.search(r"[|>]", command.line)
-                done = run(*shlex.split(command.line)[1:]) if inside else shell(command.line, tmp_path)
-                output = done.out + done.err
-                assert done.code == command.code, (command.line, output)
-                assert not command.shown or is_shown(command.shown, output), f"{command.line}\n{output}"
+            run_commands(block, run, folder)
         else:
-            assert not re.search(r"^(\$|>>>|geoveil|pip) ", block.text, re.MULTILINE), (
-                f"{page.name}, line {block.line}"
-            )
+            hidden = re.search(r"^(\$|>>>|geoveil|pip) ", block.text, re.MULTILINE)
+            assert not hidden, f"{where}: code in a block that is not run"
+
+
+@pytest.mark.filterwarnings("ignore::PendingDeprecationWarning")  # of rasterio
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_code_and_commands_run(page: Path, run: Any, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python gives the results that are shown, and commands their exit codes and their output."""
+    run_page(page, run, folder, monkeypatch)
+
+
+@pytest.mark.deep
+@pytest.mark.once
+@pytest.mark.filterwarnings("ignore")  # of Spark
+@pytest.mark.parametrize("page", [page for page in PAGES if "*Needs Spark:" in page.read_text(encoding="utf-8")])
+def test_code_that_needs_spark_runs(page: Path, run: Any, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With Spark, all of the page runs."""
+    pytest.importorskip("pyspark", reason="needs the extra spark, and Java 17")
+    monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
+    run_page(page, run, folder, monkeypatch, spark=True)
 
 
 def test_every_picture_of_the_gallery_is_drawn_by_its_page() -> None:
@@ -123,7 +168,9 @@ def test_every_picture_of_the_gallery_is_drawn_by_its_page() -> None:
 @pytest.mark.parametrize("picture", sorted(DOCS.rglob("*.png")), ids=lambda path: str(path.relative_to(DOCS)))
 def test_pictures_are_small(picture: Path) -> None:
     """A page with pictures loads quickly; figures of the paper's experiments may be larger."""
-    assert picture.stat().st_size <= (250_000 if "reproduction" in picture.parts or picture.name == "demo.png" else 100_000)
+    assert picture.stat().st_size <= (
+        250_000 if "reproduction" in picture.parts or picture.name == "demo.png" else 100_000
+    )
 
 
 def test_a_wrong_example_would_be_noticed() -> None:
