@@ -54,7 +54,7 @@ def rounded(decimals: int) -> Hide:
 
     def hide(x: Floats, rider: NDArray[np.int64]) -> Floats:
         step = np.array([75_300.0, 111_200.0]) / 10**decimals
-        return np.round(x / step) * step
+        return np.asarray(np.round(x / step) * step)
 
     return hide
 
@@ -123,7 +123,7 @@ def counted(x: Floats, rider: NDArray[np.int64]) -> Floats:
     side = round(2 * HALF / CELL)
     column, row = np.clip((np.nan_to_num(x) + HALF) // CELL, 0, side - 1).astype(int).T
     weights = 1 / np.bincount(rider)[rider]
-    return np.bincount(row * side + column, weights, minlength=side * side).reshape(side, side)
+    return np.bincount(row * side + column, weights, minlength=side * side).astype(float).reshape(side, side)
 
 
 def opendp_histogram(x: Floats, rider: NDArray[np.int64], epsilon: float) -> Floats:
@@ -134,8 +134,8 @@ def opendp_histogram(x: Floats, rider: NDArray[np.int64], epsilon: float) -> Flo
     counts = counted(x, rider)
     space = dp.vector_domain(dp.atom_domain(T=float, nan=False)), dp.l1_distance(T=float)
     noisy = np.array(dp.m.make_laplace(*space, scale=2 / epsilon)(counts.ravel().tolist())).reshape(counts.shape)
-    kept = np.maximum(noisy, 0)
-    return kept * counts.sum() / kept.sum()
+    kept: Floats = np.maximum(noisy, 0)
+    return np.asarray(kept * counts.sum() / kept.sum())
 
 
 def main() -> None:
@@ -160,7 +160,7 @@ def main() -> None:
         print(f"| {name} | {shown} |", flush=True)
     print("\n| heat map, cells of 1 km | riders in a wrong cell |\n|---|---|")
     grid = gv.Grid((-HALF, -HALF, HALF, HALF), cell=CELL)
-    maps = {
+    maps: dict[str, Callable[[], Floats]] = {
         "geoveil's heat map, 200 m hidden at 75%": lambda: gv.heatmap(x, grid, unit=rider, rho=RHO).value,
         "geoveil's heat map, 1 km hidden at 75%": lambda: (
             gv.heatmap(x, grid, unit=rider, rho=gv.CGP.hiding(distance=1000, chance=CHANCE).budget).value

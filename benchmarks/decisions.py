@@ -110,8 +110,8 @@ def true_map(data: People, cell: float) -> tuple[NDArray[np.float64], NDArray[np
     different = np.unique(np.column_stack([place, data.person]), axis=0)[:, 0]
     shape = (side, side)
     return (
-        np.bincount(place, weights, minlength=side * side).reshape(shape),
-        np.bincount(different, minlength=side * side).reshape(shape),
+        np.bincount(place, weights, minlength=side * side).astype(float).reshape(shape),
+        np.bincount(different, minlength=side * side).astype(np.int64).reshape(shape),
     )
 
 

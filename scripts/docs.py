@@ -16,6 +16,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import textwrap
 from collections.abc import Callable, Iterator
 from html.parser import HTMLParser
 from pathlib import Path
@@ -57,7 +58,7 @@ def errors() -> str:
     import geoveil.errors
     from geoveil.cli.problems import code_of
 
-    tree = (geoveil.errors.__doc__ or "").partition("::\n\n")[2].partition("\n\nWarnings")[0]
+    tree = textwrap.dedent((geoveil.errors.__doc__ or "").partition("::\n\n")[2].partition("\n\nWarnings")[0])
     rows = []
     for name in re.findall(r"[A-Z]\w+(?= |$)", tree, re.MULTILINE):
         found = getattr(geoveil.errors, name, None)

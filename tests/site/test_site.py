@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import re
 import shutil
 import subprocess
@@ -82,6 +83,14 @@ def test_what_is_wrong_with_a_site_is_found(tmp_path: Path) -> None:
     assert len(found) == 8
 
 
+def test_every_field_of_a_certificate_is_described() -> None:
+    """The page of fields has no empty cell, and no field twice."""
+    rows = [row.split(" | ") for row in script().certificate().splitlines()[2:]]
+    assert len(rows) > 60
+    assert all(len(row) == 4 and len(row[3]) > 5 for row in rows)
+    assert len({row[0] for row in rows}) == len(rows)
+
+
 def test_a_link_out_of_the_docs_leads_somewhere_on_the_site() -> None:
     """Pages beside the docs are on the site; all else is in the repository. What is inside code stays."""
     docs = script()
@@ -101,7 +110,7 @@ def test_the_notebook_is_its_page_and_runs(tmp_path: Path, monkeypatch: pytest.M
     assert text == script().notebook(page.read_text(encoding="utf-8")), "scripts/docs writes it anew"
     monkeypatch.setenv("IPYTHONDIR", str(tmp_path))
     shutil.copy(DOCS / "learn" / "bike-trips.csv", tmp_path)
-    run = nbformat.reads(text, as_version=4)
+    run = nbformat.NotebookNode(nbformat.from_dict(json.loads(text)))  # type: ignore[no-untyped-call]
     NotebookClient(run, timeout=120, resources={"metadata": {"path": str(tmp_path)}}).execute()
     assert "image/png" in str([cell.get("outputs") for cell in run.cells])
 
