@@ -1,4 +1,4 @@
-"""Every block of code and every command of README and docs runs as it stands, in order, in a folder of its own."""
+"""Every block of code and every command of the docs, and of pages beside them, runs as it stands, in order, in a folder of its own."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ from tests.test_crowds import trips
 ROOT = Path(__file__).parent.parent.parent
 DOCS = ROOT / "docs"
 PAGES = [
-    page for page in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))) if "```" in page.read_text("utf-8")
+    page
+    for page in (*sorted(ROOT.glob("*.md")), *sorted((ROOT / "benchmarks").glob("*.md")), *sorted(DOCS.rglob("*.md")))
+    if "```" in page.read_text(encoding="utf-8")
 ]
 #: Languages of blocks: what runs, and what is shown only.
 LANGUAGES = {"python", "console", "text", "json"}
