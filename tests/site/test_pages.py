@@ -1,4 +1,4 @@
-"""Every block of code and every command of the docs, and of pages beside them, runs as it stands, in order, in a folder of its own."""
+"""Every block of code and every command of the docs runs as it stands, in order, in a folder of the page's own."""
 
 from __future__ import annotations
 
