@@ -25,6 +25,20 @@ PAGES = [
     for page in (*sorted(ROOT.glob("*.md")), *sorted((ROOT / "benchmarks").glob("*.md")), *sorted(DOCS.rglob("*.md")))
     if "```" in page.read_text(encoding="utf-8")
 ]
+#: Pages that take more than a second, and one that draws many pictures.
+SLOW = {
+    "README.md",
+    "docs/do/crowds.md",
+    "docs/do/heat-map-of-trips.md",
+    "docs/do/notebooks.md",
+    "docs/do/reports.md",
+    "docs/do/share-a-track.md",
+    "docs/learn/analyst.md",
+    "docs/learn/data-scientist.md",
+    "docs/learn/engineer.md",
+    "docs/look-up/command-line.md",
+}
+DEEP = {"docs/gallery.md"}
 #: Languages of blocks: what runs, and what is shown only.
 LANGUAGES = {"python", "console", "text", "json"}
 OPTIONS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
@@ -141,8 +155,15 @@ def run_page(page: Path, run: Any, folder: Path, monkeypatch: pytest.MonkeyPatch
             assert not hidden, f"{where}: code in a block that is not run"
 
 
+def marked(page: Path) -> Any:
+    """A page with its marks."""
+    name = page.relative_to(ROOT).as_posix()
+    marks = [pytest.mark.slow] if name in SLOW else [pytest.mark.deep, pytest.mark.once] if name in DEEP else []
+    return pytest.param(page, marks=marks, id=name)
+
+
 @pytest.mark.filterwarnings("ignore::PendingDeprecationWarning")  # of rasterio
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+@pytest.mark.parametrize("page", map(marked, PAGES))
 def test_code_and_commands_run(page: Path, run: Any, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Python gives the results that are shown, and commands their exit codes and their output."""
     run_page(page, run, folder, monkeypatch)
