@@ -163,7 +163,7 @@ def marked(page: Path) -> Any:
 
 
 @pytest.mark.filterwarnings("ignore::PendingDeprecationWarning")  # of rasterio
-@pytest.mark.parametrize("page", map(marked, PAGES))
+@pytest.mark.parametrize("page", [*map(marked, PAGES)])
 def test_code_and_commands_run(page: Path, run: Any, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Python gives the results that are shown, and commands their exit codes and their output."""
     run_page(page, run, folder, monkeypatch)
