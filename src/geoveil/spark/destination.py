@@ -99,7 +99,7 @@ class Destination:
         """Return the destination at a path or an address."""
         return cls(str(address).rstrip("/"), uuid4().hex)
 
-    def _located(self) -> tuple[pyarrow.fs.FileSystem, str]:
+    def located(self) -> tuple[pyarrow.fs.FileSystem, str]:
         """Return the file system and the path of the folder in it."""
         import pyarrow as pa
         from pyarrow import fs
@@ -133,7 +133,7 @@ class Destination:
 
     def check_free(self) -> None:
         """Refuse a folder that exists, or whose parent does not."""
-        system, path = self._located()
+        system, path = self.located()
         if self._is_there(system, path) or self._is_there(system, self._certificate(path)):
             raise InvalidFile(self.address, "a folder or file that exists", "a new folder", "Choose another name.")
         if system.type_name not in _OBJECTS and not self._is_there(system, path.rpartition("/")[0] or "/"):
@@ -145,7 +145,7 @@ class Destination:
     @contextmanager
     def staged(self) -> Iterator[None]:
         """Provide the hidden folder of attempts; it is removed at the end, whatever happened."""
-        system, path = self._located()
+        system, path = self.located()
         system.create_dir(self._attempts(path))
         try:
             yield
@@ -155,7 +155,7 @@ class Destination:
     @contextmanager
     def attempt(self, partition: int, attempt: int) -> Iterator[tuple[IO[bytes], dict[str, Any]]]:
         """Open a file of this attempt alone, on a worker; afterwards the dictionary describes it."""
-        system, path = self._located()
+        system, path = self.located()
         name = f"{partition:06d}-{attempt}-{uuid4().hex}.parquet"
         described: dict[str, Any] = {}
         with system.open_output_stream(f"{self._attempts(path)}/{name}") as stream:
@@ -168,7 +168,7 @@ class Destination:
 
         An attempt that lost, and is still writing, writes to a file that stays behind.
         """
-        system, path = self._located()
+        system, path = self.located()
         ready = f"{self._attempts(path)}/ready"
         system.create_dir(ready)
         lines = []
@@ -193,7 +193,7 @@ class Destination:
         """Put the accepted parts in their place, and the certificate beside them."""
         from pyarrow import fs
 
-        system, path = self._located()
+        system, path = self.located()
         ready = f"{self._attempts(path)}/ready"
         if self._is_there(system, path):
             raise FileUnavailable(self.address, "it exists by now", "a new folder", "Choose another name.")
@@ -207,7 +207,7 @@ class Destination:
 
     def certified(self) -> dict[str, Any] | None:
         """Return the certificate beside the folder; None if there is none."""
-        system, path = self._located()
+        system, path = self.located()
         if not self._is_there(system, self._certificate(path)):
             return None
         with system.open_input_stream(self._certificate(path)) as stream:
@@ -217,7 +217,7 @@ class Destination:
         """Return the digest of the folder: that of the names and digests of its files."""
         from pyarrow import fs
 
-        system, path = self._located()
+        system, path = self.located()
         lines = []
         for info in sorted(system.get_file_info(fs.FileSelector(path)), key=lambda info: info.base_name):
             if not info.base_name.endswith(".parquet"):

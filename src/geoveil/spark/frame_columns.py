@@ -20,17 +20,19 @@ from geoveil.geo.formats.location_file import own_system
 from geoveil.geo.formats.parquet import PlainParquet
 from geoveil.geo.formats.table_locations import locate
 from geoveil.geo.times import EPOCH, EPOCH_UNITS
+from geoveil.spark.parquet_parts import ParquetParts, parts_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import Column, DataFrame, SparkSession
 
-__all__ = ["ROW", "TIME", "FrameColumns", "frame_of", "open_frame", "time_of"]
+__all__ = ["TIME", "FrameColumns", "frame_of", "open_frame", "time_of"]
 
-#: The columns that are added to those of a DataFrame: a checksum of the row, and its time in microseconds.
-ROW, TIME = "_geoveil_row", "_geoveil_time"
-#: The prefix of all of them.
+#: The prefix of the columns that are added to those of a DataFrame, and the one of times in microseconds.
 _OWN = "_geoveil_"
+TIME = f"{_OWN}time"
+#: What workers do not get of a `FrameColumns`.
+_LEFT = {"head": None, "parts": None}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -43,13 +45,16 @@ class FrameColumns(PlainParquet):
         Its first rows; workers do not get them.
     geo : bool
         Whether the column of geometries is described as such, so that a release is GeoParquet.
+    parts : ParquetParts, optional
+        The files of a table that was given by its path, where workers can read them for themselves.
     """
 
     head: pa.Table = field(default=None, repr=False)
     geo: bool = False
+    parts: ParquetParts | None = field(default=None, repr=False)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "recognised"} | {"head": None}
+        return {name: value for name, value in self.__dict__.items() if name != "recognised"} | _LEFT
 
     def _sample(self, columns: Sequence[str]) -> dict[str, list[Any]]:
         return dict(self.head.select([*columns]).to_pydict())
@@ -96,6 +101,7 @@ def open_frame(
     import pyarrow as pa
 
     frame, name, account = frame_of(source)
+    files = [] if name == "DataFrame" else frame.inputFiles()
     path = Path(name)
     check_names(path, frame.columns)
     if taken := [column for column in frame.columns if column.startswith(_OWN)]:
@@ -130,6 +136,7 @@ def open_frame(
         located=located,
         head=head,
         geo=described is not None and located.names == (described,),
+        parts=parts_of(files, head.schema) if files else None,
     )
 
 
@@ -167,12 +174,13 @@ def time_of(frame: DataFrame, name: str) -> Column:
         remedy = f"Convert it first: df.withColumn({name!r}, F.to_timestamp({name!r}))."
         raise InvalidParameter("times", name, allowed, remedy)
     numbers = F.when(~F.isnan(column.cast("double")), column.cast("double"))
-    first, last = frame.agg(F.min(numbers), F.max(numbers)).head() or (None, None)
+    found: Any = frame.agg(F.min(numbers), F.max(numbers)).head()
+    first, last = (0.0, 0.0) if found[0] is None else found
     unit = 1.0
     for each in EPOCH_UNITS[1:]:
-        if first is not None and first >= EPOCH[0] * each and last <= EPOCH[1] * each:
+        if first >= EPOCH[0] * each and last <= EPOCH[1] * each:
             unit = each
-    if first is not None and unit == 1.0 and max(abs(first), abs(last)) > EPOCH[1]:
+    if unit == 1.0 and max(abs(first), abs(last)) > EPOCH[1]:
         allowed = "numbers of seconds, or of milliseconds, microseconds or nanoseconds since 1970, the same for all"
         raise InvalidParameter("times", name, allowed, "Remove rows whose time is wrong.")
     return F.rint(numbers * (1e6 / unit)).cast("bigint")

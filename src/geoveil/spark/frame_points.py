@@ -25,8 +25,9 @@ from geoveil.geo.row_selection import NONE, RowCounts
 from geoveil.noise import Experiment, Source
 from geoveil.privacy import Metric
 from geoveil.spark.destination import Destination, Part
-from geoveil.spark.frame_columns import ROW, TIME, FrameColumns, time_of
-from geoveil.spark.task_rows import LABEL, LARGEST, SIZE, TaskFacts, TaskRows
+from geoveil.spark.frame_columns import TIME, FrameColumns, time_of
+from geoveil.spark.parquet_parts import ParquetParts
+from geoveil.spark.task_rows import LABEL, LARGEST, SIZE, PersonTable, TaskFacts, TaskRows
 from geoveil.spark.tasks import COUNTED, CountTask, SeededStart, WriteTask
 
 if TYPE_CHECKING:
@@ -116,28 +117,34 @@ class FramePoints(FilePoints):
         )
 
     @property
-    def _wanted(self) -> list[str]:
-        """The columns that tasks read besides the locations."""
-        named = [*self.kept, *self.by, *self.filtered_by, *self.times]
-        return [*dict.fromkeys(named), ROW, *([TIME] if self._has_time else [])]
+    def _looked_at(self) -> list[str]:
+        """The columns that the first job reads besides the locations."""
+        return [*dict.fromkeys([*self.by, *self.filtered_by, *self.times, *self.texts, *self.named])]
+
+    @property
+    def _released(self) -> list[str]:
+        """The columns that the second job reads besides the locations."""
+        return [*dict.fromkeys([*self.kept, *self.by, *self.filtered_by, *self.times])]
 
     @property
     def _has_time(self) -> bool:
         return self.in_order or self.timed_rows
 
     @property
-    def _selected_rows(self) -> DataFrame:
-        """The wanted columns of all rows, with a checksum of each."""
-        from pyspark.sql import functions as F
+    def _parts(self) -> ParquetParts | None:
+        """The files that workers read for themselves: not if rows must be sorted, or meet many persons."""
+        few = not self.counted or len(self.people.persons) <= _BROADCAST
+        return self.file.parts if isinstance(self.file, FrameColumns) and few and not self._has_time else None
 
+    def _chosen(self, names: Sequence[str]) -> DataFrame:
+        """Return these columns of all rows, with the locations, and the times in microseconds if they are needed."""
         assert isinstance(self.file, FrameColumns)
-        places = [*self.file.located.names]
-        named = [name for name in self._wanted if name not in (ROW, TIME)]
-        checked = [column(name) for name in dict.fromkeys([*places, *self.by, *self.times])]
-        extra = [F.xxhash64(*checked).alias(ROW)]
+        if self._parts is not None:
+            return self._parts.frame(self.frame.sparkSession)
+        chosen = [column(name) for name in dict.fromkeys([*names, *self.file.located.names])]
         if self._has_time:
-            extra.append(time_of(self.frame, self.times[0]).alias(TIME))
-        return self.frame.select(*(column(name) for name in dict.fromkeys([*named, *places])), *extra)
+            chosen.append(time_of(self.frame, self.times[0]).alias(TIME))
+        return self.frame.select(*chosen)
 
     def _ordered(self, rows: DataFrame) -> DataFrame:
         """Return rows in tasks that hold all rows of their persons, sorted by person and time, if that is needed."""
@@ -147,15 +154,17 @@ class FramePoints(FilePoints):
         together = rows.repartition(*people) if people else rows.coalesce(1)
         return together.sortWithinPartitions(*people, column(TIME))
 
-    def reader(self, more: Sequence[str] = ()) -> TaskRows:
-        """Return how tasks read rows, with more columns."""
-        return TaskRows(self.rules, [*self._wanted, *more], self.in_order, self.thin, self.guarantee.metric.stretch)
+    def reader(self, names: Sequence[str], persons: Any = None) -> TaskRows:
+        """Return how tasks read rows with these columns."""
+        columns = [*names, *([TIME] if self._has_time else [])]
+        stretch = self.guarantee.metric.stretch
+        return TaskRows(self.rules, columns, self.in_order, self.thin, stretch, persons, self._parts)
 
     def count(self, progress: Progress, *, every_column: bool = False) -> None:
         """Run the first job: check all rows, and count each person's points."""
         self._check_askable()
         self._check_head()
-        labels, points, largest, self.counted = self._persons(self._ordered(self._selected_rows))
+        labels, points, largest, self.counted = self._persons()
         self._check_counted()
         self.people.add(labels, points)
         self._largest = largest if self.guarantee.metric.stretch is not None else None
@@ -193,7 +202,7 @@ class FramePoints(FilePoints):
         sample.add(batch.chosen(batch.present))
         check_kept(sample.columns(), sample.places, self.keep, self.plane)
 
-    def _persons(self, rows: DataFrame) -> tuple[pa.Array, Index, Index | None, list[TaskFacts]]:
+    def _persons(self) -> tuple[pa.Array, Index, Index | None, list[TaskFacts]]:
         """Run a job that counts, and return labels, numbers of points, largest units, and the facts of all tasks."""
         import pyarrow as pa
         from pyspark.sql import functions as F
@@ -205,7 +214,8 @@ class FramePoints(FilePoints):
         whole = T.LongType()
         types = zip(COUNTED, (kind, whole, whole, T.StringType()), strict=True)
         schema = T.StructType([T.StructField(name, each) for name, each in types])
-        found = rows.mapInArrow(CountTask(self.reader(), label), schema)
+        rows = self._ordered(self._chosen(self._looked_at))
+        found = rows.mapInArrow(CountTask(self.reader(self._looked_at), label), schema)
         person, points, most, told = COUNTED
         # Tasks that run again give the same rows, and a shuffle takes those of one attempt.
         added = found.groupBy(person).agg(
@@ -236,38 +246,36 @@ class FramePoints(FilePoints):
             remedy = f"A DataFrame has no order that tells which comes first: use dropDuplicates({columns})."
             raise InvalidParameter("thin", self.thin, allowed, remedy, charged="nothing")
 
-    def with_persons(self, rows: DataFrame) -> DataFrame:
-        """Return rows with the number of their person's points, in all and in the largest unit; 0 if skipped."""
-        import pyarrow as pa
-        from pyspark.sql import functions as F
+    def sized_rows(self, names: Sequence[str]) -> tuple[DataFrame, TaskRows]:
+        """Return the rows for the second job, and how tasks read them with what is known about their persons.
 
-        if self.people.by is None:
-            known = rows.withColumn(SIZE, F.lit(int(self.sizes[0])).cast("bigint"))
-            return known if self.largest is None else known.withColumn(LARGEST, F.lit(int(self.largest[0])))
-        key = "_geoveil_person"
-        columns = {key: self.people.persons, SIZE: pa.array(self.sizes)}
+        Few persons are sent to every worker; with many, rows meet them in a shuffle.
+        """
+        import pyarrow as pa
+
+        rows, columns = self._chosen(names), {SIZE: pa.array(self.sizes)}
         if self.largest is not None:
             columns[LARGEST] = pa.array(self.largest)
         if self.pseudonyms is not None:
             columns[LABEL] = pa.array(self.pseudonyms, pa.string())
-        people = self.frame.sparkSession.createDataFrame(pa.table(columns))
-        people = people.withColumn(key, column(key).cast(self.frame.schema[self.people.by].dataType))
+        spark = self.frame.sparkSession
+        if self.people.by is None:
+            table = spark.sparkContext.broadcast(PersonTable(None, columns))
+            return self._ordered(rows), self.reader(names, table)
         if len(self.people.persons) <= _BROADCAST:
-            people = F.broadcast(people)
-        return rows.join(people, column(self.people.by) == column(key), "left").drop(key)
-
-    @property
-    def added_columns(self) -> list[str]:
-        """The columns that `with_persons` adds."""
-        several = [] if self.people.by is None or self.pseudonyms is None else [LABEL]
-        return [SIZE, *([] if self.largest is None else [LARGEST]), *several]
+            table = spark.sparkContext.broadcast(PersonTable.of(self.people.persons, columns))
+            return self._ordered(rows), self.reader(names, table)
+        key = "_geoveil_person"
+        people = spark.createDataFrame(pa.table({key: self.people.persons, **columns}))
+        people = people.withColumn(key, column(key).cast(self.frame.schema[self.people.by].dataType))
+        joined = rows.join(people, column(self.people.by) == column(key), "left").drop(key)
+        return self._ordered(joined), self.reader([*names, *columns])
 
     def draw(self, source: Source, progress: Progress) -> Written:
         """Run the second job: read the rows again, add noise, and write them."""
         assert self.destination is not None
-        rows = self._ordered(self.with_persons(self._selected_rows))
-        seeded = self._seeded(source)
-        task = WriteTask(self.reader(self.added_columns), self.destination, self.pseudonyms is not None, seeded)
+        rows, reader = self.sized_rows(self._released)
+        task = WriteTask(reader, self.destination, self.pseudonyms is not None, self._seeded(source))
         facts = collected(rows, task)
         self._compare(facts)
         parts = [Part(each.partition, **each.file) for each in facts if each.file]

@@ -21,16 +21,20 @@ from geoveil.geo.geometries import Index
 from geoveil.geo.row_selection import NONE, RowCounts
 from geoveil.messages import PYTHON, worded
 from geoveil.privacy import stretch_sizes
-from geoveil.spark.frame_columns import ROW, TIME, FrameColumns
+from geoveil.spark.frame_columns import TIME, FrameColumns
+from geoveil.spark.parquet_parts import ParquetParts
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["LABEL", "LARGEST", "SIZE", "Refusal", "TaskFacts", "TaskRows", "gathered", "without_data"]
+__all__ = ["LABEL", "LARGEST", "SIZE", "PersonTable", "Refusal", "TaskFacts", "TaskRows", "gathered", "without_data"]
 
-#: The columns that the persons' table adds to rows: the number of their person's points, in all and in the largest
-#: unit, and the label that is released.
+#: The columns that persons add to rows: the number of their points, in all and in the largest unit, the label that is
+#: released, and a hash of their own label.
 SIZE, LARGEST, LABEL = "_geoveil_size", "_geoveil_largest", "_geoveil_label"
+_HASH = "_geoveil_hash"
+#: Odd numbers by which the checksum of rows is mixed.
+_MIX = tuple(np.array([0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0xD6E8FEB86659FD93], dtype=np.uint64))
 
 
 def gathered(batches: Iterable[pa.RecordBatch], rows: int = ROWS) -> Iterator[pa.Table]:
@@ -50,6 +54,54 @@ def gathered(batches: Iterable[pa.RecordBatch], rows: int = ROWS) -> Iterator[pa
             held = table.to_batches()
     if count:
         yield pa.Table.from_batches(held).combine_chunks()
+
+
+def label_hashes(labels: pa.Array) -> NDArray[np.uint64]:
+    """Return a hash of each label, the same in all processes."""
+    import pandas as pd
+
+    return np.asarray(pd.util.hash_array(labels.to_numpy(zero_copy_only=False), categorize=False))
+
+
+@dataclass(frozen=True)
+class PersonTable:
+    """The persons who were counted, for workers: what is known about each.
+
+    Parameters
+    ----------
+    labels : pyarrow array, optional
+        Their labels; None if all rows belong to one person.
+    columns : dict
+        Arrays by the name of the column that they become.
+    """
+
+    labels: pa.Array | None
+    columns: dict[str, pa.Array]
+
+    def joined(self, table: pa.Table, by: str | None) -> pa.Table:
+        """Return rows with what is known about their person; null for persons who were not counted."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        if self.labels is None:
+            for name, values in self.columns.items():
+                table = table.append_column(name, pa.repeat(values[0], len(table)))
+            return table
+        labels = table[by].combine_chunks()
+        if pa.types.is_floating(labels.type):
+            # Zero is one number, whatever its sign.
+            labels = pc.add(labels, pa.scalar(0, labels.type))
+        at = pc.index_in(labels, value_set=self.labels)
+        for name, values in self.columns.items():
+            table = table.append_column(name, values.take(at))
+        return table
+
+    @classmethod
+    def of(cls, labels: pa.Array, columns: dict[str, pa.Array]) -> PersonTable:
+        """Return the table with hashes of labels."""
+        import pyarrow as pa
+
+        return cls(labels, {**columns, _HASH: pa.array(label_hashes(labels))})
 
 
 @dataclass(frozen=True)
@@ -89,7 +141,7 @@ class TaskFacts:
     released : int
         The number of those that are released: not of persons who are skipped.
     checksum : int
-        The sum of the checksums of the rows that remain, modulo 2^64; it does not depend on their order.
+        The sum of hashes of the points that remain, with their persons, modulo 2^64; the order does not matter.
     placed, types : list of str
         The columns of texts in which a place was found, and the types of geometries.
     span : (int, int), optional
@@ -120,12 +172,16 @@ class TaskFacts:
     file: dict[str, Any] = field(default_factory=dict)
     moved: int = 0
 
-    def add(self, batch: Batch, removed: RowCounts) -> None:
-        """Add a batch of rows that remain."""
+    def add(self, batch: Batch, persons: NDArray[np.uint64], removed: RowCounts) -> None:
+        """Add a batch of rows that remain, with a hash of the person of each."""
         self.removed += removed
         self.points += len(batch.coords)
-        rows = np.asarray(batch.columns[ROW].combine_chunks()).view(np.uint64)
-        self.checksum = (self.checksum + int(rows.sum(dtype=np.uint64))) % 2**64
+        x, y = np.ascontiguousarray(batch.coords).view(np.uint64).T
+        mixed = (x * _MIX[0]) ^ (y * _MIX[1]) ^ persons[batch.rows]
+        mixed ^= mixed >> np.uint64(29)
+        mixed *= _MIX[2]
+        mixed ^= mixed >> np.uint64(32)
+        self.checksum = (self.checksum + int(mixed.sum(dtype=np.uint64))) % 2**64
 
     def saw(self, times: Index | None, sizes: Index | None) -> None:
         """Add the times of points, and the sizes of the units that hold them."""
@@ -191,6 +247,10 @@ class TaskRows:
     sorted: bool = False
     thin: int | None = None
     stretch: int | None = None
+    #: A broadcast variable of a `PersonTable`, in the second pass, unless rows come with what it tells.
+    persons: Any = None
+    #: The files that tasks read for themselves, if they do.
+    parts: ParquetParts | None = None
 
     def read(self, batches: Iterable[pa.RecordBatch], facts: TaskFacts, *, first: bool) -> Iterator[ReadRows]:
         """Yield the rows that remain, with the size of each point's unit where units are stretches of time.
@@ -203,12 +263,24 @@ class TaskRows:
         units = _Units(self.stretch) if self.sorted else None
         thinning = None if self.thin is None else _Thinning(self.thin)
         count = 0
-        for table in gathered(batches):
-            batch = file.batch_of(count, table, self.columns)
+        if self.parts is None:
+            tables = gathered(batches)
+        else:
+            tables = self.parts.tables(batches, [*self.columns, *file.located.names])
+        for table in tables:
+            columns = self.columns
+            if self.persons is not None:
+                known: PersonTable = self.persons.value
+                table, columns = known.joined(table, self.rules.people.by), [*columns, *known.columns]
+            batch = file.batch_of(count, table, columns)
             count += len(table)
-            batch, less = self.rules.look(batch)[:2] if first else self.rules.selected(batch)
+            coded: pa.DictionaryArray | None = None
             if first:
+                batch, less, coded = self.rules.look(batch)
                 facts.types = sorted({*facts.types, *batch.types})
+            else:
+                batch, less = self.rules.selected(batch)
+            hashes = self._hashes(batch, coded)
             runs = np.zeros(len(batch), dtype=np.int64)
             if units is not None:
                 runs = units.runs(self.rules, batch)
@@ -216,24 +288,38 @@ class TaskRows:
                 kept, ties = thinning.kept(runs, _numbers(batch, TIME))
                 facts.ties += ties
                 less += RowCounts(thinned=int((~kept).sum()))
-                batch, runs = batch.chosen(kept), runs[kept]
-            facts.add(batch, less)
-            sized = [(batch, None)] if units is None else units.add(batch, runs)
-            yield from (self._rows(*each, facts) for each in sized)
+                batch, runs, hashes, coded = batch.chosen(kept), runs[kept], hashes[kept], None
+            facts.add(batch, hashes, less)
+            if units is None:
+                yield self._rows(batch, None, facts, coded)
+            else:
+                yield from (self._rows(*each, facts) for each in units.add(batch, runs))
         if units is not None:
             yield from (self._rows(*each, facts) for each in units.rest())
         facts.placed = sorted(self.rules.placed)
 
-    def _rows(self, batch: Batch, sizes: Index | None, facts: TaskFacts) -> ReadRows:
-        """Return the rows of persons who are not skipped."""
-        if SIZE in self.columns:
+    def _hashes(self, batch: Batch, coded: pa.DictionaryArray | None) -> NDArray[np.uint64]:
+        """Return a hash of the person of each row."""
+        if not self.rules.by:
+            return np.zeros(len(batch), dtype=np.uint64)
+        if _HASH in batch.columns.column_names:
+            return np.asarray(batch.columns[_HASH].combine_chunks().fill_null(0))
+        coded = self.rules.people.labels(batch).dictionary_encode() if coded is None else coded
+        return np.asarray(label_hashes(coded.dictionary)[np.asarray(coded.indices)])
+
+    def _rows(
+        self, batch: Batch, sizes: Index | None, facts: TaskFacts, coded: pa.DictionaryArray | None = None
+    ) -> ReadRows:
+        """Return the rows of persons who are not skipped, with their labels: those to be released, or those known."""
+        names = batch.columns.column_names
+        if SIZE in names:
             # Persons who have come since the first pass have no size; the number of points tells.
             there = np.asarray(batch.columns[SIZE].fill_null(0)) > 0
             if not there.all():
                 sizes = None if sizes is None else sizes[there[batch.rows]]
                 batch = batch.chosen(there)
-        times = _numbers(batch, TIME)[batch.rows] if TIME in self.columns else None
-        labels = batch.columns[LABEL].combine_chunks() if LABEL in self.columns else None
+        times = _numbers(batch, TIME)[batch.rows] if TIME in names else None
+        labels = batch.columns[LABEL].combine_chunks() if LABEL in names else coded
         facts.released += len(batch.coords)
         none = np.zeros(0, dtype=np.int64)
         return ReadRows(batch.coords, none, batch, none, NONE, sizes, times, labels)

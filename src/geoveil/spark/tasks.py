@@ -114,7 +114,7 @@ class CountTask:
         by = self.reader.rules.people.by
         people, held = PersonCounts(by), 0
         for read in self.reader.read(batches, facts, first=True):
-            coded = people.labels(read.batch).dictionary_encode()
+            coded = people.labels(read.batch).dictionary_encode() if read.labels is None else read.labels
             codes = np.asarray(coded.indices)[read.batch.rows]
             counts = np.bincount(codes, minlength=len(coded.dictionary))
             facts.saw(read.times, read.sizes)
