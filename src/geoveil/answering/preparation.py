@@ -341,6 +341,8 @@ def read_crowd(
     missing: Missing,
     where: str | None,
     progress: Progress,
+    kind: type[FilePoints] = FilePoints,
+    **more: Any,
 ) -> FilePoints:
     """Count the points of a file for a question about its crowd; no column of it is released.
 
@@ -358,8 +360,11 @@ def read_crowd(
         Whether the time of each row is needed.
     progress : callable
         Called with the share of the whole work that is done, from 0 to 1.
+    kind, **more : optional
+        The class that reads the points, and what it is made of besides.
     """
-    inquiry = inquiry_of(file, file, guarantee, "best", persons, area, outside, missing, where, None)
+    about = (file, file, guarantee, "best", persons, area, outside, missing, where, None)
+    inquiry = inquiry_of(*about, kind, **more)
     inquiry.kept, inquiry.removed = {}, ()
     if timed or guarantee.metric.stretch is not None or thin is not None:
         inquiry.times, inquiry.thin = time_columns_of(file, times), thin

@@ -4,7 +4,8 @@ Counting is a first job, the ledger is charged once in the driver, and a second 
 extra `geoveil[spark]`, Spark 4 and Java 17.
 """
 
+from geoveil.spark.crowd_answers import counts, flows, heatmap, mean
 from geoveil.spark.frame_points import SparkRelease
 from geoveil.spark.point_questions import points
 
-__all__ = ["SparkRelease", "points"]
+__all__ = ["SparkRelease", "counts", "flows", "heatmap", "mean", "points"]

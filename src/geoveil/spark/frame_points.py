@@ -15,6 +15,7 @@ from geoveil.answering.pipeline import answer
 from geoveil.answering.point_rows import PointRows
 from geoveil.answering.row_sample import RowSample
 from geoveil.answering.streaming import FilePoints, FileRelease, Written, no_locations
+from geoveil.budget import Ledger
 from geoveil.certificates import signed
 from geoveil.errors import InvalidData, InvalidFile, InvalidParameter, Message
 from geoveil.facts import Unchanged
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import Column, DataFrame
 
-__all__ = ["FramePoints", "PreparedFrame", "SparkRelease", "collected", "column"]
+__all__ = ["FramePoints", "PreparedFrame", "SparkRelease", "check_key", "collected", "column"]
 
 #: The largest number of persons whose sizes are sent to every worker; with more, rows meet them in a shuffle.
 _BROADCAST = 500_000
@@ -86,6 +87,8 @@ class FramePoints(FilePoints):
     destination: Destination | None = None
     #: Whether the time of each row is wanted, besides for units and thinning.
     timed_rows: bool = False
+    #: Whether one answer is about all persons, so that points get no noise of their own.
+    crowd: bool = False
     #: What the tasks of the first job saw, in the order of the partitions.
     counted: list[TaskFacts] = field(default_factory=list)
     _largest: Index | None = None
@@ -117,14 +120,19 @@ class FramePoints(FilePoints):
         )
 
     @property
+    def asked_about(self) -> list[str]:
+        """The columns that a question reads besides the locations, if no column is released."""
+        return [*dict.fromkeys([*self.by, *self.filtered_by, *self.times])]
+
+    @property
     def _looked_at(self) -> list[str]:
         """The columns that the first job reads besides the locations."""
-        return [*dict.fromkeys([*self.by, *self.filtered_by, *self.times, *self.texts, *self.named])]
+        return [*dict.fromkeys([*self.asked_about, *self.texts, *self.named])]
 
     @property
     def _released(self) -> list[str]:
         """The columns that the second job reads besides the locations."""
-        return [*dict.fromkeys([*self.kept, *self.by, *self.filtered_by, *self.times])]
+        return [*dict.fromkeys([*self.kept, *self.asked_about])]
 
     @property
     def _has_time(self) -> bool:
@@ -179,7 +187,7 @@ class FramePoints(FilePoints):
 
     def _check_askable(self) -> None:
         """Refuse what a cluster cannot do in bounded memory, before any job runs."""
-        if self.together:
+        if self.together and not self.crowd:
             allowed = "a budget under which points have independent noise: with epsilon, a person's points share it"
             remedy = Message(
                 "Give {rho}, or {unit:point}, or a length of time such as {unit:1 day}, or {method:paper}, which "
@@ -277,7 +285,7 @@ class FramePoints(FilePoints):
         rows, reader = self.sized_rows(self._released)
         task = WriteTask(reader, self.destination, self.pseudonyms is not None, self._seeded(source))
         facts = collected(rows, task)
-        self._compare(facts)
+        self.compare(facts)
         parts = [Part(each.partition, **each.file) for each in facts if each.file]
         _, sha256 = self.destination.gather(parts)
         progress(0.95)
@@ -293,7 +301,7 @@ class FramePoints(FilePoints):
         points = dict.fromkeys(range(last + 1), 0) | {facts.partition: facts.points for facts in self.counted}
         return SeededStart(source.generator, tuple(points.values()))
 
-    def _compare(self, facts: Sequence[TaskFacts]) -> None:
+    def compare(self, facts: Sequence[TaskFacts]) -> None:
         """Refuse to release what is not what was counted and charged for."""
         if _total(facts) != _total(self.counted) or sum(each.released for each in facts) != int(self.sizes.sum()):
             raise self._differs("the rows")
@@ -349,6 +357,12 @@ class FramePoints(FilePoints):
             release = replace(release, signature=account.get("signature"))
         value = self.frame.sparkSession.read.parquet(self.destination.address)
         return replace(release, value=value)
+
+
+def check_key(key: str | None, ledger: Ledger | None) -> None:
+    """Refuse a key without a ledger that knows it."""
+    if key is not None and ledger is None:
+        raise InvalidParameter("key", key, "left out without a ledger", Message("Give {ledger}."))
 
 
 def collected(rows: DataFrame, task: Any) -> list[TaskFacts]:

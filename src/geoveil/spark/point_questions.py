@@ -40,7 +40,7 @@ from geoveil.noise import source_of
 from geoveil.privacy import Duration, as_duration, promise
 from geoveil.spark.destination import Destination
 from geoveil.spark.frame_columns import FrameColumns, open_frame
-from geoveil.spark.frame_points import FramePoints, PreparedFrame, SparkRelease
+from geoveil.spark.frame_points import FramePoints, PreparedFrame, SparkRelease, check_key
 
 __all__ = ["points"]
 
@@ -135,7 +135,7 @@ def points(
     guarantee, noise = promise(rho, epsilon, asked.metric), source_of(rng)
     signer = signing_key(sign)
     check_ledger(ledger, by=by, subject=subject, short=short)
-    _check_key(key, ledger)
+    check_key(key, ledger)
     told: Progress = progress or (lambda share: None)
     destination = Destination.of(path)
     if key is None or ledger is None or not ledger.is_stored(key):
@@ -161,11 +161,6 @@ def points(
     if table is not None:
         frame.sparkSession.catalog.createTable(table, path=str(destination.address), source="parquet")
     return release
-
-
-def _check_key(key: str | None, ledger: Ledger | None) -> None:
-    if key is not None and ledger is None:
-        raise InvalidParameter("key", key, "left out without a ledger", Message("Give {ledger}."))
 
 
 def _form(file: FrameColumns, destination: Destination, format_name: str | None) -> LocationFile:

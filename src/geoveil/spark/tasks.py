@@ -29,7 +29,7 @@ from geoveil.spark.task_rows import LARGEST, SIZE, Refusal, TaskFacts, TaskRows,
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["COUNTED", "CountTask", "NoiseByRow", "SeededStart", "WriteTask", "own_source"]
+__all__ = ["COUNTED", "CountTask", "NoiseByRow", "SeededStart", "WriteTask", "own_source", "partition_and_attempt"]
 
 #: The columns of a first pass: a person, the number of their points, that of the largest unit; or facts of the task.
 COUNTED = ("person", "points", "largest", "facts")
@@ -39,7 +39,7 @@ _PERSONS = 2**20
 _MOST = 2**31
 
 
-def _partition() -> tuple[int, int]:
+def partition_and_attempt() -> tuple[int, int]:
     """Return the number of this task's partition, and of this attempt among all attempts of all tasks."""
     from pyspark import TaskContext
 
@@ -100,7 +100,7 @@ class CountTask:
         import pyarrow as pa
 
         with without_data(), steady():
-            facts = TaskFacts(_partition()[0])
+            facts = TaskFacts(partition_and_attempt()[0])
             try:
                 yield from self._counted(batches, facts)
             except GeoveilError as problem:
@@ -199,7 +199,7 @@ class WriteTask:
         import pyarrow as pa
 
         with without_data(), steady():
-            partition, attempt = _partition()
+            partition, attempt = partition_and_attempt()
             facts, source = TaskFacts(partition), own_source(self.seeded, partition)
             rows = 0
 
