@@ -347,10 +347,14 @@ class FramePoints(FilePoints):
         )
         return Written(sha256, 0, unchanged)
 
+    def made(self, **facts: Any) -> SparkRelease:
+        """Return the release, whose value is not known yet."""
+        return SparkRelease(None, **facts)
+
     def shape(self, drawn: Written, source: Source, receipt: Receipt) -> SparkRelease:
         assert self.destination is not None
         facts = self.facts(drawn, source, receipt)
-        release = SparkRelease(None, path=self.destination.address, **facts)
+        release = self.made(path=self.destination.address, **facts)
         if receipt.stored is None:
             account = signed(release.certificate(), self.key)
             self.destination.publish(account)
