@@ -222,8 +222,8 @@ def without_data() -> Iterator[None]:
         reason = type(problem).__name__
     else:
         return
-    # Outside of the handlers, so that the exception does not carry the other one along.
-    raise RuntimeError(f"geoveil: a task failed, with its data withheld: {reason}")
+    # Without the other exception, which Spark would log as well.
+    raise RuntimeError(f"geoveil: a task failed, with its data withheld: {reason}") from None
 
 
 @dataclass(frozen=True)
