@@ -229,7 +229,7 @@ def test_what_cannot_be_done_is_refused_before_a_charge(spark: Any, tmp_path: Pa
     data = trips(50, 2)
     frame = spark.createDataFrame(data)
     how: dict[str, Any] = {"by": "user", "area": AREA}
-    with pytest.raises(InvalidParameter, match="unit='point'"):
+    with pytest.raises(InvalidParameter, match='unit="point"'):
         gvs.points(frame, tmp_path / "out", epsilon=0.01, **how)
     (tmp_path / "there").mkdir()
     with pytest.raises(InvalidFile, match="exists"):

@@ -201,7 +201,11 @@ def _as_table(frame: Any) -> pa.Table:
         return pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata(None)
     name, crs = frame.geometry.name, frame.crs
     table = pa.Table.from_pandas(frame.to_wkb(), preserve_index=False)
-    described: dict[str, Any] = {"encoding": "WKB", "geometry_types": [], "crs": None if crs is None else crs.to_json_dict()}
+    described: dict[str, Any] = {
+        "encoding": "WKB",
+        "geometry_types": [],
+        "crs": None if crs is None else crs.to_json_dict(),
+    }
     account = {"version": "1.1.0", "primary_column": name, "columns": {name: described}}
     return table.replace_schema_metadata({"geo": json.dumps(account)})
 
