@@ -190,8 +190,8 @@ class FramePoints(FilePoints):
         if self.together and not self.crowd:
             allowed = "a budget under which points have independent noise: with epsilon, a person's points share it"
             remedy = Message(
-                'Give {rho}, or {unit:point}, or a length of time such as {unit:"1 day"}, or {method:paper}, which shares '
-                "the budget among a person's points."
+                'Give {rho}, or {unit:point}, or a length of time such as {unit:"1 day"}, or {method:paper}, which '
+                "shares the budget among a person's points."
             )
             raise InvalidParameter("epsilon", float(self.guarantee.budget), allowed, remedy)
         if self._has_time and self.file.points_in_a_row > 1 and self.in_order:
