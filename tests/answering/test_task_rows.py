@@ -13,7 +13,8 @@ import pytest
 from geoveil.errors import InvalidData
 from geoveil.privacy import kept_of_thinned, stretch_sizes
 from geoveil.spark import task_rows
-from geoveil.spark.task_rows import TIME, Refusal, TaskFacts, gathered, without_data
+from geoveil.spark.frame_columns import TIME
+from geoveil.spark.task_rows import Refusal, TaskFacts, gathered, without_data
 from geoveil.spark.tasks import own_source
 
 
@@ -38,8 +39,8 @@ def test_units_of_a_stream_are_those_of_the_whole(size: int, stretch: int) -> No
     units, found = task_rows._Units(stretch), []
     for start in range(0, 400, size):
         rows: Any = Rows(times[start : start + size])
-        found += [sizes for _, sizes in units.add(rows, persons[start : start + size])]
-    found += [sizes for _, sizes in units.rest()]
+        found += [np.asarray(sizes) for _, sizes in units.add(rows, persons[start : start + size])]
+    found += [np.asarray(sizes) for _, sizes in units.rest()]
     assert np.array_equal(np.concatenate(found), stretch_sizes(times, stretch, persons))
 
 
