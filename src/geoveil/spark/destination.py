@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import time
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,7 +14,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 from uuid import uuid4
 
-from geoveil.errors import FileUnavailable, InvalidFile, InvalidParameter
+from geoveil.errors import FileUnavailable, GeoveilWarning, InvalidFile, InvalidParameter
 
 if TYPE_CHECKING:
     import pyarrow.fs
@@ -21,6 +23,8 @@ __all__ = ["Destination", "Part"]
 
 #: File systems without folders: nothing can be renamed as a whole.
 _OBJECTS = ("s3", "gcs", "abfs")
+#: How often it is tried to remove the attempts.
+_TRIES = 25
 
 
 @dataclass(frozen=True)
@@ -150,7 +154,17 @@ class Destination:
         try:
             yield
         finally:
-            system.delete_dir(self._attempts(path))
+            self._remove(system, self._attempts(path))
+
+    def _remove(self, system: pyarrow.fs.FileSystem, attempts: str) -> None:
+        """Remove the attempts; one that lost may be writing still."""
+        for _ in range(_TRIES):
+            try:
+                return system.delete_dir(attempts)  # type: ignore[no-any-return]
+            except OSError:
+                time.sleep(0.2)
+        told = f"{attempts} holds attempts that were not taken, with other noise on the same rows: delete it."
+        warnings.warn(told, GeoveilWarning, stacklevel=4)
 
     @contextmanager
     def attempt(self, partition: int, attempt: int) -> Iterator[tuple[IO[bytes], dict[str, Any]]]:

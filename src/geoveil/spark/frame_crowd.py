@@ -142,7 +142,11 @@ class FrameCrowd(FileCrowd):
         task = SumTask(reader, adder, self.reader.guarantee.metric, self._each)
         few = self.reader.frame.sparkSession.sparkContext.defaultParallelism
         partial = rows.mapInArrow(task, _SUMS).repartition(few, "partition").mapInArrow(MergeTask(), _SUMS)
-        merged = _merged(iter(partial.toArrow().to_pylist()))
+        try:
+            merged = _merged(iter(partial.toArrow().to_pylist()))
+        finally:
+            if reader.persons is not None:
+                reader.persons.destroy()
         assert merged is not None
         facts, sums = merged
         self.reader.compare(facts)

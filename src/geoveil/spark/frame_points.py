@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from geoveil._types import Progress
-from geoveil.answering.charging import Bill, Charger, Receipt
+from geoveil.answering.charging import Charger, Receipt
 from geoveil.answering.person_counts import PersonCounts
 from geoveil.answering.pipeline import answer
 from geoveil.answering.point_rows import PointRows
@@ -24,7 +24,6 @@ from geoveil.geo.disclosure import check_kept, unchanged_columns
 from geoveil.geo.geometries import Index
 from geoveil.geo.row_selection import NONE, RowCounts
 from geoveil.noise import Experiment, Source
-from geoveil.privacy import Metric
 from geoveil.spark.destination import Destination, Part
 from geoveil.spark.frame_columns import TIME, FrameColumns, time_of
 from geoveil.spark.parquet_parts import ParquetParts
@@ -188,12 +187,13 @@ class FramePoints(FilePoints):
     def _check_askable(self) -> None:
         """Refuse what a cluster cannot do in bounded memory, before any job runs."""
         if self.together and not self.crowd:
-            allowed = "a budget under which points have independent noise: with epsilon, a person's points share it"
+            allowed = "such that points have independent noise: here the points of a person share one radius"
             remedy = Message(
                 'Give {rho}, or {unit:point}, or a length of time such as {unit:"1 day"}, or {method:paper}, which '
                 "shares the budget among a person's points."
             )
-            raise InvalidParameter("epsilon", float(self.guarantee.budget), allowed, remedy)
+            name, given = ("method", self.method) if self.method == "both" else ("epsilon", self.guarantee.budget)
+            raise InvalidParameter(name, given, allowed, remedy)
         if self._has_time and self.file.points_in_a_row > 1 and self.in_order:
             allowed = "left out, for rows with an origin and a destination"
             split = "Make two rows of each, one for each place, with a column of times."
@@ -285,6 +285,7 @@ class FramePoints(FilePoints):
         rows, reader = self.sized_rows(self._released)
         task = WriteTask(reader, self.destination, self.pseudonyms is not None, self._seeded(source))
         facts = collected(rows, task)
+        self._pass_over(source)
         self.compare(facts)
         parts = [Part(each.partition, **each.file) for each in facts if each.file]
         _, sha256 = self.destination.gather(parts)
@@ -293,6 +294,11 @@ class FramePoints(FilePoints):
         if written.count() != sum(part.rows for part in parts):
             raise self._differs("the written files")
         return Written(sha256, sum(each.moved for each in facts), self._unchanged(written))
+
+    def _pass_over(self, source: Source) -> None:
+        """Let a seeded stream of the caller's go on where that of the last partition has ended."""
+        if isinstance(source, Experiment):
+            SeededStart(source.generator, (int(self.sizes.sum()),)).source(1)
 
     def _seeded(self, source: Source) -> SeededStart | None:
         if not isinstance(source, Experiment):
@@ -329,10 +335,6 @@ class FramePoints(FilePoints):
         sample.add(form.batch_of(0, head, [*self.kept]))
         pseudonymised = set(() if self.pseudonyms is None else self.by)
         return sample.columns(without=pseudonymised), self.kept, sample.places
-
-    def bill(self, source: Source, account: Metric | None) -> Bill:
-        checksum = _total(self.counted)[1]
-        return replace(super().bill(source, account), more={"checksum": f"{checksum:016x}"})
 
     def unpacked(self, stored: dict[str, Any]) -> Written:
         """Return what was written under the same key before, if it is still there."""
@@ -375,7 +377,12 @@ def collected(rows: DataFrame, task: Any) -> list[TaskFacts]:
     The tasks are those of the last stage, with no shuffle after it. Spark accepts one result for each partition, that
     of the first attempt to succeed, and drops those of all others.
     """
-    table = rows.mapInArrow(task, "facts string").toArrow()
+    persons = task.reader.persons
+    try:
+        table = rows.mapInArrow(task, "facts string").toArrow()
+    finally:
+        if persons is not None:
+            persons.destroy()
     facts = [TaskFacts.read(text) for text in table["facts"].to_pylist()]
     if len({each.partition for each in facts}) != len(facts):
         raise RuntimeError("Spark returned two results of one partition.")
