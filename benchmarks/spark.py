@@ -113,15 +113,24 @@ class Watch:
                     continue
 
 
-def measured(work: Callable[[], Any]) -> dict[str, float]:
-    """Return the seconds and the processor seconds of some work, and the memory of the largest Python worker."""
+def shuffled(spark: Any) -> int:
+    """Return the bytes that all stages so far have written for shuffles."""
+    jvm, gateway = spark._jvm, spark.sparkContext._gateway
+    store = spark._jsc.sc().statusStore()
+    stages = store.stageList(None, False, False, gateway.new_array(jvm.double, 0), jvm.java.util.ArrayList())
+    return sum(stages.apply(i).shuffleWriteBytes() for i in range(stages.size()))
+
+
+def measured(spark: Any, work: Callable[[], Any]) -> dict[str, float]:
+    """Return the seconds and the processor seconds of some work, the largest Python worker, and shuffled bytes."""
     with Watch() as watch:
-        start, used = time.perf_counter(), processor_seconds()
+        start, used, before = time.perf_counter(), processor_seconds(), shuffled(spark)
         work()
         return {
             "wall": time.perf_counter() - start,
             "processor": processor_seconds() - used,
             "worker": float(watch.worker),
+            "shuffled": float(shuffled(spark) - before),
         }
 
 
@@ -162,7 +171,7 @@ def run(given: argparse.Namespace) -> None:
             for name in given.tasks.split(","):
                 told = f"{given.rows:,} rows, {given.workers} workers, {name}, turn {turn + 1}"
                 print(told, file=sys.stderr, flush=True)
-                found.setdefault(name, []).append(measured(tasks[name]))
+                found.setdefault(name, []).append(measured(spark, tasks[name]))
     print(json.dumps(found))
 
 
@@ -194,15 +203,16 @@ def bars(given: argparse.Namespace) -> None:
 
 def scale(given: argparse.Namespace) -> None:
     """Print times and memory at several sizes, with executors of 2 GiB."""
-    print("| rows | persons | task | seconds | µs a row | processor µs a row | largest Python worker |")
-    print("|---|---|---|---|---|---|---|")
+    print("| rows | persons | task | seconds | µs a row | processor µs a row | bytes shuffled a row | Python worker |")
+    print("|---|---|---|---|---|---|---|---|")
     with tempfile.TemporaryDirectory(dir=given.folder) as folder:
         for rows in map(int, map(float, given.sizes.split(","))):
             persons = rows // 100
             found = in_a_cluster(Path(folder), 2, rows, persons, 1, given.tasks)
             for name, one in found.items():
                 each, used = one["wall"] / rows * 1e6, one["processor"] / rows * 1e6
-                told = f"{one['wall']:.0f} | {each:.2f} | {used:.2f} | {one['worker'] / 2**20:.0f} MiB"
+                told = f"{one['wall']:.0f} | {each:.2f} | {used:.2f} | {one['shuffled'] / rows:.1f}"
+                told += f" | {one['worker'] / 2**20:.0f} MiB"
                 print(f"| {rows:,} | {persons:,} | {name} | {told} |", flush=True)
             shutil.rmtree(Path(folder) / f"rows-{rows}-{persons}")
 

@@ -17,7 +17,7 @@ from scipy import stats
 
 import geoveil as gv
 import geoveil.spark as gvs
-from geoveil.errors import InvalidData, InvalidFile, InvalidParameter
+from geoveil.errors import FileUnavailable, InvalidData, InvalidFile, InvalidParameter
 from tests.spark.trips import AREA, RHO, in_order, noise, trips, written
 
 pytestmark = [pytest.mark.spark, pytest.mark.filterwarnings("ignore")]
@@ -162,6 +162,30 @@ def test_rows_that_change_between_the_jobs_are_not_released(spark: Any, tmp_path
     assert str(ledger.remaining("u0000")) == "0.99995"
 
 
+def test_a_second_job_that_fails_is_charged_and_says_so(spark: Any, tmp_path: Path) -> None:
+    """If tasks fail until Spark gives up, nothing is released, and the charge is said to be spent."""
+    armed = tmp_path / "armed"
+
+    def broken(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            yield batch.slice(0, 10)
+            if armed.exists():
+                raise ValueError("planted")
+            yield batch.slice(10)
+
+    data = trips(100, 2)
+    frame = spark.createDataFrame(data).coalesce(1)
+    frame = frame.mapInArrow(broken, frame.schema)
+    ledger = gv.Ledger(tmp_path / "ledger.db")
+    ledger.create("u0000", "u0001", rho=1)
+    how: dict[str, Any] = {"by": "user", "rho": RHO, "area": AREA, "ledger": ledger}
+    with pytest.raises(FileUnavailable, match="the charge is spent") as caught:
+        gvs.points(frame, tmp_path / "out", confirm=lambda _: armed.touch(), **how)
+    assert caught.value.charged == "spent"
+    assert str(ledger.remaining("u0000")) == "0.99995"
+    assert not [*tmp_path.glob("*out*")]
+
+
 def test_a_key_is_charged_and_drawn_once(spark: Any, tmp_path: Path) -> None:
     """The same key returns the same files; if they are gone, nothing is drawn."""
     data = trips(100, 2)
@@ -248,7 +272,7 @@ def test_what_cannot_be_done_is_refused_before_a_charge(spark: Any, tmp_path: Pa
 def test_no_true_coordinate_leaves(cluster: Any, tmp_path: Path) -> None:
     """Neither files, nor their names, events, the driver's log or errors hold a true coordinate, as text or bytes."""
     data = trips(500, 3)
-    data["latitude"] = 37.7 + np.arange(500) * 1.0000371e-4
+    data["latitude"] = 37.7012345678 + np.arange(500) * 1.0000371e-4
     frame = cluster.session.createDataFrame(data)
     gvs.points(frame, tmp_path / "out", by="user", rho=RHO, area=AREA)
     data.loc[77, "latitude"] = 11.1234567890123

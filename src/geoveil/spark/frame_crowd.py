@@ -17,7 +17,7 @@ from geoveil.arithmetic import steady
 from geoveil.geo.geometries import Index
 from geoveil.noise import as_reals
 from geoveil.privacy import Metric
-from geoveil.spark.frame_points import FramePoints
+from geoveil.spark.frame_points import FramePoints, second_job
 from geoveil.spark.task_rows import SIZE, TaskFacts, TaskRows, without_data
 from geoveil.spark.tasks import partition_and_attempt
 
@@ -142,11 +142,8 @@ class FrameCrowd(FileCrowd):
         task = SumTask(reader, adder, self.reader.guarantee.metric, self._each)
         few = self.reader.frame.sparkSession.sparkContext.defaultParallelism
         partial = rows.mapInArrow(task, _SUMS).repartition(few, "partition").mapInArrow(MergeTask(), _SUMS)
-        try:
+        with second_job(reader):
             merged = _merged(iter(partial.toArrow().to_pylist()))
-        finally:
-            if reader.persons is not None:
-                reader.persons.destroy()
         assert merged is not None
         facts, sums = merged
         self.reader.compare(facts)

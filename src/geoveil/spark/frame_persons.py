@@ -21,6 +21,8 @@ from geoveil.answering.requests import Question
 from geoveil.answering.streaming import Written
 from geoveil.answering.units import Unit
 from geoveil.arithmetic import steady
+from geoveil.errors import NoErrorBound
+from geoveil.facts import Processing
 from geoveil.noise import Source
 from geoveil.queries import UnitSizes
 from geoveil.release.as_frame import frame_with_errors, rows_of
@@ -289,4 +291,10 @@ class FramePersons(FramePoints):
         return Written(sha256, 0, ())
 
     def made(self, **facts: Any) -> PersonRelease:
-        return PersonRelease(None, answer_kind=self.persons.first.kind, **facts)
+        first = self.persons.first
+        try:
+            first.error(0.05)
+        except NoErrorBound:
+            # The error of a hull depends on what was released: each row states its own.
+            facts["processing"] = Processing(bounded=False)
+        return PersonRelease(None, answer_kind=first.kind, **facts)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,7 @@ from geoveil.answering.row_sample import RowSample
 from geoveil.answering.streaming import FilePoints, FileRelease, Written, no_locations
 from geoveil.budget import Ledger
 from geoveil.certificates import signed
-from geoveil.errors import InvalidData, InvalidFile, InvalidParameter, Message
+from geoveil.errors import FileUnavailable, GeoveilError, InvalidData, InvalidFile, InvalidParameter, Message
 from geoveil.facts import Unchanged
 from geoveil.geo.columns import distinct
 from geoveil.geo.disclosure import check_kept, unchanged_columns
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import Column, DataFrame
 
-__all__ = ["FramePoints", "PreparedFrame", "SparkRelease", "check_key", "collected", "column"]
+__all__ = ["FramePoints", "PreparedFrame", "SparkRelease", "check_key", "collected", "column", "second_job"]
 
 #: The largest number of persons whose sizes are sent to every worker; with more, rows meet them in a shuffle.
 _BROADCAST = 500_000
@@ -371,18 +372,29 @@ def check_key(key: str | None, ledger: Ledger | None) -> None:
         raise InvalidParameter("key", key, "left out without a ledger", Message("Give {ledger}."))
 
 
+@contextmanager
+def second_job(reader: TaskRows) -> Iterator[None]:
+    """Run the second job, after which workers forget the persons; if it fails, say so in the words of geoveil."""
+    try:
+        yield
+    except GeoveilError:
+        raise
+    except Exception as problem:
+        remedy = "The error of Spark is the cause of this one. To run it again is charged again."
+        raise FileUnavailable(reader.rules.file.path.name, "the second job failed", "a job", remedy) from problem
+    finally:
+        if reader.persons is not None:
+            reader.persons.destroy()
+
+
 def collected(rows: DataFrame, task: Any) -> list[TaskFacts]:
     """Run a task on each partition in one job, and return what each task reports, in the order of the partitions.
 
     The tasks are those of the last stage, with no shuffle after it. Spark accepts one result for each partition, that
     of the first attempt to succeed, and drops those of all others.
     """
-    persons = task.reader.persons
-    try:
+    with second_job(task.reader):
         table = rows.mapInArrow(task, "facts string").toArrow()
-    finally:
-        if persons is not None:
-            persons.destroy()
     facts = [TaskFacts.read(text) for text in table["facts"].to_pylist()]
     if len({each.partition for each in facts}) != len(facts):
         raise RuntimeError("Spark returned two results of one partition.")
