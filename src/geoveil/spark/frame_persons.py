@@ -21,7 +21,6 @@ from geoveil.answering.requests import Question
 from geoveil.answering.streaming import Written
 from geoveil.answering.units import Unit
 from geoveil.arithmetic import steady
-from geoveil.errors import NoErrorBound
 from geoveil.facts import Processing
 from geoveil.noise import Source
 from geoveil.queries import UnitSizes
@@ -291,10 +290,7 @@ class FramePersons(FramePoints):
         return Written(sha256, 0, ())
 
     def made(self, **facts: Any) -> PersonRelease:
-        first = self.persons.first
-        try:
-            first.error(0.05)
-        except NoErrorBound:
-            # The error of a hull depends on what was released: each row states its own.
-            facts["processing"] = Processing(bounded=False)
-        return PersonRelease(None, answer_kind=first.kind, **facts)
+        kind = self.persons.first.kind
+        # The error of a hull or a length depends on what was released: each row states its own.
+        processing = Processing(bounded=kind in ("place", "box"))
+        return PersonRelease(None, answer_kind=kind, processing=processing, **facts)
