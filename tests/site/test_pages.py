@@ -169,7 +169,7 @@ def test_code_and_commands_run(page: Path, run: Any, folder: Path, monkeypatch: 
     run_page(page, run, folder, monkeypatch)
 
 
-@pytest.mark.deep
+@pytest.mark.spark
 @pytest.mark.once
 @pytest.mark.filterwarnings("ignore")  # of Spark
 @pytest.mark.parametrize("page", [page for page in PAGES if "*Needs Spark:" in page.read_text(encoding="utf-8")])

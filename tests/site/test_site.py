@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib.util
 import json
 import re
@@ -64,6 +65,14 @@ def test_every_public_name_is_on_one_page_of_the_reference() -> None:
     pages = (DOCS / "look-up" / "python").glob("*.md")
     shown = [name for page in pages for name in re.findall(r"^::: geoveil\.(\w+)$", page.read_text(), re.MULTILINE)]
     assert sorted(shown) == sorted(set(gv.__all__) - {"__version__", "errors"})
+
+
+def test_every_public_name_of_spark_is_on_its_page() -> None:
+    """The list of names is read from the source, as Spark need not be installed."""
+    tree = ast.parse((ROOT / "src" / "geoveil" / "spark" / "__init__.py").read_text(encoding="utf-8"))
+    (public,) = [ast.literal_eval(node.value) for node in tree.body if isinstance(node, ast.Assign)]
+    page = (DOCS / "look-up" / "python" / "spark.md").read_text(encoding="utf-8")
+    assert sorted(re.findall(r"^::: geoveil\.spark\.(\w+)$", page, re.MULTILINE)) == sorted(public)
 
 
 def test_what_is_wrong_with_a_site_is_found(tmp_path: Path) -> None:
