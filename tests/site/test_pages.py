@@ -185,6 +185,7 @@ def test_code_that_needs_spark_runs(page: Path, run: Any, folder: Path, monkeypa
             pyspark.SparkContext._gateway = pyspark.SparkContext._jvm = None
             gateway.shutdown()
             gateway.proc.stdin.close()
+            gateway.proc.wait(60)
 
 
 def test_every_picture_of_the_gallery_is_drawn_by_its_page() -> None:
