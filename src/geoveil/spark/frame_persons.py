@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
@@ -141,7 +141,7 @@ class PersonTask:
         with without_data(), steady():
             partition, attempt = partition_and_attempt()
             facts, source = TaskFacts(partition), own_source(None, partition)
-            tables = (self._answers(table, source) for table in self._people(batches, facts))
+            tables = (self._answers(table, source, facts) for table in self._people(batches, facts))
             if (first := next(tables, None)) is not None:
                 with self.destination.attempt(partition, attempt) as (stream, described):
                     rows = _write(stream, first, tables)
@@ -176,8 +176,8 @@ class PersonTask:
             if not len(read.batch):
                 continue
             table = read.batch.columns
-            if read.labels is not None:
-                table = table.set_column(table.column_names.index(by), by, read.labels)
+            labels = self.reader.rules.people.labels(read.batch) if read.labels is None else read.labels
+            table = table.set_column(table.column_names.index(by), by, labels)
             for name, values in self._located(read.batch).items():
                 table = table.append_column(name, values)
             yield table.select(self.columns)
@@ -187,9 +187,11 @@ class PersonTask:
         assert isinstance(file, FrameColumns)
         return file.located.encode(batch, None)
 
-    def _answers(self, table: pa.Table, source: Source) -> pa.Table:
+    def _answers(self, table: pa.Table, source: Source, facts: TaskFacts) -> pa.Table:
         """Return the private answers about whole persons, as rows."""
         data = self.asking.data(table)
+        assert data.people is not None
+        facts.answered += len(data.people.sizes)
         release = ask(data, self.asking.question(data), self.reader.rules.guarantee, source)
         return _as_table(frame_with_errors(release, rows_of(release)))
 
@@ -277,13 +279,19 @@ class FramePersons(FramePoints):
         people = [column(name) for name in self.by]
         return rows.repartition(*people).sortWithinPartitions(*people, *(column(name) for name in self.times))
 
+    def task(self, reader: TaskRows) -> PersonTask:
+        """Return what workers do in the second job, with rows sorted by person."""
+        assert self.destination is not None
+        return PersonTask(replace(reader, sorted=True), self.asking, self._read_columns, self.destination)
+
     def draw(self, source: Source, progress: Progress) -> Written:
         """Run the second job: bring persons together, answer about each, and write the answers."""
         assert self.destination is not None
         rows, reader = self.sized_rows(self.asked_about)
-        task = PersonTask(reader, self.asking, self._read_columns, self.destination)
-        facts = collected(rows if self.in_order else self._by_person(rows), task)
+        facts = collected(rows if self.in_order else self._by_person(rows), self.task(reader))
         self.compare(facts)
+        if sum(each.answered for each in facts) != int((self.sizes > 0).sum()):
+            raise self._differs("the persons")
         parts = [Part(each.partition, **each.file) for each in facts if each.file]
         _, sha256 = self.destination.gather(parts)
         progress(0.95)

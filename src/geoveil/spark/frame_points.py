@@ -39,6 +39,8 @@ __all__ = ["FramePoints", "PreparedFrame", "SparkRelease", "check_key", "collect
 
 #: The largest number of persons whose sizes are sent to every worker; with more, rows meet them in a shuffle.
 _BROADCAST = 500_000
+#: The collation with which texts are equal if their bytes are.
+_BINARY = "UTF8_BINARY"
 #: The share of the work that the first job is.
 _FIRST_JOB = 0.35
 
@@ -179,6 +181,7 @@ class FramePoints(FilePoints):
         self.rows_removed = sum((facts.removed for facts in self.counted), start=NONE)
         self.placed.update(name for facts in self.counted for name in facts.placed)
         self.form.check_types({kind for facts in self.counted for kind in facts.types})
+        self._check_runs(self.counted, charged="nothing")
         if self.people.by is not None:
             distinct(self.people.persons, self.people.by, self.file.path.name)
         if not self.people.sizes.sum():
@@ -186,7 +189,8 @@ class FramePoints(FilePoints):
         progress(_FIRST_JOB)
 
     def _check_askable(self) -> None:
-        """Refuse what a cluster cannot do in bounded memory, before any job runs."""
+        """Refuse what a cluster cannot do, or not in bounded memory, before any job runs."""
+        self._check_labels()
         if self.together and not self.crowd:
             allowed = "such that points have independent noise: here the points of a person share one radius"
             remedy = Message(
@@ -200,6 +204,20 @@ class FramePoints(FilePoints):
             split = "Make two rows of each, one for each place, with a column of times."
             name = "thin" if self.thin is not None else "unit"
             raise InvalidParameter(name, self.thin or str(self.guarantee.metric), allowed, split)
+
+    def _check_labels(self) -> None:
+        """Refuse labels of persons that Spark compares in another way than by their bytes or numbers."""
+        from pyspark.sql import types as T
+
+        for name in self.by:
+            kind = self.frame.schema[name].dataType
+            if getattr(kind, "collation", _BINARY) != _BINARY:
+                allowed = f"a column whose texts are compared byte by byte; {name} has a collation"
+                remedy = f"Give equal persons equal texts, and use F.collate({name!r}, {_BINARY!r})."
+                raise InvalidParameter("by", name, allowed, remedy)
+            if isinstance(kind, T.TimestampType):
+                allowed = f"a column of texts or numbers; {name} has times, which depend on the session's time zone"
+                raise InvalidParameter("by", name, allowed, f"Convert it: F.unix_micros({name!r}).")
 
     def _check_head(self) -> None:
         """Compare the columns that the owner named with the locations, in the first rows."""
@@ -312,6 +330,15 @@ class FramePoints(FilePoints):
         """Refuse to release what is not what was counted and charged for."""
         if _total(facts) != _total(self.counted) or sum(each.released for each in facts) != int(self.sizes.sum()):
             raise self._differs("the rows")
+        self._check_runs(facts)
+
+    def _check_runs(self, facts: Sequence[TaskFacts], **more: Any) -> None:
+        """Refuse rows of a person that do not come one after another, where tasks take them as such."""
+        runs = sum(each.runs for each in facts)
+        if self.by and runs and runs != len(self.people.persons):
+            allowed = f"a column with {len(self.people.persons):,} persons, each of whose rows come together"
+            remedy = "Spark sorts these labels in another way than geoveil compares them: convert them to numbers."
+            raise InvalidData("by", f"{self.by[0]}, with {runs:,} runs of rows", allowed, remedy, **more)
 
     def _differs(self, what: str) -> InvalidFile:
         remedy = (
