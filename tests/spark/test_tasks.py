@@ -68,8 +68,8 @@ def asked(table: pa.Table, kind: Any = FramePoints, unit: Any = None, where: str
     )
     guarantee = promise(RHO, None, unit_of(unit, None, by="user").metric)
     frame = SimpleNamespace(schema=from_arrow_schema(head.schema))
-    about = (file, file, guarantee, "best", "user", AREA, "refuse", "refuse", where, None)
-    inquiry: Any = inquiry_of(*about, kind, frame=frame, **more)
+    how = (guarantee, "best", "user", AREA)
+    inquiry: Any = inquiry_of(file, file, *how, "refuse", "refuse", where, None, kind, frame=frame, **more)
     if inquiry.in_order:
         inquiry.times = ("time",)
     return inquiry
@@ -101,7 +101,7 @@ def test_a_person_who_returns_is_refused() -> None:
     data["user"] = np.where(np.arange(40) % 2, "Ann", "ann")
     table = table_of(data)
     inquiry = asked(table, unit="1 day")
-    persons, facts = counted(inquiry, table)
+    _, facts = counted(inquiry, table)
     assert facts.runs == 40
     inquiry.people.add(pa.array(["Ann", "ann"]), np.array([20, 20]))
     with pytest.raises(InvalidData, match="40 runs"):
@@ -163,3 +163,25 @@ def test_zero_is_one_person(tmp_path: Path) -> None:
     found, facts = answers(inquiry, table, persons, tmp_path)
     assert found["user"].tolist() == [0.0, 2.0]
     assert (facts.answered, facts.runs) == (2, 2)
+
+
+def test_times_that_change_between_the_jobs_are_noticed() -> None:
+    """Units depend on times, so the two jobs must see the same ones."""
+    data = trips(40, 2)
+    inquiry = asked(table_of(data), unit="1 day")
+    _, first = counted(inquiry, table_of(data))
+    data["time"] += pd.Timedelta("1us")
+    _, second = counted(inquiry, table_of(data))
+    assert first.points == second.points
+    assert first.checksum != second.checksum
+
+
+def test_the_label_of_neighbours_is_looked_at_like_a_kept_column() -> None:
+    """The first job searches the column that names neighbours for places."""
+    data = trips(40, 2)
+    data["note"] = [f"POINT ({x} {y})" for x, y in zip(data["longitude"], data["latitude"], strict=True)]
+    table = table_of(data)
+    inquiry = asked(table, FramePersons, asking=asking("nearest", "note"))
+    inquiry.kept = {"note": "named"}
+    _, facts = counted(inquiry, table)
+    assert facts.placed == ["note"]

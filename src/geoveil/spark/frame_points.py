@@ -105,6 +105,11 @@ class FramePoints(FilePoints):
         return self.guarantee.metric.stretch is not None or self.thin is not None
 
     @property
+    def by_person(self) -> bool:
+        """Whether tasks of the second job get the rows of one person after those of another."""
+        return self.in_order
+
+    @property
     def rules(self) -> PointRows:
         """What workers need to know, without the persons and without the data."""
         return PointRows(
@@ -158,11 +163,20 @@ class FramePoints(FilePoints):
 
     def _ordered(self, rows: DataFrame) -> DataFrame:
         """Return rows in tasks that hold all rows of their persons, sorted by person and time, if that is needed."""
-        if not self.in_order:
-            return rows
-        people = [column(name) for name in self.by]
-        together = rows.repartition(*people) if people else rows.coalesce(1)
-        return together.sortWithinPartitions(*people, column(TIME))
+        if self.in_order:
+            return self._together(rows, [TIME])
+        # A join sorts by the true labels.
+        return self._together(rows, []) if LABEL in rows.columns else rows
+
+    def _together(self, rows: DataFrame, times: Sequence[str]) -> DataFrame:
+        """Return rows in tasks that hold all rows of their persons, sorted by person and times.
+
+        Which task a person comes to, and after whom, can be seen in a release: with pseudonyms, they alone decide it.
+        """
+        labels = [column(name) for name in (LABEL,) if name in rows.columns]
+        people = [*labels, *(column(name) for name in self.by)]
+        together = rows.repartition(*(labels or people)) if people else rows.coalesce(1)
+        return together.sortWithinPartitions(*people, *(column(name) for name in times))
 
     def reader(self, names: Sequence[str], persons: Any = None) -> TaskRows:
         """Return how tasks read rows with these columns."""
@@ -276,9 +290,11 @@ class FramePoints(FilePoints):
     def sized_rows(self, names: Sequence[str]) -> tuple[DataFrame, TaskRows]:
         """Return the rows for the second job, and how tasks read them with what is known about their persons.
 
-        Few persons are sent to every worker; with many, rows meet them in a shuffle.
+        Few persons are sent to every worker; with many, rows meet them in a shuffle. Where rows are sorted by
+        pseudonyms, they must have them before.
         """
         import pyarrow as pa
+        from pyspark.sql import functions as F
 
         rows, columns = self._chosen(names), {SIZE: pa.array(self.sizes)}
         if self.largest is not None:
@@ -289,13 +305,16 @@ class FramePoints(FilePoints):
         if self.people.by is None:
             table = spark.sparkContext.broadcast(PersonTable(None, columns))
             return self._ordered(rows), self.reader(names, table)
-        if len(self.people.persons) <= _BROADCAST:
+        few = len(self.people.persons) <= _BROADCAST
+        if few and not (self.by_person and self.pseudonyms is not None):
             table = spark.sparkContext.broadcast(PersonTable.of(self.people.persons, columns))
             return self._ordered(rows), self.reader(names, table)
         key = "_geoveil_person"
         people = spark.createDataFrame(pa.table({key: self.people.persons, **columns}))
         people = people.withColumn(key, column(key).cast(self.frame.schema[self.people.by].dataType))
-        joined = rows.join(people, column(self.people.by) == column(key), "left").drop(key)
+        joined = rows.join(F.broadcast(people) if few else people, column(self.people.by) == column(key), "left").drop(
+            key
+        )
         return self._ordered(joined), self.reader([*names, *columns])
 
     def draw(self, source: Source, progress: Progress) -> Written:

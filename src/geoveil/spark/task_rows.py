@@ -141,7 +141,8 @@ class TaskFacts:
     released : int
         The number of those that are released: not of persons who are skipped.
     checksum : int
-        The sum of hashes of the points that remain, with their persons, modulo 2^64; the order does not matter.
+        The sum of hashes of the points that remain, with their persons and the times that are used, modulo 2^64; the
+        order does not matter.
     placed, types : list of str
         The columns of texts in which a place was found, and the types of geometries.
     span : (int, int), optional
@@ -295,6 +296,9 @@ class TaskRows:
                 facts.ties += ties
                 less += RowCounts(thinned=int((~kept).sum()))
                 batch, runs, hashes, coded = batch.chosen(kept), runs[kept], hashes[kept], None
+            if TIME in self.columns:
+                # Units depend on times.
+                hashes = hashes ^ (_numbers(batch, TIME).view(np.uint64) * _MIX[2])
             facts.add(batch, hashes, less)
             if units is None:
                 yield self._rows(batch, None, facts, coded)
