@@ -12,6 +12,7 @@ import click
 
 from geoveil.cli import terminal
 from geoveil.cli.file_arguments import SOURCE, Target, distinct, incoming
+from geoveil.cli.option_names import OPTIONS
 from geoveil.cli.options import (
     Budget,
     ChargedAccount,
@@ -189,7 +190,7 @@ class FileQuestion:
 
     def tell_earlier(self, path: Path) -> None:
         """Say before a release that it adds up with earlier ones of the same file; a ledger keeps account itself."""
-        from geoveil.cli.release_record import ReleaseRecord, adds_up
+        from geoveil.release_record import ReleaseRecord, adds_up
 
         record = ReleaseRecord.of_user()
         if record is None or self.account.place is not None:
@@ -197,11 +198,11 @@ class FileQuestion:
         # The record never stops a release.
         with suppress(OSError):
             if earlier := record.earlier(path, named=self.source != "-"):
-                terminal.note(adds_up(self.title, earlier, self.budget.guarantee))
+                terminal.note(adds_up(self.title, earlier, self.budget.guarantee).worded(OPTIONS))
 
     def record(self, path: Path) -> None:
         """Record a release of the file, for later ones."""
-        from geoveil.cli.release_record import SETTING, ReleaseRecord
+        from geoveil.release_record import SETTING, ReleaseRecord
 
         record = ReleaseRecord.of_user()
         try:
