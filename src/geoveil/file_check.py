@@ -22,7 +22,7 @@ from geoveil.geo.row_locations import GeometryRows
 from geoveil.geo.row_selection import select_rows
 from geoveil.messages import PYTHON, Mention, Naming, Text, worded
 from geoveil.privacy import Guarantee
-from geoveil.unit_noise import NoiseOfUnits, noise_of_units
+from geoveil.unit_noise import TypicalPerson, typical_person
 from geoveil.words import counted
 
 __all__ = ["CheckedFile", "Finding"]
@@ -84,10 +84,8 @@ class CheckedFile:
         `missing`, perhaps `where`, and the options with which the file is read.
     counting : dict
         `times` and `thin`, if they are given.
-    budget : CGP or GP
-        The budget, whatever unit it is for.
     guarantee : CGP or GP
-        The same for the unit that is to be protected.
+        The guarantee of the release.
 
     Examples
     --------
@@ -96,7 +94,7 @@ class CheckedFile:
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "trips.csv"
     >>> _ = path.write_text("user,lat,lon\nann,37.78,-122.41\nbob,37.76,-122.45\n")
     >>> area = {"area": "San Francisco", "outside": "refuse"}
-    >>> checked = CheckedFile(path, "user", area, {"missing": "refuse"}, {}, gv.CGP(rho=1), gv.CGP(rho=1))
+    >>> checked = CheckedFile(path, "user", area, {"missing": "refuse"}, {}, gv.CGP(rho=1))
     >>> [finding.kind for finding in checked.findings()]
     ['good', 'good', 'note', 'good', 'good']
     """
@@ -106,13 +104,12 @@ class CheckedFile:
     area: dict[str, Any]
     reading: dict[str, Any]
     counting: dict[str, Any]
-    budget: Guarantee
     guarantee: Guarantee
-    #: The noise of points for several units, if the file has times; known after `findings`.
-    noise: NoiseOfUnits | None = None
+    #: The person with the median number of points, if the file has times; known after `findings`.
+    typical: TypicalPerson | None = None
 
     def findings(self, frame: Any = None) -> Iterator[Finding]:
-        """Yield what there is to say about the file, and find the noise of its points.
+        """Yield what there is to say about the file, and find its typical person.
 
         Parameters
         ----------
@@ -158,7 +155,7 @@ class CheckedFile:
             except GeoveilError:
                 # The release itself may need no times.
                 return rehearse(self.path, **asked)
-            self.noise = noise_of_units(inquiry, self.budget)
+            self.typical = typical_person(inquiry)
             return inquiry
         return rehearse(self.path, **asked)
 

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from geoveil.geo import AreaLike
 from geoveil.planning import COMPARED, plan
 from geoveil.privacy import Guarantee, as_duration, as_metric
 
-__all__ = ["NoiseOfUnits", "noise_of_units"]
+__all__ = ["NoiseOfUnits", "TypicalPerson", "typical_person"]
 
 #: Steps of thinning, of which the first is proposed that leaves at most half of the points.
 _STEPS = ("1 minute", "10 minutes", "1 hour", "1 day")
@@ -57,15 +58,59 @@ class NoiseOfUnits:
         )
 
 
-def noise_of_units(inquiry: Any, budget: Guarantee) -> NoiseOfUnits | None:
-    """Return the noise of the points of a typical person for several units; None if that person has one point.
+@dataclass(frozen=True)
+class TypicalPerson:
+    """The person of a file with the median number of points: public numbers, from which noise follows.
+
+    Parameters
+    ----------
+    points : int
+        The number of points.
+    alone : bool
+        Whether the file has one person only.
+    largest : dict
+        The largest number of points in a unit, by the names of metrics.
+    step : str
+        The interval in which one point would be kept; empty if thinning is not worth while.
+    thinned : int
+        The number of points that would remain.
+    fewer : dict
+        The largest number of points in a unit after thinning.
+    area : Area
+        The area of the file.
+    """
+
+    points: int
+    alone: bool
+    largest: dict[str, int]
+    step: str
+    thinned: int
+    fewer: dict[str, int]
+    area: AreaLike
+
+    def noise(self, budget: Guarantee) -> NoiseOfUnits:
+        """Return the noise of this person's points under a budget, whatever unit that is for."""
+        noise = self._noise(self.points, self.largest, budget)
+        less = self._noise(self.thinned, self.fewer, budget) if self.step else {}
+        return NoiseOfUnits(self.points, self.alone, noise, self.step, self.thinned, less)
+
+    def _noise(self, n: int, largest: dict[str, int], budget: Guarantee) -> dict[str, float]:
+        """Return the 95% error radius of a single point for each unit, at the busiest time."""
+        found = {}
+        for name, most in largest.items():
+            promised = budget.under_unit(as_metric(name))
+            how: dict[str, Any] = {promised.symbol: promised, "n": n, "largest": most}
+            found[name] = plan("points", **how, each=True, area=self.area).error
+        return found
+
+
+def typical_person(inquiry: Any) -> TypicalPerson | None:
+    """Return the typical person of a file; None if that person has one point.
 
     Parameters
     ----------
     inquiry : FilePoints
         A release up to its charge, with the times of its points.
-    budget : CGP or GP
-        The budget, whatever unit it is for.
     """
     sizes = inquiry.people.sizes
     typical = int(np.argsort(sizes, kind="stable")[len(sizes) // 2])
@@ -79,16 +124,5 @@ def noise_of_units(inquiry: Any, budget: Guarantee) -> NoiseOfUnits | None:
         if 2 * len(rest.times) <= n:
             step = each
             break
-    area = inquiry.plane.area
-    less = _noise(rest, budget, area) if step else {}
-    return NoiseOfUnits(n, len(sizes) == 1, _noise(mine, budget, area), step, len(rest.times), less)
-
-
-def _noise(points: Any, budget: Guarantee, area: Any) -> dict[str, float]:
-    """Return the 95% error radius of a single point for each unit, at the busiest time."""
-    found = {}
-    for metric in map(as_metric, COMPARED):
-        promised = budget.under_unit(metric)
-        how: dict[str, Any] = {promised.symbol: promised, "n": len(points.times), "largest": points.largest(metric)}
-        found[metric.name] = plan("points", **how, each=True, area=area).error
-    return found
+    largest, fewer = ({name: points.largest(as_metric(name)) for name in COMPARED} for points in (mine, rest))
+    return TypicalPerson(n, len(sizes) == 1, largest, step, len(rest.times), fewer, inquiry.plane.area)

@@ -64,9 +64,9 @@ def check(
         raise InvalidParameter("unit", protection.unit, "a length of time such as '1 day', or 'point'", remedy)
     with incoming(source, reading.pop("format")) as path, terminal.waiting(f"Looking at {path.name}"):
         counting = {name: value for name, value in protection.keywords.items() if name != "unit"}
-        checked = CheckedFile(path, by, area, reading, counting, asked.guarantee, protected.guarantee)
+        checked = CheckedFile(path, by, area, reading, counting, protected.guarantee)
         found = [*checked.findings()]
-    noise = checked.noise
+    noise = None if checked.typical is None else checked.typical.noise(asked.guarantee)
     if noise is not None:
         found.append(Finding("note", _compared(noise, "--privacy low" if budget is None else "this budget")))
     ready = all(finding.kind in ("good", "note") for finding in found)

@@ -262,7 +262,7 @@ class OpenedFile:
         unit = unit_of(given.pop("unit", None), by=self.asking.by)
         return take_in(self.frame, by=self.asking.by, unit=unit, **given, **self.asking.area, **self.asking.rows)
 
-    def ask(self, *questions: Callable[[Session], Release]) -> list[Release]:
+    def ask(self, questions: Callable[[Session], list[Release]]) -> list[Release]:
         """Ask questions within one budget, which is charged before the data is used."""
         from geoveil import Session
 
@@ -273,11 +273,11 @@ class OpenedFile:
             terminal.progress(f"Asking about {asking.title}") as tell,
             Session(self.frame, **spent, **asking.area, **asking.rows, **whose, progress=tell) as session,
         ):
-            if len(questions) > 1 and asking.account.label is None:
+            if asking.account.label is None and asking.account.short == "refuse":
                 # Either all of them are charged, or none.
                 session.cost(**spent)
             asking.tell_earlier(self.path)
-            found = [question(session) for question in questions]
+            found = questions(session)
             asking.record(self.path)
             return found
 

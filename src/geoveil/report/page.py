@@ -19,7 +19,7 @@ from geoveil.report.svg import map_svg
 from geoveil.wording import paragraphs
 from geoveil.words import counted
 
-__all__ = ["page"]
+__all__ = ["legend", "page", "static"]
 
 #: The number of gauges that are as high together as the chart of the attacker.
 _GAUGES_BESIDE_CHART = 3
@@ -33,12 +33,12 @@ def page(report: Report) -> str:
         f'<tr{_mark(name)}><th scope="row">{escape(name)}</th><td>{escape(text)}</td></tr>'
         for name, text in table_rows(report.facts, report.certificate)
     )
-    return Template(_static("page.html")).substitute(
+    return Template(static("page.html")).substitute(
         version=escape(__version__),
         page_title=escape(warning + report.title),
         variables=colours.variables(),
-        style=_static("page.css"),
-        script=_static("page.js"),
+        style=static("page.css"),
+        script=static("page.js"),
         banner=banner,
         title=escape(report.title),
         lead=escape(headline(report.facts)),
@@ -72,7 +72,7 @@ def _protection() -> str:
     return f'<table class="protection">\n<thead><tr>{head}</tr></thead>\n<tbody>\n{listed}\n</tbody>\n</table>'
 
 
-def _static(name: str) -> str:
+def static(name: str) -> str:
     """Return the text of a file of this package."""
     return resources.files("geoveil.report").joinpath(name).read_text(encoding="utf-8")
 
@@ -95,11 +95,12 @@ def _map(report: Report) -> str:
         '<button type="button" data-does="out" aria-label="Zoom out">−</button>'
         '<button type="button" data-does="reset" aria-label="Show all">⤢</button></div>\n'
         '<div class="source">Land: Natural Earth, public domain</div>\n</div>\n'
-        f'<ul class="legend">\n{_legend(layout)}\n</ul>\n{below}</section>'
+        f'<ul class="legend">\n{legend(layout)}\n</ul>\n{below}</section>'
     )
 
 
-def _legend(layout: MapLayout) -> str:
+def legend(layout: MapLayout) -> str:
+    """Return the entries of the legend of a map."""
     return "\n".join(_entry(i, shapes) for i, shapes in enumerate(layout.shapes))
 
 

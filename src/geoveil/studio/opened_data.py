@@ -1,0 +1,111 @@
+"""A file that its owner has opened: its rows, the columns that were recognised, and its places for a map."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import shapely
+
+from geoveil import read
+from geoveil._types import Progress
+from geoveil.geo.formats import LocationFile, open_locations, targets
+from geoveil.geo.geometries import Index
+from geoveil.geo.proposals import to_degrees
+from geoveil.report import Layer
+from geoveil.report.layers import Floats, Role
+from geoveil.studio.shown_points import density_layer, track_layers
+
+__all__ = ["OpenedData"]
+
+#: More points than this are drawn as density.
+_MANY = 20_000
+
+
+@dataclass(frozen=True, eq=False)
+class OpenedData:
+    """A file of locations in memory. It holds true locations, for its owner alone.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    name : str
+        Its name, as its owner knows it.
+    file : LocationFile
+        The file, opened.
+    frame : GeoDataFrame
+        The rows that have a location.
+    demo : bool
+        Whether it is the made-up city, in which nobody lives.
+    """
+
+    path: Path
+    name: str
+    file: LocationFile
+    frame: Any
+    demo: bool = False
+
+    @classmethod
+    def open(
+        cls, path: Path, name: str, reading: dict[str, Any], where: str, progress: Progress, *, demo: bool = False
+    ) -> OpenedData:
+        """Open and read a file; rows without a location are left to a later decision."""
+        file = open_locations(path, **reading)
+        progress(0.1)
+        frame = read(path, **reading, missing="drop", where=where or None)
+        progress(0.8)
+        opened = cls(path, name, file, frame, demo)
+        _ = opened.degrees
+        return opened
+
+    @cached_property
+    def degrees(self) -> Floats:
+        """The true longitudes and latitudes of all points."""
+        return to_degrees(shapely.get_coordinates(self.frame.geometry.array), self.file.crs)
+
+    @property
+    def trips(self) -> bool:
+        """Whether each row has an origin and a destination."""
+        return self.file.points_in_a_row == 2
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns that may be released or name persons."""
+        return [name for name in self.file.columns if name not in self.file.unsafe]
+
+    @property
+    def times(self) -> list[str]:
+        """The columns of times that were recognised."""
+        return [*self.file.time_columns]
+
+    @property
+    def released_ending(self) -> str:
+        """The ending of a released file of points: the file's own format, if that can be written as one file."""
+        return next((kind for kind in targets(self.path) if kind not in ("", ".shp")), ".csv")
+
+    def whose(self, by: str | None) -> Index:
+        """Return the number of each row's person, in the order in which persons occur."""
+        if by is None or by not in self.frame:
+            return np.zeros(len(self.frame), dtype=np.int64)
+        return np.asarray(self.frame[by].factorize(use_na_sentinel=False)[0], dtype=np.int64)
+
+    def sizes(self, by: str | None) -> Index:
+        """Return the number of points of each person."""
+        return np.asarray(np.bincount(self.whose(by)) * self.file.points_in_a_row, dtype=np.int64)
+
+    def layers(self, by: str | None) -> tuple[Layer, ...]:
+        """Return the layers that show the true locations to their owner: tracks, points or density."""
+        role: Role = "public" if self.demo else "truth"
+        name = "made-up" if self.demo else "true"
+        if len(self.degrees) > _MANY:
+            return (density_layer(f"{name} points in a cell", self.degrees, role),)
+        if self.trips:
+            rows = np.repeat(np.arange(len(self.frame)), 2)
+            return (Layer(f"{name} trips", self.degrees, "lines", role, rows),)
+        if by is not None and self.times and len(self.degrees) == len(self.frame):
+            return track_layers(f"{name} tracks", self.degrees, self.whose(by), role)
+        return (Layer(f"{name} locations", self.degrees, "points", role),)
