@@ -14,9 +14,8 @@ import numpy as np
 
 from geoveil.city import generator, made_up_tracks, made_up_visits
 from geoveil.geo.geometries import Index
-from geoveil.geo.planes import plane_of
+from geoveil.geo.planes import Plane, plane_of
 from geoveil.report.layers import Floats
-from geoveil.report.map_projection import Projection
 from geoveil.studio.choices import Choices
 from geoveil.studio.opened_data import OpenedData
 
@@ -72,12 +71,12 @@ def make_up(data: OpenedData, choices: Choices, *, crowd: bool) -> MadeUp:
     public = [name for name in (choices.by, choices.times or None, *data.times) if name in data.frame]
     public += [name for name in (choices.options.get("trip"),) if name in data.frame]
     frame = data.frame[[*dict.fromkeys(public)]].iloc[rows]
-    rng, shrunk = generator(), _shrunk(data, choices)
+    rng, plane = generator(), plane_of(data.file.crs, None if choices.area is None else choices.area.value)
     steps = _steps(frame, [*([choices.times] if choices.times else []), *data.times], whose[rows])
     many = crowd and len(rows) > _PERSONAL
     places = made_up_visits(len(rows), rng) if many else made_up_tracks(steps, whose[rows], rng)
-    found = geopandas.GeoDataFrame(frame.reset_index(drop=True), geometry=_ground(places, shrunk))
-    ends = _ground(made_up_visits(len(rows), rng), shrunk) if data.trips else None
+    found = geopandas.GeoDataFrame(frame.reset_index(drop=True), geometry=_ground(places, plane))
+    ends = _ground(made_up_visits(len(rows), rng), plane) if data.trips else None
     return MadeUp(found, ends, len(np.unique(whose[rows])), int(whose.max()) + 1)
 
 
@@ -111,15 +110,8 @@ def _steps(frame: Any, times: list[str], whose: Index) -> Floats:
     return steps
 
 
-def _shrunk(data: OpenedData, choices: Choices) -> tuple[Projection, float]:
-    """Return the map around the middle of the area, and the factor by which the city fits into it."""
-    plane = plane_of(data.file.crs, None if choices.area is None else choices.area.value)
-    lon, lat = plane.degrees(np.array([plane.area.middle]))[0]
-    return Projection(float(lon), float(lat)), min(1.0, plane.area.radius / _CITY)
-
-
-def _ground(places: Floats, shrunk: tuple[Projection, float]) -> Any:
-    """Return metres of the made-up city as points in degrees."""
-    projection, factor = shrunk
-    lon, lat = projection.to_degrees(*(factor * places.T))
+def _ground(places: Floats, plane: Plane) -> Any:
+    """Return metres of the made-up city as points in degrees, in the middle of the area and as large as fits."""
+    factor = min(1.0, plane.area.radius / _CITY)
+    lon, lat = plane.degrees(plane.area.middle + factor * places).T
     return geopandas.GeoSeries.from_xy(lon, lat, crs=4326)
