@@ -1,6 +1,6 @@
-"""Draw the pictures of docs/units.md: what one secret may move together, for five units. All data is made up.
+"""Draw the pictures of docs/understand/units.md: what one secret may move together, for five units.
 
-``python scripts/unit_pictures.py`` writes docs/units/*.png; it needs matplotlib.
+All data is made up. ``python scripts/unit_pictures.py`` writes docs/understand/units/*.png; it needs matplotlib.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
-FOLDER = Path(__file__).parent.parent / "docs" / "units"
+FOLDER = Path(__file__).parent.parent / "docs" / "understand" / "units"
 _GREY, _BLUE, _BAND = "#9ca3af", "#1d4ed8", "#dbeafe"
 #: The places of a person in kilometres, and when the person is there, in hours of a day.
 _STOPS = {

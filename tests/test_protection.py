@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[1]
 @pytest.mark.once
 def test_the_page_about_limits_has_the_same_table() -> None:
     """Row by row, in the same order."""
-    lines = (ROOT / "docs" / "limits.md").read_text(encoding="utf-8").splitlines()
+    lines = (ROOT / "docs" / "understand" / "limits.md").read_text(encoding="utf-8").splitlines()
     start = next(i for i, line in enumerate(lines) if HEADINGS[1] in line and line.startswith("|"))
     rows = [
         [cell.strip(" *") for cell in lines[start + i].strip("|").split("|")] for i in (0, *range(2, 2 + len(TABLE)))

@@ -102,7 +102,7 @@ def heatmap(
     Notes
     -----
     Each point adds the values of a cubic B-spline at the cells around it; the sum is Lipschitz, and binned counts are
-    not (docs/crowds.md). Maximum entropy then removes blur and noise together, at no cost.
+    not (docs/understand/crowd-theorems.md). Maximum entropy then removes blur and noise together, at no cost.
 
     Examples
     --------

@@ -1,6 +1,6 @@
 """Error bounds of answers in metres on the ground, from those in metres of the plane.
 
-The plane draws a ground length g as one of shrink·g to stretch·g. docs/places.md derives the bounds.
+The plane draws a ground length g as one of shrink·g to stretch·g. docs/understand/projections.md derives the bounds.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What a release protects, what it does not protect, and what to ask the analyst: one table for all readers; levels.
 
-The report page shows it, and a test compares it with the table in `docs/limits.md`.
+The report page shows it, and a test compares it with the table in `docs/understand/limits.md`.
 """
 
 from __future__ import annotations

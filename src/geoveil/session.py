@@ -89,7 +89,7 @@ class Session(Card):
 
     Notes
     -----
-    Budgets may be chosen from earlier answers: all answers together keep the total (docs/budgets.md). A question is
+    Budgets may be chosen from earlier answers: all answers together keep the total (docs/do/budgets.md). A question is
     checked, then charged, and only then uses the data; a charge is never refunded.
 
     Examples

@@ -203,7 +203,8 @@ def test_rows_counted_in_one_pass_only_are_noticed(tmp_path: Path, monkeypatch: 
 def test_noise_is_that_of_the_points_that_remain() -> None:
     """Two versions of the data with the same rows inside are as far apart after the removal as before, at most.
 
-    With another row inside, the numbers of points differ: the guarantee does not cover this, as docs/limits.md says.
+    With another row inside, the numbers of points differ: the guarantee does not cover this, as
+    docs/understand/limits.md says.
     """
     x = np.array([[-122.4, 37.7], [-122.41, 37.71], [10.0, 10.0]])
     first = gv.points(x, rho=1e-4, crs=4326, area=BAY, outside="drop")

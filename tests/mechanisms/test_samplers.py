@@ -1,9 +1,10 @@
-"""Every sampler follows its exact density or probabilities, and a scale that is 5% off is noticed."""
+"""Every sampler follows its exact density or probabilities, and a scale that is off is noticed."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
@@ -36,6 +37,21 @@ RHO, EPSILON = CGP(rho=1e-4), GP(epsilon=0.02)
 #: With fixed seeds a test either always passes or never; this is how likely a right sampler was to get a bad seed.
 FALSE_ALARM = 1e-6
 DRAWS = 300_000
+
+
+@dataclass(frozen=True)
+class Trials:
+    """How many choices a test draws one by one, and how far the scale is off that they tell from the right one."""
+
+    draws: int
+    off: float
+
+
+#: Enough to reject a scale that is 25% off as surely as the right one is accepted.
+FEW = Trials(5_000, 1.25)
+#: The same for 10%, in more time.
+MANY = Trials(40_000, 1.1)
+TRIALS = pytest.mark.parametrize("trials", [FEW, pytest.param(MANY, marks=pytest.mark.long)], ids=["few", "many"])
 
 
 @pytest.fixture(params=["numpy", "entropy"])
@@ -187,49 +203,47 @@ def counts_of(sample: Callable[[Source], int | None], outcomes: int, draws: int)
         yield np.bincount([outcomes - 1 if j is None else j for j in found], minlength=outcomes).astype(float)
 
 
-def check_exponential_sampler() -> None:
-    """Counts against probabilities, and against those of a scale some hundredths off."""
+@TRIALS
+def test_exponential_mechanism_follows_its_probabilities(trials: Trials) -> None:
+    """Choices come as often as they should, and not as often as with a scale that is off."""
     mechanism = Exponential(RHO)
     scores = mechanism.scale * np.array([0.0, 1.0, 2.5, 4.0])
-    for counts in counts_of(lambda source: mechanism.sample(scores, source), 4, 40_000):
+    for counts in counts_of(lambda source: mechanism.sample(scores, source), 4, trials.draws):
         assert fits_counts(counts, mechanism.probabilities(scores))
-        assert not fits_counts(counts, mechanism.probabilities(1.1 * scores))
+        assert not fits_counts(counts, mechanism.probabilities(trials.off * scores))
 
 
-def test_exponential_mechanism_follows_its_probabilities() -> None:
-    """Choices come as often as they should."""
-    check_exponential_sampler()
-
-
-def check_sparse_vector_sampler(*, cyclic: bool) -> None:
-    """Counts against probabilities, and against those of a scale some hundredths off."""
+def check_sparse_vector_sampler(trials: Trials = FEW, *, cyclic: bool) -> None:
+    """Counts against probabilities, and against those of a scale that is off."""
     mechanism = SparseVector(RHO, cyclic=cyclic)
     values = mechanism.scale * np.array([3.0, 4.0, 2.0, 6.0])
-    for counts in counts_of(lambda source: mechanism.sample(values, 0.0, source), 4 + (not cyclic), 25_000):
+    for counts in counts_of(lambda source: mechanism.sample(values, 0.0, source), 4 + (not cyclic), trials.draws):
         assert fits_counts(counts, mechanism.probabilities(values, 0.0))
-        assert not fits_counts(counts, mechanism.probabilities(1.1 * values, 0.0))
+        assert not fits_counts(counts, mechanism.probabilities(trials.off * values, 0.0))
 
 
+@TRIALS
 @pytest.mark.parametrize("cyclic", [False, True], ids=["finite", "cyclic"])
-def test_sparse_vector_follows_its_probabilities(cyclic: bool) -> None:
+def test_sparse_vector_follows_its_probabilities(trials: Trials, cyclic: bool) -> None:
     """Walks halt where they should, as often as they should."""
-    check_sparse_vector_sampler(cyclic=cyclic)
+    check_sparse_vector_sampler(trials, cyclic=cyclic)
 
 
-def check_neighbour_sampler(gamma0: float) -> None:
-    """Counts against probabilities, and against those of a scale some hundredths off."""
+def check_neighbour_sampler(gamma0: float, trials: Trials = FEW) -> None:
+    """Counts against probabilities, and against those of a scale that is off."""
     mechanism = NearestNeighbour(RHO, gamma0 * NearestNeighbour(RHO).scale)
     values = mechanism.scale * np.array([7.0, 0.0, 5.0, 9.0])
     walk = Walk(values, 2 * mechanism.scale)
-    for counts in counts_of(lambda source: mechanism.visit(walk, source), 4, 25_000):
+    for counts in counts_of(lambda source: mechanism.visit(walk, source), 4, trials.draws):
         assert fits_counts(counts, mechanism.probabilities(values))
-        assert not fits_counts(counts, mechanism.probabilities(1.1 * values))
+        assert not fits_counts(counts, mechanism.probabilities(trials.off * values))
 
 
+@TRIALS
 @pytest.mark.parametrize("gamma0", [0.0, -6.0, 3.0])
-def test_nearest_neighbour_follows_its_probabilities(gamma0: float) -> None:
+def test_nearest_neighbour_follows_its_probabilities(trials: Trials, gamma0: float) -> None:
     """Neighbours come as often as they should, for every γ0."""
-    check_neighbour_sampler(gamma0)
+    check_neighbour_sampler(gamma0, trials)
 
 
 class Given(Source):
@@ -302,18 +316,19 @@ def test_probabilities_far_below_every_value_are_those_of_the_limit() -> None:
     assert far.probabilities(values) == pytest.approx(expected / expected.sum(), rel=1e-9)
 
 
-def check_permute_and_flip_sampler() -> None:
-    """Counts against probabilities, and against those of a scale some hundredths off."""
+def check_permute_and_flip_sampler(trials: Trials = FEW) -> None:
+    """Counts against probabilities, and against those of a scale that is off."""
     mechanism = PermuteAndFlip(EPSILON)
     scores = mechanism.scale * np.array([2.5, 0.0, 1.0, 4.0])
-    for counts in counts_of(lambda source: mechanism.sample(scores, source), 4, 25_000):
+    for counts in counts_of(lambda source: mechanism.sample(scores, source), 4, trials.draws):
         assert fits_counts(counts, mechanism.probabilities(scores))
-        assert not fits_counts(counts, mechanism.probabilities(1.1 * scores))
+        assert not fits_counts(counts, mechanism.probabilities(trials.off * scores))
 
 
-def test_permute_and_flip_follows_its_probabilities() -> None:
+@TRIALS
+def test_permute_and_flip_follows_its_probabilities(trials: Trials) -> None:
     """Choices come as often as they should."""
-    check_permute_and_flip_sampler()
+    check_permute_and_flip_sampler(trials)
 
 
 @cache
@@ -328,7 +343,7 @@ def test_permute_and_flip_finds_the_few_that_matter_among_many(height: float, so
     """Most of 3000 scores are looked at only if they may win; each group wins as often as it should."""
     scores = np.concatenate([np.full(290, 6.0), [0.0], np.full(2709, height + 0.5)])
     draws = Draws(scores, 1.0)
-    found = np.array([draws.choose(source) for _ in range(10_000)])
+    found = np.array([draws.choose(source) for _ in range(4_000)])
     counts = np.bincount(np.digitize(found, [290, 291]), minlength=3).astype(float)
     q = np.exp(-np.array([6.0, 0.0, height + 0.5]) + min(height + 0.5, 0.0))
     v, weights = legendre(1600)
@@ -347,7 +362,7 @@ def test_draws_without_replacement_take_the_best_away(source: Source) -> None:
     mechanism = PermuteAndFlip(EPSILON)
     scores = mechanism.scale * np.array([1.0, 0.0, 2.0])
     pairs = np.zeros((3, 3))
-    for _ in range(15_000):
+    for _ in range(5_000):
         draws = Draws(scores, mechanism.scale)
         pairs[draws.choose(source, remove=True), draws.choose(source, remove=True)] += 1
     check_pairs(pairs, mechanism, scores)
@@ -359,7 +374,7 @@ def test_one_pass_of_gumbel_noise_is_as_good_as_several_choices() -> None:
     scores = mechanism.scale * np.array([1.0, 0.0, 2.0])
     source = Experiment(np.random.default_rng(14))
     pairs = np.zeros((3, 3))
-    for _ in range(40_000):
+    for _ in range(10_000):
         pairs[tuple(mechanism.sample_several(scores, 2, source))] += 1
     check_pairs(pairs, mechanism, scores)
 

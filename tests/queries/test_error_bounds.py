@@ -6,7 +6,6 @@ With -s the measured ratios are printed as a table.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import cache
 
 import numpy as np
 import pytest
@@ -16,7 +15,6 @@ from tests.measure import CASES, Measured, first_within_at_worst, measure, measu
 
 pytestmark = [pytest.mark.once, pytest.mark.slow, pytest.mark.statistical]
 
-ALL = pytest.mark.parametrize("name", CASES)
 EXACT = pytest.mark.parametrize("name", [q.name for q in CASES.values() if q.exact])
 WORST_CASE = pytest.mark.parametrize("name", [q.name for q in CASES.values() if not q.exact])
 AT_WORST = pytest.mark.parametrize("budget", [{"rho": 1e-4}, {"epsilon": 0.0722}], ids=["rho", "epsilon"])
@@ -33,11 +31,10 @@ def tuples() -> list[Floats]:
 
 @pytest.fixture(scope="module")
 def measured() -> Iterator[Ask]:
-    """Measures a question once for all tests, and prints what was measured."""
+    """Measures questions, and prints what was measured in the end."""
     rows = []
     data = tuples()
 
-    @cache
     def ask(name: str) -> Measured:
         question = CASES[name]
         if question.few:
@@ -52,34 +49,24 @@ def measured() -> Iterator[Ask]:
     print(f"\n{'question':46} {'error(0.05)':>11} {'/ measured':>8} {'runs':>6}", *rows, sep="\n")
 
 
-@ALL
-def test_bound_holds(name: str, measured: Ask) -> None:
-    """At most 5% of releases have a larger error than error(0.05)."""
-    assert not measured(name).fails_too_often()
-
-
 @EXACT
-def test_exact_bound_is_tight(name: str, measured: Ask) -> None:
-    """An exact error(0.05) is at most 1.05 times the 95% quantile of the errors, up to chance."""
-    assert not measured(name).fails_too_rarely(1 / 1.05)
+def test_exact_bound_holds_and_is_tight(name: str, measured: Ask) -> None:
+    """At most 5% of errors exceed error(0.05), and it is at most 1.05 times their 95% quantile, up to chance.
 
-
-@EXACT
-def test_smaller_bound_is_rejected(name: str, measured: Ask) -> None:
-    """The check rejects an exact bound that is computed for a scale 10% too small."""
-    assert measured(name).fails_too_often(0.9)
-
-
-@EXACT
-def test_larger_bound_is_not_tight(name: str, measured: Ask) -> None:
-    """The check of tightness rejects an exact bound that is 25% too large."""
-    assert measured(name).fails_too_rarely(1.25 / 1.05)
+    The same checks reject the bound of a scale that is 10% too small, and a bound that is 25% too large.
+    """
+    result = measured(name)
+    assert not result.fails_too_often()
+    assert not result.fails_too_rarely(1 / 1.05)
+    assert result.fails_too_often(0.9)
+    assert result.fails_too_rarely(1.25 / 1.05)
 
 
 @WORST_CASE
-def test_failing_bound_is_rejected(name: str, measured: Ask) -> None:
-    """The check rejects a bound that fails in one release of five."""
+def test_worst_case_bound_holds(name: str, measured: Ask) -> None:
+    """At most 5% of errors exceed error(0.05); the check rejects a bound that fails in one release of five."""
     result = measured(name)
+    assert not result.fails_too_often()
     assert result.fails_too_often(0.999 * float(np.quantile(result.parts, 0.8)))
 
 

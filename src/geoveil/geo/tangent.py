@@ -2,7 +2,8 @@
 
 A point P is mapped to x = ⟨P - P0, east⟩ and y = ⟨P - P0, north⟩, where P0 is the point of contact. Two points are
 never farther apart in the plane than on the ground, since a geodesic is at least as long as its chord, and a chord at
-least as long as its projection: the stretch is 1. docs/places.md has the theorem, `ground_distance` its converse.
+least as long as its projection: the stretch is 1. docs/understand/projections.md has the theorem,
+`ground_distance` its converse.
 
 `Tangent(lat, lon)` has two methods:
 
@@ -49,8 +50,8 @@ def rounding(radius: float) -> float:
 
     Notes
     -----
-    docs/places.md derives it: 12·radius·`ACCURACY` for the formula, a margin for moving points to the edge of the
-    disc, and 2^-27 m for the rounding of a difference of longitudes of up to 540°.
+    docs/understand/projections.md derives it: 12·radius·`ACCURACY` for the formula, a margin for moving points to
+    the edge of the disc, and 2^-27 m for the rounding of a difference of longitudes of up to 540°.
     """
     return 16 * ACCURACY * radius + 2.0**-27
 

@@ -1,7 +1,7 @@
 """Noise of scale 1 for tuples of points: normal, Laplace in any dimension, and uniform in balls.
 
 Noise comes in blocks of rows, so that only a few thousand rows of random bits are in memory at a time. The error
-bounds are derived in docs/exactness.md.
+bounds are derived in docs/understand/exactness.md.
 """
 
 from __future__ import annotations
