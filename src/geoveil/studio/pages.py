@@ -83,6 +83,8 @@ def render(step: str, project: Project) -> str:
     views = {"data": _data, "protection": _protection, "budget": _budget, "question": _question}
     views |= {"release": _release, "account": _account}
     notice, project.notice = project.notice, None
+    # Work that ends while the page is made is not yet on it.
+    busy = _busy(project)
     told = views[step](project)
     return (
         _templates()
@@ -96,7 +98,7 @@ def render(step: str, project: Project) -> str:
             project=project,
             choices=project.choices,
             data=project.data,
-            busy=_busy(project),
+            busy=busy or _busy(project),
             **told,
         )
     )

@@ -44,7 +44,9 @@
       const mine = running.find((job) => job.title === document.body.dataset.busy);
       if (!mine) { location.reload(); return; }
       if (bar && mine.share > 0) bar.value = mine.share;
-    } catch { return; }
+    } catch {
+      if (bar) bar.removeAttribute("value");
+    }
     setTimeout(follow, 200);
   }
   if (document.body.dataset.busy) setTimeout(follow, 60);
