@@ -96,6 +96,7 @@ def families(locate: Locate, different: Locate) -> dict[str, Family]:
 DEGREES = families(projected, all_different)
 
 
+@pytest.mark.deep
 @pytest.mark.slow
 @pytest.mark.parametrize("name", DEGREES)
 def test_releases_of_degrees_are_those_of_real_arithmetic(name: str) -> None:
@@ -120,6 +121,7 @@ def test_comparisons_of_degrees_are_many() -> None:
 OFF = families(shifted(2e-3), shifted(2e-3))
 
 
+@pytest.mark.deep
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in OFF if "fine" not in name])
 def test_releases_of_points_that_are_far_off_are_those_of_real_arithmetic(name: str) -> None:
@@ -391,6 +393,7 @@ def released_numbers(name: str, release: gv.Release) -> Any:
     return [release.value] if release.coords is None else release.coords.ravel().tolist()
 
 
+@pytest.mark.deep
 @pytest.mark.slow
 @pytest.mark.parametrize("budget", [{"rho": 2e-3}, {"epsilon": 0.05}], ids=["CGP", "GP"])
 @pytest.mark.parametrize("name", ASKED)

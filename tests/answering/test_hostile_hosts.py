@@ -212,6 +212,8 @@ def forget() -> None:
 CALM: dict[str, list[Any]] = {}
 
 
+@pytest.mark.deep
+@pytest.mark.slow
 @EVERY_SETTING
 @EVERY_QUESTION
 def test_settings_change_no_answer(

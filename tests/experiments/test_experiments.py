@@ -187,6 +187,7 @@ def stop_after(count: int, plan: RunPlan, task: Task) -> None:
         raise Interruption
 
 
+@pytest.mark.deep
 @pytest.mark.slow
 def test_an_interrupted_run_ends_with_the_same_results(folder: Path, tmp_path: Path) -> None:
     """Whenever it was interrupted, and by whom it was finished, the results are the same bytes."""
@@ -297,6 +298,7 @@ def finish(line: list[str]) -> None:
 
 
 @pytest.mark.posix
+@pytest.mark.deep
 @pytest.mark.slow
 def test_a_killed_run_goes_on(folder: Path, tmp_path: Path) -> None:
     """A run that is stopped with Ctrl-C, or killed, ends with the results of one that is not."""

@@ -120,6 +120,7 @@ def check_against_known(cell: Cell, found: Measured) -> None:
             assert apart(known, *found[known.line, known.measure]) < 1, known
 
 
+@pytest.mark.deep
 @requires_cabspotting
 @pytest.mark.parametrize("cell", CELLS, ids=lambda cell: cell.name)
 def test_means_are_what_was_measured_before(cell: Cell) -> None:

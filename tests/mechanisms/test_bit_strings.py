@@ -161,6 +161,7 @@ def compare(family: Family, seed: int, digits: Digits, widened: float) -> None:
     assert differences(again, wanted) == []
 
 
+@pytest.mark.deep
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FAMILIES)
 def test_releases_are_those_of_real_arithmetic(name: str) -> None:
@@ -328,6 +329,7 @@ def tuned(family: Noise, digits: Digits, tail: str, steps: int) -> Floats:
     return rests.reshape(-1, family.dimension) * cell
 
 
+@pytest.mark.deep
 @pytest.mark.slow
 @pytest.mark.parametrize("steps", [-1, 0, 1])
 @pytest.mark.parametrize("tail", TAILS)
@@ -356,6 +358,7 @@ def test_crafted_words_are_rounded_right(family: Noise, tail: str, steps: int) -
     assert refined(family, read) > 0.8
 
 
+@pytest.mark.deep
 @pytest.mark.slow
 @pytest.mark.parametrize("tail", TAILS)
 @pytest.mark.parametrize("name", [name for name, family in FAMILIES.items() if not isinstance(family, Noise)])

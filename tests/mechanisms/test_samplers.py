@@ -31,7 +31,7 @@ from geoveil.privacy import CGP, GP
 from geoveil.queries.identity import Points
 from tests.oracle import Floats
 
-pytestmark = [pytest.mark.once, pytest.mark.slow, pytest.mark.statistical]
+pytestmark = [pytest.mark.deep, pytest.mark.once, pytest.mark.slow, pytest.mark.statistical]
 
 RHO, EPSILON = CGP(rho=1e-4), GP(epsilon=0.02)
 #: With fixed seeds a test either always passes or never; this is how likely a right sampler was to get a bad seed.
@@ -426,7 +426,7 @@ def test_noise_on_a_whole_tuple_follows_its_density(source: Source) -> None:
 def test_a_walk_keeps_its_law_when_what_was_near_is_gone(gap: float) -> None:
     """However far from the values left the one was that is taken out, walks below them halt where they should."""
     values = np.append(0.0, gap + np.arange(6.0))
-    for below in (-60.0, -30.0, -8.0, -4.0, -1.0, 2.0):
+    for below in (-60.0, -8.0, 2.0):
         walk = Walk(values, 1.0)
         walk.remove(0)
         law = halting_probabilities(values[1:], np.array([gap + below]), 1.0, cyclic=True)[0]

@@ -68,6 +68,7 @@ def asked(name: str, rng: np.random.Generator) -> gv.CrowdRelease:
     return gv.flows(X, X + 500, GRID, rho=5e-5, **how)
 
 
+@pytest.mark.deep
 @pytest.mark.slow
 @pytest.mark.once
 @pytest.mark.parametrize("name", ["map", "map, GP", "fine map, GP", "counts, GP", "flows"])
