@@ -28,7 +28,7 @@ from geoveil.studio.page_words import message_of
 from geoveil.studio.pages import STEPS, numbers, released, render, style
 from geoveil.studio.project import Project
 
-__all__ = ["Studio", "serve"]
+__all__ = ["Studio", "listen", "serve"]
 
 #: The largest form, in bytes.
 _FORM = 1_000_000
@@ -63,6 +63,22 @@ class Studio:
         ]
         self.gate = Gate(Starlette(routes=routes), token=token, port=port)
         self.address = f"http://127.0.0.1:{port}/{token}/"
+
+    def server(self) -> uvicorn.Server:
+        """Return the server, which is yet to be run."""
+        settings = uvicorn.Config(
+            self.gate,
+            log_level="error",
+            access_log=False,
+            lifespan="off",
+            server_header=False,
+            proxy_headers=False,
+            ws="none",
+            http="h11",
+            loop="asyncio",
+            timeout_graceful_shutdown=1,
+        )
+        return uvicorn.Server(settings)
 
     def _to(self, step: str) -> Response:
         return RedirectResponse(f"/{self.token}/{step}", status_code=303)
@@ -177,30 +193,18 @@ def serve(
     ready : callable
         Called with the address when pages can be opened.
     """
-    with workspace() as folder, contextlib.closing(_listening(port)) as listening:
+    with workspace() as folder, contextlib.closing(listen(port)) as listening:
         project = Project(folder)
         if file is not None:
             project.open(file.absolute(), str(file))
         studio = Studio(project, new_token(), listening.getsockname()[1])
-        settings = uvicorn.Config(
-            studio.gate,
-            log_level="error",
-            access_log=False,
-            lifespan="off",
-            server_header=False,
-            proxy_headers=False,
-            ws="none",
-            http="h11",
-            loop="asyncio",
-            timeout_graceful_shutdown=1,
-        )
         ready(studio.address)
         if browser:
             _open(folder, studio.address)
-        uvicorn.Server(settings).run(sockets=[listening])
+        studio.server().run(sockets=[listening])
 
 
-def _listening(port: int) -> socket.socket:
+def listen(port: int) -> socket.socket:
     """Return a socket of this machine alone, on which browsers can connect at once."""
     found = socket.create_server(("127.0.0.1", port), backlog=64)
     found.set_inheritable(False)

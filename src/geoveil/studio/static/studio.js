@@ -78,9 +78,9 @@
     const away = Number(hide && hide.value) || 0;
     for (const circle of circles) circle.setAttribute("r", away);
   }
-  const places = find("[data-circles]");
+  const places = find("[data-around]");
   if (places && svg) {
-    for (const [x, y] of JSON.parse(places.dataset.circles)) {
+    for (const [x, y] of JSON.parse(places.dataset.around)) {
       const circle = document.createElementNS("http://www.w3.org/2000/svg", "circle");
       for (const [name, value] of Object.entries({ cx: x, cy: y, r: 0, class: "hidden-distance" })) circle.setAttribute(name, value);
       svg.append(circle);
