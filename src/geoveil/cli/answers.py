@@ -115,8 +115,8 @@ def nearest(
     them with noise.
     """
     asking = FileQuestion(**asked)
-    if asking.output.report and locations is None:
-        raise click.UsageError("--report draws locations: add --locations, which releases them.")
+    if asking.output.drawing.files and locations is None:
+        raise click.UsageError("A map draws locations: add --locations, which releases them.")
     with asking.opened(target, placed=locations is not None) as opened:
         asking.near(opened.frame.crs, at)
         if asking.output.dry_run:
@@ -173,8 +173,8 @@ def _rows(release: Release, frame: Any, by: str | None) -> Any:
 def within(at: tuple[float, float], radius: float, target: Target, method: Method, **asked: Any) -> None:
     """Find the first row within a distance of a public place, if there is one."""
     asking = FileQuestion(**asked)
-    if asking.output.report:
-        raise click.UsageError("--report draws locations, and within releases a row: leave it out.")
+    if asking.output.drawing.files:
+        raise click.UsageError("A map draws locations, and within releases a row: leave out --report and --figure.")
     with asking.opened(target, placed=False) as opened:
         asking.near(opened.frame.crs, at)
         if asking.output.dry_run:

@@ -132,7 +132,7 @@ class FileQuestion:
         target.check(endings)
         drawable(self.output)
         named = {"FILE": self.source, "-o": target.path, "--certificate": target.certificate}
-        named |= {"--report": self.output.report, "--ledger": self.account.place}
+        named |= {**self.output.drawing.files, "--ledger": self.account.place}
         distinct({**named, "--pseudonyms": self.pseudonyms or None})
 
     @contextmanager
@@ -215,13 +215,13 @@ class FileQuestion:
     def report(
         self, path: Path, ledger: Ledger | None, releases: Sequence[Release], title: str, **more: Any
     ) -> list[tuple[str, str]]:
-        """Draw the report, if one was asked for, and return the line that names it."""
-        if self.output.report is None:
+        """Draw the map, if one was asked for, and return the lines that name its files."""
+        if not self.output.drawing.files:
             return []
         balances = balances_of(ledger, self.account)
         truth = (path, {**self.how, "missing": "drop"})
         report(self.output, title, releases, truth=truth, balances=balances, **more)
-        return [("report", self.output.report)]
+        return self.output.drawing.lines
 
 
 @dataclass(frozen=True)
@@ -282,7 +282,7 @@ class OpenedFile:
             return found
 
     def report(self, releases: list[Release], title: str, **more: Any) -> list[tuple[str, str]]:
-        """Draw the report, if one was asked for, and return the line that names it."""
+        """Draw the map, if one was asked for, and return the lines that name its files."""
         return self.asking.report(self.path, self.ledger, releases, title, **more)
 
     def show(self, release: Release, more: list[tuple[str, str]], *parts: Any) -> None:

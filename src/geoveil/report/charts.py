@@ -7,7 +7,7 @@ from html import escape
 
 import numpy as np
 
-from geoveil.privacy import GP, Guarantee, exact
+from geoveil.privacy import Guarantee, exact
 from geoveil.report.document import Balance
 from geoveil.report.formatting import round_below
 from geoveil.words import apart, chance, hidden, metres
@@ -30,8 +30,6 @@ def attacker_curve(guarantee: Guarantee, later: Sequence[int] = ()) -> str:
     later : sequence of int
         Numbers of releases under it: the chart has a curve for each of them as well.
     """
-    if isinstance(guarantee, GP) and not guarantee.pure:
-        return "<p>This guarantee states no chance for every distance.</p>"
     marked = guarantee.hidden(chance=_MARKED)
     most = guarantee.hidden(chance=_SURE)
     step = round_below(most / 2)
@@ -79,8 +77,6 @@ def attacker_curve(guarantee: Guarantee, later: Sequence[int] = ()) -> str:
 
 def gauges(balances: Sequence[Balance]) -> str:
     """Return a bar for each account: the budget spent before, the cost of this release, and the budget left."""
-    if not balances:
-        return "<p>Nothing was charged to a ledger.</p>"
     least = sorted(balances, key=lambda balance: balance.left / balance.total)[:_SUBJECTS]
     bars = []
     for balance in least:

@@ -17,12 +17,8 @@ from geoveil.geo.geometries import Index
 from geoveil.geo.proposals import to_degrees
 from geoveil.report import Layer
 from geoveil.report.layers import Floats, Role
-from geoveil.studio.shown_points import density_layer, track_layers
 
-__all__ = ["OpenedData"]
-
-#: More points than this are drawn as density.
-_MANY = 20_000
+__all__ = ["OpenedData", "tracks"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,14 +94,20 @@ class OpenedData:
         return np.asarray(np.bincount(self.whose(by)) * self.file.points_in_a_row, dtype=np.int64)
 
     def layers(self, by: str | None) -> tuple[Layer, ...]:
-        """Return the layers that show the true locations to their owner: tracks, points or density."""
+        """Return the layers that show the true locations to their owner: tracks, trips or points."""
         role: Role = "public" if self.demo else "truth"
         name = "made-up" if self.demo else "true"
-        if len(self.degrees) > _MANY:
-            return (density_layer(f"{name} points in a cell", self.degrees, role),)
         if self.trips:
             rows = np.repeat(np.arange(len(self.frame)), 2)
             return (Layer(f"{name} trips", self.degrees, "lines", role, rows),)
-        if by is not None and self.times and len(self.degrees) == len(self.frame):
-            return track_layers(f"{name} tracks", self.degrees, self.whose(by), role)
+        if by in self.frame and self.times and len(self.degrees) == len(self.frame):
+            return (tracks(f"{name} tracks", self.degrees, self.frame[by], role),)
         return (Layer(f"{name} locations", self.degrees, "points", role),)
+
+
+def tracks(name: str, degrees: Floats, labels: Any, role: Role) -> Layer:
+    """Return the tracks of persons as lines, each in the order in which its points stand."""
+    whose, names = labels.factorize(use_na_sentinel=False)
+    order = np.argsort(whose, kind="stable")
+    persons = whose[order].astype(np.int64)
+    return Layer(name, degrees[order], "lines", role, persons, persons=persons, names=tuple(map(str, names)))

@@ -18,7 +18,7 @@ from geoveil.planning import COMPARED
 from geoveil.privacy import exact
 from geoveil.protection import LEVELS
 from geoveil.release_record import ReleaseRecord, adds_up
-from geoveil.report import colours
+from geoveil.report import palette
 from geoveil.report.charts import gauges
 from geoveil.report.page import static
 from geoveil.studio.choices import ChosenBudget
@@ -75,7 +75,7 @@ def _templates() -> jinja2.Environment:
 def style() -> str:
     """Return the style of all pages: the colours and the map of reports, and what is the studio's own."""
     own = resources.files("geoveil.studio").joinpath("static", "studio.css").read_text(encoding="utf-8")
-    return colours.variables() + static("page.css") + own
+    return palette.variables() + static("page.css") + own
 
 
 def render(step: str, project: Project) -> str:
@@ -354,7 +354,7 @@ def _outcome(outcome: Outcome) -> dict[str, Any]:
     hides, rest = paragraphs(first)
     return {
         "outcome": outcome,
-        "map": view if view.layout is not None else None,
+        "map": view if view.scene is not None else None,
         "words": [hides, rest],
         "lines": lines(first, ON_PAGE),
         "files": [(path.name, path.stat().st_size, _file_words(path.name)) for path in outcome.files],

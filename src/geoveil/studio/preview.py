@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import geopandas
@@ -15,7 +15,7 @@ from geoveil.file_summary import ask_summary
 from geoveil.report import Layer
 from geoveil.studio.file_request import FileRequest
 from geoveil.studio.made_up import MadeUp, make_up
-from geoveil.studio.shown_points import track_layers
+from geoveil.studio.opened_data import tracks
 from geoveil.wording import error_line
 
 __all__ = ["Preview", "preview"]
@@ -45,7 +45,7 @@ def preview(request: FileRequest) -> Preview:
     request.check()
     made_up = make_up(request.data, request.choices, crowd=request.crowd)
     releases = _answers(request, made_up)
-    shown = [layer for release in releases for layer in _drawn(request, release)]
+    shown = [layer for release in releases for layer in release.layers()]
     errors = [(release.query, error_line(release.facts(every_error=False))) for release in releases]
     remark = "" if made_up.whole else f"It shows {made_up.persons:,} of {made_up.all_persons:,} persons."
     return Preview((*_ground(request, made_up), *shown), errors, remark)
@@ -86,17 +86,5 @@ def _ground(request: FileRequest, made_up: MadeUp) -> tuple[Layer, ...]:
         rows = np.repeat(np.arange(len(places)), 2)
         return (Layer("made-up trips", np.stack([places, ends], axis=1).reshape(-1, 2), "lines", "public", rows),)
     if by is not None and request.data.times and not request.crowd:
-        return track_layers("made-up tracks", places, made_up.frame[by].factorize()[0], "public")
+        return (tracks("made-up tracks", places, made_up.frame[by], "public"),)
     return (Layer("made-up locations", places, "points", "public"),)
-
-
-def _drawn(request: FileRequest, release: Any) -> tuple[Layer, ...]:
-    """Return the layers of an answer; smoothed points of tracks are lines."""
-    layers: tuple[Layer, ...] = release.layers()
-    by = request.choices.by
-    if not request.motion or by is None:
-        return layers
-    return tuple(
-        replace(layer, kind="lines", parts=release.value[by].factorize()[0]) if layer.kind == "points" else layer
-        for layer in layers
-    )
