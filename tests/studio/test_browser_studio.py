@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import sqlite3
 import threading
 from collections.abc import Callable
@@ -15,6 +16,7 @@ import pytest
 
 import geoveil as gv
 from geoveil.noise import Entropy
+from geoveil.report import tiles
 from geoveil.studio import project as projects
 from geoveil.studio.file_request import FileRequest
 from geoveil.studio.server import Studio
@@ -235,3 +237,39 @@ def test_a_ledger_that_is_busy(
     visitor.page.get_by_role("button", name="History of u0").click()
     visitor.page.wait_for_selector("#history")
     assert "points" in visitor.page.locator("section:has(#history)").inner_text()
+
+
+@pytest.mark.deep
+def test_maps_stand_on_what_the_user_chooses(
+    studio: Studio, visit: Visit, trips: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One's own base map is drawn below; tiles are fetched only where that was agreed to, and by nobody's browser."""
+    fetched: list[str] = []
+    pixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg=="
+
+    def fetch(url: str, level: int, column: int, row: int) -> bytes:
+        fetched.append(url)
+        return base64.b64decode(pixel)
+
+    monkeypatch.setattr(tiles, "_fetched", fetch)
+    decided(studio, trips)
+    visitor = visit("data")
+    page = visitor.page
+    page.get_by_text("What is below it").click()
+    with page.expect_navigation():
+        page.locator("#own").set_input_files(regions(tmp_path))
+    visitor.at_rest()
+    assert "halves.geojson" in page.locator(".source").inner_text()
+    address = "https://tiles.example.org/{z}/{x}/{y}.png"
+    page.locator("input[name=tiles]").fill(address)
+    visitor.press("Take these tiles")
+    assert "may learn where the map is" in page.get_by_role("alert").inner_text()
+    assert fetched == []
+    page.get_by_text("What is below it").click(trial=True)
+    page.locator("input[name=tiles]").fill(address)
+    page.locator("input[name=agreed]").check()
+    visitor.press("Take these tiles")
+    assert {*fetched} == {address}
+    assert "tiles.example.org" in page.locator(".source").inner_text()
+    assert not any("tiles.example.org" in url for url in visitor.requests)
+    assert visitor.complaints == []

@@ -11,6 +11,7 @@ from geoveil.budget.stores import is_database
 from geoveil.city import write_taxis
 from geoveil.errors import InvalidParameter
 from geoveil.geo.areas import area_of
+from geoveil.report.tiles import check_tiles
 from geoveil.studio.choices import Choices, ChosenBudget, Kind, StatedArea
 from geoveil.studio.pages import QUESTIONS, STEPS, UNITS
 from geoveil.studio.project import Project, new_ticket
@@ -58,6 +59,15 @@ def _data(project: Project, form: Form) -> str:
             project.choices.missing = "drop"
         elif name == "by":
             project.choices.persons = value
+    elif does == "tiles":
+        address = _one(form, "tiles")
+        if address and _one(form, "agreed") != "yes":
+            raise InvalidParameter("tiles", address, "agreed to", "Tick that the server may learn where the map is.")
+        if address:
+            check_tiles(address)
+        project.tiles = address
+    elif does == "ground":
+        project.basemap, project.tiles = None, ""
     elif does == "reading":
         given = {name: text for name in _READING if (text := _one(form, name))}
         where = _one(form, "where")

@@ -19,7 +19,7 @@ __all__ = ["Gate", "new_token"]
 
 #: What a page may load and reach: the studio itself, and nothing else. Drawings have styles of their own.
 _POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; style-src-attr 'unsafe-inline'; img-src 'self' data:{}; "
+    "default-src 'none'; script-src 'self'; style-src 'self'; style-src-attr 'unsafe-inline'; img-src 'self' data:; "
     "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
 _HEADERS = {
@@ -58,8 +58,6 @@ class Gate:
         self._token = token
         self._hosts = {f"{name}:{port}".encode() for name in ("127.0.0.1", "localhost")}
         self._origins = {b"http://" + host for host in self._hosts}
-        #: Where pictures of maps may come from besides the studio, if its owner has switched that on.
-        self.tile_host = ""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
@@ -70,8 +68,7 @@ class Gate:
             await _refuse(send)
             return
         first, _, rest = scope["path"].removeprefix("/").partition("/")
-        policy = _POLICY.format(f" {self.tile_host}" if self.tile_host else "")
-        headers = [(b"content-security-policy", policy.encode())]
+        headers = [(b"content-security-policy", _POLICY.encode())]
         headers += [(name.encode(), value.encode()) for name, value in _HEADERS.items()]
 
         async def sent(message: Message) -> None:

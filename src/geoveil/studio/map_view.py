@@ -32,7 +32,8 @@ class MapView:
         self, layers: Sequence[Layer], label: str, *, basemap: str | None = None, tiles: str | None = None
     ) -> None:
         self.label = label
-        self.scene: Scene | None = compose(layers, basemap=basemap, tiles=tiles)
+        # The ground around the view is there at once; that of half the Earth is for reports.
+        self.scene: Scene | None = compose(layers, beyond=False, basemap=basemap, tiles=tiles)
 
     @property
     def html(self) -> str:

@@ -20,6 +20,9 @@ from geoveil.report.layers import Floats, Role
 
 __all__ = ["OpenedData", "tracks"]
 
+#: Of more points than this, the map shows an even part, as density.
+_MANY = 100_000
+
 
 @dataclass(frozen=True, eq=False)
 class OpenedData:
@@ -97,6 +100,9 @@ class OpenedData:
         """Return the layers that show the true locations to their owner: tracks, trips or points."""
         role: Role = "public" if self.demo else "truth"
         name = "made-up" if self.demo else "true"
+        if len(self.degrees) > _MANY:
+            step = -(-len(self.degrees) // _MANY)
+            return (Layer(f"one in {step} {name} locations", self.degrees[::step], "points", role),)
         if self.trips:
             rows = np.repeat(np.arange(len(self.frame)), 2)
             return (Layer(f"{name} trips", self.degrees, "lines", role, rows),)

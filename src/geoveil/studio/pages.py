@@ -24,7 +24,6 @@ from geoveil.report.page import static
 from geoveil.studio.choices import ChosenBudget
 from geoveil.studio.file_request import CROWD, FileRequest
 from geoveil.studio.foresight import DISTANCES, Foresight, foresee
-from geoveil.studio.map_view import MapView
 from geoveil.studio.page_words import ON_PAGE, message_of
 from geoveil.studio.project import Outcome, Project, open_ledger
 from geoveil.verification import Verification
@@ -82,10 +81,10 @@ def render(step: str, project: Project) -> str:
     """Return the page of a step."""
     views = {"data": _data, "protection": _protection, "budget": _budget, "question": _question}
     views |= {"release": _release, "account": _account}
-    notice, project.notice = project.notice, None
     # Work that ends while the page is made is not yet on it.
     busy = _busy(project)
     told = views[step](project)
+    notice, project.notice = project.notice, None
     return (
         _templates()
         .get_template(f"{step}.html")
@@ -246,7 +245,7 @@ def _question(project: Project) -> dict[str, Any]:
     if project.choices.question is not None:
         try:
             shown = project.preview()
-            view = MapView(shown.layers, "Map of the answer about made-up data")
+            view = project.view(shown.layers, "Map of the answer about made-up data")
         except GeoveilError as refused:
             problem = message_of(refused)
     return {
@@ -281,7 +280,7 @@ def _release(project: Project) -> dict[str, Any]:
             told["failed"] = message_of(job.problem)
         else:
             assert job.result is not None
-            return told | _outcome(job.result)
+            return told | _outcome(project, job.result)
     if job is None or not job.running:
         try:
             request = project.request()
@@ -346,11 +345,11 @@ def _charged(request: FileRequest) -> dict[str, Any] | None:
     return {"rows": rows[:_ROWS], "count": len(rows), "short": short, "unknown": unknown, "ledger": choices.ledger}
 
 
-def _outcome(outcome: Outcome) -> dict[str, Any]:
+def _outcome(project: Project, outcome: Outcome) -> dict[str, Any]:
     """Return what was released, and the files to be downloaded."""
     first = outcome.report.facts
     folder = outcome.files[0].parent
-    view = MapView(outcome.report.layers, "Map of the release")
+    view = project.view(outcome.report.layers, "Map of the release")
     hides, rest = paragraphs(first)
     return {
         "outcome": outcome,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -25,6 +26,7 @@ from geoveil.studio.file_request import FileRequest
 from geoveil.studio.jobs import Job
 from geoveil.studio.map_view import MapView
 from geoveil.studio.opened_data import OpenedData
+from geoveil.studio.page_words import message_of
 from geoveil.studio.preview import Preview, preview
 from geoveil.unit_noise import TypicalPerson
 
@@ -86,6 +88,9 @@ class Project:
         self.checking: Job[Checked] | None = None
         self.releasing: Job[Outcome] | None = None
         self.regions: Path | None = None
+        #: What maps stand on besides the ground that geoveil brings: a file of the user, and tiles from the network.
+        self.basemap: Path | None = None
+        self.tiles = ""
         #: What a page says once: a refusal, or what was done.
         self.notice: tuple[str, str] | None = None
         #: Places around which the hidden distance is drawn: latitudes and longitudes.
@@ -170,11 +175,22 @@ class Project:
         """Return the map of the true locations, for their owner."""
         if (data := self.data) is None:
             return None
-        known = (data, self.choices.by)
+        known = (data, self.choices.by, self.basemap, self.tiles)
         with self._lock:
             if self._map is None or self._map[0] != known:
-                self._map = known, MapView(data.layers(self.choices.by), f"Map of {data.name}")
+                self._map = known, self.view(data.layers(self.choices.by), f"Map of {data.name}")
             return self._map[1]
+
+    def view(self, layers: Sequence[Layer], label: str) -> MapView:
+        """Return a map of some layers, on what the user has chosen; without that if it cannot be read or fetched."""
+        basemap = None if self.basemap is None else str(self.basemap)
+        try:
+            return MapView(layers, label, basemap=basemap, tiles=self.tiles or None)
+        except GeoveilError as problem:
+            if basemap is None and not self.tiles:
+                raise
+            self.basemap, self.tiles, self.notice = None, "", ("stop", message_of(problem))
+            return MapView(layers, label)
 
     # The question --------------------------------------------------------------------------------------------------
 

@@ -30,6 +30,8 @@ from geoveil.studio.project import Project
 
 __all__ = ["Studio", "listen", "serve"]
 
+#: What a file is received for, and the step that shows it.
+_PURPOSES = {"data": "data", "regions": "question", "basemap": "data"}
 #: The largest form, in bytes.
 _FORM = 1_000_000
 
@@ -120,7 +122,7 @@ class Studio:
         """Receive a file into the private folder, piece by piece."""
         name = Path(request.query_params.get("name", "")).name
         purpose = request.query_params.get("as", "data")
-        if not name or name.startswith(".") or purpose not in ("data", "regions"):
+        if not name or name.startswith(".") or purpose not in _PURPOSES:
             return PlainTextResponse("400: a file needs a name.\n", status_code=400)
         path = self.project.new_folder(purpose) / name
         with path.open("xb") as held:
@@ -129,9 +131,11 @@ class Studio:
                 held.write(part)
         if purpose == "data":
             self.project.open(path, name)
-        else:
+        elif purpose == "regions":
             self.project.regions = path
-        return JSONResponse({"next": f"/{self.token}/{'data' if purpose == 'data' else 'question'}"})
+        else:
+            self.project.basemap = path
+        return JSONResponse({"next": f"/{self.token}/{_PURPOSES[purpose]}"})
 
     def _status(self, request: Request) -> Response:
         """Tell what goes on in the background."""

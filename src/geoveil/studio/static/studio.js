@@ -7,8 +7,8 @@
   // Files are sent as they are, piece by piece, and never pass through a form.
   function send(zone, file) {
     if (!file) return;
-    const said = find("#sending") || zone.appendChild(document.createElement("p"));
-    said.classList.remove("quietly");
+    const said = find(".sending", zone) || zone.appendChild(Object.assign(document.createElement("p"), { className: "sending" }));
+    said.setAttribute("role", "status");
     said.textContent = `Taking in ${file.name} …`;
     const request = new XMLHttpRequest();
     request.open("POST", `${zone.dataset.upload}&name=${encodeURIComponent(file.name)}`);
@@ -27,12 +27,14 @@
   }
   const zone = find("[data-upload]");
   if (zone) {
-    document.addEventListener("dragover", (event) => { event.preventDefault(); zone.classList.add("over"); });
-    document.addEventListener("dragleave", () => zone.classList.remove("over"));
+    // A file goes to the zone on which it is dropped, and from anywhere else on the page to the first.
+    const under = (event) => event.target.closest("[data-upload]") || zone;
+    document.addEventListener("dragover", (event) => { event.preventDefault(); under(event).classList.add("over"); });
+    document.addEventListener("dragleave", (event) => under(event).classList.remove("over"));
     document.addEventListener("drop", (event) => {
       event.preventDefault();
-      zone.classList.remove("over");
-      send(zone, event.dataTransfer.files[0]);
+      under(event).classList.remove("over");
+      send(under(event), event.dataTransfer.files[0]);
     });
   }
 

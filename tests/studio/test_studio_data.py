@@ -1,4 +1,4 @@
-"""Layers of many points, what is made up for previews, and jobs."""
+"""What is drawn of many points, what is made up for previews, and jobs."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from geoveil.studio import opened_data
 from geoveil.studio.choices import Choices, StatedArea
 from geoveil.studio.jobs import Job
 from geoveil.studio.made_up import make_up
 from geoveil.studio.opened_data import OpenedData
-from geoveil.studio.shown_points import density_layer
 
 
 def opened(path: Path, n: int, persons: int) -> OpenedData:
@@ -28,23 +28,14 @@ def opened(path: Path, n: int, persons: int) -> OpenedData:
     return OpenedData.open(path, path.name, {}, "", lambda share: None)
 
 
-def test_many_points_are_drawn_as_density(tmp_path: Path) -> None:
-    """Of 30 000 points the page gets the numbers in some cells, which add up to nearly all."""
-    data = opened(tmp_path / "many.csv", 30_000, 5)
+def test_of_very_many_points_some_are_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of very many points the map gets an even part, and says so; of fewer, tracks by person."""
+    data = opened(tmp_path / "many.csv", 3_000, 5)
     (layer,) = data.layers("user")
-    assert (layer.kind, layer.role) == ("grid", "truth")
-    assert layer.values is not None
-    assert len(layer.values) < 15_000
-    assert 29_000 < layer.values.sum() <= 30_000
-
-
-def test_density_survives_a_point_far_away() -> None:
-    """One point on another continent does not make a city a single cell."""
-    places = np.random.default_rng(1).normal([8.5, 47.4], 0.01, size=(50_000, 2))
-    places[0] = [151.2, -33.9]
-    layer = density_layer("points", places, "truth")
-    assert layer.values is not None
-    assert len(layer.values) > 1_000
+    assert (layer.kind, layer.role, len(layer.names)) == ("lines", "truth", 5)
+    monkeypatch.setattr(opened_data, "_MANY", 1_000)
+    (layer,) = data.layers("user")
+    assert (layer.kind, layer.name, len(layer.places)) == ("points", "one in 3 true locations", 1_000)
 
 
 def test_what_is_made_up_has_the_public_shape_alone(tmp_path: Path) -> None:
