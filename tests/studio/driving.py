@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import http.client
-import shutil
 import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -17,10 +16,9 @@ from playwright.sync_api import Browser, Page, sync_playwright
 from geoveil.studio.gate import new_token
 from geoveil.studio.project import Project
 from geoveil.studio.server import Studio, listen
+from tests.report.test_browser import ARGUMENTS, CHROMIUM
 
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
-ARGUMENTS += ["--disable-sync", "--no-first-run"]
+__all__ = ["CHROMIUM", "Answered", "Visitor", "asked", "launched", "running"]
 
 
 @contextmanager

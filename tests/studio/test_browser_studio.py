@@ -273,3 +273,17 @@ def test_maps_stand_on_what_the_user_chooses(
     assert "tiles.example.org" in page.locator(".source").inner_text()
     assert not any("tiles.example.org" in url for url in visitor.requests)
     assert visitor.complaints == []
+
+
+@pytest.mark.deep
+def test_a_file_that_needs_help(visit: Visit, tmp_path: Path) -> None:
+    """A file without a header is refused, and read once its owner names the columns."""
+    path = tmp_path / "plain.csv"
+    path.write_text("ann,37.78,-122.41\nbob,37.76,-122.45\n")
+    visitor = visit()
+    visitor.drop(path)
+    assert "plain.csv" in visitor.page.get_by_role("alert").inner_text()
+    visitor.page.locator("input[name=names]").fill("who,lat,lon")
+    visitor.press("Read it again")
+    assert visitor.page.locator(".frame svg").count() == 1
+    assert visitor.page.locator("select[name=persons] option[value='=who']").count() == 1

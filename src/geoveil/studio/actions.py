@@ -15,12 +15,12 @@ from geoveil.report.tiles import check_tiles
 from geoveil.studio.choices import Choices, ChosenBudget, Kind, StatedArea
 from geoveil.studio.pages import QUESTIONS, STEPS, UNITS
 from geoveil.studio.project import Project, new_ticket
-from geoveil.typed_values import read_length, read_place
+from geoveil.typed_values import read_length
 
 __all__ = ["act"]
 
 #: How a file is read, where it is not recognised.
-_READING = ("crs", "lat", "lon", "geometry", "delimiter", "decimal", "encoding", "layer")
+_READING = ("crs", "lat", "lon", "geometry", "delimiter", "decimal", "encoding", "names", "layer")
 #: The options of questions.
 _OPTIONS = ("thin", "motion", "cell", "every", "trip", "at", "k", "locations", "name")
 
@@ -149,8 +149,7 @@ def _budget(project: Project, form: Form) -> str:
     does = _one(form, "do")
     view = project.map_of_data()
     if does == "place" and view is not None:
-        typed = read_place(_one(form, "at"))
-        project.places.append(typed or view.place(float(_one(form, "x")), float(_one(form, "y"))))
+        project.places.append(view.place(_one(form, "x"), _one(form, "y")))
         return "budget"
     if does == "forget":
         project.places.clear()

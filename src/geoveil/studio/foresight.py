@@ -37,7 +37,7 @@ _QUESTIONS: dict[str, tuple[str, dict[str, Any]]] = {
     "hull": ("the hull around a person's points", {}),
 }
 #: The number of points of a track from which the error after smoothing is computed, and seconds between them.
-_TRACK, _STEP = 150, 30.0
+_TRACK, _STEP = 60, 30.0
 
 
 @dataclass(frozen=True)

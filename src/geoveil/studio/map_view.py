@@ -40,10 +40,14 @@ class MapView:
         """The map, its legend and its remarks; empty if there is nothing to draw."""
         return "" if self.scene is None else drawing(self.scene, self.label)
 
-    def place(self, east: float, south: float) -> tuple[float, float]:
-        """Return the latitude and longitude of a point of the drawing."""
+    def place(self, east: str, south: str) -> tuple[float, float]:
+        """Return the latitude and longitude of a point of the drawing, as a form states it; else of its middle."""
         assert self.scene is not None
-        lon, lat = self.scene.projection.to_degrees(east, -south)
+        try:
+            x, y = float(east), -float(south)
+        except ValueError:
+            x, y = self.scene.view.middle
+        lon, lat = self.scene.projection.to_degrees(x, y)
         return round(lat, 6), round(lon, 6)
 
     def drawn(self, lat: float, lon: float) -> tuple[float, float]:

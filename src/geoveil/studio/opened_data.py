@@ -21,7 +21,7 @@ from geoveil.report.layers import Floats, Role
 __all__ = ["OpenedData", "tracks"]
 
 #: Of more points than this, the map shows an even part, as density.
-_MANY = 100_000
+_MANY = 50_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +40,8 @@ class OpenedData:
         The rows that have a location.
     demo : bool
         Whether it is the made-up city, in which nobody lives.
+    received : bool
+        Whether it was dropped on a page, so that its path says nothing.
     """
 
     path: Path
@@ -47,17 +49,18 @@ class OpenedData:
     file: LocationFile
     frame: Any
     demo: bool = False
+    received: bool = False
 
     @classmethod
     def open(
-        cls, path: Path, name: str, reading: dict[str, Any], where: str, progress: Progress, *, demo: bool = False
+        cls, path: Path, name: str, reading: dict[str, Any], where: str, progress: Progress, **more: bool
     ) -> OpenedData:
         """Open and read a file; rows without a location are left to a later decision."""
         file = open_locations(path, **reading)
         progress(0.1)
         frame = read(path, **reading, missing="drop", where=where or None)
         progress(0.8)
-        opened = cls(path, name, file, frame, demo)
+        opened = cls(path, name, file, frame, **more)
         _ = opened.degrees
         return opened
 

@@ -59,8 +59,8 @@ QUESTIONS = {
     "summary": ("Summary", "Center, radius and bounds."),
 }
 MOTIONS = ("walking", "cycling", "car", "taxi")
-#: The most rows of a table of accounts.
-_ROWS = 200
+#: The most rows of a table of accounts, and the seconds that a page waits for a busy ledger.
+_ROWS, _PATIENCE = 200, 2.0
 
 
 @cache
@@ -133,11 +133,12 @@ def _data(project: Project) -> dict[str, Any]:
     problem = None if job is None or job.problem is None else message_of(job.problem)
     if data is None:
         return {"problem": problem, "map": None}
+    # The map comes first: the check is long, and would take its time.
+    view = project.map_of_data()
     checking = project.check()
     assert checking is not None
     checked = checking.result
     findings = [] if checked is None else [_told(finding) for finding in checked.findings]
-    view = project.map_of_data()
     kept = [name for name in data.columns if name not in _always(project)]
     return {
         "problem": problem,
@@ -274,7 +275,7 @@ def _region_names(project: Project) -> list[str]:
 def _release(project: Project) -> dict[str, Any]:
     job = project.releasing
     told: dict[str, Any] = {"job": job, "outcome": None, "failed": None, "problem": "", "ready": False, "facts": []}
-    told |= {"accounts": None, "earlier": "", "map": None, "gauges": ""}
+    told |= {"accounts": None, "earlier": "", "map": None, "gauges": "", "ledger_problem": ""}
     if job is not None and not job.running:
         if job.problem is not None:
             told["failed"] = message_of(job.problem)
@@ -307,7 +308,12 @@ def _foreseen(request: FileRequest) -> dict[str, Any]:
         facts.append(("Unchanged", ", ".join(dict.fromkeys(released)) or "nothing"))
         if choices.by is not None:
             facts.append(("Labels", "replaced by random pseudonyms" if choices.pseudonyms else "released unchanged"))
-    return {"facts": facts, "accounts": _charged(request), "earlier": _earlier(request), "request": request}
+    told: dict[str, Any] = {"facts": facts, "earlier": _earlier(request), "ledger_problem": ""}
+    try:
+        told["accounts"] = _charged(request)
+    except GeoveilError as refused:
+        told["ledger_problem"] = message_of(refused)
+    return told
 
 
 def _earlier(request: FileRequest) -> str:
@@ -315,8 +321,7 @@ def _earlier(request: FileRequest) -> str:
     record = ReleaseRecord.of_user()
     if record is None or request.choices.ledger or request.data.demo:
         return ""
-    named = request.data.path.name == request.data.name
-    earlier = record.earlier(request.data.path, named=named)
+    earlier = record.earlier(request.data.path, named=not request.data.received)
     return adds_up(request.data.name, earlier, request.guarantee).worded(ON_PAGE) if earlier else ""
 
 
@@ -328,7 +333,7 @@ def _charged(request: FileRequest) -> dict[str, Any] | None:
     labels = request.data.frame[choices.by].drop_duplicates() if choices.by is not None else None
     before = f"{choices.subject}/" if choices.subject and labels is not None else choices.subject
     names = [choices.subject] if labels is None else [f"{before}{label}" for label in labels]
-    with open_ledger(choices.ledger) as ledger:
+    with open_ledger(choices.ledger, _PATIENCE) as ledger:
         known = {*ledger.subjects()}
         accounts = ledger.accounts([name for name in names if name in known])
     rows, short = [], 0
@@ -387,7 +392,7 @@ def _account(project: Project) -> dict[str, Any]:
     if not choices.ledger:
         return told
     try:
-        with open_ledger(choices.ledger) as ledger:
+        with open_ledger(choices.ledger, _PATIENCE) as ledger:
             names = ledger.subjects()
             accounts = ledger.accounts(names[:_ROWS])
             told["intact"] = ledger.verify()

@@ -122,9 +122,8 @@ class Project:
 
     def _read(self, path: Path, name: str, demo: bool) -> None:
         reading, where = {**self.choices.reading}, self.choices.where
-        self.reading = Job(
-            f"Reading {name}", lambda tell: OpenedData.open(path, name, reading, where, tell, demo=demo)
-        )
+        more = {"demo": demo, "received": path.is_relative_to(self.folder)}
+        self.reading = Job(f"Reading {name}", lambda tell: OpenedData.open(path, name, reading, where, tell, **more))
         self._source = (path, name, demo)
 
     def read_again(self) -> None:
@@ -233,17 +232,19 @@ def new_ticket() -> str:
     return random_bytes(12).hex()
 
 
-def open_ledger(place: str) -> gv.Ledger:
-    """Open a ledger that exists, so that a misspelt name creates no new one."""
+def open_ledger(place: str, patience: float) -> gv.Ledger:
+    """Open a ledger that exists, so that a misspelt name creates no new one; wait so many seconds for a busy one."""
     if not is_database(place) and not Path(place).expanduser().exists():
         raise LedgerUnavailable(f"{place}: there is no such ledger. Step 6 makes one.")
-    return gv.Ledger(place if is_database(place) else Path(place).expanduser(), timeout=_PATIENCE)
+    return gv.Ledger(place if is_database(place) else Path(place).expanduser(), timeout=patience)
 
 
 def _released(request: FileRequest, folder: Path, progress: Progress) -> Outcome:
     """Charge, draw, write, record, draw the report and verify."""
     with ExitStack() as stack:
-        ledger = stack.enter_context(open_ledger(request.choices.ledger)) if request.choices.ledger else None
+        ledger = (
+            stack.enter_context(open_ledger(request.choices.ledger, _PATIENCE)) if request.choices.ledger else None
+        )
         before = None if ledger is None else _spent(ledger)
         releases = request.run(folder, ledger, lambda share: progress(0.9 * share))
         progress(0.92)
@@ -279,7 +280,7 @@ def _record(request: FileRequest) -> None:
     record = ReleaseRecord.of_user()
     if record is not None and not request.data.demo:
         try:
-            record.add(request.data.path, request.guarantee, named=request.data.path.name == request.data.name)
+            record.add(request.data.path, request.guarantee, named=not request.data.received)
         except OSError:
             return
 
