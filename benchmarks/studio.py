@@ -71,7 +71,7 @@ def _request(address: str, body: Path | None = None) -> bytes:
 
 
 def slider(folder: Path) -> list[float]:
-    """Return the milliseconds of processor time of new numbers for each distance of the slider, about the made-up city."""
+    """Return the milliseconds of processor time of new numbers, for each distance of the slider."""
     project = Project(folder)
     act("data", project, {"do": ["demo"]})
     assert project.reading is not None
