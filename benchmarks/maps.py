@@ -7,7 +7,6 @@ places there, under numbers, for eyes that have not seen them: which place is wh
 from __future__ import annotations
 
 import argparse
-import shutil
 import statistics
 import sys
 import tempfile
@@ -20,13 +19,9 @@ from playwright.sync_api import Browser, sync_playwright
 
 import geoveil as gv
 from geoveil.report import Layer, Report, write
+from tests.report.chromium import ARGUMENTS, CHROMIUM, SETTLED
 from tests.report.ten_places import PLACES, release_at
 
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
-DRAWN = (
-    "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(performance.now()))))"
-)
 RUNS = 5
 
 
@@ -36,7 +31,7 @@ def drawn(browser: Browser, path: Path) -> float:
     for _ in range(RUNS):
         page = browser.new_page(viewport={"width": 1280, "height": 900})
         page.goto(path.as_uri())
-        found.append(page.evaluate(DRAWN) / 1000)
+        found.append(float(page.evaluate(SETTLED)) / 1000)
         page.close()
     return statistics.median(found)
 
@@ -69,7 +64,7 @@ def pictures(browser: Browser, folder: Path, number: int, place: Any) -> None:
             context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
             page = context.new_page()
             page.goto((folder / f"{number:02}.html").as_uri())
-            page.evaluate(DRAWN)
+            page.evaluate(SETTLED)
             page.screenshot(path=folder / f"{number:02}-{width}-{scheme}.png")
             context.close()
     release_at(place).report(folder / f"{number:02}.png", title=f"Map {number}", width=120)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import io
 import re
-import shutil
 from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
@@ -14,22 +13,15 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page
 
 import geoveil as gv
 from geoveil.report import Balance, Layer, Report, Scene, compose, write
 from geoveil.report.formatting import WARNING
 from geoveil.report.palette import LIGHT
+from tests.report.chromium import SETTLED
 
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
-ARGUMENTS += ["--disable-sync", "--no-first-run"]
-
-pytestmark = [
-    pytest.mark.once,
-    pytest.mark.slow,
-    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium was found: apt-get install chromium"),
-]
+pytestmark = [pytest.mark.once, pytest.mark.slow]
 
 RADIUS = 468.0
 CITY, OCEAN = (-122.45, 37.75), (-122.56, 37.75)
@@ -41,16 +33,6 @@ STATE = """() => {
   return {metres: view.width / box.width, x: view.x + view.width / 2, y: view.y + view.height / 2,
           left: box.left, top: box.top, width: box.width, height: box.height, ratio: view.height / view.width};
 }"""
-SETTLED = "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done())))"
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    """One for all tests."""
-    with sync_playwright() as playwright:
-        launched = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
-        yield launched
-        launched.close()
 
 
 class Shown(NamedTuple):

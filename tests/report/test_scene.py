@@ -15,6 +15,7 @@ from geoveil.report import Layer, Report, compose
 from geoveil.report.classes import hexagons, limits_of
 from geoveil.report.composing import DOTS
 from geoveil.report.labelling import box_of, choose_sides, without_overlaps
+from geoveil.report.map_projection import Box
 from geoveil.report.page import page
 from geoveil.report.palette import DARK, LIGHT, PERSONS, SHADES, person, shade
 from geoveil.report.scene import Label
@@ -155,7 +156,9 @@ def test_colours_are_told_apart_by_everybody(vision: str, colours: dict[str, str
 def test_flows_are_arcs_whose_widths_compare() -> None:
     """A flow of twice as many persons is twice as wide, and the legend shows widths with their numbers."""
     ends = np.array([[-122.45, 37.76], [-122.40, 37.78], [-122.40, 37.78], [-122.45, 37.76]])
-    layer = Layer("flows", ends, "flows", "released", [0, 0, 1, 1], values=[50.0, 100.0], counted="persons")
+    layer = Layer(
+        "flows", ends, "flows", "released", np.array([0, 0, 1, 1]), values=np.array([50.0, 100.0]), counted="persons"
+    )
     scene = compose((layer,))
     assert scene is not None
     [group] = scene.layers
@@ -182,7 +185,13 @@ def test_labels_never_overlap() -> None:
     rng = np.random.default_rng(1)
     sides = rng.choice(["east", "west", "north", "south", "middle"], size=80)
     labels = [
-        Label(*map(float, rng.normal(scale=20_000, size=2)), f"Place {'x' * int(rng.integers(12))}", "town", side)
+        Label(
+            float(rng.normal(scale=2e4)),
+            float(rng.normal(scale=2e4)),
+            f"Place {'x' * int(rng.integers(12))}",
+            "town",
+            side,
+        )
         for side in sides
     ]
     found = without_overlaps(labels)
@@ -197,7 +206,7 @@ def test_labels_of_neighbouring_marks_are_on_different_sides() -> None:
     """A label that would cover another, or a symbol, stands on another side."""
     at = np.array([[0.0, 0.0], [300.0, 0.0], [0.0, 150.0]])
     labels = [Label(x, y, "station", "mark", "east") for x, y in at]
-    placed = choose_sides(labels, 10.0, at)
+    placed = choose_sides(labels, 10.0, at, Box(-9e3, -9e3, 9e3, 9e3))
     assert overlapping(tuple(placed), 10.0) == 0
     assert placed[0].side != "east"
 
@@ -206,7 +215,7 @@ def test_a_scene_is_data_in_degrees() -> None:
     """It is JSON: features where the layers are, styles of the palette, and the legend."""
     rings = np.array([[10.0, 60.0], [10.1, 60.0], [10.1, 60.1], [10.0, 60.1]])
     hull = Layer("hull", rings, "area", "released", radius=500.0)
-    scene = compose((hull, Layer("station", [[10.05, 60.05]], "marks", "public", texts=("S",))))
+    scene = compose((hull, Layer("station", np.array([[10.05, 60.05]]), "marks", "public", texts=("S",))))
     assert scene is not None
     told = json.loads(json.dumps(scene.as_dict(), allow_nan=False))
     assert told["middle"] == pytest.approx([10.05, 60.05], abs=0.01)

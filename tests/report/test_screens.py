@@ -1,14 +1,13 @@
 """Pages of ten places as they look, at two widths, light and dark, compared with pictures that people have looked at.
 
-``GEOVEIL_SCREENS=write scripts/test tests/report/test_screens.py`` takes the pictures anew: look at them before they are
-committed. Texts depend on the fonts of a machine, so they are left out of pictures, and looked for and measured instead.
+``GEOVEIL_SCREENS=write scripts/test tests/report/test_screens.py`` takes the pictures anew: look at them before they
+are committed. Texts depend on the fonts of a machine: pictures have none, and texts are looked for and measured.
 """
 
 from __future__ import annotations
 
 import io
 import os
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,16 +15,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from PIL import Image
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page
 
+from tests.report.chromium import SETTLED
 from tests.report.ten_places import PLACES, Place, release_at
-from tests.report.test_browser import ARGUMENTS, CHROMIUM, SETTLED
 
-pytestmark = [
-    pytest.mark.once,
-    pytest.mark.slow,
-    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium was found: apt-get install chromium"),
-]
+pytestmark = [pytest.mark.once, pytest.mark.slow]
 
 SCREENS = Path(__file__).parent / "screens"
 WRITING = os.environ.get("GEOVEIL_SCREENS") == "write"
@@ -49,15 +44,6 @@ NAMED = {
 NO_TEXT = ".frame text, .degrees, .source { visibility: hidden !important; }"
 
 Picture = NDArray[np.float64]
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    """One for all tests."""
-    with sync_playwright() as playwright:
-        launched = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
-        yield launched
-        launched.close()
 
 
 @pytest.fixture(scope="module")

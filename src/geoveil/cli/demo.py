@@ -84,13 +84,13 @@ def _drawn(out: Path, source: Path, release: Any, tracks: Any) -> list[str]:
     from geoveil.report import Layer, Report, write
 
     true = read(source, where=_SHOWN)
-    whose = true["taxi"].factorize()[0]
+    driven = true.get_coordinates().to_numpy()
     [points] = release.layers()
     # One point before smoothing, with its circle, tells how far noise moves each of them.
     last = len(points.places) - 1
     layers = (
         *tracks.layers(name="Released tracks"),
-        Layer("Where they drove (simulated)", true.get_coordinates().to_numpy(), "lines", "public", parts=whose),
+        Layer("Where they drove (simulated)", driven, "lines", "public", parts=true["taxi"].factorize()[0]),
         Layer(
             "One released point, before smoothing",
             points.places[[last]],
@@ -99,9 +99,7 @@ def _drawn(out: Path, source: Path, release: Any, tracks: Any) -> list[str]:
             radius=np.atleast_1d(points.radius)[-1:],
             texts=("released",),
         ),
-        Layer(
-            "Where that was (simulated)", true.get_coordinates().to_numpy()[[last]], "marks", "public", texts=("true",)
-        ),
+        Layer("Where it was (simulated)", driven[[last]], "marks", "public", texts=("true",)),
     )
     page = Report("Three taxis, released", layers, tracks.facts(), tracks.certificate())
     with terminal.waiting("Drawing"):

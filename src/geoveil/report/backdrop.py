@@ -29,15 +29,16 @@ _NAMED = 900.0
 #: The population from which a place is a city.
 _CITY = 100_000
 #: Half the side of the smallest and of the largest map of the surroundings, in metres, and how many views are in it.
-_NEAR, _FAR, _VIEWS = 250e3, 5e6, 8.0
+_NEAR, _FAR, _VIEWS = 450e3, 5e6, 8.0
 #: The pixels of the map of the surroundings, the share of land that tells where it is, and the number of its names.
 _SMALL, _TELLING, _NAMES = 120.0, 0.04, 2
-#: The styles of lines of each kind by rank; ranks beyond the last are drawn like it.
+#: The styles of lines of each kind by rank; ranks beyond the last are drawn like it. None is dashed: a browser would
+#: draw the dashes of a continent's borders one by one.
 _LINES: dict[str, tuple[Style, ...]] = {
     "rivers": (Style("river", 1.6), Style("river", 1.1), Style("river", 0.7)),
     "roads": (Style("road", 2.2), Style("road", 1.5), Style("road", 0.9)),
-    "railways": (Style("border", 0.8, 0.6, dash=(5.0, 2.0)),),
-    "borders": (Style("border", 1.4, 0.9, dash=(7.0, 3.0)), Style("border", 0.9, 0.8, dash=(3.0, 3.0))),
+    "railways": (Style("border", 0.7, 0.45),),
+    "borders": (Style("border", 1.8, 0.8), Style("border", 1.0, 0.6)),
 }
 
 
@@ -204,7 +205,8 @@ def _locator(projection: Projection, view: Box) -> Locator | None:
 def _locator_labels(ground: Ground, half: float, pixel: float, middle: Floats) -> tuple[Label, ...]:
     """Return a few names of the surroundings that fit whole, beside the mark in the middle."""
     places = ground.places
-    mark = Label(*map(float, middle[0]), "", "town", "middle")
+    x, y = middle[0].tolist()
+    mark = Label(x, y, "", "town", "middle")
     found: list[Label] = [mark]
     for name, (x, y) in zip(places.names, places.flat.tolist(), strict=True):
         for side in _turned(x):

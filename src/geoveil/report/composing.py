@@ -35,6 +35,8 @@ _UNCOLOURED = 600
 _VERTICES = 200_000
 #: The largest number of areas that are drawn.
 _AREAS = 100
+#: The number of names of places in the view that may stand on any side.
+_NAMES = 30
 #: The number of hexagons across the view, and the largest number of them.
 _ACROSS, _HEXAGONS = 36, 6_000
 #: The smallest value of a heat map or region that is drawn, over the largest.
@@ -91,14 +93,23 @@ def compose(
     together = (*ground.below, *groups[:cut], *ground.above, *groups[cut:])
     at = {id(group): i for i, group in enumerate(together)}
     own = [replace(label, group=at[id(drawn[label.group])]) for label in plan.labels]
-    own = choose_sides(own, view.width / pixels, plan.symbols())
-    labels = without_overlaps([*own, *ground.labels])
+    labels = without_overlaps(_placed(own, ground.labels, view, plan))
     said = ["The map is true to scale at its middle."] if max(view.width, view.height) > 3e6 else []
     remarks = (ground.where, *ground.remarks, *plan.remarks, *said)
     return Scene(
         projection, view, together, labels, ground.graticules, ground.locator, ground.tiles, ground.where,
         ground.source, remarks,
     )  # fmt: skip
+
+
+def _placed(own: Sequence[Label], names: Sequence[Label], view: Box, plan: _Plan) -> list[Label]:
+    """Return labels on sides where they do not cover each other: those of layers first, then names in the view."""
+    x, y = view.middle
+    seen = [abs(name.x - x) < view.width / 2 and abs(name.y - y) < view.height / 2 for name in names]
+    near = [name for name, inside in zip(names, seen, strict=True) if inside][:_NAMES]
+    placed = choose_sides([*own, *near], plan.pixel, plan.symbols(), view)
+    moved = {id(name): label for name, label in zip(near, placed[len(own) :], strict=True)}
+    return [*placed[: len(own)], *(moved.get(id(name), name) for name in names)]
 
 
 #: The colour, the name and the rows of a person, or of all persons of a layer together.
@@ -267,6 +278,8 @@ class _Plan:
         first = next(shape.style for shape in found if not shape.on_demand)
         style = replace(first, colour="text") if few and len(whose) > 1 else first
         said = f"95% of true locations lie within {'their' if few else 'such a'} circle: {lengths(radius[known])}"
+        if known.sum() == 1:
+            said = f"the true location lies within this circle with probability 95%: {lengths(radius[known])}"
         return found, [Key("circles", style, said)]
 
     def _density(self, layer: Layer, flat: Floats) -> tuple[list[Shape], list[Key]]:

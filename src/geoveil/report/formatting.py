@@ -40,10 +40,10 @@ def between(low: float, high: float) -> str:
 
     Examples
     --------
-    >>> between(1.0, 2.0), between(1000.0, 4321.0), between(0.05, 0.1)
-    ('1 to 2', '1,000 to 4,300', '0.05 to 0.1')
+    >>> between(1.0, 2.0), between(1000.0, 4321.0), between(100.0, 102.0)
+    ('1 to 2', '1,000 to 4,300', '100 or more')
     """
-    return " to ".join(dict.fromkeys((number(low), number(high))))
+    return f"{number(low)} or more" if number(low) == number(high) else f"{number(low)} to {number(high)}"
 
 
 def location(lon: float, lat: float) -> str:

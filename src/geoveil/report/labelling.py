@@ -9,6 +9,7 @@ from typing import Literal
 import numpy as np
 
 from geoveil.report.layers import Floats
+from geoveil.report.map_projection import Box
 from geoveil.report.scene import Label
 
 __all__ = ["box_of", "choose_sides", "font_of", "without_overlaps"]
@@ -49,8 +50,10 @@ def box_of(label: Label) -> tuple[float, float, float, float]:
     return -wide / 2, low, wide / 2, top
 
 
-def choose_sides(labels: Sequence[Label], pixel: float, taken: Floats) -> list[Label]:
-    """Return labels, each on the first side where it covers no other and no symbol; the given side comes first.
+def choose_sides(labels: Sequence[Label], pixel: float, taken: Floats, view: Box) -> list[Label]:
+    """Return labels, each on the first side where it is in the view and covers no other and no symbol.
+
+    The side that a label has comes first.
 
     Parameters
     ----------
@@ -60,7 +63,10 @@ def choose_sides(labels: Sequence[Label], pixel: float, taken: Floats) -> list[L
         Metres in a pixel at which they are placed.
     taken : array
         (n, 2): locations of symbols that no label should cover, in metres.
+    view : Box
+        The box in which labels should be whole.
     """
+    frame = np.array([view.west, view.south, view.east, view.north]) / pixel
     placed: list[Label] = []
     boxes: list[Floats] = []
     symbols = [np.concatenate([spot / pixel - 5, spot / pixel + 5]) for spot in taken]
@@ -72,6 +78,7 @@ def choose_sides(labels: Sequence[Label], pixel: float, taken: Floats) -> list[L
             tried = replace(label, side=side)
             box = np.array(box_of(tried)) + np.tile(own, 2)
             covered = sum(_meet(box, other) for other in boxes) * 3 + sum(_meet(box, other) for other in others)
+            covered += 2 * bool((box[:2] < frame[:2]).any() or (box[2:] > frame[2:]).any())
             if covered < fewest:
                 best, fewest = tried, covered
         placed.append(best)

@@ -18,7 +18,7 @@ _MANY, _TAIL = 100, 0.005
 #: The number of places of a layer that tell where most of them are.
 _ENOUGH = 10_000
 #: Half the side of the smallest first view, in metres, and the share of it that is margin.
-_LEAST, _MARGIN = 150.0, 0.08
+_LEAST, _MARGIN = 150.0, 0.15
 
 
 class Projection:

@@ -40,7 +40,7 @@ def polygons_of(rings: Sequence[Floats]) -> list[list[Floats]]:
     inner, outer = inner[larger], outer[larger]
     depth = np.bincount(inner, minlength=len(bodies))
     found = {i: [rings[i]] for i in np.flatnonzero(depth % 2 == 0).tolist()}
-    for i in np.flatnonzero(depth % 2):
+    for i in np.flatnonzero(depth % 2).tolist():
         around = outer[inner == i]
         owner = int(around[areas[around].argmin()])
         if owner in found:

@@ -9,6 +9,7 @@ from geoveil.errors import InvalidFile, InvalidParameter
 from geoveil.geo.formats.atomic import staging_folder
 from geoveil.report.document import Report
 from geoveil.report.figure import draw
+from geoveil.report.ground import check_basemap
 from geoveil.report.page import page
 from geoveil.report.tiles import check_tiles
 
@@ -42,6 +43,8 @@ def check_path(path: str | os.PathLike[str], argument: str = "path", *, figure: 
 
 def check_ground(basemap: str | None, tiles: str | None, *, arguments: tuple[str, str] = ("basemap", "tiles")) -> None:
     """Refuse a base map that cannot be read, or an address that is not one of tiles, before anything is charged."""
+    if basemap is not None:
+        check_basemap(basemap)
     if tiles is not None:
         check_tiles(tiles, arguments[1])
 
