@@ -12,19 +12,15 @@ from playwright.sync_api import Browser
 from geoveil.studio.project import Project
 from geoveil.studio.server import Studio
 from tests.formats import people
-from tests.studio.driving import Visitor, launched, running
+from tests.report.conftest import browser
+from tests.studio.driving import Visitor, running
+
+__all__ = ["browser", "studio", "trips", "visit"]
 
 
 @pytest.fixture(scope="module")
 def _studio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Studio]:
     with running(tmp_path_factory.mktemp("studio")) as found:
-        yield found
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    """One for all tests."""
-    with launched() as found:
         yield found
 
 

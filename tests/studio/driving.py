@@ -11,14 +11,13 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Page
 
 from geoveil.studio.gate import new_token
 from geoveil.studio.project import Project
 from geoveil.studio.server import Studio, listen
-from tests.report.test_browser import ARGUMENTS, CHROMIUM
 
-__all__ = ["CHROMIUM", "Answered", "Visitor", "asked", "launched", "running"]
+__all__ = ["Answered", "Visitor", "asked", "running"]
 
 
 @contextmanager
@@ -35,15 +34,6 @@ def running(folder: Path) -> Iterator[Studio]:
         server.should_exit = True
         thread.join()
         listening.close()
-
-
-@contextmanager
-def launched() -> Iterator[Browser]:
-    """Launch a browser."""
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
-        yield browser
-        browser.close()
 
 
 @dataclass

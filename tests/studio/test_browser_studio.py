@@ -21,12 +21,11 @@ from geoveil.studio import project as projects
 from geoveil.studio.file_request import FileRequest
 from geoveil.studio.server import Studio
 from tests.formats import SECRET
-from tests.studio.driving import CHROMIUM, Visitor
+from tests.studio.driving import Visitor
 
 pytestmark = [
     pytest.mark.once,
     pytest.mark.slow,
-    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium was found: apt-get install chromium"),
 ]
 
 Visit = Callable[..., Visitor]

@@ -20,14 +20,13 @@ import pytest
 from numpy.typing import NDArray
 
 from geoveil.studio.server import Studio
-from tests.studio.driving import CHROMIUM, Visitor, asked
+from tests.studio.driving import Visitor, asked
 from tests.studio.test_browser_studio import decided
 
 pytestmark = [
     pytest.mark.once,
     pytest.mark.slow,
     pytest.mark.deep,
-    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium was found: apt-get install chromium"),
 ]
 
 Visit = Callable[..., Visitor]

@@ -35,7 +35,7 @@ def test_of_very_many_points_some_are_drawn(tmp_path: Path, monkeypatch: pytest.
     assert (layer.kind, layer.role, len(layer.names)) == ("lines", "truth", 5)
     monkeypatch.setattr(opened_data, "_MANY", 1_000)
     (layer,) = data.layers("user")
-    assert (layer.kind, layer.name, len(layer.places)) == ("points", "one in 3 true locations", 1_000)
+    assert (layer.kind, layer.name, len(layer.places)) == ("points", "true locations, of one in 3 rows", 1_000)
 
 
 def test_what_is_made_up_has_the_public_shape_alone(tmp_path: Path) -> None:

@@ -223,7 +223,7 @@ def summary(folder: Path | None, **asked: Any) -> None:
         if asking.output.dry_run:
             opened.foresee(*SUMMARY)
             return
-        releases = opened.ask(lambda session: ask_summary(session, guarantee))
+        releases = opened.ask(lambda session: ask_summary(session, guarantee), several=True)
         if folder is not None:
             folder.mkdir()
             for release in releases:

@@ -262,8 +262,8 @@ class OpenedFile:
         unit = unit_of(given.pop("unit", None), by=self.asking.by)
         return take_in(self.frame, by=self.asking.by, unit=unit, **given, **self.asking.area, **self.asking.rows)
 
-    def ask(self, questions: Callable[[Session], list[Release]]) -> list[Release]:
-        """Ask questions within one budget, which is charged before the data is used."""
+    def ask(self, questions: Callable[[Session], list[Release]], *, several: bool = False) -> list[Release]:
+        """Ask one question or several within one budget, which is charged before the data is used."""
         from geoveil import Session
 
         asking = self.asking
@@ -273,7 +273,7 @@ class OpenedFile:
             terminal.progress(f"Asking about {asking.title}") as tell,
             Session(self.frame, **spent, **asking.area, **asking.rows, **whose, progress=tell) as session,
         ):
-            if asking.account.label is None and asking.account.short == "refuse":
+            if several and asking.account.label is None:
                 # Either all of them are charged, or none.
                 session.cost(**spent)
             asking.tell_earlier(self.path)

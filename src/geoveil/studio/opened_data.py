@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -60,14 +59,11 @@ class OpenedData:
         progress(0.1)
         frame = read(path, **reading, missing="drop", where=where or None)
         progress(0.8)
-        opened = cls(path, name, file, frame, **more)
-        _ = opened.degrees
-        return opened
+        return cls(path, name, file, frame, **more)
 
-    @cached_property
-    def degrees(self) -> Floats:
-        """The true longitudes and latitudes of all points."""
-        return to_degrees(shapely.get_coordinates(self.frame.geometry.array), self.file.crs)
+    def degrees(self, step: int = 1) -> Floats:
+        """Return the true longitudes and latitudes of all points, or of those of one in `step` rows."""
+        return to_degrees(shapely.get_coordinates(self.frame.geometry.array[::step]), self.file.crs)
 
     @property
     def trips(self) -> bool:
@@ -103,15 +99,16 @@ class OpenedData:
         """Return the layers that show the true locations to their owner: tracks, trips or points."""
         role: Role = "public" if self.demo else "truth"
         name = "made-up" if self.demo else "true"
-        if len(self.degrees) > _MANY:
-            step = -(-len(self.degrees) // _MANY)
-            return (Layer(f"one in {step} {name} locations", self.degrees[::step], "points", role),)
+        if len(self.frame) > _MANY:
+            step = -(-len(self.frame) // _MANY)
+            return (Layer(f"{name} locations, of one in {step} rows", self.degrees(step), "points", role),)
+        places = self.degrees()
         if self.trips:
             rows = np.repeat(np.arange(len(self.frame)), 2)
-            return (Layer(f"{name} trips", self.degrees, "lines", role, rows),)
-        if by in self.frame and self.times and len(self.degrees) == len(self.frame):
-            return (tracks(f"{name} tracks", self.degrees, self.frame[by], role),)
-        return (Layer(f"{name} locations", self.degrees, "points", role),)
+            return (Layer(f"{name} trips", places, "lines", role, rows),)
+        if by in self.frame and self.times and len(places) == len(self.frame):
+            return (tracks(f"{name} tracks", places, self.frame[by], role),)
+        return (Layer(f"{name} locations", places, "points", role),)
 
 
 def tracks(name: str, degrees: Floats, labels: Any, role: Role) -> Layer:

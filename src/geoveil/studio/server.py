@@ -11,8 +11,10 @@ from importlib import resources
 from pathlib import Path
 from urllib.parse import parse_qs
 
+import numpy as np
 import uvicorn
 from starlette.applications import Starlette
+from starlette.background import BackgroundTask
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import FileResponse, HTMLResponse, JSONResponse, PlainTextResponse, RedirectResponse, Response
@@ -21,9 +23,11 @@ from starlette.routing import Route
 from geoveil.errors import GeoveilError
 from geoveil.geo.formats.workspace import workspace
 from geoveil.geo.gazetteer import places_beginning
+from geoveil.report import Layer
 from geoveil.report.page import static
 from geoveil.studio.actions import act, budget_of
 from geoveil.studio.gate import Gate, new_token
+from geoveil.studio.map_view import MapView
 from geoveil.studio.page_words import message_of
 from geoveil.studio.pages import STEPS, numbers, released, render, style
 from geoveil.studio.project import Project
@@ -32,6 +36,8 @@ __all__ = ["Studio", "listen", "serve"]
 
 #: What a file is received for, and the step that shows it.
 _PURPOSES = {"data": "data", "regions": "question", "basemap": "data"}
+#: A layer of one place, whose map reads the ground.
+_SOMEWHERE = Layer("somewhere", np.array([[8.54, 47.37]]), "marks", "public", texts=("",))
 #: The largest form, in bytes.
 _FORM = 1_000_000
 
@@ -52,6 +58,7 @@ class Studio:
     def __init__(self, project: Project, token: str, port: int) -> None:
         self.project = project
         self.token = token
+        self._warm = False
         routes = [
             Route("/", self._first),
             Route("/status", self._status),
@@ -87,9 +94,11 @@ class Studio:
 
     def _first(self, request: Request) -> Response:
         """Go to the step at which the work is."""
-        if self.project.releasing is not None:
-            return self._to("release")
-        return self._to("data")
+        found = self._to("data" if self.project.releasing is None else "release")
+        if not self._warm:
+            # What every map needs is read while a person looks at the first page.
+            self._warm, found.background = True, BackgroundTask(MapView, [_SOMEWHERE], "")
+        return found
 
     def _page(self, request: Request) -> Response:
         step = request.path_params["step"]
