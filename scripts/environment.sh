@@ -48,6 +48,20 @@ browser() {
         echo "That failed: tests of pages will skip."
 }
 
+# Java 17 or later for Spark, found or installed; fails where it cannot be had.
+java17() {
+    local root=""
+    if java -version 2>&1 | grep -Eq 'version "(1[7-9]|[2-9][0-9])'; then return 0; fi
+    command -v apt-get > /dev/null || return 1
+    if [ "$(id -u)" != 0 ]; then
+        sudo -n true 2> /dev/null || return 1
+        root="sudo -n"
+    fi
+    echo "Installing Java 17 (once) ..."
+    $root apt-get update -qq > /dev/null 2>&1 || true
+    DEBIAN_FRONTEND=noninteractive $root apt-get install -y -qq openjdk-17-jre-headless > /dev/null 2>&1
+}
+
 # The Pythons found, a line each, and the oldest of them.
 found=$(pythons)
 [ -n "$found" ] || { echo "No Python 3.11 or later was found: install one, with venv and pip."; exit 1; }

@@ -28,7 +28,7 @@ from geoveil._types import Path as PathLike
 from geoveil.answering.charging import check_ledger
 from geoveil.answering.intake import take_in
 from geoveil.answering.loading import frame_of, load
-from geoveil.answering.preparation import Concern, prepare, rehearse, system_of
+from geoveil.answering.preparation import Concern, concerns_of, prepare, rehearse, system_of
 from geoveil.answering.streaming import FileRelease
 from geoveil.answering.units import unit_of
 from geoveil.arithmetic import steady
@@ -202,7 +202,7 @@ def points_file(
         key=key,
         progress=told,
     )
-    concerns = prepared.concerns()
+    concerns = concerns_of(prepared.inquiry)
     if confirm is not None:
         confirm(concerns)
     elif concerns:

@@ -188,14 +188,14 @@ def test_a_filter_in_one_pass_only_is_noticed(tmp_path: Path, monkeypatch: pytes
 
 def test_rows_counted_in_one_pass_only_are_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A planted bug that counts removed rows in the first reading alone is refused."""
-    selected, count = FilePoints._selected, [0]
+    selected, count = FilePoints.selected, [0]
 
     def forgetful(self: FilePoints, batch: Any) -> Any:
         count[0] += 1
         left, removed = selected(self, batch)
         return left, removed if count[0] == 1 else type(removed)()
 
-    monkeypatch.setattr(FilePoints, "_selected", forgetful)
+    monkeypatch.setattr(FilePoints, "selected", forgetful)
     with pytest.raises(InvalidFile, match="changed"):
         _file(tmp_path, **DROP)
 

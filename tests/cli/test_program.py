@@ -61,10 +61,8 @@ def test_a_group_without_a_command_shows_its_help(group: list[str], run: Any) ->
 
 @pytest.mark.slow
 def test_every_example_runs(run: Any, tmp_path: Path) -> None:
-    """What help pages, README and docs show works as it stands, in this order: accounts are opened first."""
+    """What help pages show works as it stands, in this order: accounts are opened first."""
     lines = [line for command in (program, *EVERY.values()) for _, line in command.examples]
-    for page in ("README.md", "docs/look-up/command-line.md"):
-        lines += re.findall(r"^\$ (.*)$", (ROOT / page).read_text(), re.MULTILINE)
     lines = [line for line in dict.fromkeys(lines) if "eval" not in line]
     opened = [line for line in lines if line.startswith("geoveil budget create")]
     assert len(lines) > 35

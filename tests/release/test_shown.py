@@ -171,7 +171,7 @@ def test_a_heat_map_is_a_frame_of_cells() -> None:
 
 @pytest.mark.slow
 def test_a_card_of_a_million_points_is_small() -> None:
-    """Points are counted in squares, so the card has the size of its map, whatever their number."""
+    """Points are counted in hexagons, so the card has the size of its map, whatever their number."""
     flat = np.random.default_rng(3).normal(scale=5000, size=(1_000_000, 2))
     release = gv.points(flat, crs=BAY.crs, rho=1e-9, area=BAY)
     assert len(release._repr_html_().encode()) < 100_000

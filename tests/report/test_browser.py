@@ -146,7 +146,7 @@ def test_circles_are_true_to_the_scale_bar(show: Any) -> None:
         text = bar.locator("text").first.text_content().strip()
         number, unit = text.split()
         assert float(number) * {"m": 1, "km": 1000}[unit] == metres
-        assert 40 < shown.page.locator(".scale path").bounding_box()["width"] <= 143
+        assert 40 < shown.page.locator(".scale > path").bounding_box()["width"] <= 143
         texts.add(text)
     assert len(texts) >= 3
 

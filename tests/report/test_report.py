@@ -27,8 +27,7 @@ from geoveil.report import page as page_module
 from geoveil.report.charts import attacker_curve, gauges
 from geoveil.report.composing import compose
 from geoveil.report.formatting import WARNING
-from geoveil.report.land import land_around
-from geoveil.report.map_projection import Projection, view_of
+from geoveil.report.map_projection import view_of
 from geoveil.report.page import page
 from geoveil.report.scene import Shape
 from geoveil.words import metres
@@ -243,61 +242,6 @@ def test_metres_are_metres_everywhere(lon: float, lat: float) -> None:
     assert np.hypot(*(flat - centre).T) == pytest.approx(2000, rel=1e-5)
     assert 4000 < view.width < 6000
     assert 4000 < view.height < 6000
-
-
-def on_land(lon: float, lat: float, reach: float = 20_000.0, middle: tuple[float, float] | None = None) -> bool:
-    """Whether the map around a middle, by default this very place, has land at a place."""
-    at = middle or (lon, lat)
-    land = land_around(Projection(*at).to_map, *at, reach)
-    return bool(shapely.intersects(land, shapely.Point(*Projection(*at).to_map(np.array([[lon, lat]]))[0])).any())
-
-
-@pytest.mark.once
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("lon", "lat", "land"),
-    [
-        (-122.45, 37.75, True),  # San Francisco
-        (-122.65, 37.75, False),
-        (-122.33, 37.72, False),  # the bay
-        (179.2, -16.5, True),  # Vanua Levu, Fiji
-        (-179.97, -16.85, True),  # Taveuni, on the other side of the antimeridian
-        (179.5, -18.5, False),
-        (179.9, 68.0, True),  # Chukotka
-        (-179.9, 68.0, True),
-        (16.0, 78.5, True),  # Svalbard
-        (10.0, 80.5, False),
-        (-150.0, 0.0, False),  # mid-Pacific
-        (0.0, 89.9, False),
-        (0.0, -90.0, True),
-        (50.0, 42.0, False),  # the Caspian Sea, a hole
-        (10.0, 50.0, True),
-        (-98.0, 39.0, True),
-    ],
-)
-def test_land_is_where_it_is(lon: float, lat: float, land: bool) -> None:
-    """Land and sea of known places, on a map of their own and on one of another place, 300 km away."""
-    assert on_land(lon, lat) == land
-    away, north, _ = earth().fwd(lon, lat, 200.0, 3e5)
-    assert on_land(lon, lat, middle=(float(away), float(north))) == land
-
-
-@pytest.mark.once
-@pytest.mark.slow
-@pytest.mark.parametrize("place", [(-122.42, 37.77), (180.0, -17.0), (16.0, 78.0), (-150.0, 0.0), (0.0, 90.0)])
-def test_land_is_little(place: tuple[float, float]) -> None:
-    """All land that a map shows, near and far, is some ten thousand corners of valid polygons."""
-    land = land_around(Projection(*place).to_map, *place, 20_000.0)
-    assert shapely.is_valid(land).all()
-    assert shapely.get_num_coordinates(land).sum() < 25_000
-
-
-@pytest.mark.once
-@pytest.mark.slow
-def test_the_middle_of_an_ocean_is_plain() -> None:
-    """Where no land is near, the map has none near."""
-    land = land_around(Projection(-150.0, 0.0).to_map, -150.0, 0.0, 20_000.0)
-    assert not shapely.intersects(land, shapely.box(-1e5, -1e5, 1e5, 1e5)).any()
 
 
 def test_points_have_their_places_and_radii() -> None:

@@ -36,7 +36,7 @@ def test_many_points_are_a_density_with_a_scale() -> None:
     assert circle.form == "circles"
     assert circle.parts[0][0, 2] == 100
     text = page(Report("Visits", (layer,), gv.center(np.zeros((9, 2)), rho=1).facts(), {}))
-    assert "points in hexagons 500 m wide" in text
+    assert "points in hexagons 1 km wide" in text
     assert "95% of true locations lie within such a circle: 100 m" in text
     assert 'class="dots"' not in text
     assert len(text) < 600_000

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from geoveil import checks
 from geoveil._types import Progress
 from geoveil.answering.charging import Bill, Receipt
-from geoveil.answering.crowd_sources import CrowdSource
+from geoveil.answering.crowd_sources import CrowdAdder, CrowdBatch, CrowdSource
 from geoveil.answering.intake import in_the_plane
 from geoveil.answering.packing import packed, unpacked
 from geoveil.answering.pipeline import Inquiry
@@ -458,6 +458,35 @@ def _projected(noisy: Floats, regions: Regions, total: float) -> tuple[Floats, s
     return simplex(noisy.ravel(), total, at_most=True).reshape(noisy.shape), f"{step} and at most the public total"
 
 
+@dataclass(frozen=True)
+class WeightedSums(CrowdAdder):
+    """The sums of kernels that a question needs.
+
+    Parameters
+    ----------
+    query : CrowdQuery
+        The query.
+    question : CrowdQuestion
+        The question, which knows the weights.
+    slices : Slices
+        The slices of time.
+    """
+
+    query: Any
+    question: CrowdQuestion
+    slices: Slices
+
+    @property
+    def timed(self) -> bool:
+        return bool(self.slices.names)
+
+    def empty(self) -> Any:
+        return self.query.accumulator()
+
+    def add(self, sums: Any, batch: CrowdBatch) -> None:
+        sums.add(*batch.places, self.question.weights(batch.sizes), self.slices.of(batch.times))
+
+
 class CrowdInquiry(Inquiry[Answer, CrowdRelease]):
     """A question about a crowd in memory or in a file.
 
@@ -497,9 +526,7 @@ class CrowdInquiry(Inquiry[Answer, CrowdRelease]):
         return self if skipped is None else CrowdInquiry(self.crowd.without(skipped), self.question, self.guarantee)
 
     def draw(self, source: Source, progress: Progress) -> Answer:
-        sums = self.query.accumulator()
-        for batch in self.crowd.batches(progress, timed=bool(self.slices.names)):
-            sums.add(*batch.places, self.question.weights(batch.sizes), self.slices.of(batch.times))
+        sums = self.crowd.added_up(WeightedSums(self.query, self.question, self.slices), progress)
         answer: Answer = self.query.ask_sums(sums, source)
         return answer
 

@@ -23,7 +23,7 @@ from geoveil.noise import Reals
 from geoveil.privacy import Metric, dist_1, stretch_sizes, trip_stretch_sizes
 from geoveil.queries.evaluation import displacement
 
-__all__ = ["CrowdBatch", "CrowdSource", "FileCrowd", "MemoryCrowd"]
+__all__ = ["CrowdAdder", "CrowdBatch", "CrowdSource", "FileCrowd", "MemoryCrowd", "items_of_rows"]
 
 Floats = NDArray[np.float64]
 
@@ -45,6 +45,23 @@ class CrowdBatch:
     places: tuple[Floats, ...]
     sizes: Index
     times: Index | None
+
+
+class CrowdAdder(ABC):
+    """Adds up the items of a crowd, in batches, anywhere: it can be sent to another process."""
+
+    @property
+    @abstractmethod
+    def timed(self) -> bool:
+        """Whether the time of each item is needed."""
+
+    @abstractmethod
+    def empty(self) -> Any:
+        """Return empty sums."""
+
+    @abstractmethod
+    def add(self, sums: Any, batch: CrowdBatch) -> None:
+        """Add a batch of items to sums."""
 
 
 class CrowdSource(ABC):
@@ -112,9 +129,43 @@ class CrowdSource(ABC):
     def batches(self, progress: Progress, *, timed: bool) -> Iterator[CrowdBatch]:
         """Yield the items in batches, with their times if they are needed."""
 
+    def added_up(self, adder: CrowdAdder, progress: Progress) -> Any:
+        """Return the sums of all items."""
+        sums = adder.empty()
+        for batch in self.batches(progress, timed=adder.timed):
+            adder.add(sums, batch)
+        return sums
+
     @abstractmethod
     def without(self, skipped: NDArray[np.bool_]) -> CrowdSource:
         """Return the items of the persons who are not skipped."""
+
+
+def items_of_rows(
+    coords: Floats, rows: Index, persons: Index, units: Index | None, times: Index | None, metric: Metric, ends: int
+) -> CrowdBatch:
+    """Return the items of some rows.
+
+    Parameters
+    ----------
+    coords, rows : array
+        The points in metres, and the row of each.
+    persons : array of int
+        The number of points of the person of each row.
+    units : array of int, optional
+        The number of points in the largest stretch of time that holds each point, where these are units.
+    times : array of int, optional
+        The time of each point.
+    metric : Metric
+        The metric of the units.
+    ends : int
+        The number of points of an item: 1, or 2 for an origin and a destination.
+    """
+    first = slice(None, None, ends)
+    sizes = persons[rows] if units is None else units
+    sizes = np.ones(len(rows[first]), dtype=np.int64) if metric == dist_1 else sizes[first] // ends
+    places = tuple(coords[end::ends] for end in range(ends))
+    return CrowdBatch(places, sizes, None if times is None else times[first])
 
 
 @dataclass(frozen=True)
@@ -261,13 +312,6 @@ class FileCrowd(CrowdSource):
     def persons(self) -> int | None:
         return int((self.reader.sizes > 0).sum()) if self.reader.guarantee.metric.persons else None
 
-    def _sizes(self, person: Index, units: Index | None) -> Index:
-        """Return the number of items in the largest unit of each item, from its person or its stretch of time."""
-        metric = self.reader.guarantee.metric
-        if metric == dist_1:
-            return np.ones(len(person), dtype=np.int64)
-        return self.reader.sizes[person] // self._each if units is None else units // self._each
-
     @cached_property
     def all_sizes(self) -> tuple[Index, Index]:
         timed, sizes = self.reader.timed, self.reader.sizes // self._each
@@ -312,16 +356,9 @@ class FileCrowd(CrowdSource):
         return {"file": reader.file.path.name, "by": reader.people.by, "outside": reader.outside, "where": where}
 
     def batches(self, progress: Progress, *, timed: bool) -> Iterator[CrowdBatch]:
+        metric, sizes = self.reader.guarantee.metric, self.reader.sizes
         for read, coords in self.reader.read_again(progress):
-            rows, person = read.batch.rows, read.rows
-            times = read.times
-            if self._each == 2:
-                first = rows[::2]
-                places = (coords[::2], coords[1::2])
-                units = None if read.sizes is None else read.sizes[::2]
-                yield CrowdBatch(places, self._sizes(person[first], units), None if times is None else times[::2])
-            else:
-                yield CrowdBatch((coords,), self._sizes(person[rows], read.sizes), times)
+            yield items_of_rows(coords, read.batch.rows, sizes[read.rows], read.sizes, read.times, metric, self._each)
 
     def without(self, skipped: NDArray[np.bool_]) -> FileCrowd:
         return FileCrowd(self.reader, trips=self.ends == 2, skipped=skipped)

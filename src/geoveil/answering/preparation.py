@@ -40,7 +40,19 @@ _TIMES = 10
 #: With persons, the noise in metres from which the owner is told: less of it keeps the streets of a track.
 _FAR = 500
 
-__all__ = ["Concern", "PreparedFile", "prepare", "read_crowd", "rehearse", "system_of"]
+__all__ = [
+    "Concern",
+    "PreparedFile",
+    "charger_of",
+    "concerns_of",
+    "count",
+    "inquiry_of",
+    "prepare",
+    "read_crowd",
+    "rehearse",
+    "system_of",
+    "time_columns_of",
+]
 
 
 class Concern(Message):
@@ -82,51 +94,6 @@ class PreparedFile:
     source: Source
     target: Path
 
-    def concerns(self) -> list[Concern]:
-        """Return what the owner should know before the release; it follows from public facts.
-
-        These are the number of points of each person, the budget and the area: whether noise is large is not measured
-        on the data.
-        """
-        inquiry, area = self.inquiry, self.inquiry.plane.area
-        sizes = np.sort(inquiry.people.sizes)
-        points = int(sizes.sum())
-        # Half of all points are of persons with at least as many points, and noise.
-        size = int(sizes[np.searchsorted(np.cumsum(sizes), points / 2)])
-        typical, alone = (area.ground(inquiry.query_of(n).error(0.05, each=True)) for n in (size, 1))
-        several = inquiry.people.by is not None
-        if lost := typical > area.radius / _LOST:
-            problem = (
-                "Nearly everything would be lost: released points would typically be up to {typical} from the true "
-                "ones (with probability 95%), in an area of {area}."
-            )
-        elif typical < _TIMES * alone or (several and typical < _FAR):
-            return []
-        elif several:
-            problem = (
-                "The points of a person share that person's budget: those of a person with {size} points, which is "
-                "typical here, would be up to {typical} from the true ones (with probability 95%). A single point of "
-                "a person would be up to {alone} away."
-            )
-        else:
-            problem = (
-                "All {n} points belong to one person and share the budget: released points would be up to {typical} "
-                "from the true ones (with probability 95%). A single point of a person would be up to {alone} away."
-            )
-        helps = [] if several else ["name the column of persons with {by} if there are several"]
-        timed = len(inquiry.file.time_columns) == inquiry.file.points_in_a_row
-        if size > 1 and timed and inquiry.guarantee.metric == dist_inf:
-            helps.append('protect any day instead of all of a person\'s locations with {unit:"1 day"}')
-        if size > 1:
-            helps.append('keep fewer rows, such as one a minute with {thin:"1 minute"}')
-        if isinstance(inquiry.guarantee, CGP):
-            helps.append("smooth the released tracks with {gv.smooth}")
-        helps += ["ask another question, such as {gv.hull} or {gv.center}", "give a larger budget"]
-        told = {"typical": metres(typical), "alone": metres(alone), "n": f"{points:,}", "area": area.name}
-        # Tracks of known persons are expected to have much noise; a forgotten column of persons is likely a mistake.
-        grave = lost or not several
-        return [Concern(f"{problem} What helps: {'; '.join(helps)}.", grave=grave, size=f"{size:,}", **told)]
-
     def release(self, progress: Progress) -> FileRelease:
         """Charge, draw and write the file with its certificate."""
         target = self.target
@@ -144,6 +111,52 @@ class PreparedFile:
             raise
         progress(1.0)
         return release
+
+
+def concerns_of(inquiry: FilePoints) -> list[Concern]:
+    """Return what the owner should know before the release; it follows from public facts.
+
+    These are the number of points of each person, the budget and the area: whether noise is large is not measured
+    on the data.
+    """
+    area = inquiry.plane.area
+    sizes = np.sort(inquiry.people.sizes)
+    points = int(sizes.sum())
+    # Half of all points are of persons with at least as many points, and noise.
+    size = int(sizes[np.searchsorted(np.cumsum(sizes), points / 2)])
+    typical, alone = (area.ground(inquiry.query_of(n).error(0.05, each=True)) for n in (size, 1))
+    several = inquiry.people.by is not None
+    if lost := typical > area.radius / _LOST:
+        problem = (
+            "Nearly everything would be lost: released points would typically be up to {typical} from the true "
+            "ones (with probability 95%), in an area of {area}."
+        )
+    elif typical < _TIMES * alone or (several and typical < _FAR):
+        return []
+    elif several:
+        problem = (
+            "The points of a person share that person's budget: those of a person with {size} points, which is "
+            "typical here, would be up to {typical} from the true ones (with probability 95%). A single point of "
+            "a person would be up to {alone} away."
+        )
+    else:
+        problem = (
+            "All {n} points belong to one person and share the budget: released points would be up to {typical} "
+            "from the true ones (with probability 95%). A single point of a person would be up to {alone} away."
+        )
+    helps = [] if several else ["name the column of persons with {by} if there are several"]
+    timed = len(inquiry.file.time_columns) == inquiry.file.points_in_a_row
+    if size > 1 and timed and inquiry.guarantee.metric == dist_inf:
+        helps.append('protect any day instead of all of a person\'s locations with {unit:"1 day"}')
+    if size > 1:
+        helps.append('keep fewer rows, such as one a minute with {thin:"1 minute"}')
+    if isinstance(inquiry.guarantee, CGP):
+        helps.append("smooth the released tracks with {gv.smooth}")
+    helps += ["ask another question, such as {gv.hull} or {gv.center}", "give a larger budget"]
+    told = {"typical": metres(typical), "alone": metres(alone), "n": f"{points:,}", "area": area.name}
+    # Tracks of known persons are expected to have much noise; a forgotten column of persons is likely a mistake.
+    grave = lost or not several
+    return [Concern(f"{problem} What helps: {'; '.join(helps)}.", grave=grave, size=f"{size:,}", **told)]
 
 
 def prepare(
@@ -195,26 +208,33 @@ def prepare(
     target = _checked_target(Path(target), file)
     form = form_of(file, target, ending(target), ending(file.path))
     timed = guarantee.metric.stretch is not None or thin is not None
-    columns = _time_columns(file, times) if timed else ()
-    inquiry = _inquiry(file, form, guarantee, method, by, area, outside, missing, where, keep)
+    columns = time_columns_of(file, times) if timed else ()
+    inquiry = inquiry_of(file, form, guarantee, method, by, area, outside, missing, where, keep)
     inquiry.times, inquiry.thin = columns, thin
-    check_pseudonyms(pseudonyms, by, inquiry.where)
     check_key_file(pseudonyms, file.path, target, certificate_path(target))
-    if pseudonyms is not False and by in form.structure:
-        allowed = f"left out with the column {by!r}, whose numbers are the structure of the file"
-        raise InvalidParameter("pseudonyms", str(pseudonyms), allowed, "Release it to a CSV file.")
     inquiry.key = key
     # A column that cannot be read is refused before anything is charged.
-    inquiry.count(progress, every_column=ledger is not None)
-    if inquiry.placed:
-        inquiry.kept, inquiry.removed = _columns(file, form, by, keep, guarantee.symbol, places=inquiry.placed)
-    form.check_columns([*inquiry.kept])
+    count(inquiry, pseudonyms, progress, every_column=ledger is not None)
     if formulas := [name for name in inquiry.kept if name in inquiry.formulas]:
         message = f"{target}: a spreadsheet would run texts in {', '.join(formulas)} as formulas."
         warnings.warn(message, GeoveilWarning, stacklevel=3)
+    return PreparedFile(inquiry, charger_of(inquiry, ledger, subject, short), noise, target)
+
+
+def count(inquiry: FilePoints, pseudonyms: Pseudonyms, progress: Progress, *, every_column: bool) -> None:
+    """Take the first pass: count points, remove columns in which places were found, and choose pseudonyms."""
+    form, by = inquiry.form, inquiry.people.by
+    check_pseudonyms(pseudonyms, by, inquiry.where)
+    if pseudonyms is not False and by in form.structure:
+        allowed = f"left out with the column {by!r}, whose numbers are the structure of the file"
+        raise InvalidParameter("pseudonyms", str(pseudonyms), allowed, "Release it to a CSV file.")
+    inquiry.count(progress, every_column=every_column)
+    if inquiry.placed:
+        symbol = inquiry.guarantee.symbol
+        inquiry.kept, inquiry.removed = _columns(inquiry.file, form, by, inquiry.keep, symbol, places=inquiry.placed)
+    form.check_columns([*inquiry.kept])
     if pseudonyms is not False:
         inquiry.pseudonyms = pseudonyms_of(inquiry.people.persons.to_pylist(), pseudonyms)
-    return PreparedFile(inquiry, _charger(inquiry, ledger, subject, short), noise, target)
 
 
 def _unwritable(target: Path, problem: OSError) -> InvalidFile:
@@ -226,7 +246,7 @@ def _unwritable(target: Path, problem: OSError) -> InvalidFile:
     return refused
 
 
-def _inquiry(
+def inquiry_of(
     file: LocationFile,
     form: LocationFile,
     guarantee: Guarantee,
@@ -237,11 +257,13 @@ def _inquiry(
     missing: Missing,
     where: str | None,
     keep: Columns,
+    kind: type[FilePoints] = FilePoints,
+    **more: Any,
 ) -> FilePoints:
     """Check what is asked about a file, as far as its header tells."""
     plane = plane_of(file.crs, area, stated_by=system_of(file))
     kept, removed = _columns(file, form, by, keep, guarantee.symbol)
-    return FilePoints(
+    return kind(
         file=file,
         form=form,
         plane=plane,
@@ -254,6 +276,7 @@ def _inquiry(
         kept=kept,
         removed=removed,
         keep=keep,
+        **more,
     )
 
 
@@ -294,9 +317,9 @@ def rehearse(
         It knows the number of points of each person.
     """
     file = open_locations(Path(source), crs=crs, **reading)
-    inquiry = _inquiry(file, file, guarantee or CGP(rho=1), method, by, area, outside, missing, where, None)
+    inquiry = inquiry_of(file, file, guarantee or CGP(rho=1), method, by, area, outside, missing, where, None)
     if inquiry.guarantee.metric.stretch is not None or thin is not None or timed:
-        inquiry.times = _time_columns(file, times)
+        inquiry.times = time_columns_of(file, times)
         inquiry.thin = None if thin is None else as_duration("thin", thin)
         inquiry.keep_times = timed
     inquiry.count(lambda share: None, every_column=True)
@@ -318,6 +341,8 @@ def read_crowd(
     missing: Missing,
     where: str | None,
     progress: Progress,
+    kind: type[FilePoints] = FilePoints,
+    **more: Any,
 ) -> FilePoints:
     """Count the points of a file for a question about its crowd; no column of it is released.
 
@@ -335,16 +360,19 @@ def read_crowd(
         Whether the time of each row is needed.
     progress : callable
         Called with the share of the whole work that is done, from 0 to 1.
+    kind, **more : optional
+        The class that reads the points, and what it is made of besides.
     """
-    inquiry = _inquiry(file, file, guarantee, "best", persons, area, outside, missing, where, None)
+    about = (file, file, guarantee, "best", persons, area, outside, missing, where, None)
+    inquiry = inquiry_of(*about, kind, **more)
     inquiry.kept, inquiry.removed = {}, ()
     if timed or guarantee.metric.stretch is not None or thin is not None:
-        inquiry.times, inquiry.thin = _time_columns(file, times), thin
+        inquiry.times, inquiry.thin = time_columns_of(file, times), thin
     inquiry.count(progress)
     return inquiry
 
 
-def _time_columns(file: LocationFile, times: str | Sequence[str] | None) -> tuple[str, ...]:
+def time_columns_of(file: LocationFile, times: str | Sequence[str] | None) -> tuple[str, ...]:
     """Return the columns of times that are named, or those that are recognised."""
     each = file.points_in_a_row
     found = [times] if isinstance(times, str) else [*(file.time_columns if times is None else times)]
@@ -356,7 +384,7 @@ def _time_columns(file: LocationFile, times: str | Sequence[str] | None) -> tupl
     raise InvalidParameter("times", shown, allowed, Message("Name it with {times}."))
 
 
-def _charger(inquiry: FilePoints, ledger: Ledger | None, subject: str | None, short: Short) -> Charger:
+def charger_of(inquiry: FilePoints, ledger: Ledger | None, subject: str | None, short: Short) -> Charger:
     """Return who is charged for the points of a file."""
     if ledger is None:
         return NoCharger()

@@ -14,17 +14,16 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from geoveil._types import Columns, Missing, Outside, Progress
+from geoveil._types import Columns, Progress
 from geoveil.answering.charging import Bill, Receipt
-from geoveil.answering.intake import in_the_plane, removed
-from geoveil.answering.person_counts import PersonCounts
+from geoveil.answering.intake import removed
 from geoveil.answering.pipeline import Inquiry
+from geoveil.answering.point_rows import PointNoise, PointRows, ReadRows
 from geoveil.answering.row_sample import RowSample
-from geoveil.answering.timed_rows import TimedRows, has_times, times_of
+from geoveil.answering.timed_rows import TimedRows, times_of
 from geoveil.certificates import SigningKey, signed
 from geoveil.errors import IncompatibleGuarantees, InvalidFile, Message
-from geoveil.facts import Reason, Unchanged
-from geoveil.geo import Plane
+from geoveil.facts import Unchanged
 from geoveil.geo.columns import distinct
 from geoveil.geo.disclosure import check_kept, unchanged_columns
 from geoveil.geo.formats import Batch, LocationFile
@@ -34,12 +33,11 @@ from geoveil.geo.formats.formulas import has_formulas
 from geoveil.geo.formats.location_file import ROWS
 from geoveil.geo.forms import Floats
 from geoveil.geo.geometries import Index
-from geoveil.geo.plain_values import copied_index, is_text, shows_places
-from geoveil.geo.row_filters import RowFilter
+from geoveil.geo.plain_values import copied_index
 from geoveil.geo.row_selection import NONE, RowCounts
 from geoveil.geo.seconds import PartOfTimes
-from geoveil.mechanisms import Additive, sample_people, sample_rows
-from geoveil.noise import Reals, Source, as_reals
+from geoveil.mechanisms import sample_people
+from geoveil.noise import Source, as_reals
 from geoveil.privacy import Guarantee, Metric
 from geoveil.queries import Persons, Points, UnitSizes, answers_without_values
 from geoveil.release import Release
@@ -98,6 +96,11 @@ class FileRelease(Release):
     signature: dict[str, str] | None = field(kw_only=True, default=None)
 
     @property
+    def file_name(self) -> str:
+        """The name of the file."""
+        return str(self.value.name)
+
+    @property
     def beyond(self) -> int:
         return self.moved
 
@@ -107,40 +110,11 @@ class FileRelease(Release):
         return load(self.value)
 
     def certificate(self) -> dict[str, Any]:
-        file = {"name": self.value.name, "sha256": self.digest, "reading": self.reading, "kind": "points"}
+        file = {"name": self.file_name, "sha256": self.digest, "reading": self.reading, "kind": "points"}
         if self.formulas:
             file["formulas"] = list(self.formulas)
         account = {**super().certificate(), "by": self.by_column, "file": file}
         return account if self.signature is None else {**account, "signature": self.signature}
-
-
-@dataclass(frozen=True)
-class _Read:
-    """A batch of the second reading.
-
-    Parameters
-    ----------
-    coords, person : array
-        All points that have a place, and the position of the person of each, for comparison with the first reading.
-    batch : Batch
-        The rows that are released.
-    rows : array
-        The position of the person of each of these rows.
-    removed : RowCounts
-        The numbers of rows that were removed, for comparison with the first reading.
-    sizes : array, optional
-        The number of points in the largest unit that holds each point of these rows.
-    times : array, optional
-        The time of each point of these rows in microseconds.
-    """
-
-    coords: Floats
-    person: Index
-    batch: Batch
-    rows: Index
-    removed: RowCounts
-    sizes: Index | None = None
-    times: Index | None = None
 
 
 @dataclass(frozen=True)
@@ -163,62 +137,30 @@ class Written:
 
 
 @dataclass(kw_only=True)
-class FilePoints(Inquiry[Written, FileRelease]):
+class FilePoints(PointRows, Inquiry[Written, FileRelease]):
     """A release of all points of a file: `count` is the first pass, `draw` the second.
 
     Parameters
     ----------
-    file : LocationFile
-        The file.
-    form : LocationFile
-        The format that is written: the file itself, or a file of another format with its columns.
-    plane : Plane
-        The plane in which noise is added.
-    guarantee : CGP or GP
-        The guarantee for each person.
-    method : str
-        The algorithm.
-    people : PersonCounts
-        The persons of the file, who are counted in the first pass.
-    where : RowFilter, optional
-        The filter of rows.
-    outside, missing : str
-        What is done about points outside the area, and about rows without a location.
-    kept : dict
-        The columns that are released unchanged, each with the reason.
+    file, form, plane, guarantee, method, people, where, outside, missing, kept, times
+        As of `PointRows`.
     removed : sequence of str
         The columns that are removed.
     keep : "all" or sequence of names, optional
         The columns that the owner asked to release unchanged.
     key : SigningKey, optional
         The key that signs the certificate.
-    times : tuple of str
-        The columns of times, where stretches of time are protected or rows are thinned.
     thin : int, optional
         The length in microseconds of the intervals in which a person keeps one row.
     """
 
-    file: LocationFile
-    form: LocationFile
-    plane: Plane
-    guarantee: Guarantee
-    method: str
-    people: PersonCounts
-    where: RowFilter | None
-    outside: Outside
-    missing: Missing
-    kept: dict[str, Reason]
     removed: tuple[str, ...]
     keep: Columns = None
     key: SigningKey | None = None
-    times: tuple[str, ...] = ()
     thin: int | None = None
     #: The path that is written, and the name that the file will have.
     target: Path | None = None
     final: Path | None = None
-    #: Columns in whose texts a geometry was found, and those that a spreadsheet would run as formulas.
-    placed: set[str] = field(default_factory=set)
-    formulas: set[str] = field(default_factory=set)
     #: The numbers of rows that are removed.
     rows_removed: RowCounts = NONE
     #: The random labels that are released in place of those of persons.
@@ -245,18 +187,8 @@ class FilePoints(Inquiry[Written, FileRelease]):
         """
         import pyarrow as pa
 
-        texts = [name for name in self.kept if is_text(self.file.columns[name])]
-
         def look(batch: Batch) -> tuple[Batch, RowCounts, pa.Array, Index, Index, list[PartOfTimes] | None]:
-            batch, less = self._selected(batch)
-            coded = self.people.labels(batch).dictionary_encode()
-            self.placed.update(name for name in texts if shows_places(batch.columns[name]))
-            released = [name for name in texts if name not in self.placed]
-            self.form.check_batch(replace(batch, columns=batch.columns.select(released)))
-            if self.form.spreadsheet:
-                self.formulas.update(name for name in texts if has_formulas(batch.columns[name]))
-            if len(batch):
-                self.plane.enter(batch.coords, self.outside, batch.name_of_point)
+            batch, less, coded = self.look(batch)
             return (
                 batch,
                 less,
@@ -267,9 +199,9 @@ class FilePoints(Inquiry[Written, FileRelease]):
             )
 
         self._state = file_state(self.file.path)
-        named = [name for name, reason in self.kept.items() if reason == "named"]
-        wanted = [*self._by, *self._filtered_by, *self.times, *texts, *named, *(self.kept if every_column else ())]
-        sample, types = RowSample(named), set[str]()
+        released = self.kept if every_column else [*self.texts, *self.named]
+        wanted = [*self.by, *self.filtered_by, *self.times, *released]
+        sample, types = RowSample(self.named), set[str]()
         timed = TimedRows(self.people, self.times, self.thin, self.guarantee.metric.stretch) if self.times else None
         for batch, less, labels, codes, known, times in _ordered(look, self.file.batches([*dict.fromkeys(wanted)])):
             self.rows_removed += less
@@ -295,86 +227,42 @@ class FilePoints(Inquiry[Written, FileRelease]):
             ]
         self.form.check_types(types)
         if self.form.spreadsheet:
-            self.formulas.update(name for name in texts if has_formulas(pa.array([name])))
+            self.formulas.update(name for name in self.texts if has_formulas(pa.array([name])))
         check_kept(sample.columns(without=self.placed), sample.places, self.keep, self.plane)
-
-    @cached_property
-    def together(self) -> bool:
-        """Whether a person's noise must be drawn together: all points are then held in memory."""
-        return not self.query(1, UnitSizes(1) if self.guarantee.metric.of_unit else None).mechanism.independent
-
-    def query(self, n: int, units: UnitSizes | None = None) -> Points:
-        """Return the query about a person with n points, in units of these sizes."""
-        working = in_the_plane(self.guarantee, self.plane.area)
-        return Points(n, 2, working, self.method, rounding=self.plane.rounding, units=units)
 
     def query_of(self, n: int) -> Points:
         """Return the query about a person with n points: of a person of the file, or of one point alone."""
-        if self.timed is None or self.timed.largest is None:
+        if self.largest is None:
             return self.query(n)
         if n == 1:
             return self.query(1, UnitSizes(1))
         return self.persons.each[int(np.flatnonzero(self.people.sizes == n)[0])]
-
-    def _enter(self, batch: Batch) -> Floats | Reals:
-        return self.plane.enter(batch.coords, self.outside, batch.name_of_point) if len(batch) else np.empty((0, 2))
-
-    @property
-    def _by(self) -> list[str]:
-        return [] if self.people.by is None else [self.people.by]
 
     @property
     def sizes(self) -> Index:
         """The number of points of each person that are written."""
         return self.people.sizes if self.skipped is None else np.where(self.skipped, 0, self.people.sizes)
 
-    @property
-    def _filtered_by(self) -> tuple[str, ...]:
-        return () if self.where is None else self.where.columns
-
-    def _selected(self, batch: Batch) -> tuple[Batch, RowCounts]:
-        batch, less = batch.selected(self.plane, where=self.where, missing=self.missing, outside=self.outside)
-        if not self.times:
-            return batch, less
-        there = has_times(batch, self.times)
-        if there.all():
-            return batch, less
-        if self.missing != "drop":
-            remedy = Message("Correct it, or remove such rows with {missing:drop}.")
-            raise InvalidFile(batch.name(int(there.argmin())), None, "a row with a time", remedy)
-        return batch.chosen(there), less + RowCounts(untimed=int((~there).sum()))
-
     def _rows(self) -> Iterator[tuple[int, Batch]]:
         """Read the file again in numbered batches, with the columns that are released and those of the filter."""
-        return enumerate(self.file.batches([*dict.fromkeys([*self.kept, *self._by, *self._filtered_by, *self.times])]))
+        return enumerate(self.file.batches([*dict.fromkeys([*self.kept, *self.by, *self.filtered_by, *self.times])]))
+
+    @property
+    def largest(self) -> Index | None:
+        """The number of points in the largest unit of each person, where units are stretches of time."""
+        return None if self.timed is None else self.timed.largest
 
     @cached_property
     def persons(self) -> Persons[Points]:
         """The query of each person."""
-        if self.timed is None or self.timed.largest is None:
+        if self.largest is None:
             return Persons.by_size(self.people.sizes, self.query)
-        return Persons.by_largest(self.people.sizes, self.timed.largest, self.query)
+        return Persons.by_largest(self.people.sizes, self.largest, self.query)
 
     @cached_property
-    def mechanisms(self) -> list[Additive]:
+    def noise(self) -> PointNoise:
         """The noise of each query."""
-        return [query.mechanism for query in self.persons.queries]
-
-    @cached_property
-    def radii(self) -> Floats:
-        """The 95% error radius of a single point, in ground metres, one per query."""
-        radii = [query.error(0.05, each=True) + query.rounding_error for query in self.persons.queries]
-        return np.array([self.plane.area.ground(radius) for radius in radii])
-
-    def radii_of(self, read: _Read) -> Floats:
-        """Return the 95% error radius of a point of each row; that of the point with most noise in it."""
-        if read.sizes is None or not self.persons.first.by_point:
-            return self.radii[self.persons.which[read.rows]]
-        most = np.ones(len(read.rows), dtype=np.int64)
-        np.maximum.at(most, read.batch.rows, read.sizes)
-        found, which = np.unique(most, return_inverse=True)
-        alone = [self.query(1, UnitSizes(1)).error_of_size(int(size), 0.05) for size in found]
-        return np.array([self.plane.area.ground(error) for error in alone])[which]
+        return PointNoise(self.persons.queries, self.plane.area)
 
     def into(self, target: Path, final: Path) -> FilePoints:
         """Return the inquiry that writes to a path, which will be renamed."""
@@ -406,13 +294,8 @@ class FilePoints(Inquiry[Written, FileRelease]):
 
     def draw(self, source: Source, progress: Progress) -> Written:
         """Read the file again, add noise, and write it."""
-        import pyarrow as pa
-
         assert self.target is not None
         moved = 0
-        added = ("radius_95", self.guarantee.symbol) if self.form.extensible else ()
-        kinds = {**self.file.columns, **({} if self.pseudonyms is None else dict.fromkeys(self._by, pa.string()))}
-        types = [*((name, kinds[name]) for name in self.kept), *((name, pa.float64()) for name in added)]
         released = self._released_together if self.together else self._released_apart
         second, known, sample = Fingerprint(), label_hashes(self.people.persons), RowSample([*self.kept])
         removed_now = NONE
@@ -427,21 +310,21 @@ class FilePoints(Inquiry[Written, FileRelease]):
                 yield batch
                 progress(_FIRST_PASS + (1 - _FIRST_PASS) * batch.share)
 
-        self.form.write(self.target, parts(), pa.schema(types))
+        self.form.write(self.target, parts(), self.schema(pseudonyms=self.pseudonyms is not None))
         same = second.digest == self._first.digest and removed_now == self.rows_removed
         if not same or file_state(self.file.path) != self._state:
             raise self._changed()
-        pseudonymised = set(() if self.pseudonyms is None else self._by)
+        pseudonymised = set(() if self.pseudonyms is None else self.by)
         unchanged = unchanged_columns(sample.columns(without=pseudonymised), self.kept, sample.places, self.plane)
         return Written(digest(self.target), moved, unchanged)
 
-    def read_again(self, progress: Progress) -> Iterator[tuple[_Read, Floats]]:
+    def read_again(self, progress: Progress) -> Iterator[tuple[ReadRows, Floats]]:
         """Yield the batches of the second reading with their points in metres; refuse a file that has changed."""
         second, known, removed_now = Fingerprint(), label_hashes(self.people.persons), NONE
 
-        def entered(numbered: tuple[int, Batch]) -> tuple[_Read, Floats]:
+        def entered(numbered: tuple[int, Batch]) -> tuple[ReadRows, Floats]:
             read = self._read(numbered)
-            return read, as_reals(self._enter(read.batch)).values
+            return read, as_reals(self.enter(read.batch)).values
 
         for read, coords in _ordered(entered, self._rows()):
             second.add(read.coords, known[read.person])
@@ -460,41 +343,44 @@ class FilePoints(Inquiry[Written, FileRelease]):
 
     def shape(self, drawn: Written, source: Source, receipt: Receipt) -> FileRelease:
         """Return the release, and write its certificate beside the file."""
+        assert self.target is not None
+        release = FileRelease(self.final, **self.facts(drawn, source, receipt))
+        account = signed(release.certificate(), self.key)
+        write_certificate(self.target, account)
+        return replace(release, signature=account.get("signature"))
+
+    def facts(self, drawn: Written, source: Source, receipt: Receipt) -> dict[str, Any]:
+        """Return what a release states besides its value."""
         import pandas as pd
 
-        assert self.target is not None
         there = slice(None) if self.skipped is None else ~self.skipped
         index = self.people.index
         left_out = receipt.skipped_names
         if index is not None and self.pseudonyms is not None:
             index = pd.Index(self.pseudonyms, name=index.name)
             left_out = () if self.skipped is None else tuple(index[self.skipped])
-        release = FileRelease(
-            self.final,
-            answers=answers_without_values(Persons(self.persons.queries, self.persons.which[there])),
-            guarantee=self.guarantee,
-            n=int(self.sizes.sum()),
-            plane=self.plane,
-            by=None if index is None else copied_index(index[there]),
-            pseudonyms=self.pseudonyms is not None,
-            outside=self.outside,
-            removed=removed(
+        return {
+            "answers": answers_without_values(Persons(self.persons.queries, self.persons.which[there])),
+            "guarantee": self.guarantee,
+            "n": int(self.sizes.sum()),
+            "plane": self.plane,
+            "by": None if index is None else copied_index(index[there]),
+            "pseudonyms": self.pseudonyms is not None,
+            "outside": self.outside,
+            "removed": removed(
                 self.rows_removed, None if self.where is None else self.where.text, self.removed, left_out
             ),
-            unchanged=drawn.unchanged,
-            times=self.times if self.guarantee.metric.stretch is not None else None,
-            inexact=source.inexact,
-            entry=receipt.entry,
-            id=receipt.id,
-            by_column=self.people.by,
-            reading=self.form.reading,
-            digest=drawn.sha256,
-            moved=drawn.moved,
-            formulas=tuple(name for name in self.kept if name in self.formulas),
-        )
-        account = signed(release.certificate(), self.key)
-        write_certificate(self.target, account)
-        return replace(release, signature=account.get("signature"))
+            "unchanged": drawn.unchanged,
+            "times": self.times if self.guarantee.metric.stretch is not None else None,
+            "inexact": source.inexact,
+            "entry": receipt.entry,
+            "id": receipt.id,
+            "by_column": self.people.by,
+            "reading": self.form.reading,
+            "digest": drawn.sha256,
+            "moved": drawn.moved,
+            "formulas": tuple(name for name in self.kept if name in self.formulas),
+        }
 
     def _changed(self) -> InvalidFile:
         remedy = "Try again when no program writes to it."
@@ -506,11 +392,13 @@ class FilePoints(Inquiry[Written, FileRelease]):
             charged="nothing",
         )
 
-    def _read(self, numbered: tuple[int, Batch]) -> _Read:
+    def _read(self, numbered: tuple[int, Batch]) -> ReadRows:
         """Take a batch of the second reading, without the rows that are not to be released."""
+        import pyarrow as pa
+
         number, batch = numbered
-        batch, less = self._selected(batch)
-        columns = [*dict.fromkeys([*self.kept, *self._by])]
+        batch, less = self.selected(batch)
+        columns = [*dict.fromkeys([*self.kept, *self.by])]
         batch = replace(batch, columns=batch.columns.select(columns))
         person = self.people.whose(batch)
         if (person < 0).any():
@@ -530,35 +418,21 @@ class FilePoints(Inquiry[Written, FileRelease]):
             sizes = None if sizes is None else sizes[points]
             times = None if times is None else times[points]
             batch, person = batch.chosen(kept), person[kept]
-        return _Read(coords, whose, batch, person, less, sizes, times)
-
-    def _written(self, read: _Read, coords: Floats) -> tuple[_Read, Batch, int]:
-        """Return a batch with released points of the plane, and the number of points beyond the projection."""
-        import pyarrow as pa
-
-        stated = {}
-        if self.form.extensible:
-            stated["radius_95"] = pa.array(self.radii_of(read))
-            stated[self.guarantee.symbol] = pa.repeat(float(self.guarantee.budget), len(read.batch))
-        batch = _pruned(read.batch.moved(self.plane.out(coords), **stated))
+        labels = None
         if self.pseudonyms is not None:
-            batch = _relabelled(batch, self._by[0], pa.array(self.pseudonyms, pa.string()).take(pa.array(read.rows)))
-        return read, batch, self.plane.beyond(coords)
+            labels = pa.array(self.pseudonyms, pa.string()).take(pa.array(person))
+        return ReadRows(coords, whose, batch, person, less, sizes, times, labels)
 
-    def _released_apart(self, source: Source) -> Iterator[tuple[_Read, Batch, int]]:
+    def _released_apart(self, source: Source) -> Iterator[tuple[ReadRows, Batch, int]]:
         """Yield released batches one by one, where the noise of all points is independent."""
 
-        def release(numbered: tuple[int, Batch]) -> tuple[_Read, Batch, int]:
+        def release(numbered: tuple[int, Batch]) -> tuple[ReadRows, Batch, int]:
             read = self._read(numbered)
-            first = self.persons.first
-            if first.by_point and read.sizes is not None:
-                return self._written(read, first.sample_points(self._enter(read.batch), read.sizes, source))
-            which = self.persons.which[read.rows][read.batch.rows]
-            return self._written(read, sample_rows(self.mechanisms, which, self._enter(read.batch), source))
+            return read, *self.release(read, self.noise, self.persons.which[read.rows], source)
 
         yield from _ordered(release, self._rows(), _workers(source))
 
-    def _released_together(self, source: Source) -> Iterator[tuple[_Read, Batch, int]]:
+    def _released_together(self, source: Source) -> Iterator[tuple[ReadRows, Batch, int]]:
         """Draw noise for all points at once, as the first pass held them, and yield released batches."""
         import pyarrow.compute as pc
 
@@ -576,7 +450,7 @@ class FilePoints(Inquiry[Written, FileRelease]):
 
         def draw(people: slice) -> None:
             rows = order[ends[people.start] - sizes[people.start] : ends[people.stop - 1]]
-            each = [self.mechanisms[i] for i in which[people]]
+            each = [self.noise.mechanisms[i] for i in which[people]]
             # Coordinates of the file's system, of which noisy ones of the plane take the place.
             points[rows] = sample_people(each, sizes[people], self.plane.enter(points[rows], self.outside), source)
 
@@ -587,7 +461,7 @@ class FilePoints(Inquiry[Written, FileRelease]):
             end = first + len(read.batch.rows)
             if not np.array_equal(read.rows[read.batch.rows], person[first:end]):
                 raise self._changed()
-            yield self._written(read, points[first:end])
+            yield read, *self.written(read, self.noise, self.persons.which[read.rows], points[first:end])
             first = end
 
 
@@ -633,22 +507,3 @@ def _shares(ends: Index) -> Iterator[slice]:
         stop = max(int(np.searchsorted(ends, (ends[start - 1] if start else 0) + ROWS, side="right")), start + 1)
         yield slice(start, stop)
         start = stop
-
-
-def _relabelled(batch: Batch, column: str, labels: pa.Array) -> Batch:
-    """Return a batch with other labels of persons."""
-    table = batch.columns
-    at = table.schema.get_field_index(column)
-    return replace(batch, columns=table.set_column(at, column, labels))
-
-
-def _pruned(batch: Batch) -> Batch:
-    """Return a batch without unused categories: they would reveal values of rows that were removed."""
-    import pyarrow as pa
-
-    table = batch.columns
-    for at, kind in enumerate(table.schema):
-        if pa.types.is_dictionary(kind.type):
-            column = table[kind.name].combine_chunks().cast(kind.type.value_type)
-            table = table.set_column(at, kind, column.dictionary_encode().cast(kind.type))
-    return replace(batch, columns=table)

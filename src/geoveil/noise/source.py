@@ -232,25 +232,25 @@ class Experiment(Source):
     inexact = "noise comes from a numpy generator, in double precision: for tests and experiments only"
 
     def __init__(self, generator: np.random.Generator) -> None:
-        self._generator = generator
+        self.generator = generator
 
     def uniform(self, count: int) -> Reals:
-        return _plain(np.maximum(self._generator.random(count), 2.0**-54))
+        return _plain(np.maximum(self.generator.random(count), 2.0**-54))
 
     def exponential(self, count: int) -> Reals:
-        return _plain(self._generator.standard_exponential(count))
+        return _plain(self.generator.standard_exponential(count))
 
     def gumbel(self, count: int) -> Reals:
-        return _plain(-np.log(self._generator.standard_exponential(count)))
+        return _plain(-np.log(self.generator.standard_exponential(count)))
 
     def normal(self, count: int) -> Reals:
-        return _plain(self._generator.standard_normal(count))
+        return _plain(self.generator.standard_normal(count))
 
     def octets(self, count: int) -> bytes:
-        return self._generator.integers(2**64, size=(count + 7) // 8, dtype=np.uint64).tobytes()[:count]
+        return self.generator.integers(2**64, size=(count + 7) // 8, dtype=np.uint64).tobytes()[:count]
 
     def below(self, bound: int) -> int:
-        return int(self._generator.random() * bound)
+        return int(self.generator.random() * bound)
 
 
 def _plain(values: Floats) -> Reals:

@@ -16,6 +16,7 @@ from geoveil.report.ground import Ground, Lines, ground_around, read_basemap
 from geoveil.report.labelling import box_of, without_overlaps
 from geoveil.report.layers import Floats
 from geoveil.report.map_projection import Box, Projection
+from geoveil.report.oceans import ocean_at
 from geoveil.report.outlines import rings_of
 from geoveil.report.scene import Graticule, Group, Label, Locator, Shape, Style, Tile
 from geoveil.report.tiles import fetch_tiles, source_of_tiles
@@ -26,6 +27,8 @@ __all__ = ["Backdrop", "backdrop"]
 _AROUND = 1.1
 #: The width of a map in pixels for which the ground says which places should be named.
 _NAMED = 900.0
+#: The number of places in the first view that are named, however small they are.
+_ALWAYS = 16
 #: The population from which a place is a city.
 _CITY = 100_000
 #: Half the side of the smallest and of the largest map of the surroundings, in metres, and how many views are in it.
@@ -37,9 +40,10 @@ _SMALL, _TELLING, _NAMES = 120.0, 0.04, 2
 _LINES: dict[str, tuple[Style, ...]] = {
     "rivers": (Style("river", 1.6), Style("river", 1.1), Style("river", 0.7)),
     "roads": (Style("road", 2.2), Style("road", 1.5), Style("road", 0.9)),
-    "railways": (Style("border", 0.7, 0.45),),
     "borders": (Style("border", 1.8, 0.8), Style("border", 1.0, 0.6)),
 }
+#: Metres in a pixel beyond which lines of a kind would cover the land.
+_COARSEST = {"roads": 700.0, "rivers": 12_000.0}
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +86,7 @@ def backdrop(
     locator = _locator(projection, view)
     images = () if tiles is None else fetch_tiles(tiles, projection, view, pixels)
     below = [] if tiles else [_areas(ground, wide)]
-    above = [] if tiles else [_lines(ground, _AROUND * wide)]
+    above = [] if tiles else [_lines(ground, _AROUND * wide, wide / pixels)]
     source, remarks = ground.source if tiles is None else source_of_tiles(tiles), []
     if basemap is not None:
         own = read_basemap(basemap, projection, _grown(view))
@@ -91,7 +95,7 @@ def backdrop(
         above.append(Group("base map", "ground", (Shape("line", _corners(own.lines), line), *_dots(own.points, dots))))
         source = f"Base map: {Path(basemap).name}. {source}"
         remarks += [own.remark] if own.remark else []
-    labels = () if tiles else _labels(ground)
+    labels = () if tiles else (*_labels(ground, view, wide / pixels), *_ocean(projection, view))
     return Backdrop(
         tuple(below), tuple(above), labels, graticules, locator, images, where, source, tuple(remarks)
     )  # fmt: skip
@@ -117,27 +121,28 @@ def _areas(ground: Ground, wide: float) -> Group:
     return Group("land and water", "ground", (*land, water))
 
 
-def _patches(polygons: Any) -> list[Any]:
-    """Return polygons in patches that are near each other, the smaller of which a browser draws on their own."""
+def _patches(shapes: Any) -> list[Any]:
+    """Return shapes by how far they reach from the middle, in powers of eight: a browser draws the nearest alone."""
     import shapely
 
-    west, south, east, north = shapely.bounds(polygons).T if len(polygons) else np.empty((4, 0))
-    size = np.floor(np.log2(np.maximum(np.maximum(np.abs([west, south]), np.abs([east, north])).max(axis=0), 1.0)) / 3)
-    return [polygons[size == each] for each in np.unique(size)]
+    farthest = np.abs(shapely.bounds(shapes)).max(axis=1, initial=1.0) if len(shapes) else np.empty(0)
+    size = np.floor(np.log2(farthest) / 3)
+    return [shapes[size == each] for each in np.unique(size)]
 
 
-def _lines(ground: Ground, reach: float) -> Group:
+def _lines(ground: Ground, reach: float, pixel: float) -> Group:
     import shapely
 
     shapes = []
     for name, styles in _LINES.items():
         found: Lines = getattr(ground, name)
+        if pixel > _COARSEST.get(name, np.inf):
+            continue
         ranks = np.minimum(found.ranks, len(styles) - 1)
         # The most important come last, above the others.
         for rank in range(len(styles) - 1, -1, -1):
             chosen = found.shapes[ranks == rank]
-            if len(chosen):
-                shapes.append(Shape("line", _corners(chosen), styles[rank]))
+            shapes += [Shape("line", _corners(some), styles[rank]) for some in _patches(chosen)]
     # Where land was cut into pieces there is no coast.
     inner = 0.999 * reach
     whole = shapely.union_all(shapely.make_valid(shapely.clip_by_rect(ground.land, -reach, -reach, reach, reach)))
@@ -161,15 +166,29 @@ def _dots(points: Any, style: Style) -> tuple[Shape, ...]:
     return (Shape("dots", (shapely.get_coordinates(points),), style),) if len(points) else ()
 
 
-def _labels(ground: Ground) -> tuple[Label, ...]:
-    """Return the names of places, the most important first."""
+def _labels(ground: Ground, view: Box, pixel: float) -> tuple[Label, ...]:
+    """Return the names of places, the most important first; some in the first view, however small they are."""
     places = ground.places
+    # The frame of a page is often wider than the view.
+    inside = (np.abs(places.flat - view.middle) < [0.9 * view.width, 0.6 * view.height]).all(axis=1)
+    first = np.flatnonzero(inside)[:_ALWAYS]
+    coarsest = 2 * places.reaches / _NAMED
+    coarsest[first] = np.maximum(coarsest[first], 3 * pixel)
     return tuple(
-        Label(float(x), float(y), name, "city" if people >= _CITY else "town", "east", coarsest=2 * reach / _NAMED)
-        for name, (x, y), people, reach in zip(
-            places.names, places.flat.tolist(), places.populations.tolist(), places.reaches.tolist(), strict=True
+        Label(x, y, name, "city" if people >= _CITY else "town", "east", coarsest=most)
+        for name, (x, y), people, most in zip(
+            places.names, places.flat.tolist(), places.populations.tolist(), coarsest.tolist(), strict=True
         )
+        if not set(name) & set("(/")  # parts of a place that is named as well
     )
+
+
+def _ocean(projection: Projection, view: Box) -> tuple[Label, ...]:
+    """Return the name of the ocean, where no land is near."""
+    x, y = view.middle
+    if len(_ground(projection.lon, projection.lat, _NEAR, False).land):
+        return ()
+    return (Label(x, y + 0.3 * view.height, ocean_at(projection.lon, projection.lat), "water", "middle"),)
 
 
 def _locator(projection: Projection, view: Box) -> Locator | None:

@@ -36,7 +36,7 @@ def graticules_of(projection: Projection, view: Box, pixel: float, *, beyond: bo
     --------
     >>> oslo = graticules_of(Projection(10.75, 59.91), Box(-9e3, -6e3, 9e3, 6e3), 20.0, beyond=False)
     >>> [name for name, _ in oslo[0].parallels]
-    ['59° 54′ N', '59° 56′ N']
+    ['59° 50′ N', '59° 52′ N', '59° 54′ N', '59° 56′ N', '59° 58′ N']
     """
     finest = [_DEGREE * step / _APART for step in _STEPS]
     coarsest = [math.inf, *finest[:-1]]

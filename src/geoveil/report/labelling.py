@@ -38,10 +38,11 @@ def box_of(label: Label) -> tuple[float, float, float, float]:
     Examples
     --------
     >>> [round(end) for end in box_of(Label(0.0, 0.0, "Oslo", "city", "east"))]
-    [-4, -9, 39, 9]
+    [-4, -13, 49, 13]
     """
     size = _FONTS[label.kind][0]
-    wide, high = _LETTER * size * len(label.text) + 2, 1.4 * size
+    roomy = label.kind in ("city", "town")  # names of the ground keep some distance
+    wide, high = _LETTER * size * len(label.text) + (12 if roomy else 2), (2.0 if roomy else 1.4) * size
     if label.side == "east":
         return -4.0, -high / 2, _GAP + wide, high / 2
     if label.side == "west":

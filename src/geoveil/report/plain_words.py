@@ -40,7 +40,7 @@ def summary(facts: Facts) -> tuple[tuple[str, str], ...]:
     ...     print(f"{heading}: {text}")
     Released: The mean of all locations, with random noise. It is about 2 points of one person.
     Hidden: Differences of up to 74.1 m in all of a person's locations: a guess is right at most 3 times in 4.
-    Error: At most 173 m, with probability 95%.
+    Error: At most 174 m, with probability 95%.
     """
     return (("Released", _released(facts)), ("Hidden", _hidden(facts)), ("Error", _error(facts)))
 

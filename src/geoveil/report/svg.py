@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 from base64 import b64encode
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from html import escape
 
 import numpy as np
@@ -52,7 +53,8 @@ def map_svg(scene: Scene, label: str) -> str:
     for number, group in enumerate(scene.groups):
         # The ground needs no more than metres.
         fine = 0 if group.role == "ground" and view.width > 2e4 else digits
-        inside = "\n".join(shape_svg(shape, fine, pixel) for shape in group.shapes)
+        draw = _coarse if group.role == "ground" else shape_svg
+        inside = "\n".join(draw(shape, fine, pixel) for shape in group.shapes)
         drawn.append(f'<g class="layer {group.role}" data-layer="{number}">{inside}</g>')
     above = len(scene.tiles) + scene.ground
     drawn[above:above] = [_graticule(graticule, pixel, digits) for graticule in scene.graticules]
@@ -64,6 +66,16 @@ def map_svg(scene: Scene, label: str) -> str:
         + "".join(_label(each, pixel, digits) for each in scene.labels)
         + f"</g>\n{_scale_bar(view)}\n</svg>"
     )
+
+
+def _coarse(shape: Shape, digits: int, pixel: float) -> str:
+    """Return the elements of a shape of the ground, in a unit that is larger the farther it reaches."""
+    reach = max((float(np.abs(part).max()) for part in shape.parts if len(part)), default=1.0)
+    unit = 10.0 ** max(0, int(np.log10(max(reach, 1.0) / 2e4)))
+    if unit == 1 or shape.form not in ("fill", "line"):
+        return shape_svg(shape, digits, pixel)
+    drawn = shape_svg(replace(shape, parts=tuple(part / unit for part in shape.parts)), 0, pixel)
+    return f'<g transform="scale({unit:g})">{drawn}</g>'
 
 
 def _tile(image: bytes, matrix: tuple[float, ...]) -> str:

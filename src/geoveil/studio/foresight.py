@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -139,9 +140,9 @@ def _smoothed(guarantee: Guarantee, choices: Choices, data: OpenedData | None, t
 @lru_cache(maxsize=512)
 def _expected(radius: float, motion: str) -> float:
     """Return the expected error of a smoothed track whose points have this 95% radius before."""
-    # The radius of a Gaussian that holds 95% of points is 2.45 times its scale.
-    rho = gv.plan("points", n=1, error=radius, each=True).guarantee
+    # A Gaussian of variance 1/(2ρ) along each axis is within r with probability 1 - exp(-ρr²).
+    rho = -math.log(0.05) / radius**2
     steps = np.full(_TRACK, _STEP)
     places = made_up_tracks(steps, np.zeros(_TRACK, dtype=np.int64), generator())
-    release = gv.points(places, rho=gv.CGP(rho=rho.budget, metric="1"), rng=generator())
+    release = gv.points(places, rho=gv.CGP(rho=rho, metric="1"), rng=generator())
     return gv.smooth(release, motion=motion, times=np.cumsum(steps)).expected_error()

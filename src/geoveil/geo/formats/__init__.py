@@ -14,6 +14,7 @@ from geoveil.geo.formats.cabspotting import open_cabspotting
 from geoveil.geo.formats.contents import ending_by_content
 from geoveil.geo.formats.csv import open_csv
 from geoveil.geo.formats.excel import open_excel
+from geoveil.geo.formats.fingerprints import files_of
 from geoveil.geo.formats.gdal import DRIVERS, open_gdal
 from geoveil.geo.formats.gpx import open_gpx
 from geoveil.geo.formats.guards import encodable
@@ -110,6 +111,8 @@ def opener_of(path: Path) -> Callable[..., LocationFile]:
         reason = getattr(problem, "strerror", None) or str(problem)
         raise InvalidFile(str(path), reason, "a file that can be read", "Check its name and permissions.") from None
     if stat.S_ISDIR(found.st_mode):
+        if any(part.suffix.lower() == ".parquet" for part in files_of(path)):
+            return open_parquet
         return open_plt if tracks_in(path) else open_cabspotting
     if not stat.S_ISREG(found.st_mode):
         remedy = "Save the data to a file first, or give - to a command."

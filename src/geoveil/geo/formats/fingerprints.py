@@ -19,6 +19,9 @@ __all__ = ["SHAPEFILE_PARTS", "Fingerprint", "State", "digest", "file_state", "f
 #: Endings of the files that belong to a shapefile, beside the .shp file.
 SHAPEFILE_PARTS = (".shx", ".dbf", ".prj", ".cpg")
 
+#: Endings of the files in a folder of locations.
+_PARTS = (".txt", ".plt", ".parquet")
+
 State: TypeAlias = list[tuple[str, int, int, int, int]]
 
 
@@ -26,8 +29,8 @@ def files_of(path: Path) -> list[Path]:
     """Return the files that belong to a path: those of a folder, or the parts of a shapefile."""
     if path.is_dir():
         # Hidden folders are those of unfinished outputs.
-        found = (file for file in path.rglob("*") if file.suffix.lower() in (".txt", ".plt") and file.is_file())
-        return sorted(file for file in found if not any(part[0] == "." for part in file.relative_to(path).parts))
+        found = (file for file in path.rglob("*") if file.suffix.lower() in _PARTS and file.is_file())
+        return sorted(file for file in found if not any(part[0] in "._" for part in file.relative_to(path).parts))
     if path.suffix.lower() == ".shp":
         return [path, *(path.with_suffix(end) for end in SHAPEFILE_PARTS if path.with_suffix(end).exists())]
     return [path]

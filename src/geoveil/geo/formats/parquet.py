@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from geoveil.errors import InvalidFile, InvalidParameter
 from geoveil.geo.areas import Floats
 from geoveil.geo.coordinate_systems import GEOGRAPHIC
 from geoveil.geo.formats import wkb
+from geoveil.geo.formats.fingerprints import files_of
 from geoveil.geo.formats.limits import COLUMNS, EXPANSION, METADATA, UNPACKED, check_names
 from geoveil.geo.formats.location_file import ROWS, Batch, LocationFile, own_system, readable
 from geoveil.geo.formats.table_locations import TableFile, locate
@@ -46,23 +48,33 @@ def open_parquet(
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    METADATA.check(path, _footer(path))
-    remedy = "It may be truncated, or not a Parquet file: create it again."
-    with readable(path, "Parquet", remedy), pq.ParquetFile(path) as file:
-        groups = file.metadata
-        COLUMNS.check(path, groups.num_columns)
-        unpacked = sum(groups.row_group(i).total_byte_size for i in range(groups.num_row_groups))
-        if unpacked > UNPACKED:
-            EXPANSION.check(path, unpacked / path.stat().st_size)
-        schema = file.schema_arrow
+    rows, compression = 0, "SNAPPY"
+    schema: pa.Schema | None = None
+    for part in files_of(path):
+        METADATA.check(part, _footer(part))
+        remedy = "It may be truncated, or not a Parquet file: create it again."
+        with readable(part, "Parquet", remedy), pq.ParquetFile(part) as file:
+            groups = file.metadata
+            COLUMNS.check(part, groups.num_columns)
+            unpacked = sum(groups.row_group(i).total_byte_size for i in range(groups.num_row_groups))
+            if unpacked > UNPACKED:
+                EXPANSION.check(part, unpacked / part.stat().st_size)
+            own = file.schema_arrow
+            compression = groups.row_group(0).column(0).compression if groups.num_row_groups else compression
+        rows += groups.num_rows
+        schema = schema or own
+        if own != schema:
+            remedy = "Write all of them with the same columns."
+            raise InvalidFile(str(part), own.names, f"a part with the columns {schema.names}", remedy)
+    assert schema is not None
+    with readable(path, "Parquet"):
         account = json.loads((schema.metadata or {}).get(b"geo", b"null"))
-        compression = groups.row_group(0).column(0).compression if groups.num_row_groups else "SNAPPY"
     check_names(path, schema.names)
     columns = {field.name: _bare(field.type) for field in schema}
     unsafe = {field.name for field in schema if wkb.may_hold_places(field)}
     common: dict[str, Any] = {
         "path": path,
-        "rows": groups.num_rows,
+        "rows": rows,
         "compression": "NONE" if compression == "UNCOMPRESSED" else compression,
         "order": schema.names,
         "times": frozenset(field.name for field in schema if pa.types.is_temporal(field.type)),
@@ -121,9 +133,11 @@ def _first(path: Path, columns: Sequence[str]) -> dict[str, list[Any]]:
     import pyarrow.parquet as pq
 
     # Without buffers for whole groups of rows, which may be the whole file.
-    with readable(path, "Parquet"), pq.ParquetFile(path, pre_buffer=False) as file:
-        for batch in file.iter_batches(SAMPLE, columns=[*columns]):
-            return {name: batch.column(name).to_pylist() for name in columns}
+    for part in files_of(path):
+        with readable(part, "Parquet"), pq.ParquetFile(part, pre_buffer=False) as file:
+            for batch in file.iter_batches(SAMPLE, columns=[*columns]):
+                if batch.num_rows:
+                    return {name: batch.column(name).to_pylist() for name in columns}
     return {name: [] for name in columns}
 
 
@@ -161,12 +175,20 @@ class _Parquet(LocationFile):
         import pyarrow.parquet as pq
 
         first = 0
-        with pq.ParquetFile(self.path) as file:
-            for part in file.iter_batches(ROWS, columns=columns):
-                yield first, pa.table(part)
-                first += part.num_rows
+        for path in files_of(self.path):
+            with pq.ParquetFile(path) as file:
+                for part in file.iter_batches(ROWS, columns=columns):
+                    yield first, pa.table(part)
+                    first += part.num_rows
 
-    def _writing(self, path: Path, schema: pa.Schema, plain: Sequence[str]) -> pq.ParquetWriter:
+    @abstractmethod
+    def batch_of(self, first: int, table: pa.Table, columns: Sequence[str]) -> Batch:
+        """Return rows with their locations decoded, and these columns; `first` is the number of rows before them."""
+
+    def _share(self, first: int, table: pa.Table) -> float:
+        return (first + len(table)) / max(self.rows, 1)
+
+    def _writing(self, path: Path | IO[bytes], schema: pa.Schema, plain: Sequence[str]) -> pq.ParquetWriter:
         import pyarrow.parquet as pq
 
         # No dictionary for coordinates: with noise, they practically never repeat.
@@ -187,15 +209,17 @@ class GeoParquet(_Parquet):
         return str(types[0]) if len(types) == 1 else "Unknown"
 
     def _batches(self, columns: Sequence[str]) -> Iterator[Batch]:
-        remedy = f"The column {self.geometry} must hold geometries as WKB, or points as pairs of numbers."
         for first, table in self._read([*columns, self.geometry]):
-            column = table[self.geometry].combine_chunks()
-            with readable(self.path, "GeoParquet", remedy):
-                places = _from_points(column) if self.described["encoding"] == "point" else wkb.decode(column)
-            share = (first + len(table)) / max(self.rows, 1)
-            yield Batch(self, first, share, places, table.select(list(columns)))
+            yield self.batch_of(first, table, columns)
 
-    def write(self, path: Path, batches: Iterator[Batch], schema: pa.Schema) -> None:
+    def batch_of(self, first: int, table: pa.Table, columns: Sequence[str]) -> Batch:
+        remedy = f"The column {self.geometry} must hold geometries as WKB, or points as pairs of numbers."
+        column = table[self.geometry].combine_chunks()
+        with readable(self.path, "GeoParquet", remedy):
+            places = _from_points(column) if self.described["encoding"] == "point" else wkb.decode(column)
+        return Batch(self, first, self._share(first, table), places, table.select(list(columns)))
+
+    def write(self, path: Path | IO[bytes], batches: Iterator[Batch], schema: pa.Schema) -> None:
         import pyarrow as pa
 
         native = self.described["encoding"] == "point"
@@ -214,14 +238,17 @@ class PlainParquet(_Parquet, TableFile):
     """A Parquet file with columns of coordinates, or a column of geometries that its metadata do not describe."""
 
     def _batches(self, columns: Sequence[str]) -> Iterator[Batch]:
-        named = " and ".join(self.located.names)
         for first, table in self._read([*columns, *self.located.names]):
-            batch = Batch(self, first, 0.0, np.empty((0, 2)), table.select(list(columns)))
-            with readable(self.path, "Parquet", f"The values of {named} must be numbers or geometries."):
-                places = self.located.decode(table, ".", batch.name)
-            yield replace(batch, share=(first + len(table)) / max(self.rows, 1), places=places)
+            yield self.batch_of(first, table, columns)
 
-    def write(self, path: Path, batches: Iterator[Batch], schema: pa.Schema) -> None:
+    def batch_of(self, first: int, table: pa.Table, columns: Sequence[str]) -> Batch:
+        named = " and ".join(self.located.names)
+        batch = Batch(self, first, self._share(first, table), np.empty((0, 2)), table.select(list(columns)))
+        with readable(self.path, "Parquet", f"The values of {named} must be numbers or geometries."):
+            places = self.located.decode(table, ".", batch.name)
+        return replace(batch, places=places)
+
+    def write(self, path: Path | IO[bytes], batches: Iterator[Batch], schema: pa.Schema) -> None:
         import pyarrow as pa
 
         types = self.located.types()

@@ -1,7 +1,8 @@
 """The files of the ground: shapes in degrees, cut into cells and packed in blocks, of which a map reads those near it.
 
 `scripts/ground` makes them. A file has levels of detail, the finest first. A block is a row group of one level, and
-the metadata says where each lies. A row is a line, or a ring of a polygon; coordinates are whole numbers of a unit.
+the metadata says where each lies. A row is a line or a ring of a polygon, given by its
+first corner and the steps from each to the next, in whole units.
 """
 
 from __future__ import annotations
@@ -99,9 +100,13 @@ class PackedFile:
         import shapely
 
         table = self.read(block)
-        x, y = (table[name].chunk(0) for name in ("x", "y"))
-        corners = np.column_stack([np.asarray(axis.flatten()) for axis in (x, y)]) * self.unit
-        ends, ranks = np.asarray(x.offsets), np.asarray(table["rank"]).astype(np.int64)
+        ends, ranks = np.asarray(table["x_steps"].chunk(0).offsets), np.asarray(table["rank"]).astype(np.int64)
+        # Each row has one corner more than steps.
+        ends = ends + np.arange(len(ends))
+        corners = np.empty((ends[-1], 2))
+        for axis, name in enumerate("xy"):
+            first, steps = np.asarray(table[name]), np.asarray(table[f"{name}_steps"].chunk(0).flatten())
+            corners[:, axis] = _summed(first, steps, ends) * self.unit
         if "polygon" in table.column_names:
             polygon = np.asarray(table["polygon"])
             rings = np.searchsorted(polygon, np.arange(polygon[-1] + 2))
@@ -115,6 +120,17 @@ class PackedFile:
         nearest = np.clip(0.0, south, north)
         halves = np.max([ground_distances(lat, lon, y, east) for y in (south, north, nearest)], axis=0)
         return Pieces(shapes, ranks, np.column_stack([lon, lat]), halves)
+
+
+def _summed(first: NDArray[np.int32], steps: NDArray[np.int16], ends: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the coordinates of rows of corners from the first of each row and the steps to the others."""
+    jumps = np.empty(ends[-1], dtype=np.int64)
+    begins = np.zeros(len(jumps), dtype=bool)
+    begins[ends[:-1]] = True
+    jumps[~begins] = steps
+    jumps[begins] = 0
+    total = np.cumsum(jumps)
+    return np.asarray(total + np.repeat(first - total[begins], np.diff(ends)))
 
 
 @functools.cache

@@ -20,7 +20,7 @@ FARTHEST = 1.5e7
 _COARSER, _DETAILS = 8.0, 600.0
 #: Whose data the ground is, as maps have to say it.
 SOURCE = "© OpenStreetMap contributors (ODbL); GeoNames (CC BY 4.0); Natural Earth"
-#: The longest straight road or railway of each rank, in metres, and the share of the reach that it may have: its real
+#: The longest straight road of each rank, in metres, and the share of the reach that it may have: its real
 #: course bends, which would be seen in a closer view.
 _STRAIGHT, _SHARE = np.array([1_500.0, 5_000.0, 15_000.0, 40_000.0]), 1 / 3
 
@@ -51,8 +51,8 @@ class Ground:
         Land, and the lakes and wide rivers on it.
     borders : Lines
         Borders of countries, of rank 0, and of states and provinces, of rank 1.
-    rivers, roads, railways : Lines
-        Rivers, main roads and railways.
+    rivers, roads : Lines
+        Rivers and main roads.
     places : Places
         Cities, towns and villages, the most important first.
     where : str
@@ -66,7 +66,6 @@ class Ground:
     borders: Lines
     rivers: Lines
     roads: Lines
-    railways: Lines
     places: Places
     where: str
     source: str = SOURCE
@@ -111,7 +110,7 @@ def ground_around(
     return Ground(
         polygons("land"),
         polygons("water"),
-        *map(lines, ("borders", "rivers", "roads", "railways")),
+        *map(lines, ("borders", "rivers", "roads")),
         places_around(to_map, lon, lat, squares),
         where(lon, lat),
     )
@@ -126,7 +125,7 @@ def _square(
     detail = reach / _DETAILS
     # A shape may lie in a corner of the square.
     shapes, ranks = packed_file(name).near(detail, lon, lat, min(1.5 * reach, FARTHEST))
-    if name in ("roads", "railways"):
+    if name == "roads":
         drawn = _STRAIGHT[ranks] <= max(_SHARE * reach, _STRAIGHT[0])
         shapes, ranks = shapes[drawn], np.zeros_like(ranks[drawn])
     if not len(shapes):

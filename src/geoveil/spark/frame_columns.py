@@ -1,0 +1,186 @@
+"""A DataFrame as a table of locations: its columns, and the plan that selects what a question needs of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from geoveil._types import CoordinateColumns as CoordinateNames
+from geoveil._types import CrsLike
+from geoveil.errors import InvalidData, InvalidParameter
+from geoveil.geo.coordinate_systems import GEOGRAPHIC
+from geoveil.geo.disclosure import SAMPLE
+from geoveil.geo.formats import wkb
+from geoveil.geo.formats.limits import check_names
+from geoveil.geo.formats.location_columns import GeometryColumn
+from geoveil.geo.formats.location_file import own_system
+from geoveil.geo.formats.parquet import PlainParquet
+from geoveil.geo.formats.table_locations import locate
+from geoveil.geo.times import EPOCH, EPOCH_UNITS
+from geoveil.spark.parquet_parts import ParquetParts, parts_of
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+__all__ = ["TIME", "FrameColumns", "frame_of", "open_frame", "time_of"]
+
+#: The prefix of the columns that are added to those of a DataFrame, and the one of times in microseconds.
+_OWN = "_geoveil_"
+TIME = f"{_OWN}time"
+#: What workers do not get of a `FrameColumns`.
+_LEFT = {"head": None, "parts": None}
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class FrameColumns(PlainParquet):
+    """The columns of a DataFrame, whose rows are read like those of a Parquet file.
+
+    Parameters
+    ----------
+    head : pyarrow.Table
+        Its first rows; workers do not get them.
+    geo : bool
+        Whether the column of geometries is described as such, so that a release is GeoParquet.
+    parts : ParquetParts, optional
+        The files of a table that was given by its path, where workers can read them for themselves.
+    """
+
+    head: pa.Table = field(default=None, repr=False)
+    geo: bool = False
+    parts: ParquetParts | None = field(default=None, repr=False)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "recognised"} | _LEFT
+
+    def _sample(self, columns: Sequence[str]) -> dict[str, list[Any]]:
+        return dict(self.head.select([*columns]).to_pydict())
+
+
+def frame_of(source: Any) -> tuple[DataFrame, str, dict[str, Any] | None]:
+    """Return a DataFrame, its name for messages, and the metadata of GeoParquet if it was given by a path."""
+    from pyspark.sql import DataFrame, SparkSession
+
+    if isinstance(source, DataFrame):
+        return source, "DataFrame", None
+    if not isinstance(source, str | Path):
+        allowed = "a DataFrame of Spark, or the path of a Parquet or GeoParquet file or folder"
+        raise InvalidParameter("df", type(source).__name__, allowed, "Read it with spark.read first.")
+    spark = SparkSession.getActiveSession()
+    if spark is None:
+        remedy = "Start one: SparkSession.builder.getOrCreate()."
+        raise InvalidParameter("df", str(source), "a path, with a running Spark session", remedy)
+    frame = spark.read.parquet(str(source))
+    return frame, Path(source).name, _geo(spark, frame)
+
+
+def _geo(spark: SparkSession, frame: DataFrame) -> dict[str, Any] | None:
+    """Return the description of the geometries in the footer of a Parquet file; None if there is none."""
+    jvm: Any = spark._jvm
+    hadoop = jvm.org.apache.hadoop.fs.Path
+    files = frame.inputFiles()
+    if not files:
+        return None
+    configuration = spark._jsparkSession.sessionState().newHadoopConf()
+    source = jvm.org.apache.parquet.hadoop.util.HadoopInputFile.fromPath(hadoop(files[0]), configuration)
+    reader = jvm.org.apache.parquet.hadoop.ParquetFileReader.open(source)
+    try:
+        found = reader.getFileMetaData().getKeyValueMetaData().get("geo")
+    finally:
+        reader.close()
+    return None if found is None else dict(json.loads(found))
+
+
+def open_frame(
+    source: Any, *, lat: CoordinateNames, lon: CoordinateNames, geometry: str | None, crs: CrsLike
+) -> tuple[DataFrame, FrameColumns]:
+    """Return a DataFrame with plain columns, and what these are: which hold locations, and in which system."""
+    import pyarrow as pa
+
+    frame, name, account = frame_of(source)
+    files = [] if name == "DataFrame" else frame.inputFiles()
+    path = Path(name)
+    check_names(path, frame.columns)
+    if taken := [column for column in frame.columns if column.startswith(_OWN)]:
+        raise InvalidData(taken[0], name, f"named without the prefix {_OWN}", "Rename the column.")
+    frame, native = _plain_geometries(frame)
+    head = frame.limit(SAMPLE).toArrow()
+    columns = {each.name: each.type for each in head.schema}
+    described = None if account is None else account["primary_column"]
+    if described is None and len(native) == 1 and lat is None and lon is None and geometry is None:
+        described = native[0]
+    if described is not None and geometry in (None, described):
+        known = None if account is None else account["columns"][described].get("crs", GEOGRAPHIC)
+        located: Any = GeometryColumn(described, "wkb")
+        system = own_system(path, known, crs)
+    else:
+        sample = {each: head[each].slice(0, 1000).to_pylist() for each in columns}
+        located, system = locate(path, sample, columns, lat=lat, lon=lon, geometry=geometry, crs=crs)
+    others = {each: kind for each, kind in columns.items() if each not in located.names}
+    unsafe = {each.name for each in head.schema if wkb.may_hold_places(each)} | {*native}
+    if account is not None:
+        unsafe |= {*account["columns"]}
+    return frame, FrameColumns(
+        path=path,
+        crs=system,
+        columns=others,
+        times=frozenset(each.name for each in head.schema if pa.types.is_temporal(each.type)),
+        unsafe=frozenset(unsafe.difference(located.names)),
+        reading={**located.reading, "crs": system.to_string()},
+        rows=0,
+        compression="SNAPPY",
+        order=[*columns],
+        located=located,
+        head=head,
+        geo=described is not None and located.names == (described,),
+        parts=parts_of(files, head.schema) if files else None,
+    )
+
+
+def _plain_geometries(frame: DataFrame) -> tuple[DataFrame, list[str]]:
+    """Return a DataFrame whose geometries, of Sedona or of Spark itself, are well-known binary, and their names."""
+    from pyspark.sql import functions as F
+
+    # Sedona's type is a user-defined one of this name, and Spark's own is called after its coordinate system.
+    native = [
+        each.name
+        for each in frame.schema
+        if type(each.dataType).__name__ in ("GeometryType", "GeographyType", "GeometryUDT")
+    ]
+    for name in native:
+        quoted = "`" + name.replace("`", "``") + "`"
+        frame = frame.withColumn(name, F.expr(f"ST_AsBinary({quoted})"))
+    return frame, native
+
+
+def time_of(frame: DataFrame, name: str) -> Column:
+    """Return the time of each row in microseconds, from a column of times or of numbers; null if it has none."""
+    from pyspark.sql import functions as F
+    from pyspark.sql import types as T
+
+    kind, column = frame.schema[name].dataType, F.col("`" + name.replace("`", "``") + "`")
+    if isinstance(kind, T.TimestampType):
+        return F.unix_micros(column)
+    if isinstance(kind, T.TimestampNTZType):
+        begin = F.to_timestamp_ntz(F.lit("1970-01-01"))
+        return F.timestamp_diff("MICROSECOND", begin, column)
+    if isinstance(kind, T.DateType):
+        return F.unix_date(column).cast("bigint") * 86_400_000_000
+    if not isinstance(kind, T.NumericType):
+        allowed = f"a column of times or of numbers; {name} is {kind.simpleString()}"
+        remedy = f"Convert it first: df.withColumn({name!r}, F.to_timestamp({name!r}))."
+        raise InvalidParameter("times", name, allowed, remedy)
+    numbers = F.when(~F.isnan(column.cast("double")), column.cast("double"))
+    found: Any = frame.agg(F.min(numbers), F.max(numbers)).head()
+    first, last = (0.0, 0.0) if found[0] is None else found
+    unit = 1.0
+    for each in EPOCH_UNITS[1:]:
+        if first >= EPOCH[0] * each and last <= EPOCH[1] * each:
+            unit = each
+    if unit == 1.0 and max(abs(first), abs(last)) > EPOCH[1]:
+        allowed = "numbers of seconds, or of milliseconds, microseconds or nanoseconds since 1970, the same for all"
+        raise InvalidParameter("times", name, allowed, "Remove rows whose time is wrong.")
+    return F.rint(numbers * (1e6 / unit)).cast("bigint")

@@ -1,0 +1,149 @@
+"""The mean of a crowd that workers add up: sums of whole numbers, which no order of additions changes."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from geoveil._types import Progress
+from geoveil.answering.charging import Bill, Receipt
+from geoveil.answering.crowd_sources import CrowdAdder, CrowdBatch
+from geoveil.answering.intake import in_the_plane
+from geoveil.answering.packing import packed, unpacked
+from geoveil.answering.pipeline import Inquiry
+from geoveil.errors import IncompatibleGuarantees, Message
+from geoveil.noise import Ball, Reals, Source
+from geoveil.privacy import Guarantee, Metric
+from geoveil.queries import SUMMARIES, Answer, UnitSizes
+from geoveil.queries.evaluation import REACH
+from geoveil.release import Release
+from geoveil.spark.frame_crowd import FrameCrowd
+
+if TYPE_CHECKING:
+    import shapely
+
+__all__ = ["MeanInquiry"]
+
+#: A coordinate is a whole number of 2^-10 m, below 2^37, and the rest a whole number of 2^-54 m, below 2^43: 64 bits
+#: hold the sums of a batch. Doubles of at least half a metre are such numbers exactly.
+_COARSE, _FINE = 2.0**10, 2.0**44
+#: The largest distance in metres between a point and the one that is added up.
+_ROUNDED = math.sqrt(2) * 2.0**-55
+
+
+@dataclass
+class CoordinateSums:
+    """The sums of coordinates, exactly, in units of 2^-54 m."""
+
+    x: int = 0
+    y: int = 0
+    added: int = 0
+
+    def merge(self, other: CoordinateSums) -> None:
+        """Add what another process has added up."""
+        self.x, self.y, self.added = self.x + other.x, self.y + other.y, self.added + other.added
+
+    def mean(self) -> Reals:
+        """Return the mean, to any precision."""
+        exact = [Fraction(total, self.added) / 2**54 for total in (self.x, self.y)]
+
+        def ball(i: int, _: int) -> Ball:
+            from flint import arb, fmpq
+
+            return arb(fmpq(exact[i].numerator, exact[i].denominator))
+
+        # The error is a public number: coordinates are below the reach.
+        return Reals(np.array([float(number) for number in exact]), REACH * 2.0**-53, ball)
+
+
+class MeanAdder(CrowdAdder):
+    """Adds up coordinates."""
+
+    timed = False
+
+    def empty(self) -> CoordinateSums:
+        return CoordinateSums()
+
+    def add(self, sums: CoordinateSums, batch: CrowdBatch) -> None:
+        (places,) = batch.places
+        scaled = places * _COARSE
+        whole = np.rint(scaled)
+        rest = np.rint((scaled - whole) * _FINE)
+        x, y = (
+            int(a) * int(_FINE) + int(b)
+            for a, b in zip(whole.astype(np.int64).sum(axis=0), rest.astype(np.int64).sum(axis=0), strict=True)
+        )
+        sums.merge(CoordinateSums(x, y, len(places)))
+
+
+class MeanInquiry(Inquiry[Answer, Release]):
+    """The mean of all points of a DataFrame.
+
+    Parameters
+    ----------
+    crowd : FrameCrowd
+        The points.
+    guarantee : CGP or GP
+        The guarantee, per metre on the ground.
+    method : str
+        The algorithm.
+    """
+
+    def __init__(self, crowd: FrameCrowd, guarantee: Guarantee, method: str = "best") -> None:
+        self.crowd, self.guarantee, self.method = crowd, guarantee, method
+        working = in_the_plane(guarantee, crowd.area)
+        units = UnitSizes(int(crowd.all_sizes[0].max())) if guarantee.metric.of_unit else None
+        rounding = crowd.rounding + _ROUNDED
+        self.query: Any = SUMMARIES["mean"](crowd.n, 2, working, method, rounding=rounding, units=units)
+
+    def bill(self, source: Source, account: Metric | None) -> Bill:
+        price = self.guarantee
+        if account not in (None, self.guarantee.metric):
+            assert account is not None
+            if not self.guarantee.metric.of_one_person.is_at_most(account):
+                remedy = Message("Ask with the unit of the account, or open an account for this unit.")
+                raise IncompatibleGuarantees(f"The cost of mean under {account} is not known.", remedy)
+            price = self.guarantee.under_unit(account)
+        return Bill(
+            self.guarantee, price, self.query, self.crowd.n, self.crowd.area, not source.exact, **self.crowd.billed
+        )
+
+    def without(self, skipped: NDArray[np.bool_] | None) -> MeanInquiry:
+        return self if skipped is None else MeanInquiry(self.crowd.without(skipped), self.guarantee, self.method)
+
+    def draw(self, source: Source, progress: Progress) -> Answer:
+        sums = self.crowd.added_up(MeanAdder(), progress)
+        value = self.query.mechanism.sample(sums.mean(), source)
+        return Answer(self.query, value, self.query.mechanisms, value.reshape(1, 2))
+
+    def packed(self, drawn: Answer) -> dict[str, Any]:
+        return {"answer": packed(drawn.parts())}
+
+    def unpacked(self, stored: dict[str, Any]) -> Answer:
+        answer: Answer = self.query.restored(unpacked(stored["answer"]))
+        return answer
+
+    def shape(self, drawn: Answer, source: Source, receipt: Receipt) -> Release:
+        described = self.crowd.described
+        described["removed"] = replace(described["removed"], persons=receipt.skipped_names)
+        return Release(
+            self._place(drawn),
+            answers=(drawn,),
+            guarantee=self.guarantee,
+            coords=drawn.coords,
+            plane=self.crowd.plane,
+            inexact=source.inexact,
+            entry=receipt.entry,
+            id=receipt.id,
+            **described,
+        )
+
+    def _place(self, drawn: Answer) -> shapely.Point:
+        import shapely
+
+        return shapely.Point(self.crowd.plane.out(np.reshape(drawn.value, (1, 2)))[0])

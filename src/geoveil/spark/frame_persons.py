@@ -1,0 +1,296 @@
+"""An answer about each person of a DataFrame: workers get whole persons, and write the answers.
+
+Persons are brought together by a shuffle, and come to a task one after another. A task answers about many persons at
+once, so that a million persons with ten rows take a few thousand calls; of a person with ten million rows it holds the
+columns that the question reads, and nobody else.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import IO, TYPE_CHECKING, Any
+
+import numpy as np
+
+from geoveil._types import Progress
+from geoveil.answering.intake import Intake, in_the_plane, take_in
+from geoveil.answering.pipeline import ask
+from geoveil.answering.requests import Question
+from geoveil.answering.streaming import Written
+from geoveil.answering.units import Unit
+from geoveil.arithmetic import steady
+from geoveil.facts import Processing
+from geoveil.noise import Source
+from geoveil.queries import UnitSizes
+from geoveil.release.as_frame import frame_with_errors, rows_of
+from geoveil.spark.destination import Destination, Part
+from geoveil.spark.frame_columns import FrameColumns
+from geoveil.spark.frame_points import FramePoints, SparkRelease, collected, column
+from geoveil.spark.parquet_parts import ParquetParts
+from geoveil.spark.task_rows import TaskFacts, TaskRows, without_data
+from geoveil.spark.tasks import own_source, partition_and_attempt
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame
+
+__all__ = ["Asking", "FramePersons", "PersonRelease"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PersonRelease(SparkRelease):
+    """A release with an answer about each person; its value is a DataFrame with a row for each, or for each neighbour.
+
+    Parameters
+    ----------
+    answer_kind : str
+        The kind of the answers, such as "body".
+    """
+
+    answer_kind: str = field(kw_only=True)
+
+    def certificate(self) -> dict[str, Any]:
+        account = super().certificate()
+        # As for answers that are written to a file: the column of persons is not one of points.
+        return {**account, "by": None, "file": {**account["file"], "kind": self.answer_kind}}
+
+
+@dataclass(frozen=True)
+class Asking:
+    """A question about whole persons in memory, as driver and workers ask it.
+
+    Parameters
+    ----------
+    build : str
+        The function of `answering.requests` that makes the question.
+    options : mapping
+        Its arguments.
+    needs_data : bool
+        Whether it converts public places, for which it needs the form of the data.
+    unit : Unit
+        The unit.
+    intake : mapping
+        The arguments of `take_in`.
+    label : str, optional
+        The column by whose values rows are named in answers.
+    geometry : str, optional
+        The column of geometries, as WKB, where there are no columns of coordinates.
+    crs : object
+        The coordinate system.
+    """
+
+    build: str
+    options: Mapping[str, Any]
+    needs_data: bool
+    unit: Unit
+    intake: Mapping[str, Any]
+    label: str | None = None
+    geometry: str | None = None
+    crs: Any = None
+
+    def data(self, table: pa.Table) -> Intake:
+        """Return the points of whole persons."""
+        frame: Any = table
+        if self.label is not None or self.geometry is not None:
+            frame = table.to_pandas()
+        if self.label is not None:
+            frame = frame.set_index(self.label)
+        if self.geometry is None:
+            return take_in(frame, unit=self.unit, crs=self.crs, **self.intake)
+        import geopandas
+
+        places = geopandas.GeoSeries.from_wkb(frame.pop(self.geometry), crs=self.crs)
+        return take_in(geopandas.GeoDataFrame(frame, geometry=places), unit=self.unit, **self.intake)
+
+    def question(self, data: Intake) -> Question:
+        """Return the question."""
+        from geoveil.answering import requests
+
+        make = getattr(requests, self.build)
+        found: Question = make(data, **self.options) if self.needs_data else make(**self.options)
+        return found
+
+
+@dataclass(frozen=True)
+class PersonTask:
+    """Answer about the persons of a partition, and write the answers to a file of this attempt.
+
+    Parameters
+    ----------
+    reader : TaskRows
+        How rows are read, sorted by person.
+    asking : Asking
+        The question.
+    columns : list of str
+        The columns that it reads.
+    destination : Destination
+        Where files are written.
+    """
+
+    reader: TaskRows
+    asking: Asking
+    columns: list[str]
+    destination: Destination
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Write a file, and yield the facts of the task."""
+        import pyarrow as pa
+
+        with without_data(), steady():
+            partition, attempt = partition_and_attempt()
+            facts, source = TaskFacts(partition), own_source(None, partition)
+            tables = (self._answers(table, source) for table in self._people(batches, facts))
+            if (first := next(tables, None)) is not None:
+                with self.destination.attempt(partition, attempt) as (stream, described):
+                    rows = _write(stream, first, tables)
+                facts.file = {**described, "rows": rows}
+            yield pa.record_batch([pa.array([facts.written()])], names=["facts"])
+
+    def _people(self, batches: Iterator[pa.RecordBatch], facts: TaskFacts) -> Iterator[pa.Table]:
+        """Yield tables of whole persons who are not skipped."""
+        import pyarrow as pa
+
+        by = self.reader.rules.by[0]
+        held: list[pa.Table] = []
+        for table in self._selected(batches, facts):
+            labels = table[by].combine_chunks().dictionary_encode()
+            codes = np.asarray(labels.indices)
+            last = int(np.flatnonzero(np.diff(codes))[-1]) + 1 if (np.diff(codes) != 0).any() else 0
+            new = bool(held) and held[-1][by][-1] != table[by][0]
+            if (last or new) and (held or last):
+                whole = pa.concat_tables([*held, table.slice(0, last)])
+                if len(whole):
+                    yield whole
+                held = [table.slice(last)]
+            else:
+                held.append(table)
+        if held:
+            yield pa.concat_tables(held)
+
+    def _selected(self, batches: Iterator[pa.RecordBatch], facts: TaskFacts) -> Iterator[pa.Table]:
+        """Yield the rows that remain, with the columns that the question reads."""
+        by = self.reader.rules.by[0]
+        for read in self.reader.read(batches, facts, first=False):
+            if not len(read.batch):
+                continue
+            table = read.batch.columns
+            if read.labels is not None:
+                table = table.set_column(table.column_names.index(by), by, read.labels)
+            for name, values in self._located(read.batch).items():
+                table = table.append_column(name, values)
+            yield table.select(self.columns)
+
+    def _located(self, batch: Any) -> dict[str, pa.Array]:
+        file = self.reader.rules.file
+        assert isinstance(file, FrameColumns)
+        return file.located.encode(batch, None)
+
+    def _answers(self, table: pa.Table, source: Source) -> pa.Table:
+        """Return the private answers about whole persons, as rows."""
+        data = self.asking.data(table)
+        release = ask(data, self.asking.question(data), self.reader.rules.guarantee, source)
+        return _as_table(frame_with_errors(release, rows_of(release)))
+
+
+def _as_table(frame: Any) -> pa.Table:
+    """Return rows of a release as an Arrow table, geometries as WKB, described as GeoParquet says."""
+    import pyarrow as pa
+
+    if not hasattr(frame, "geometry"):
+        return pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata(None)
+    name, crs = frame.geometry.name, frame.crs
+    table = pa.Table.from_pandas(frame.to_wkb(), preserve_index=False)
+    described: dict[str, Any] = {
+        "encoding": "WKB",
+        "geometry_types": [],
+        "crs": None if crs is None else crs.to_json_dict(),
+    }
+    account = {"version": "1.1.0", "primary_column": name, "columns": {name: described}}
+    return table.replace_schema_metadata({"geo": json.dumps(account)})
+
+
+def _write(stream: IO[bytes], first: pa.Table, rest: Iterator[pa.Table]) -> int:
+    """Write tables to a Parquet file, and return the number of rows."""
+    import pyarrow.parquet as pq
+
+    rows = len(first)
+    with pq.ParquetWriter(stream, first.schema) as writer:
+        writer.write_table(first)
+        for table in rest:
+            writer.write_table(table.cast(first.schema))
+            rows += len(table)
+    return rows
+
+
+@dataclass(kw_only=True)
+class FramePersons(FramePoints):
+    """An answer about each person of a DataFrame: `count` is the first job, `draw` the second."""
+
+    asking: Asking
+    _question: Question | None = None
+
+    @property
+    def _parts(self) -> ParquetParts | None:
+        return None
+
+    @property
+    def together(self) -> bool:
+        """Whether points get noise that is drawn together: they get none of their own."""
+        return False
+
+    def count(self, progress: Progress, *, every_column: bool = False) -> None:
+        assert isinstance(self.file, FrameColumns)
+        # The first rows stand in for the form of the data: what is wrong with the question is refused before a job.
+        head = self.file.batch_of(0, self.file.head, self._read_columns_only)
+        head = self.selected(head)[0]
+        if len(head):
+            table = head.columns
+            for name, values in self.file.located.encode(head, None).items():
+                table = table.append_column(name, values)
+            self._question = self.asking.question(self.asking.data(table.select(self._read_columns)))
+        super().count(progress, every_column=every_column)
+
+    def query(self, n: int, units: UnitSizes | None = None) -> Any:
+        assert self._question is not None
+        working = in_the_plane(self.guarantee, self.plane.area)
+        return self._question.about(n, 2, working, rounding=self.plane.rounding, units=units)
+
+    @property
+    def _read_columns(self) -> list[str]:
+        assert isinstance(self.file, FrameColumns)
+        return [*self._read_columns_only, *self.file.located.names]
+
+    @property
+    def _read_columns_only(self) -> list[str]:
+        label = [] if self.asking.label is None else [self.asking.label]
+        return [*dict.fromkeys([*self.by, *self.times, *label])]
+
+    @property
+    def asked_about(self) -> list[str]:
+        label = [] if self.asking.label is None else [self.asking.label]
+        return [*dict.fromkeys([*super().asked_about, *label])]
+
+    def _by_person(self, rows: DataFrame) -> DataFrame:
+        """Return rows in tasks that hold all rows of their persons, one person after another."""
+        people = [column(name) for name in self.by]
+        return rows.repartition(*people).sortWithinPartitions(*people, *(column(name) for name in self.times))
+
+    def draw(self, source: Source, progress: Progress) -> Written:
+        """Run the second job: bring persons together, answer about each, and write the answers."""
+        assert self.destination is not None
+        rows, reader = self.sized_rows(self.asked_about)
+        task = PersonTask(reader, self.asking, self._read_columns, self.destination)
+        facts = collected(rows if self.in_order else self._by_person(rows), task)
+        self.compare(facts)
+        parts = [Part(each.partition, **each.file) for each in facts if each.file]
+        _, sha256 = self.destination.gather(parts)
+        progress(0.95)
+        return Written(sha256, 0, ())
+
+    def made(self, **facts: Any) -> PersonRelease:
+        kind = self.persons.first.kind
+        # The error of a hull or a length depends on what was released: each row states its own.
+        processing = Processing(bounded=kind in ("place", "box"))
+        return PersonRelease(None, answer_kind=kind, processing=processing, **facts)

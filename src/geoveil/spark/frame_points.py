@@ -1,0 +1,440 @@
+"""Points of a DataFrame: counted in a first job, charged in the driver, and written with noise in a second job."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from geoveil._types import Progress
+from geoveil.answering.charging import Charger, Receipt
+from geoveil.answering.person_counts import PersonCounts
+from geoveil.answering.pipeline import answer
+from geoveil.answering.point_rows import PointRows
+from geoveil.answering.row_sample import RowSample
+from geoveil.answering.streaming import FilePoints, FileRelease, Written, no_locations
+from geoveil.budget import Ledger
+from geoveil.certificates import signed
+from geoveil.errors import FileUnavailable, GeoveilError, InvalidData, InvalidFile, InvalidParameter, Message
+from geoveil.facts import Unchanged
+from geoveil.geo.columns import distinct
+from geoveil.geo.disclosure import check_kept, unchanged_columns
+from geoveil.geo.geometries import Index
+from geoveil.geo.row_selection import NONE, RowCounts
+from geoveil.noise import Experiment, Source
+from geoveil.spark.destination import Destination, Part
+from geoveil.spark.frame_columns import TIME, FrameColumns, time_of
+from geoveil.spark.parquet_parts import ParquetParts
+from geoveil.spark.task_rows import LABEL, LARGEST, SIZE, PersonTable, TaskFacts, TaskRows
+from geoveil.spark.tasks import COUNTED, CountTask, SeededStart, WriteTask
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import Column, DataFrame
+
+__all__ = ["FramePoints", "PreparedFrame", "SparkRelease", "check_key", "collected", "column", "second_job"]
+
+#: The largest number of persons whose sizes are sent to every worker; with more, rows meet them in a shuffle.
+_BROADCAST = 500_000
+#: The share of the work that the first job is.
+_FIRST_JOB = 0.35
+
+
+class _Withheld:
+    """Stands for a value that did not leave its worker."""
+
+    def __repr__(self) -> str:
+        return "(a value that is not shown)"
+
+
+def column(name: str) -> Column:
+    """Return a column by its exact name."""
+    from pyspark.sql import functions as F
+
+    return F.col("`" + name.replace("`", "``") + "`")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SparkRelease(FileRelease):
+    """A release of points that Spark wrote; its value is a DataFrame that reads what was written.
+
+    Parameters
+    ----------
+    path : str
+        The folder of the released files.
+    """
+
+    path: str = field(kw_only=True)
+
+    @property
+    def file_name(self) -> str:
+        return self.path.rpartition("/")[2]
+
+    def in_memory(self) -> Any:
+        from geoveil.answering.loading import load
+
+        return load(self.path)
+
+
+@dataclass(kw_only=True)
+class FramePoints(FilePoints):
+    """A release of all points of a DataFrame: `count` is the first job, `draw` the second."""
+
+    frame: DataFrame
+    destination: Destination | None = None
+    #: Whether the time of each row is wanted, besides for units and thinning.
+    timed_rows: bool = False
+    #: Whether one answer is about all persons, so that points get no noise of their own.
+    crowd: bool = False
+    #: What the tasks of the first job saw, in the order of the partitions.
+    counted: list[TaskFacts] = field(default_factory=list)
+    _largest: Index | None = None
+
+    @property
+    def largest(self) -> Index | None:
+        return self._largest
+
+    @property
+    def in_order(self) -> bool:
+        """Whether rows must be sorted by person and time."""
+        return self.guarantee.metric.stretch is not None or self.thin is not None
+
+    @property
+    def rules(self) -> PointRows:
+        """What workers need to know, without the persons and without the data."""
+        return PointRows(
+            file=self.file,
+            form=self.form,
+            plane=self.plane,
+            guarantee=self.guarantee,
+            method=self.method,
+            people=PersonCounts(self.people.by),
+            where=self.where,
+            outside=self.outside,
+            missing=self.missing,
+            kept=self.kept,
+            times=self.times,
+        )
+
+    @property
+    def asked_about(self) -> list[str]:
+        """The columns that a question reads besides the locations, if no column is released."""
+        return [*dict.fromkeys([*self.by, *self.filtered_by, *self.times])]
+
+    @property
+    def _looked_at(self) -> list[str]:
+        """The columns that the first job reads besides the locations."""
+        return [*dict.fromkeys([*self.asked_about, *self.texts, *self.named])]
+
+    @property
+    def _released(self) -> list[str]:
+        """The columns that the second job reads besides the locations."""
+        return [*dict.fromkeys([*self.kept, *self.asked_about])]
+
+    @property
+    def _has_time(self) -> bool:
+        return self.in_order or self.timed_rows
+
+    @property
+    def _parts(self) -> ParquetParts | None:
+        """The files that workers read for themselves: not if rows must be sorted, or meet many persons."""
+        few = not self.counted or len(self.people.persons) <= _BROADCAST
+        return self.file.parts if isinstance(self.file, FrameColumns) and few and not self._has_time else None
+
+    def _chosen(self, names: Sequence[str]) -> DataFrame:
+        """Return these columns of all rows, with the locations, and the times in microseconds if they are needed."""
+        assert isinstance(self.file, FrameColumns)
+        if self._parts is not None:
+            return self._parts.frame(self.frame.sparkSession)
+        chosen = [column(name) for name in dict.fromkeys([*names, *self.file.located.names])]
+        if self._has_time:
+            chosen.append(time_of(self.frame, self.times[0]).alias(TIME))
+        return self.frame.select(*chosen)
+
+    def _ordered(self, rows: DataFrame) -> DataFrame:
+        """Return rows in tasks that hold all rows of their persons, sorted by person and time, if that is needed."""
+        if not self.in_order:
+            return rows
+        people = [column(name) for name in self.by]
+        together = rows.repartition(*people) if people else rows.coalesce(1)
+        return together.sortWithinPartitions(*people, column(TIME))
+
+    def reader(self, names: Sequence[str], persons: Any = None) -> TaskRows:
+        """Return how tasks read rows with these columns."""
+        columns = [*names, *([TIME] if self._has_time else [])]
+        stretch = self.guarantee.metric.stretch
+        return TaskRows(self.rules, columns, self.in_order, self.thin, stretch, persons, self._parts)
+
+    def count(self, progress: Progress, *, every_column: bool = False) -> None:
+        """Run the first job: check all rows, and count each person's points."""
+        self._check_askable()
+        self._check_head()
+        labels, points, largest, self.counted = self._persons()
+        self._check_counted()
+        self.people.add(labels, points)
+        self._largest = largest if self.guarantee.metric.stretch is not None else None
+        self.rows_removed = sum((facts.removed for facts in self.counted), start=NONE)
+        self.placed.update(name for facts in self.counted for name in facts.placed)
+        self.form.check_types({kind for facts in self.counted for kind in facts.types})
+        if self.people.by is not None:
+            distinct(self.people.persons, self.people.by, self.file.path.name)
+        if not self.people.sizes.sum():
+            raise no_locations(self.file, self.rows_removed)
+        progress(_FIRST_JOB)
+
+    def _check_askable(self) -> None:
+        """Refuse what a cluster cannot do in bounded memory, before any job runs."""
+        if self.together and not self.crowd:
+            allowed = "such that points have independent noise: here the points of a person share one radius"
+            remedy = Message(
+                'Give {rho}, or {unit:point}, or a length of time such as {unit:"1 day"}, or {method:paper}, which '
+                "shares the budget among a person's points."
+            )
+            name, given = ("method", self.method) if self.method == "both" else ("epsilon", self.guarantee.budget)
+            raise InvalidParameter(name, given, allowed, remedy)
+        if self._has_time and self.file.points_in_a_row > 1 and self.in_order:
+            allowed = "left out, for rows with an origin and a destination"
+            split = "Make two rows of each, one for each place, with a column of times."
+            name = "thin" if self.thin is not None else "unit"
+            raise InvalidParameter(name, self.thin or str(self.guarantee.metric), allowed, split)
+
+    def _check_head(self) -> None:
+        """Compare the columns that the owner named with the locations, in the first rows."""
+        assert isinstance(self.file, FrameColumns)
+        if not self.named:
+            return
+        sample = RowSample(self.named)
+        batch = self.file.batch_of(0, self.file.head, [*self.file.columns])
+        sample.add(batch.chosen(batch.present))
+        check_kept(sample.columns(), sample.places, self.keep, self.plane)
+
+    def _persons(self) -> tuple[pa.Array, Index, Index | None, list[TaskFacts]]:
+        """Run a job that counts, and return labels, numbers of points, largest units, and the facts of all tasks."""
+        import pyarrow as pa
+        from pyspark.sql import functions as F
+        from pyspark.sql import types as T
+
+        label, kind = pa.int64(), T.LongType()
+        if self.by:
+            label, kind = self.file.columns[self.by[0]], self.frame.schema[self.by[0]].dataType
+        whole = T.LongType()
+        types = zip(COUNTED, (kind, whole, whole, T.StringType()), strict=True)
+        schema = T.StructType([T.StructField(name, each) for name, each in types])
+        rows = self._ordered(self._chosen(self._looked_at))
+        found = rows.mapInArrow(CountTask(self.reader(self._looked_at), label), schema)
+        person, points, most, told = COUNTED
+        # Tasks that run again give the same rows, and a shuffle takes those of one attempt.
+        added = found.groupBy(person).agg(
+            F.sum(points).alias(points), F.max(most).alias(most), F.collect_list(told).alias(told)
+        )
+        table = added.toArrow().sort_by(person).combine_chunks()
+        here = table[person].is_valid()
+        facts = [
+            TaskFacts.read(text) for row in table.filter(table[person].is_null())[told].to_pylist() for text in row
+        ]
+        people = table.filter(here)
+        labels = people[person].combine_chunks()
+        if pa.types.is_large_string(labels.type):
+            labels = labels.cast(pa.string())
+        counts = np.asarray(people[points].combine_chunks(), dtype=np.int64)
+        largest = np.asarray(people[most].combine_chunks().fill_null(0), dtype=np.int64)
+        return labels, counts, largest, sorted(facts, key=lambda each: each.partition)
+
+    def _check_counted(self) -> None:
+        """Raise what a task refused, without its value."""
+        for facts in self.counted:
+            if facts.refusal is not None:
+                refusal = facts.refusal
+                raise InvalidData(refusal.argument, _Withheld(), refusal.allowed, refusal.remedy, charged="nothing")
+        if ties := sum(facts.ties for facts in self.counted):
+            allowed = f"left out where a person has several rows at the same time, as {ties:,} rows have"
+            columns = [*self.by, *self.times]
+            remedy = f"A DataFrame has no order that tells which comes first: use dropDuplicates({columns})."
+            raise InvalidParameter("thin", self.thin, allowed, remedy, charged="nothing")
+
+    def sized_rows(self, names: Sequence[str]) -> tuple[DataFrame, TaskRows]:
+        """Return the rows for the second job, and how tasks read them with what is known about their persons.
+
+        Few persons are sent to every worker; with many, rows meet them in a shuffle.
+        """
+        import pyarrow as pa
+
+        rows, columns = self._chosen(names), {SIZE: pa.array(self.sizes)}
+        if self.largest is not None:
+            columns[LARGEST] = pa.array(self.largest)
+        if self.pseudonyms is not None:
+            columns[LABEL] = pa.array(self.pseudonyms, pa.string())
+        spark = self.frame.sparkSession
+        if self.people.by is None:
+            table = spark.sparkContext.broadcast(PersonTable(None, columns))
+            return self._ordered(rows), self.reader(names, table)
+        if len(self.people.persons) <= _BROADCAST:
+            table = spark.sparkContext.broadcast(PersonTable.of(self.people.persons, columns))
+            return self._ordered(rows), self.reader(names, table)
+        key = "_geoveil_person"
+        people = spark.createDataFrame(pa.table({key: self.people.persons, **columns}))
+        people = people.withColumn(key, column(key).cast(self.frame.schema[self.people.by].dataType))
+        joined = rows.join(people, column(self.people.by) == column(key), "left").drop(key)
+        return self._ordered(joined), self.reader([*names, *columns])
+
+    def draw(self, source: Source, progress: Progress) -> Written:
+        """Run the second job: read the rows again, add noise, and write them."""
+        assert self.destination is not None
+        rows, reader = self.sized_rows(self._released)
+        task = WriteTask(reader, self.destination, self.pseudonyms is not None, self._seeded(source))
+        facts = collected(rows, task)
+        self._pass_over(source)
+        self.compare(facts)
+        parts = [Part(each.partition, **each.file) for each in facts if each.file]
+        _, sha256 = self.destination.gather(parts)
+        progress(0.95)
+        written = self.frame.sparkSession.read.parquet(self.destination.ready)
+        if written.count() != sum(part.rows for part in parts):
+            raise self._differs("the written files")
+        return Written(sha256, sum(each.moved for each in facts), self._unchanged(written))
+
+    def _pass_over(self, source: Source) -> None:
+        """Let a seeded stream of the caller's go on where that of the last partition has ended."""
+        if isinstance(source, Experiment):
+            SeededStart(source.generator, (int(self.sizes.sum()),)).source(1)
+
+    def _seeded(self, source: Source) -> SeededStart | None:
+        if not isinstance(source, Experiment):
+            return None
+        last = max(facts.partition for facts in self.counted)
+        points = dict.fromkeys(range(last + 1), 0) | {facts.partition: facts.points for facts in self.counted}
+        return SeededStart(source.generator, tuple(points.values()))
+
+    def compare(self, facts: Sequence[TaskFacts]) -> None:
+        """Refuse to release what is not what was counted and charged for."""
+        if _total(facts) != _total(self.counted) or sum(each.released for each in facts) != int(self.sizes.sum()):
+            raise self._differs("the rows")
+
+    def _differs(self, what: str) -> InvalidFile:
+        remedy = (
+            "A DataFrame must give the same rows each time it is evaluated: write it to Parquet first if it is made "
+            "with random numbers or limits, or if its source changes."
+        )
+        return InvalidFile(
+            self.file.path.name, f"{what} differ", "the same in both jobs: nothing was released", remedy
+        )
+
+    def _unchanged(self, written: DataFrame) -> tuple[Unchanged, ...]:
+        """Return the columns that are released as they were, by the first released rows."""
+        assert self.destination is not None
+        return unchanged_columns(*self._released_sample(written), self.plane)
+
+    def _released_sample(self, written: DataFrame) -> tuple[dict[Any, Any], Mapping[str, Any], Any]:
+        from geoveil.geo.disclosure import SAMPLE
+
+        head = written.limit(SAMPLE).toArrow()
+        sample = RowSample([*self.kept])
+        form: Any = self.form
+        sample.add(form.batch_of(0, head, [*self.kept]))
+        pseudonymised = set(() if self.pseudonyms is None else self.by)
+        return sample.columns(without=pseudonymised), self.kept, sample.places
+
+    def unpacked(self, stored: dict[str, Any]) -> Written:
+        """Return what was written under the same key before, if it is still there."""
+        assert self.destination is not None
+        account = self.destination.certified()
+        sha256 = stored["sha256"]
+        if account is None or account["file"]["sha256"] != sha256 or self.destination.digest() != sha256:
+            allowed = "the folder that was written with this key before; nothing was charged or drawn now"
+            raise InvalidParameter("path", self.destination.address, allowed, "Give its path, or another key.")
+        unchanged = tuple(
+            Unchanged(each["name"], each["reason"], tuple(each["warnings"])) for each in account["unchanged"]
+        )
+        return Written(sha256, 0, unchanged)
+
+    def made(self, **facts: Any) -> SparkRelease:
+        """Return the release, whose value is not known yet."""
+        return SparkRelease(None, **facts)
+
+    def shape(self, drawn: Written, source: Source, receipt: Receipt) -> SparkRelease:
+        assert self.destination is not None
+        facts = self.facts(drawn, source, receipt)
+        release = self.made(path=self.destination.address, **facts)
+        if receipt.stored is None:
+            account = signed(release.certificate(), self.key)
+            self.destination.publish(account)
+            release = replace(release, signature=account.get("signature"))
+        value = self.frame.sparkSession.read.parquet(self.destination.address)
+        return replace(release, value=value)
+
+
+def check_key(key: str | None, ledger: Ledger | None) -> None:
+    """Refuse a key without a ledger that knows it."""
+    if key is not None and ledger is None:
+        raise InvalidParameter("key", key, "left out without a ledger", Message("Give {ledger}."))
+
+
+@contextmanager
+def second_job(reader: TaskRows) -> Iterator[None]:
+    """Run the second job, after which workers forget the persons; if it fails, say so in the words of geoveil."""
+    try:
+        yield
+    except GeoveilError:
+        raise
+    except Exception as problem:
+        remedy = "The error of Spark is the cause of this one. To run it again is charged again."
+        raise FileUnavailable(reader.rules.file.path.name, "the second job failed", "a job", remedy) from problem
+    finally:
+        if reader.persons is not None:
+            reader.persons.destroy()
+
+
+def collected(rows: DataFrame, task: Any) -> list[TaskFacts]:
+    """Run a task on each partition in one job, and return what each task reports, in the order of the partitions.
+
+    The tasks are those of the last stage, with no shuffle after it. Spark accepts one result for each partition, that
+    of the first attempt to succeed, and drops those of all others.
+    """
+    with second_job(task.reader):
+        table = rows.mapInArrow(task, "facts string").toArrow()
+    facts = [TaskFacts.read(text) for text in table["facts"].to_pylist()]
+    if len({each.partition for each in facts}) != len(facts):
+        raise RuntimeError("Spark returned two results of one partition.")
+    return sorted(facts, key=lambda each: each.partition)
+
+
+def _total(facts: Iterable[TaskFacts]) -> tuple[int, int, RowCounts]:
+    """Return what all tasks saw together: points, the sum of checksums, and the rows that were removed."""
+    each = [*facts]
+    removed = sum((one.removed for one in each), start=NONE)
+    return sum(one.points for one in each), sum(one.checksum for one in each) % 2**64, removed
+
+
+@dataclass(frozen=True)
+class PreparedFrame:
+    """The release of a DataFrame that was checked and counted, before anything is charged or drawn.
+
+    Parameters
+    ----------
+    inquiry : FramePoints
+        The points.
+    charger : Charger
+        Who is charged.
+    source : Source
+        The source of randomness; workers have their own unless it is seeded.
+    key : str, optional
+        The key under which the release is known to the ledger.
+    """
+
+    inquiry: FramePoints
+    charger: Charger
+    source: Source
+    key: str | None = None
+
+    def release(self, progress: Progress) -> SparkRelease:
+        """Charge, draw, write and publish."""
+        destination = self.inquiry.destination
+        assert destination is not None
+        release: Any = None
+        with destination.staged():
+            release = answer(self.inquiry, self.source, self.charger, self.key, progress)
+        progress(1.0)
+        return release  # type: ignore[no-any-return]

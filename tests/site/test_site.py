@@ -1,0 +1,145 @@
+"""The site: every page is on it, it opens from the disk, and it loads nothing from elsewhere."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+from nbclient import NotebookClient
+from playwright.sync_api import sync_playwright
+
+import geoveil as gv
+
+ROOT = Path(__file__).parent.parent.parent
+DOCS = ROOT / "docs"
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+
+
+def script() -> Any:
+    """The module of scripts/docs.py."""
+    specification = importlib.util.spec_from_file_location("scripts_docs", ROOT / "scripts" / "docs.py")
+    assert specification is not None
+    assert specification.loader is not None
+    module = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The site, built from another folder and then moved."""
+    folder = tmp_path_factory.mktemp("built")
+    command = [sys.executable, str(ROOT / "scripts" / "docs.py"), "first"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return (folder / "first").rename(folder / "a folder of another name")
+
+
+def in_menu(part: Any) -> list[str]:
+    """The pages of a part of the menu."""
+    if isinstance(part, str):
+        return [part]
+    return [page for item in (part.values() if isinstance(part, dict) else part) for page in in_menu(item)]
+
+
+def test_every_page_is_in_the_menu_once() -> None:
+    """Nobody has to know the address of a page."""
+    menu = in_menu(tomllib.loads((ROOT / "zensical.toml").read_text(encoding="utf-8"))["project"]["nav"])
+    pages = {page.relative_to(DOCS).as_posix() for page in DOCS.rglob("*.md")}
+    assert len(menu) == len(set(menu))
+    assert pages == {page for page in menu if not page.startswith("project/")}
+
+
+def test_every_public_name_is_on_one_page_of_the_reference() -> None:
+    """All that geoveil offers can be looked up; its errors have a page of their own."""
+    pages = (DOCS / "look-up" / "python").glob("*.md")
+    shown = [name for page in pages for name in re.findall(r"^::: geoveil\.(\w+)$", page.read_text(), re.MULTILINE)]
+    assert sorted(shown) == sorted(set(gv.__all__) - {"__version__", "errors"})
+
+
+def test_what_is_wrong_with_a_site_is_found(tmp_path: Path) -> None:
+    """Missing pages, headings and pictures, other hosts and large pages."""
+    docs = script()
+    (tmp_path / "good.html").write_text('<h1 id="top">x</h1><a href="#top">y</a><a href="https://example.org">z</a>')
+    assert docs.problems(tmp_path) == []
+    (tmp_path / "large.html").write_text("x" * 300_001)
+    (tmp_path / "style.css").write_text("a { background: url(//example.org/a.png) }")
+    (tmp_path / "bad.html").write_text(
+        '<a href="none.html">a</a><a href="good.html#none">b</a><img src="none.png"><script src="//example.org/a.js">'
+        '</script><link rel="stylesheet" href="https://example.org/a.css"><p style="background: url(http://a/b.png)">'
+    )
+    found = docs.problems(tmp_path)
+    for part in ("large", "none.html", "good.html#none", "none.png", "a.js", "a.css", "b.png", "style.css"):
+        assert any(part in line for line in found), part
+    assert len(found) == 8
+
+
+def test_every_field_of_a_certificate_is_described() -> None:
+    """The page of fields has no empty cell, and no field twice."""
+    rows = [row.split(" | ") for row in script().certificate().splitlines()[2:]]
+    assert len(rows) > 60
+    assert all(len(row) == 4 and len(row[3]) > 5 for row in rows)
+    assert len({row[0] for row in rows}) == len(rows)
+
+
+def test_a_link_out_of_the_docs_leads_somewhere_on_the_site() -> None:
+    """Pages beside the docs are on the site; all else is in the repository. What is inside code stays."""
+    docs = script()
+    text = "[a](../../benchmarks/README.md#x) [b](../../conftest.py) [c](units.md)\n```\n[d](e)\n```\n"
+    assert docs.linked(text, "docs/understand/a.md", "understand/a.md") == (
+        "[a](../project/benchmarks.md#x) [b](https://github.com/geoveil/geoveil/blob/main/conftest.py) [c](units.md)"
+        "\n```\n[d](e)\n```\n"
+    )
+
+
+@pytest.mark.deep
+@pytest.mark.once
+def test_the_notebook_is_its_page_and_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The notebook that readers take home has the code of the page, and runs beside the file that it names."""
+    page = DOCS / "learn" / "data-scientist.md"
+    text = page.with_suffix(".ipynb").read_text(encoding="utf-8")
+    assert text == script().notebook(page.read_text(encoding="utf-8")), "scripts/docs writes it anew"
+    monkeypatch.setenv("IPYTHONDIR", str(tmp_path))
+    shutil.copy(DOCS / "learn" / "bike-trips.csv", tmp_path)
+    run = nbformat.NotebookNode(nbformat.from_dict(json.loads(text)))  # type: ignore[no-untyped-call]
+    NotebookClient(run, timeout=120, resources={"metadata": {"path": str(tmp_path)}}).execute()
+    assert "image/png" in str([cell.get("outputs") for cell in run.cells])
+
+
+@pytest.mark.deep
+@pytest.mark.once
+def test_the_site_is_built_without_a_problem(site: Path) -> None:
+    """No broken link, no missing picture, no other host, no large page; what is generated is there."""
+    pages = [page.relative_to(site).as_posix() for page in site.rglob("*.html")]
+    assert len(pages) >= len([*DOCS.rglob("*.md")])
+    assert "geoveil budget restore" in (site / "look-up" / "commands.html").read_text(encoding="utf-8")
+    assert "LedgerTampered" in (site / "look-up" / "errors.html").read_text(encoding="utf-8")
+    assert "beyond_the_map" in (site / "look-up" / "certificate.html").read_text(encoding="utf-8")
+    assert not any("generated:" in page.read_text(encoding="utf-8") for page in site.rglob("*.html"))
+
+
+@pytest.mark.deep
+@pytest.mark.once
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium was found: apt-get install chromium")
+def test_search_works_from_the_disk_and_nothing_else_is_loaded(site: Path) -> None:
+    """A page that is opened as a file finds words of other pages, and asks for files of the site alone."""
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
+        page = browser.new_page()
+        asked: list[str] = []
+        page.on("request", lambda request: asked.append(request.url))
+        page.goto((site / "understand" / "units.html").as_uri())
+        page.get_by_role("button", name="Search").first.click()
+        page.get_by_role("combobox").or_(page.get_by_placeholder("Search")).first.fill("supermartingale")
+        page.get_by_text("Why the total is guaranteed").first.wait_for()
+        browser.close()
+    assert all(address.startswith(site.as_uri()) for address in asked)

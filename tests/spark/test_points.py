@@ -1,0 +1,293 @@
+"""Points of DataFrames: the same release as of a file, once, whatever happens to executors."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from scipy import stats
+
+import geoveil as gv
+import geoveil.spark as gvs
+from geoveil.errors import FileUnavailable, InvalidData, InvalidFile, InvalidParameter
+from tests.spark.trips import AREA, RHO, in_order, noise, trips, written
+
+pytestmark = [pytest.mark.spark, pytest.mark.filterwarnings("ignore")]
+
+
+def faulty(armed: Path, marks: Path, turn: int) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """Return a step that, once it is armed, fails, kills its executor and lags, each once, in different partitions."""
+
+    def once(name: str) -> bool:
+        try:
+            (marks / name).touch(exist_ok=False)
+        except FileExistsError:
+            return False
+        return True
+
+    def step(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        from pyspark import TaskContext
+
+        context = TaskContext.get()
+        assert context is not None
+        part = context.partitionId() if armed.exists() else -1
+        for batch in batches:
+            half = len(batch) // 2
+            yield batch.slice(0, half)
+            if part == turn % 6 and once("failed"):
+                raise RuntimeError("planted")
+            if part == (turn + 1) % 6 and once("killed"):
+                with open(f"/proc/{os.getppid()}/stat") as stat:
+                    executor = int(stat.read().rpartition(")")[2].split()[1])
+                os.kill(executor, signal.SIGKILL)
+                time.sleep(60)
+            if part == (turn + 2) % 6 and once("lagged"):
+                time.sleep(45)
+            yield batch.slice(half)
+
+    return step
+
+
+def test_a_seeded_release_is_that_of_the_file(spark: Any, tmp_path: Path) -> None:
+    """Rows, radii and columns are those of `points_file`, from a path and from a DataFrame of several partitions."""
+    source = written(trips(), tmp_path / "trips.parquet")
+    how: dict[str, Any] = {"by": "user", "rho": RHO, "area": AREA, "keep": ["id"]}
+    gv.points_file(source, tmp_path / "file.parquet", rng=np.random.default_rng(7), **how)
+    expected = pd.read_parquet(tmp_path / "file.parquet")
+    frame = spark.createDataFrame(pd.read_parquet(source)).coalesce(3)
+    for name, data in (("path", str(source)), ("frame", frame)):
+        release = gvs.points(data, tmp_path / name, rng=np.random.default_rng(7), **how)
+        found = in_order(release)
+        for column in ("id", "user", "latitude", "longitude", "radius_95", "rho"):
+            assert (found[column] == expected[column]).all(), (name, column)
+        assert "numpy generator" in release.inexact
+
+
+def test_units_of_time_are_those_of_the_file(spark: Any, tmp_path: Path) -> None:
+    """With a length of time as the unit and thinned rows, a seeded release is that of the file, and is verified."""
+    source = written(trips(), tmp_path / "trips.parquet")
+    how: dict[str, Any] = {"by": "user", "rho": RHO, "area": AREA, "unit": "1 day", "thin": "20 minutes"}
+    how["keep"] = ["id"]
+    gv.points_file(source, tmp_path / "file.parquet", rng=np.random.default_rng(7), **how)
+    expected = pd.read_parquet(tmp_path / "file.parquet")
+    spark.conf.set("spark.sql.shuffle.partitions", "1")
+    try:
+        release = gvs.points(str(source), tmp_path / "out", rng=np.random.default_rng(7), **how)
+    finally:
+        spark.conf.set("spark.sql.shuffle.partitions", "4")
+    found = in_order(release)
+    assert found["id"].tolist() == expected["id"].tolist()
+    assert np.array_equal(found["radius_95"], expected["radius_95"])
+    assert np.array_equal(found["longitude"], expected["longitude"])
+    assert gv.verify(tmp_path / "out").holds
+
+
+def released_with_faults(spark: Any, folder: Path, turn: int = 0) -> Any:
+    """Release 6000 rows in six partitions while three kinds of faults happen; check rows, charge and what is left."""
+    folder.mkdir(exist_ok=True)
+    data = trips(6000, 5, seed=turn)
+    (marks := folder / "marks").mkdir()
+    source = written(data, folder / "trips.parquet", group=1000)
+    plain = spark.read.parquet(str(source)).repartition(6, "id")
+    frame = plain.mapInArrow(faulty(folder / "armed", marks, turn), plain.schema)
+    ledger = gv.Ledger(folder / "ledger.db")
+    ledger.create(*sorted(set(data["user"])), rho=1)
+
+    def arm(_: Any) -> None:
+        (folder / "armed").touch()
+
+    how: dict[str, Any] = {"by": "user", "rho": RHO, "area": AREA, "keep": ["id"], "confirm": arm, "ledger": ledger}
+    release = gvs.points(frame, folder / "out", **how)
+    happened = {mark.name for mark in marks.iterdir()}
+    found = in_order(release)
+    assert found["id"].tolist() == data["id"].tolist()
+    assert {str(ledger.remaining(user)) for user in set(data["user"])} == {"0.99995"}
+    drawn = noise(found, data)
+    assert len(np.unique(drawn[:, 0])) == len(drawn)
+    assert sorted(path.name for path in folder.glob("*out*")) == ["out", "out.certificate.json"]
+    assert gv.verify(folder / "out", ledger=ledger).holds
+    # The 95% radius of a Gaussian in the plane.
+    return happened, drawn / (found["radius_95"].to_numpy() / np.sqrt(-2 * np.log(0.05)))[:, None]
+
+
+def test_faults_leave_one_copy_of_each_row(spark: Any, tmp_path: Path) -> None:
+    """A failed task, a killed executor and a lagging task: every row once, noise of the stated law, one charge."""
+    happened, drawn = released_with_faults(spark, tmp_path)
+    assert happened == {"failed", "killed", "lagged"}
+    assert stats.kstest(drawn.ravel(), "norm").pvalue > 1e-9
+    assert stats.kstest(drawn.ravel() * 1.3, "norm").pvalue < 1e-9
+
+
+@pytest.mark.long
+def test_fifty_releases_with_faults(spark: Any, tmp_path: Path) -> None:
+    """The same fifty times, with faults in other partitions: no noise is drawn twice, and all follow the law."""
+    every, happened = [], dict.fromkeys(("failed", "killed", "lagged"), 0)
+    for turn in range(50):
+        some, drawn = released_with_faults(spark, tmp_path / str(turn), turn)
+        every.append(drawn)
+        for name in some:
+            happened[name] += 1
+        print(f"release {turn + 1} of 50: {', '.join(sorted(some))}", flush=True)
+    values = np.concatenate(every).ravel()
+    print(f"{happened}; {len(values):,} coordinates, p = {stats.kstest(values, 'norm').pvalue:.3f}")
+    assert stats.kstest(values, "norm").pvalue > 1e-9
+    assert stats.kstest(values * 1.05, "norm").pvalue < 1e-9
+    assert len(np.unique(values)) == len(values)
+    assert min(happened.values()) >= 25
+
+
+def test_rows_that_change_between_the_jobs_are_not_released(spark: Any, tmp_path: Path) -> None:
+    """A DataFrame that gives other rows the second time is refused after the charge, which is said to be spent."""
+
+    def restless(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        import numpy
+
+        for batch in batches:
+            moved = batch["latitude"].to_numpy() + numpy.random.default_rng().random() / 100
+            yield batch.set_column(batch.schema.get_field_index("latitude"), "latitude", pa.array(moved))
+
+    data = trips(200, 2)
+    frame = spark.createDataFrame(data)
+    frame = frame.mapInArrow(restless, frame.schema)
+    ledger = gv.Ledger(tmp_path / "ledger.db")
+    ledger.create(*sorted(set(data["user"])), rho=1)
+    with pytest.raises(InvalidFile, match="differ") as caught:
+        gvs.points(frame, tmp_path / "out", by="user", rho=RHO, area=AREA, ledger=ledger)
+    assert caught.value.charged == "spent"
+    assert not (tmp_path / "out").exists()
+    assert str(ledger.remaining("u0000")) == "0.99995"
+
+
+def test_a_second_job_that_fails_is_charged_and_says_so(spark: Any, tmp_path: Path) -> None:
+    """If tasks fail until Spark gives up, nothing is released, and the charge is said to be spent."""
+    armed = tmp_path / "armed"
+
+    def broken(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            yield batch.slice(0, 10)
+            if armed.exists():
+                raise ValueError("planted")
+            yield batch.slice(10)
+
+    data = trips(100, 2)
+    frame = spark.createDataFrame(data).coalesce(1)
+    frame = frame.mapInArrow(broken, frame.schema)
+    ledger = gv.Ledger(tmp_path / "ledger.db")
+    ledger.create("u0000", "u0001", rho=1)
+    how: dict[str, Any] = {"by": "user", "rho": RHO, "area": AREA, "ledger": ledger}
+    with pytest.raises(FileUnavailable, match="the charge is spent") as caught:
+        gvs.points(frame, tmp_path / "out", confirm=lambda _: armed.touch(), **how)
+    assert caught.value.charged == "spent"
+    assert str(ledger.remaining("u0000")) == "0.99995"
+    assert not [*tmp_path.glob("*out*")]
+
+
+def test_a_key_is_charged_and_drawn_once(spark: Any, tmp_path: Path) -> None:
+    """The same key returns the same files; if they are gone, nothing is drawn."""
+    data = trips(100, 2)
+    source = str(written(data, tmp_path / "trips.parquet"))
+    ledger = gv.Ledger(tmp_path / "ledger.db")
+    ledger.create("u0000", "u0001", rho=1)
+    how: dict[str, Any] = {"by": "user", "rho": RHO, "area": AREA, "ledger": ledger, "key": "may", "keep": ["id"]}
+    first = gvs.points(source, tmp_path / "out", **how)
+    again = gvs.points(source, tmp_path / "out", **how)
+    assert in_order(first).equals(in_order(again))
+    assert first.id == again.id
+    with pytest.raises(InvalidParameter, match="nothing was charged or drawn"):
+        gvs.points(source, tmp_path / "other", **how)
+    assert str(ledger.remaining("u0000")) == "0.99995"
+
+
+def test_persons_without_budget_are_skipped_and_labels_replaced(spark: Any, tmp_path: Path) -> None:
+    """`short="skip"` leaves persons out, and pseudonyms take the place of labels."""
+    data = trips(300, 3)
+    ledger = gv.Ledger(tmp_path / "ledger.db")
+    ledger.create("u0000", "u0002", rho=1)
+    ledger.create("u0001", rho=1e-9)
+    frame = spark.createDataFrame(data)
+    how: dict[str, Any] = {"by": "user", "rho": RHO, "area": AREA, "ledger": ledger, "short": "skip", "keep": ["id"]}
+    release = gvs.points(frame, tmp_path / "out", pseudonyms=True, **how)
+    found = in_order(release)
+    assert set(found["id"]) == set(data.loc[data["user"] != "u0001", "id"])
+    assert found["user"].nunique() == 2
+    assert not set(found["user"]) & set(data["user"])
+    assert release.certificate()["persons"] == 2
+
+
+def test_rows_are_selected_as_in_files(spark: Any, tmp_path: Path) -> None:
+    """`where`, `missing` and `outside` remove the same rows, which the certificate counts."""
+    data = trips(400, 4)
+    data.loc[3, "latitude"] = np.nan
+    data.loc[5, "latitude"] = 10.0
+    how: dict[str, Any] = {"where": "id < 300", "missing": "drop", "outside": "drop", "by": "user", "keep": ["id"]}
+    release = gvs.points(spark.createDataFrame(data), tmp_path / "out", rho=RHO, area=AREA, **how)
+    assert release.certificate()["rows_removed"] == {
+        "filtered": 100, "missing": 1, "outside": 1, "thinned": 0, "untimed": 0
+    }  # fmt: skip
+    assert len(in_order(release)) == 298
+
+
+def test_geometries_become_geoparquet(spark: Any, tmp_path: Path) -> None:
+    """GeoParquet paths, WKB columns and Spark's own geometries are read; GeoParquet and a table are written."""
+    import geopandas
+
+    data = trips(200, 2)
+    places = geopandas.points_from_xy(data["longitude"], data["latitude"], crs=4326)
+    geopandas.GeoDataFrame(data[["id", "user"]], geometry=places).to_parquet(tmp_path / "in.parquet")
+    how: dict[str, Any] = {"by": "user", "rho": RHO, "area": AREA, "keep": ["id"]}
+    release = gvs.points(str(tmp_path / "in.parquet"), tmp_path / "out.parquet", table="released", **how)
+    assert release.value.columns == ["id", "user", "geometry", "radius_95", "rho"]
+    assert len(gv.load(tmp_path / "out.parquet").value) == 200
+    assert spark.table("released").count() == 200
+    binary = spark.read.parquet(str(tmp_path / "in.parquet")).select("id", "user", "geometry")
+    assert gvs.points(binary, tmp_path / "wkb", geometry="geometry", **how).value.count() == 200
+    assert gvs.points(binary, tmp_path / "geo", format="geoparquet", **how).value.count() == 200
+
+
+def test_what_cannot_be_done_is_refused_before_a_charge(spark: Any, tmp_path: Path) -> None:
+    """Shared noise, ties in thinned rows, an existing folder and texts of times are refused with a remedy."""
+    data = trips(50, 2)
+    frame = spark.createDataFrame(data)
+    how: dict[str, Any] = {"by": "user", "area": AREA}
+    with pytest.raises(InvalidParameter, match='unit="point"'):
+        gvs.points(frame, tmp_path / "out", epsilon=0.01, **how)
+    (tmp_path / "there").mkdir()
+    with pytest.raises(InvalidFile, match="exists"):
+        gvs.points(frame, tmp_path / "there", rho=RHO, **how)
+    doubled = frame.unionAll(frame)
+    with pytest.raises(InvalidParameter, match="dropDuplicates"):
+        gvs.points(doubled, tmp_path / "out", rho=RHO, thin="1 hour", **how)
+    texts = frame.selectExpr("user", "latitude", "longitude", "cast(time as string) as time")
+    with pytest.raises(InvalidParameter, match="to_timestamp"):
+        gvs.points(texts, tmp_path / "out", rho=RHO, unit="1 day", times="time", **how)
+    with pytest.raises(InvalidParameter, match="DataFrame of Spark"):
+        gvs.points(data, tmp_path / "out", rho=RHO, **how)
+    assert not (tmp_path / "out").exists()
+
+
+def test_no_true_coordinate_leaves(cluster: Any, tmp_path: Path) -> None:
+    """Neither files, nor their names, events, the driver's log or errors hold a true coordinate, as text or bytes."""
+    data = trips(500, 3)
+    data["latitude"] = 37.7012345678 + np.arange(500) * 1.0000371e-4
+    frame = cluster.session.createDataFrame(data)
+    gvs.points(frame, tmp_path / "out", by="user", rho=RHO, area=AREA)
+    data.loc[77, "latitude"] = 11.1234567890123
+    with pytest.raises(InvalidData, match="not shown") as caught:
+        gvs.points(cluster.session.createDataFrame(data), tmp_path / "no", by="user", rho=RHO, area=AREA)
+    assert "11.12345" not in str(caught.value)
+    assert "partition" in str(caught.value)
+    places = [*(tmp_path / "out").iterdir(), tmp_path / "out.certificate.json", cluster.log]
+    places += [path for path in cluster.events.rglob("*") if path.is_file()]
+    raw = b"\0".join(path.read_bytes() + path.name.encode() for path in places)
+    assert len(raw) > 10_000
+    for value in [*data["latitude"], *data["longitude"]]:
+        assert np.float64(value).tobytes() not in raw
+        assert repr(float(value))[:11].encode() not in raw

@@ -1,0 +1,109 @@
+"""Crowds and persons of DataFrames: the answers of memory and files, with sums and persons on workers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import geopandas
+import numpy as np
+import pandas as pd
+import pytest
+import shapely
+
+import geoveil as gv
+import geoveil.spark as gvs
+from geoveil.errors import InvalidParameter
+from tests.spark.trips import AREA, RHO, trips, written
+
+pytestmark = [pytest.mark.spark, pytest.mark.filterwarnings("ignore")]
+
+
+def test_heat_maps_and_counts_are_those_of_files(spark: Any, tmp_path: Path) -> None:
+    """With one seed, sums on workers give the heat map of the file to the last bit, also with slices and days."""
+    source = written(trips(), tmp_path / "trips.parquet")
+    frame = spark.read.parquet(str(source)).repartition(3)
+    for more in ({"unit": "user", "cap": 5}, {"unit": ("user", "1 day"), "every": "day of week"}):
+        how: dict[str, Any] = {"rho": RHO, "area": AREA, **more}
+        expected = gv.heatmap_file(source, 10_000, rng=np.random.default_rng(3), **how)
+        found = gvs.heatmap(frame, 10_000, rng=np.random.default_rng(3), **how)
+        assert np.array_equal(found.noisy, expected.noisy), more
+        assert np.array_equal(found.value, expected.value), more
+    west = geopandas.GeoSeries([shapely.box(-122.6, 37.6, -122.42, 37.9)], ["west"], crs=4326)
+    how = {"rho": RHO, "area": AREA, "unit": "user"}
+    expected = gv.counts_file(source, west, rng=np.random.default_rng(3), **how)
+    found = gvs.counts(str(source), west, rng=np.random.default_rng(3), **how)
+    assert np.array_equal(found.value["noisy"], expected.value["noisy"])
+
+
+def test_flows_are_those_of_files(spark: Any, tmp_path: Path) -> None:
+    """Rows with an origin and a destination are counted once each."""
+    data = trips(400, 8)
+    pairs = pd.DataFrame({"user": data["user"]})
+    pairs["pickup_latitude"], pairs["pickup_longitude"] = data["latitude"], data["longitude"]
+    pairs["dropoff_latitude"], pairs["dropoff_longitude"] = data["latitude"][::-1], data["longitude"][::-1]
+    pairs.to_parquet(tmp_path / "pairs.parquet")
+    how: dict[str, Any] = {"rho": RHO, "area": AREA, "unit": "user"}
+    expected = gv.flows_file(tmp_path / "pairs.parquet", 25_000, rng=np.random.default_rng(3), **how)
+    found = gvs.flows(spark.createDataFrame(pairs).repartition(3), 25_000, rng=np.random.default_rng(3), **how)
+    assert np.array_equal(found.value, expected.value)
+
+
+def test_the_mean_is_that_of_memory(spark: Any, tmp_path: Path) -> None:
+    """The mean of a crowd has the noise and the value of that in memory; a ledger stores it under a key."""
+    data = trips(500, 4)
+    how: dict[str, Any] = {"rho": RHO, "area": AREA, "unit": "user"}
+    expected = gv.mean(data, crs=4326, rng=np.random.default_rng(3), **how)
+    frame = spark.createDataFrame(data).repartition(3)
+    found = gvs.mean(frame, rng=np.random.default_rng(3), **how)
+    assert found.answers[0].mechanisms == expected.answers[0].mechanisms
+    assert found.coords is not None
+    assert expected.coords is not None
+    assert np.allclose(found.coords, expected.coords, atol=1e-6)
+    ledger = gv.Ledger(tmp_path / "ledger.db")
+    ledger.create(*sorted(set(data["user"])), rho=1)
+    first, again = (gvs.mean(frame, ledger=ledger, key="mean", **how) for _ in range(2))
+    assert first.value.equals(again.value)
+    assert str(ledger.remaining("u0000")) == "0.99995"
+
+
+def test_persons_get_answers_of_their_own(spark: Any, tmp_path: Path) -> None:
+    """With next to no noise, answers about each person are the true ones: also about one with very many rows."""
+    many = trips(300_000, 1, seed=2).assign(user="giant")
+    data = pd.concat([many, trips(600, 60)], ignore_index=True)
+    data["id"] = np.arange(len(data))
+    frame = spark.read.parquet(str(written(data, tmp_path / "trips.parquet", group=100_000)))
+    how: dict[str, Any] = {"by": "user", "rho": 1e6, "area": AREA}
+    found = gvs.bounds(frame, tmp_path / "bounds", **how).value.toPandas().set_index("user")
+    boxes = geopandas.GeoSeries.from_wkb(found["geometry"]).bounds
+    true = data.groupby("user")[["longitude", "latitude"]].agg(["min", "max"])
+    assert set(boxes.index) == set(true.index)
+    assert np.allclose(boxes.loc[true.index, "minx"], true["longitude"]["min"], atol=1e-3)
+    assert np.allclose(boxes.loc[true.index, "maxy"], true["latitude"]["max"], atol=1e-3)
+    centers = gvs.center(str(tmp_path / "trips.parquet"), tmp_path / "center", **how)
+    assert centers.value.count() == 61
+    assert centers.certificate()["persons"] == 61
+    assert centers.certificate()["file"]["kind"] == "place"
+    assert gv.verify(tmp_path / "center").holds
+
+
+def test_every_question_about_persons_is_written_once(spark: Any, tmp_path: Path) -> None:
+    """Each question is answered about each person, charged once, and refused without a column of persons."""
+    data = trips(400, 4)
+    frame = spark.createDataFrame(data)
+    how: dict[str, Any] = {"by": "user", "rho": 1e-3, "area": AREA}
+    place = geopandas.GeoSeries.from_xy([-122.42], [37.77], crs=4326)
+    asked: dict[str, Any] = {
+        "hull": lambda path: gvs.hull(frame, path, **how),
+        "radius": lambda path: gvs.radius(frame, path, unit="1 day", **how),
+        "mean": lambda path: gvs.mean(frame, path, **how),
+        "distance": lambda path: gvs.distance(frame, path, place, **how),
+        "first": lambda path: gvs.first_within(frame, path, place, within=3000, label="id", **how),
+    }
+    for name, ask in asked.items():
+        assert ask(tmp_path / name).value.count() == 4, name
+    nearest = gvs.nearest(frame, tmp_path / "nearest", place, k=3, label="id", **how)
+    assert nearest.value.count() == 12
+    assert set(nearest.value.toPandas()["nearest"]) <= set(data["id"])
+    with pytest.raises(InvalidParameter, match="by"):
+        gvs.hull(frame, tmp_path / "no", rho=1e-3, area=AREA)
