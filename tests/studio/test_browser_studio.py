@@ -184,6 +184,7 @@ def test_a_tab_that_is_closed_during_a_release(
         return run(self, *args)
 
     monkeypatch.setattr(FileRequest, "run", slowly)
+    monkeypatch.setattr(projects, "_drawn", lambda folder, report: [])
     decided(studio, trips)
     first = visit("release")
     ticket = first.page.locator("input[name=ticket]").input_value()
@@ -217,6 +218,7 @@ def test_a_ledger_that_is_busy(
     visitor = visit("release")
     assert "3 accounts" in visitor.page.locator("section:has(#charge)").inner_text()
     monkeypatch.setattr(projects, "_PATIENCE", 0.2)
+    monkeypatch.setattr(projects, "_drawn", lambda folder, report: [])
     with closing(sqlite3.connect(place)) as other:
         other.execute("begin exclusive")
         visitor.page.locator("input[name=looked]").check()
