@@ -29,13 +29,12 @@ DISTANCES = (
 )
 #: Numbers of releases whose curves are drawn.
 LATER = (10, 100)
-#: The questions of one person whose errors are shown, in words.
+#: The questions of one person whose errors are shown, in words; planning a hull takes too long for a slider.
 _QUESTIONS: dict[str, tuple[str, dict[str, Any]]] = {
     "points": ("a released point", {"each": True}),
     "center": ("the center of a person's points", {}),
     "radius": ("the radius around a person's points", {}),
     "nearest": ("the point nearest to a place", {"k": 1}),
-    "hull": ("the hull around a person's points", {}),
 }
 #: The number of points of a track from which the error after smoothing is computed, and seconds between them.
 _TRACK, _STEP = 60, 30.0

@@ -373,7 +373,9 @@ def _outcome(project: Project, outcome: Outcome) -> dict[str, Any]:
 def _file_words(name: str) -> str:
     if name.endswith(".certificate.json"):
         return "certificate: keep it beside the file"
-    return {"report.html": "page with map and certificate", "map.png": "figure"}.get(name, "the release")
+    known = {"report.html": "page with map and certificate", "map.png": "figure"}
+    known |= {"command.txt": "the same on the command line", "release.py": "the same in Python"}
+    return known.get(name, "the release")
 
 
 def _verified(check: Verification) -> dict[str, Any]:

@@ -257,8 +257,16 @@ def _released(request: FileRequest, folder: Path, progress: Progress) -> Outcome
         balances = () if ledger is None or before is None else _balances(ledger, before)
     report = _report(request, releases, balances)
     files = [file for path in written for file in (path, certificate_path(path))]
-    files += _drawn(folder, report)
+    files += [*_drawn(folder, report), *_code(request, folder)]
     return Outcome(request, releases, report, files, checks, datetime.now())
+
+
+def _code(request: FileRequest, folder: Path) -> list[Path]:
+    """Write the command and the Python that do the same."""
+    texts = {"command.txt": f"{request.command()}\n", "release.py": request.python()}
+    for name, text in texts.items():
+        (folder / name).write_text(text, encoding="utf-8", newline="\n")
+    return [folder / name for name in texts]
 
 
 def _spent(ledger: gv.Ledger) -> dict[str, Any]:
