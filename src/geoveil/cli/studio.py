@@ -31,6 +31,9 @@ def studio(file: Path | None, port: int, browser: bool) -> None:
         raise click.UsageError("The studio needs more packages: pip install 'geoveil[studio]'")
     from geoveil.studio.server import serve
 
+    # Whatever ends the studio, what was downloaded stays.
+    terminal.state().released = "What was downloaded"
+
     def ready(address: str) -> None:
         terminal.say(f"The studio is at {address}", "Ctrl-C ends it. Whoever knows this address can use it.")
 
