@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
+import geopandas
 import numpy as np
 import pytest
 import shapely
@@ -229,3 +231,21 @@ def test_a_scene_is_data_in_degrees() -> None:
         for feature in group["features"]:
             assert feature["properties"]["colour"] in told["palettes"]["dark"]
     assert told["labels"][0]["text"] == "S"
+
+
+def test_a_base_map_of_the_user_is_drawn_in_grey(tmp_path: Path) -> None:
+    """Streets and parks of a file are on the ground, below the release, with the file named as a source."""
+    streets = [shapely.LineString([[10.70, 59.90 + i / 500], [10.80, 59.90 + i / 500]]) for i in range(9)]
+    parks = [shapely.box(10.74, 59.905, 10.75, 59.91)]
+    geopandas.GeoSeries([*streets, *parks], crs=4326).to_file(tmp_path / "streets.gpkg")
+    homes = Layer("homes", np.array([[10.74, 59.905], [10.76, 59.915]]), "points", "released")
+    scene = compose((homes,), basemap=str(tmp_path / "streets.gpkg"))
+    assert scene is not None
+    drawn = {group.name: group for group in scene.groups if group.name.startswith("base map")}
+    lines, areas = drawn["base map"].shapes[0], drawn["base map: areas"].shapes[0]
+    assert len(lines.parts) == 9
+    assert len(areas.parts) == 1
+    assert {lines.style.colour, areas.style.colour} == {"basemap"}
+    assert scene.source.startswith("Base map: streets.gpkg. ")
+    assert [group.role for group in scene.groups] == ["ground"] * 4 + ["released"]
+    assert compose((homes,)).as_dict()["groups"][-1]["name"] == "homes"  # type: ignore[union-attr]

@@ -15,7 +15,7 @@ from geoveil.cli.presentation import describe, public_place
 from geoveil.words import counted
 
 #: The part of the simulated data that is released, and the budget.
-_SHOWN, _RHO = "taxi != 'cab04' and time < '2026-05-04T06:40:00Z'", 5e-4
+_SHOWN, _RHO = "taxi < 'cab04' and time < '2026-05-04T06:40:00Z'", 5e-4
 
 
 @click.command(

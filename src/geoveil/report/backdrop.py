@@ -174,8 +174,17 @@ def _labels(ground: Ground, view: Box, pixel: float) -> tuple[Label, ...]:
     first = np.flatnonzero(inside)[:_ALWAYS]
     coarsest = 2 * places.reaches / _NAMED
     coarsest[first] = np.maximum(coarsest[first], 3 * pixel)
+    # On a phone, names near the edge of the view have room towards its middle only.
+    west, east = view.middle[0] + 0.1 * view.width, view.east
     return tuple(
-        Label(x, y, name, "city" if people >= _CITY else "town", "east", coarsest=most)
+        Label(
+            x,
+            y,
+            name,
+            "city" if people >= _CITY else "town",
+            "west" if west < x < east else "east",
+            coarsest=most,
+        )
         for name, (x, y), people, most in zip(
             places.names, places.flat.tolist(), places.populations.tolist(), coarsest.tolist(), strict=True
         )

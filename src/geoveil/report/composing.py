@@ -103,13 +103,14 @@ def compose(
 
 
 def _placed(own: Sequence[Label], names: Sequence[Label], view: Box, plan: _Plan) -> list[Label]:
-    """Return labels on sides where they do not cover each other: those of layers first, then names in the view."""
+    """Return labels on sides where they do not cover each other: the first place of the view, then those of layers."""
     x, y = view.middle
     seen = [abs(name.x - x) < view.width / 2 and abs(name.y - y) < view.height / 2 for name in names]
     near = [name for name, inside in zip(names, seen, strict=True) if inside][:_NAMES]
-    placed = choose_sides([*own, *near], plan.pixel, plan.symbols(), view)
-    moved = {id(name): label for name, label in zip(near, placed[len(own) :], strict=True)}
-    return [*placed[: len(own)], *(moved.get(id(name), name) for name in names)]
+    ordered = [*near[:1], *own, *near[1:]]
+    placed = choose_sides(ordered, plan.pixel, plan.symbols(), view)
+    known = set(map(id, near))
+    return [*placed, *(name for name in names if id(name) not in known)]
 
 
 #: The colour, the name and the rows of a person, or of all persons of a layer together.
