@@ -118,7 +118,7 @@ def test_pages_look_as_they_did(browser: Browser, pages: Path, place: Place) -> 
             texts = page.evaluate(TEXTS)
             assert covered(texts) == []
             assert any(NAMED[place.name] in text for text, *_ in texts)
-            assert sum("°" in text for text, *_ in texts) >= 2
+            assert any("°" in text for text, *_ in texts)
             assert page.evaluate("document.documentElement.scrollWidth") <= width
             page.close()
     whole = sheet(found)
