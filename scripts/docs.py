@@ -109,7 +109,8 @@ GENERATED: dict[str, Callable[[], str]] = {"commands": commands, "errors": error
 
 
 def filled(text: str) -> str:
-    """A page with its generated parts."""
+    """A page with its generated parts, whose prompts are marked, so that readers copy code without them."""
+    text = re.sub(r"^```python\n(?=>>>)", "```pycon\n", text, flags=re.MULTILINE)
     return re.sub(r"^<!-- generated: (\w+) -->$", lambda found: GENERATED[found[1]](), text, flags=re.MULTILINE)
 
 

@@ -169,15 +169,23 @@ def test_code_and_commands_run(page: Path, run: Any, folder: Path, monkeypatch: 
     run_page(page, run, folder, monkeypatch)
 
 
-@pytest.mark.deep
+@pytest.mark.spark
 @pytest.mark.once
 @pytest.mark.filterwarnings("ignore")  # of Spark
 @pytest.mark.parametrize("page", [page for page in PAGES if "*Needs Spark:" in page.read_text(encoding="utf-8")])
 def test_code_that_needs_spark_runs(page: Path, run: Any, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With Spark, all of the page runs."""
-    pytest.importorskip("pyspark", reason="needs the extra spark, and Java 17")
+    pyspark = pytest.importorskip("pyspark", reason="needs the extra spark, and Java 17")
     monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
-    run_page(page, run, folder, monkeypatch, spark=True)
+    try:
+        run_page(page, run, folder, monkeypatch, spark=True)
+    finally:
+        # Java keeps the folder that it was started in: the next page gets a new one.
+        if gateway := pyspark.SparkContext._gateway:
+            pyspark.SparkContext._gateway = pyspark.SparkContext._jvm = None
+            gateway.shutdown()
+            gateway.proc.stdin.close()
+            gateway.proc.wait(60)
 
 
 def test_every_picture_of_the_gallery_is_drawn_by_its_page() -> None:

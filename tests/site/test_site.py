@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib.util
 import json
 import re
@@ -66,6 +67,14 @@ def test_every_public_name_is_on_one_page_of_the_reference() -> None:
     assert sorted(shown) == sorted(set(gv.__all__) - {"__version__", "errors"})
 
 
+def test_every_public_name_of_spark_is_on_its_page() -> None:
+    """The list of names is read from the source, as Spark need not be installed."""
+    tree = ast.parse((ROOT / "src" / "geoveil" / "spark" / "__init__.py").read_text(encoding="utf-8"))
+    (public,) = [ast.literal_eval(node.value) for node in tree.body if isinstance(node, ast.Assign)]
+    page = (DOCS / "look-up" / "python" / "spark.md").read_text(encoding="utf-8")
+    assert sorted(re.findall(r"^::: geoveil\.spark\.(\w+)$", page, re.MULTILINE)) == sorted(public)
+
+
 def test_what_is_wrong_with_a_site_is_found(tmp_path: Path) -> None:
     """Missing pages, headings and pictures, other hosts and large pages."""
     docs = script()
@@ -124,22 +133,31 @@ def test_the_site_is_built_without_a_problem(site: Path) -> None:
     assert "geoveil budget restore" in (site / "look-up" / "commands.html").read_text(encoding="utf-8")
     assert "LedgerTampered" in (site / "look-up" / "errors.html").read_text(encoding="utf-8")
     assert "beyond_the_map" in (site / "look-up" / "certificate.html").read_text(encoding="utf-8")
-    assert not any("generated:" in page.read_text(encoding="utf-8") for page in site.rglob("*.html"))
+    assert not any("<!-- generated:" in page.read_text(encoding="utf-8") for page in site.rglob("*.html"))
 
 
 @pytest.mark.deep
 @pytest.mark.once
 @pytest.mark.skipif(CHROMIUM is None, reason="no Chromium was found: apt-get install chromium")
-def test_search_works_from_the_disk_and_nothing_else_is_loaded(site: Path) -> None:
-    """A page that is opened as a file finds words of other pages, and asks for files of the site alone."""
+def test_search_and_copies_work_from_the_disk_and_nothing_else_is_loaded(site: Path) -> None:
+    """A page that is opened as a file finds words of other pages, and asks for files of the site alone.
+
+    The copy button of a block copies the code, without prompts and results.
+    """
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
-        page = browser.new_page()
+        page = browser.new_context(permissions=["clipboard-read", "clipboard-write"]).new_page()
         asked: list[str] = []
         page.on("request", lambda request: asked.append(request.url))
         page.goto((site / "understand" / "units.html").as_uri())
         page.get_by_role("button", name="Search").first.click()
         page.get_by_role("combobox").or_(page.get_by_placeholder("Search")).first.fill("supermartingale")
         page.get_by_text("Why the total is guaranteed").first.wait_for()
+        page.goto((site / "understand" / "definitions.html").as_uri())
+        page.locator("button[data-clipboard-target]").first.click(force=True)
+        copied = page.evaluate("navigator.clipboard.readText()")
         browser.close()
     assert all(address.startswith(site.as_uri()) for address in asked)
+    assert copied.startswith("import geoveil as gv\nguarantee = gv.CGP(rho=5e-5)\n")
+    assert ">>>" not in copied
+    assert "(104, 0.92)" not in copied

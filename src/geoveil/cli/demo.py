@@ -34,7 +34,7 @@ def demo(out: Path) -> None:
 
     It contains no real locations. Takes some seconds.
     """
-    from geoveil.cli.city import AREA, STATION, write_taxis
+    from geoveil.city import AREA, STATION, write_taxis
 
     out.mkdir(parents=True, exist_ok=True)
     source, target, smooth = out / "taxis.csv", out / "released.csv", out / "smoothed.csv"

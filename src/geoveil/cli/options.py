@@ -16,6 +16,7 @@ from geoveil.cli.parameter_types import AREA, CHANCE, LENGTH
 from geoveil.cli.terminal import state
 from geoveil.errors import InvalidParameter
 from geoveil.messages import worded
+from geoveil.protection import LEVELS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -25,13 +26,11 @@ if TYPE_CHECKING:
     from geoveil.privacy import Guarantee
 
 __all__ = [
-    *("LEVELS", "Budget", "ChargedAccount", "Output", "account", "area", "as_json", "budget", "existing", "free"),
+    *("Budget", "ChargedAccount", "Output", "account", "area", "as_json", "budget", "existing", "free"),
     *("Protected", "Wish", "output", "persons", "possible", "protection", "pseudonyms", "reading", "under_unit"),
     *("every", "unit", "unit_named", "unlabelled", "wish"),
 ]
 
-#: Levels of privacy: the distance in metres of two locations between which a guess is right at most 75% of the time.
-LEVELS = {"low": 100.0, "medium": 500.0, "high": 2000.0}
 _CHANCE = 0.75
 
 

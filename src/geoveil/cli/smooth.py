@@ -96,7 +96,7 @@ def check_times(path: Path, how: dict[str, Any], given: str | None) -> None:
     from geoveil.geo.formats import open_locations
     from geoveil.geo.seconds import seconds_of
 
-    file = open_locations(path, **{name: value for name, value in how.items() if name != "missing"})
+    file = open_locations(path, **{name: value for name, value in how.items() if name not in ("missing", "where")})
     chosen = _column(file, given)
     times = pa.concat_tables(batch.columns for batch in file.batches([chosen])).to_pandas(ignore_metadata=True)
     seconds_of(times[chosen], chosen)

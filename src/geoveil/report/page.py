@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from html import escape
 from importlib import resources
 from string import Template
@@ -22,7 +23,7 @@ from geoveil.report.svg import key_svg, locator_svg, map_svg
 from geoveil.wording import paragraphs
 from geoveil.words import counted
 
-__all__ = ["page"]
+__all__ = ["drawing", "page", "static"]
 
 
 def page(report: Report) -> str:
@@ -33,12 +34,12 @@ def page(report: Report) -> str:
         f'<tr{_mark(name)}><th scope="row">{escape(name)}</th><td>{escape(text)}</td></tr>'
         for name, text in table_rows(report.facts, report.certificate)
     )
-    return Template(_static("page.html")).substitute(
+    return Template(static("page.html")).substitute(
         version=escape(__version__),
         page_title=escape(warning + report.title),
         variables=palette.variables(),
-        style=_static("page.css"),
-        script=_static("page.js"),
+        style=static("page.css"),
+        script=static("page.js"),
         banner=banner,
         title=escape(report.title),
         summary="\n".join(
@@ -87,7 +88,7 @@ def _protection() -> str:
     return f'<table class="protection">\n<thead><tr>{head}</tr></thead>\n<tbody>\n{listed}\n</tbody>\n</table>'
 
 
-def _static(name: str) -> str:
+def static(name: str) -> str:
     """Return the text of a file of this package."""
     return resources.files("geoveil.report").joinpath(name).read_text(encoding="utf-8")
 
@@ -95,28 +96,43 @@ def _static(name: str) -> str:
 def _map(report: Report) -> str:
     """Return the section with the map, its legend and its remarks."""
     scene = compose(report.layers, basemap=report.basemap, tiles=report.tiles)
-    remarks = [*report.remarks, *(scene.remarks if scene else ("The released value has no location on a map.",))]
-    listed = "".join(f"<li>{escape(remark)}</li>" for remark in remarks)
-    below = f'<ul class="remarks">{listed}</ul>' if listed else ""
     if scene is None:
+        below = _listed([*report.remarks, "The released value has no location on a map."])
         return f'<section class="wide" aria-label="Remarks">{below}</section>'
-    label = "Map of " + ", ".join(layer.name for layer in report.layers) + f". {scene.where}"
+    label = "Map of " + ", ".join(layer.name for layer in report.layers)
+    drawn = drawing(scene, label, report.remarks)
+    return f'<section class="map" aria-labelledby="map">\n<h2 id="map">Map</h2>\n{drawn}</section>'
+
+
+def drawing(scene: Scene, label: str, remarks: Sequence[str] = ()) -> str:
+    """Return a map that the script of the page moves and zooms, with its legend and remarks.
+
+    Parameters
+    ----------
+    scene : Scene
+        What the map shows.
+    label : str
+        The same in words, for a reader who does not see it.
+    remarks : sequence of str
+        Sentences to show below the map, before those of the scene.
+    """
     keys = "Map: arrow keys move it, plus and minus zoom, zero shows all again."
     locator = "" if scene.locator is None else f'<div class="locator">{locator_svg(scene.locator)}</div>'
+    legend = "\n".join(_entry(i, group) for i, group in enumerate(scene.groups) if group.role != "ground")
     return (
-        '<section class="map" aria-labelledby="map">\n<h2 id="map">Map</h2>\n'
         f'<div class="frame" tabindex="0" role="group" aria-label="{keys}">\n'
-        f"{map_svg(scene, label)}\n{locator}\n"
+        f"{map_svg(scene, f'{label}. {scene.where}')}\n{locator}\n"
         '<div class="buttons"><button type="button" data-does="in" aria-label="Zoom in">+</button>'
         '<button type="button" data-does="out" aria-label="Zoom out">−</button>'
         '<button type="button" data-does="reset" aria-label="Show all">⤢</button></div>\n'
         f'<div class="source">{escape(scene.source)}</div>\n</div>\n'
-        f'<ul class="legend">\n{_legend(scene)}\n</ul>\n{below}</section>'
+        f'<ul class="legend">\n{legend}\n</ul>\n{_listed([*remarks, *scene.remarks])}'
     )
 
 
-def _legend(scene: Scene) -> str:
-    return "\n".join(_entry(i, group) for i, group in enumerate(scene.groups) if group.role != "ground")
+def _listed(remarks: Sequence[str]) -> str:
+    listed = "".join(f"<li>{escape(remark)}</li>" for remark in remarks)
+    return f'<ul class="remarks">{listed}</ul>' if listed else ""
 
 
 def _entry(at: int, group: Group) -> str:
