@@ -83,7 +83,8 @@ def processor_seconds() -> float:
             used = process.cpu_times()
         except psutil.Error:
             continue
-        total += used.user + used.system
+        # Those of processes that have ended are known to their parents.
+        total += used.user + used.system + used.children_user + used.children_system
     return total
 
 

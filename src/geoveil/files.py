@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -218,7 +218,7 @@ def read(
     area: AreaLike = None,
     crs: CrsLike = None,
     outside: Outside = "refuse",
-    missing: Missing = "refuse",
+    missing: Missing | Literal["keep"] = "refuse",
     where: str | None = None,
     lat: CoordinateColumns = None,
     lon: CoordinateColumns = None,
@@ -240,8 +240,8 @@ def read(
         system is kept.
     outside : {"refuse", "clamp", "drop"}
         With `area`: what is done about points outside of it, as for `points`.
-    missing : {"refuse", "drop"}
-        What is done about rows without a location.
+    missing : {"refuse", "drop", "keep"}
+        What is done about rows without a location; those that are kept are left to the question.
     where : str, optional
         A condition on columns of the file that selects its rows, as for `points`. The certificate of a later release
         states a filter, and the rows that were removed, only if they are given to the question itself.

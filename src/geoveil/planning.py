@@ -50,10 +50,10 @@ from geoveil.queries import (
 from geoveil.wording import guarantee_line, protected
 from geoveil.words import metres
 
-__all__ = ["Plan", "plan"]
+__all__ = ["COMPARED", "Plan", "plan"]
 
 #: The units that a plan compares, by the names of their metrics.
-_COMPARED = ("inf", "1 day", "1 hour", "1")
+COMPARED = ("inf", "1 day", "1 hour", "1")
 _ALL = protected(dist_inf)
 #: The logarithm of the largest ε that plans consider: noise of millimetres.
 _FARTHEST = 9.0
@@ -223,7 +223,7 @@ def plan(
         promised = _least(foreseen, CGP(rho=1, metric=used) if notion == "CGP" else GP(epsilon=1, metric=used), error)
     units = {}
     if step is not None and not promised.metric.persons:
-        units = {name: foreseen(promised.under_unit(as_metric(name))) for name in _COMPARED}
+        units = {name: foreseen(promised.under_unit(as_metric(name))) for name in COMPARED}
     error = foreseen(promised)
     remark = "" if step is None or not units else _compared(question, n, step, units)
     if not units and _smaller(promised.metric) and _as_large(error, foreseen(promised.under_unit(dist_inf))):

@@ -1,4 +1,4 @@
-"""What a release protects, what it does not protect, and what to ask the analyst: one table for all readers.
+"""What a release protects, what it does not protect, and what to ask the analyst: one table for all readers; levels.
 
 The report page shows it, and a test compares it with the table in `docs/understand/limits.md`.
 """
@@ -7,7 +7,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-__all__ = ["HEADINGS", "TABLE", "Topic"]
+__all__ = ["HEADINGS", "LEVELS", "TABLE", "Topic"]
+
+#: Levels of privacy: the distance in metres of two locations between which a guess is right at most 75% of the time.
+LEVELS = {"low": 100.0, "medium": 500.0, "high": 2000.0}
 
 HEADINGS = ("", "Protected", "Not protected", "Ask the analyst")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -155,6 +156,35 @@ def test_reports_of_all_kinds(ending: str, run: Any, tmp_path: Path) -> None:
     assert done.code == 0, done.err
     head = (tmp_path / f"map.{ending}").read_bytes()[:15]
     assert head.startswith({"html": b"<!DOCTYPE html>", "png": b"\x89PNG", "pdf": b"%PDF-"}[ending])
+
+
+@pytest.mark.slow
+def test_a_page_and_a_figure_at_once(run: Any, tmp_path: Path) -> None:
+    """Both are drawn and named, the figure as wide as asked for; what goes with neither is refused."""
+    asked = ["hull", "trips.csv", *LOCAL, "--rho", "0.25"]
+    done = run(*asked, "--report", "map.html", "--figure", "map.svg", "--figure-width", "85")
+    assert done.code == 0, done.err
+    assert "map.html" in done.out
+    assert "map.svg" in done.out
+    assert re.search(r'width="240\.9\d*pt"', (tmp_path / "map.svg").read_text(encoding="utf-8"))  # 85 mm
+    for wrong, said in (
+        (["--figure", "map.html"], r"\.png, \.svg or \.pdf"),
+        (["--figure-width", "85"], "--figure-width goes with --figure"),
+        (["--tiles", "https://example.org/{z}/{x}/{y}.png"], "--tiles goes with --report or --figure"),
+        (["--report", "x.html", "--tiles", "https://example.org/"], "--tiles"),
+        (["--report", "x.html", "--basemap", "nowhere.gpkg"], "--basemap"),
+    ):
+        done = run(*asked, *wrong)
+        assert done.code == 2, wrong
+        assert re.search(said, done.err), done.err
+    assert not (tmp_path / "x.html").exists()
+
+
+def test_help_says_what_a_tile_server_learns(run: Any) -> None:
+    """Nothing is fetched without the option, whose help names what its server is told."""
+    told = " ".join(run("points", "--help").out.split())
+    assert "its server learns the area of the map, your IP address and the time" in told
+    assert "Nothing is fetched without this" in told
 
 
 def test_trips_are_released_at_once(run: Any, tmp_path: Path) -> None:

@@ -15,10 +15,10 @@ import click
 import pytest
 
 import geoveil as gv
-from geoveil.cli.options import LEVELS
 from geoveil.cli.parameter_types import AREA, CHANCE, LENGTH, PLACE
 from geoveil.cli.problems import CODES
 from geoveil.cli.program import program
+from geoveil.protection import LEVELS
 from geoveil.words import metres
 from tests.command_line import shell
 from tests.release.test_crowd_release import districts

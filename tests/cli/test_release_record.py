@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 import geoveil as gv
-from geoveil.cli.release_record import ReleaseRecord
 from geoveil.errors import GeoveilWarning
+from geoveil.release_record import ReleaseRecord
 from tests.command_line import LOCAL
 
 LINE = ["points", "trips.csv", "-o", "o.csv", "--by", "user", *LOCAL, "--rho", "1e-4"]

@@ -171,7 +171,7 @@ def test_a_heat_map_is_a_frame_of_cells() -> None:
 
 @pytest.mark.slow
 def test_a_card_of_a_million_points_is_small() -> None:
-    """Points are counted in squares, so the card has the size of its map, whatever their number."""
+    """Points are counted in hexagons, so the card has the size of its map, whatever their number."""
     flat = np.random.default_rng(3).normal(scale=5000, size=(1_000_000, 2))
     release = gv.points(flat, crs=BAY.crs, rho=1e-9, area=BAY)
     assert len(release._repr_html_().encode()) < 100_000
@@ -180,7 +180,7 @@ def test_a_card_of_a_million_points_is_small() -> None:
 @pytest.mark.slow
 @pytest.mark.once
 def test_many_areas_lines_and_cells_keep_a_card_small() -> None:
-    """Hulls of many persons are drawn in part, and the card says so; long lines and fine grids are squares."""
+    """Hulls of many persons are drawn in part, and the card says so; noisy lines are hexagons."""
     frame = trips(900)
     hulls = gv.hull(frame, by=np.arange(900) // 3, **HOW)._repr_html_()
     assert "100 of 300 drawn" in hulls
@@ -190,7 +190,7 @@ def test_many_areas_lines_and_cells_keep_a_card_small() -> None:
     fine = gv.density(gv.points(frame, by=np.arange(900), **HOW), gv.Grid((-9000, -9000, 9000, 9000), cell=60))
     for card in (hulls, long, fine._repr_html_()):
         assert len(card.encode()) < 100_000
-    assert "the stronger the colour, the more" in long
+    assert "points in hexagons" in long
 
 
 def test_true_locations_are_shown_only_if_they_are_given(tmp_path: Path) -> None:

@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import io
-import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from playwright.sync_api import Browser, sync_playwright
-
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
+from playwright.sync_api import Browser
 
 pytestmark = [pytest.mark.once, pytest.mark.slow]
 
@@ -49,17 +44,6 @@ def outputs() -> list[dict[str, Any]]:
     nbclient.NotebookClient(notebook, timeout=300).execute()
     assert all(output.output_type != "error" for cell in notebook.cells for output in cell.outputs)
     return [dict(cell.outputs[-1].data) for cell in notebook.cells]
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    """One for all tests."""
-    if CHROMIUM is None:
-        pytest.skip("no Chromium was found: apt-get install chromium")
-    with sync_playwright() as playwright:
-        launched = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
-        yield launched
-        launched.close()
 
 
 def test_a_notebook_shows_releases_sessions_ledgers_and_plans(outputs: list[dict[str, Any]]) -> None:

@@ -25,11 +25,12 @@ from geoveil.protection import TABLE
 from geoveil.report import Balance, Layer, Report, write
 from geoveil.report import page as page_module
 from geoveil.report.charts import attacker_curve, gauges
+from geoveil.report.composing import compose
 from geoveil.report.formatting import WARNING
-from geoveil.report.land import land_around
-from geoveil.report.map_layout import MOST, lay_out
-from geoveil.report.map_projection import Projection, view_of
+from geoveil.report.map_projection import view_of
 from geoveil.report.page import page
+from geoveil.report.scene import Shape
+from geoveil.words import metres
 
 BAY = gv.local(lat=37.77, lon=-122.42, radius=50_000)
 FERRY = (-122.3937, 37.7955)
@@ -54,6 +55,14 @@ def ask(question: Any, *args: Any, x: Any = None, **how: Any) -> gv.Release:
 def report_of(release: gv.Release, *more: Layer, **said: Any) -> Report:
     """The report of a release."""
     return Report("Trips", (*release.layers(), *more), release.facts(), release.certificate(), **said)
+
+
+def shape_of(layer: Layer, form: str) -> Shape:
+    """The first shape of a form that shows a layer."""
+    scene = compose((layer,))
+    assert scene is not None
+    [group] = scene.layers
+    return next(shape for shape in group.shapes if shape.form == form)
 
 
 def truth_of(frame: geopandas.GeoDataFrame) -> Layer:
@@ -89,30 +98,37 @@ class Outline(HTMLParser):
 @pytest.mark.once
 @pytest.mark.slow
 def test_the_page_is_whole_and_in_order() -> None:
-    """Tags nest, and the parts follow one another: heading, map, legend, words, curve, budget, details."""
+    """Tags nest, and the parts follow one another: heading, plain words, map, legend, meaning, curve, details."""
     release = ask(gv.points, by="user")
     text = page(report_of(release, remarks=("Made up.",)))
     outline = Outline(text)
     assert not outline.open
     order = [
         "<h1>",
+        'class="summary"',
         'class="frame"',
         'class="legend"',
         "Made up.",
         'id="words"',
+        "CGP with ρ",
         'id="curve"',
-        'id="budget"',
         "<table>",
     ]
     places = [text.index(part) for part in (*order, "<details>")]
     assert places == sorted(places)
-    assert "Nothing was charged to a ledger." in text
+    assert 'id="budget"' not in text  # nothing was charged to a ledger, so there is nothing to say
     words = release.certificate()["words"]
     assert " ".join("".join(outline.text).split()).count(words) == 2  # in the certificate, too
     assert json.loads("".join(outline.text).split("The whole certificate")[1].split("Made by")[0]) == json.loads(
         json.dumps(release.certificate())
     )
-    for told in ("Gaussian of scale", "50 km around 37.77, -122.42", release.id, "95% radius", "dist_inf"):
+    for told in (
+        "Gaussian of scale",
+        "50 km around 37.77, -122.42",
+        release.id,
+        "95% of true locations lie within",
+        "dist_inf",
+    ):
         assert told in text
 
 
@@ -174,17 +190,17 @@ def test_without_truth_nothing_of_it_is_there() -> None:
     """True places are not on the page, neither on the map nor in degrees; with a layer of truth they are."""
     frame = trips(5)
     release = ask(gv.points, by="user", x=frame)
-    layout = lay_out(release.layers())
-    assert layout is not None
+    scene = compose(release.layers())
+    assert scene is not None
     true = shapely.get_coordinates(frame.geometry.array)
-    flat = layout.projection.to_map(true)
+    flat = scene.projection.to_map(true)
     text, told = page(report_of(release)), page(report_of(release, truth_of(frame)))
     for at, (lon, lat) in zip(flat, true, strict=True):
         assert np.hypot(*(dots(text) - at).T).min() > 1
         assert np.hypot(*(dots(told) - at).T).min() < 0.1
         assert f"{lon:.4f}" not in text
         assert f"{lat:.4f}" not in text
-    released = layout.projection.to_map(shapely.get_coordinates(release.value.geometry.array))
+    released = scene.projection.to_map(shapely.get_coordinates(release.value.geometry.array))
     assert dots(text) == pytest.approx(released, abs=0.06)
 
 
@@ -208,9 +224,7 @@ def test_tails_do_not_shrink_the_map() -> None:
     layer = Layer("a", places, "points", "released")
     _, view = view_of((layer,))
     assert 0.8 < view.width / plain.width < 1.2
-    layout = lay_out((layer,))
-    assert layout is not None
-    assert len(layout.shapes[0].dots) == 1000
+    assert len(shape_of(layer, "dots").parts[0]) == 1000
 
 
 @pytest.mark.parametrize(
@@ -228,61 +242,6 @@ def test_metres_are_metres_everywhere(lon: float, lat: float) -> None:
     assert np.hypot(*(flat - centre).T) == pytest.approx(2000, rel=1e-5)
     assert 4000 < view.width < 6000
     assert 4000 < view.height < 6000
-
-
-def on_land(lon: float, lat: float, reach: float = 20_000.0, middle: tuple[float, float] | None = None) -> bool:
-    """Whether the map around a middle, by default this very place, has land at a place."""
-    at = middle or (lon, lat)
-    land = land_around(Projection(*at).to_map, *at, reach)
-    return bool(shapely.intersects(land, shapely.Point(*Projection(*at).to_map(np.array([[lon, lat]]))[0])).any())
-
-
-@pytest.mark.once
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("lon", "lat", "land"),
-    [
-        (-122.45, 37.75, True),  # San Francisco
-        (-122.65, 37.75, False),
-        (-122.33, 37.72, False),  # the bay
-        (179.2, -16.5, True),  # Vanua Levu, Fiji
-        (-179.97, -16.85, True),  # Taveuni, on the other side of the antimeridian
-        (179.5, -18.5, False),
-        (179.9, 68.0, True),  # Chukotka
-        (-179.9, 68.0, True),
-        (16.0, 78.5, True),  # Svalbard
-        (10.0, 80.5, False),
-        (-150.0, 0.0, False),  # mid-Pacific
-        (0.0, 89.9, False),
-        (0.0, -90.0, True),
-        (50.0, 42.0, False),  # the Caspian Sea, a hole
-        (10.0, 50.0, True),
-        (-98.0, 39.0, True),
-    ],
-)
-def test_land_is_where_it_is(lon: float, lat: float, land: bool) -> None:
-    """Land and sea of known places, on a map of their own and on one of another place, 300 km away."""
-    assert on_land(lon, lat) == land
-    away, north, _ = earth().fwd(lon, lat, 200.0, 3e5)
-    assert on_land(lon, lat, middle=(float(away), float(north))) == land
-
-
-@pytest.mark.once
-@pytest.mark.slow
-@pytest.mark.parametrize("place", [(-122.42, 37.77), (180.0, -17.0), (16.0, 78.0), (-150.0, 0.0), (0.0, 90.0)])
-def test_land_is_little(place: tuple[float, float]) -> None:
-    """All land that a map shows, near and far, is some ten thousand corners of valid polygons."""
-    land = land_around(Projection(*place).to_map, *place, 20_000.0)
-    assert shapely.is_valid(land).all()
-    assert shapely.get_num_coordinates(land).sum() < 25_000
-
-
-@pytest.mark.once
-@pytest.mark.slow
-def test_the_middle_of_an_ocean_is_plain() -> None:
-    """Where no land is near, the map has none near."""
-    land = land_around(Projection(-150.0, 0.0).to_map, -150.0, 0.0, 20_000.0)
-    assert not shapely.intersects(land, shapely.box(-1e5, -1e5, 1e5, 1e5)).any()
 
 
 def test_points_have_their_places_and_radii() -> None:
@@ -323,9 +282,9 @@ def test_a_projected_system_is_taken_back_to_degrees() -> None:
     assert np.abs(layer.places - [-122.4, 37.8]).max() < 1
     [lost] = ask(gv.points, x=x, by="user", area=None, rho=1e-15).layers()
     assert np.isnan(lost.places).any()
-    layout = lay_out((layer, lost))
-    assert layout is not None
-    assert any("too far away to be drawn" in remark for remark in layout.remarks)
+    scene = compose((layer, lost))
+    assert scene is not None
+    assert any("too far away to be drawn" in remark for remark in scene.remarks)
 
 
 def test_a_release_in_plain_metres_has_no_map() -> None:
@@ -353,13 +312,14 @@ def test_a_hull_is_an_area_with_a_band() -> None:
     """A hull is drawn where it is; between the dashed lines are the hulls that it may be wrong by."""
     release = ask(gv.hull, x=trips(400), rho=1e-2)
     [layer] = release.layers()
-    layout = lay_out((layer,))
-    assert layout is not None
-    [shapes] = layout.shapes
-    shown = shapely.Polygon(shapes.rings[0])
-    flat = shapely.transform(release.value, layout.projection.to_map)
+    scene = compose((layer,))
+    assert scene is not None
+    body, band = scene.layers[0].shapes
+    shown = shapely.Polygon(body.parts[0])
+    flat = shapely.transform(release.value, scene.projection.to_map)
     assert shapely.hausdorff_distance(shown, flat) < 20
-    inner, outer = sorted((shapely.Polygon(edge) for edge in shapes.edges), key=lambda body: body.area)
+    inner, outer = sorted((shapely.Polygon(edge) for edge in band.parts), key=lambda body: body.area)
+    assert "the true edge is in this band" in scene.layers[0].keys[1].text
     off = release.error(0.05)
     assert outer.buffer(1).covers(shown.buffer(0.999 * off))
     assert shown.covers(inner)
@@ -374,10 +334,10 @@ def test_hulls_of_persons_are_one_layer() -> None:
     [layer] = ask(gv.hull, x=frame, by="user", rho=1e-2).layers()
     assert layer.parts is not None
     assert np.unique(layer.parts).tolist() == list(range(30))
-    layout = lay_out((layer,))
-    assert layout is not None
-    assert len(layout.shapes[0].rings) == 30
-    assert not layout.shapes[0].edges
+    scene = compose((layer,))
+    assert scene is not None
+    [bodies] = scene.layers[0].shapes
+    assert len(bodies.parts) == 30
 
 
 @pytest.mark.once
@@ -386,10 +346,10 @@ def test_bounds_are_a_box_whose_band_has_corners() -> None:
     """The box of a release is drawn, and the band around it holds every box within the error."""
     release = ask(gv.bounds)
     [layer] = release.layers()
-    layout = lay_out((layer,))
-    assert layout is not None
-    [shapes] = layout.shapes
-    outer = max((shapely.Polygon(edge) for edge in shapes.edges), key=lambda body: body.area)
+    scene = compose((layer,))
+    assert scene is not None
+    _, band = scene.layers[0].shapes
+    outer = max((shapely.Polygon(edge) for edge in band.parts), key=lambda body: body.area)
     assert release.coords is not None
     (west, south), (east, north) = release.coords
     off = release.error(0.05)
@@ -435,18 +395,25 @@ def test_a_question_about_a_place_shows_the_place(question: Any) -> None:
 
 
 def test_smoothed_and_line_shaped_releases() -> None:
-    """Smoothed points have no radius, as no theorem gives one; rows that are lines are drawn as lines."""
+    """Smoothed tracks have a band of the error to expect, as no theorem bounds it; rows that are lines are lines."""
     frame = trips(40, by=["ann"] * 40)
     smoothed = gv.smooth(ask(gv.points, by="user", x=frame), times=np.arange(40.0) * 60, motion="taxi")
     [layer] = smoothed.layers()
-    assert (layer.kind, layer.radius) == ("points", None)
+    assert (layer.name, layer.kind, layer.radius) == ("released tracks", "lines", None)
+    assert layer.expected == smoothed.expected_error()
+    scene = compose((layer,))
+    assert scene is not None
+    assert scene.layers[0].shapes[0].style.metres == 2 * smoothed.expected_error()
+    assert f"within about {metres(smoothed.expected_error())}" in scene.layers[0].keys[-1].text
     coords = shapely.get_coordinates(frame.geometry.array)
     lines = geopandas.GeoSeries([shapely.LineString(coords[:25]), shapely.LineString(coords[25:])], crs=4326)
     [layer] = ask(gv.points, x=lines, by=["ann", "bob"]).layers()
     assert layer.kind == "lines"
-    layout = lay_out((layer,))
-    assert layout is not None
-    assert [len(ring) for ring in layout.shapes[0].rings] == [25, 15]
+    scene = compose((layer,))
+    assert scene is not None
+    drawn = [(shape.style.colour, len(shape.parts[0])) for shape in scene.layers[0].shapes if shape.form == "dots"]
+    assert drawn == [("person-0", 25), ("person-1", 15)]
+    assert [key.text for key in scene.layers[0].keys][:3] == ["released points:", "ann", "bob"]
 
 
 @pytest.mark.once
@@ -458,53 +425,23 @@ def test_a_heat_map_is_a_grid() -> None:
     [layer] = heat.layers()
     assert layer.values is not None
     assert layer.values.sum() == pytest.approx(heat.value.sum())
-    layout = lay_out((layer,))
-    assert layout is not None
-    shades = layout.shapes[0].shades
-    _, low, high, cells = shades[-1]
+    scene = compose((layer,))
+    assert scene is not None
+    darkest, key = scene.layers[0].shapes[-1], scene.layers[0].keys[-1]
+    assert darkest.style == key.style
+    limits = [float(limit.replace(",", "")) for limit in key.text.removesuffix(" or more").split(" to ")]
+    cells = shapely.union_all([shapely.Polygon(ring) for ring in darkest.parts])
     row, column = np.unravel_index(heat.value.argmax(), heat.value.shape)
     where = geopandas.GeoSeries.from_xy(*heat.grid.centers[row, column][:, None], crs=BAY.crs).to_crs(4326)
-    assert cells.covers(shapely.Point(*layout.projection.to_map(np.array([[where.x[0], where.y[0]]]))[0]))
-    assert low < heat.value.max() <= high * (1 + 1e-9)
+    assert cells.covers(shapely.Point(*scene.projection.to_map(np.array([[where.x[0], where.y[0]]]))[0]))
+    assert limits[0] <= heat.value.max() == pytest.approx(limits[-1], rel=0.05)
     [coarse] = gv.density(release, gv.Grid((-10_000, -10_000, 10_000, 10_000), cell=50)).layers()
     assert coarse.values is not None
     assert len(coarse.values) <= 40_000
     assert "cells of 100 m" in coarse.name
     # Cells that noise or a wide grid put off the map are left out.
     lost = np.where(layer.parts[:, None] == layer.parts[0], np.nan, layer.places)  # type: ignore[index]
-    assert lay_out((Layer("a", lost, "grid", "released", parts=layer.parts, values=layer.values),)) is not None
-
-
-@pytest.mark.once
-@pytest.mark.slow
-def test_many_points_are_thinned_evenly_and_it_is_said() -> None:
-    """Of more points than can be told apart every k-th is drawn, in a few paths, and the page says so."""
-    places = np.random.default_rng(5).normal([-122.4, 37.8], 0.05, size=(50_001, 2))
-    layer = Layer("visits", places, "points", "released", radius=100.0)
-    layout = lay_out((layer,))
-    assert layout is not None
-    [shapes] = layout.shapes
-    assert len(shapes.dots) == 16_667 <= MOST
-    assert len(shapes.circles) == 1
-    assert not len(shapes.more)
-    text = page(Report("Visits", (layer,), gv.center(np.zeros((9, 2)), rho=1).facts(), {}))
-    assert "16,667 of 50,001 points are drawn" in text
-    assert text.count('class="dots fine"') <= 64
-    assert len(dots(text)) == 16_667
-    assert len(text) < 600_000
-
-
-@pytest.mark.once
-@pytest.mark.slow
-def test_circles_are_as_many_as_can_be_read() -> None:
-    """Few places have all their circles; of more, one stands for all, and all can be asked for; of many, one."""
-    places = np.random.default_rng(5).normal([-122.4, 37.8], 0.05, size=(3000, 2))
-    drawn = []
-    for count in (5, 300, 3000):
-        layout = lay_out((Layer("a", places[:count], "points", "released", radius=100.0),))
-        assert layout is not None
-        drawn.append((len(layout.shapes[0].circles), len(layout.shapes[0].more)))
-    assert drawn == [(5, 0), (1, 300), (1, 0)]
+    assert compose((Layer("a", lost, "grid", "released", parts=layer.parts, values=layer.values),)) is not None
 
 
 @pytest.mark.parametrize("notion", [gv.CGP, gv.GP])
@@ -520,7 +457,6 @@ def test_the_curve_is_the_guarantee(notion: Any) -> None:
         chance = 0.5 + 0.5 * (1 - y / 500)
         assert chance == pytest.approx(guarantee.attacker(distance=x / 1000 * most), abs=2e-3)
     assert "75% at 2" in text
-    assert "states no chance" in attacker_curve(gv.GP(epsilon=1, delta=1e-9))
 
 
 def test_gauges_show_those_with_least_left() -> None:
@@ -534,33 +470,6 @@ def test_gauges_show_those_with_least_left() -> None:
     assert widths[:3] == [("before", "90.000"), ("cost", "10.000"), ("left", "0.000")]
 
 
-@pytest.mark.once
-@pytest.mark.slow
-@pytest.mark.parametrize("ending", ["png", "pdf"])
-@pytest.mark.parametrize("truth", [False, True])
-def test_figures_are_drawn(ending: str, truth: bool, tmp_path: Path) -> None:
-    """PNG and PDF are what their endings say, show something, and warn of truth in red."""
-    from matplotlib.image import imread
-
-    frame = trips()
-    layers = ask(gv.nearest, FERRY, k=3, locations=0.5, x=frame).layers()
-    release = ask(gv.points, by="user", x=frame)
-    more = [truth_of(frame)] if truth else []
-    path = tmp_path / f"out.{ending}"
-    odd = Layer("_cost in $ of $x", np.array([FERRY]), "marks", "public", texts=("$a$",))
-    write(path, report_of(release, *layers, *ask(gv.hull, x=frame).layers(), *more, odd))
-    data = path.read_bytes()
-    if ending == "pdf":
-        assert data.startswith(b"%PDF-")
-        assert b"%%EOF" in data[-10:]
-        return
-    assert data.startswith(b"\x89PNG")
-    picture = imread(path)[..., :3]
-    assert len(np.unique((picture * 255).astype(int) @ [1 << 16, 1 << 8, 1])) > 100
-    red = (np.abs(picture - [185 / 255, 28 / 255, 28 / 255]) < 0.01).all(axis=2).mean()
-    assert (red > 0.005) == truth
-
-
 def test_without_matplotlib_there_is_a_remedy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A figure without matplotlib is refused with what to install; nothing is left behind."""
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
@@ -569,10 +478,10 @@ def test_without_matplotlib_there_is_a_remedy(tmp_path: Path, monkeypatch: pytes
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("name", ["out.svg", "out", "out.htm"])
+@pytest.mark.parametrize("name", ["out.docx", "out", "out.htm"])
 def test_other_endings_are_refused(name: str, tmp_path: Path) -> None:
-    """Only the three endings are known, and the error names them."""
-    with pytest.raises(InvalidParameter, match=r"\.html, \.png or \.pdf"):
+    """Only four endings are known, and the error names them."""
+    with pytest.raises(InvalidParameter, match=r"\.html, \.png, \.svg or \.pdf"):
         write(tmp_path / name, report_of(ask(gv.center)))
 
 

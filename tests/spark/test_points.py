@@ -249,7 +249,10 @@ def test_geometries_become_geoparquet(spark: Any, tmp_path: Path) -> None:
     assert spark.table("released").count() == 200
     binary = spark.read.parquet(str(tmp_path / "in.parquet")).select("id", "user", "geometry")
     assert gvs.points(binary, tmp_path / "wkb", geometry="geometry", **how).value.count() == 200
-    assert gvs.points(binary, tmp_path / "geo", format="geoparquet", **how).value.count() == 200
+    own = binary.selectExpr("id", "user", "ST_GeomFromWKB(geometry, 4326) as place")
+    release = gvs.points(own, tmp_path / "own", **how)
+    assert release.value.columns == ["id", "user", "place", "radius_95", "rho"]
+    assert len(gv.load(tmp_path / "own").value) == 200
 
 
 def test_what_cannot_be_done_is_refused_before_a_charge(spark: Any, tmp_path: Path) -> None:

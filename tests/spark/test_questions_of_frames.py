@@ -107,3 +107,33 @@ def test_every_question_about_persons_is_written_once(spark: Any, tmp_path: Path
     assert set(nearest.value.toPandas()["nearest"]) <= set(data["id"])
     with pytest.raises(InvalidParameter, match="by"):
         gvs.hull(frame, tmp_path / "no", rho=1e-3, area=AREA)
+
+
+def test_rows_of_persons_are_filtered_and_labels_are_checked(spark: Any, tmp_path: Path) -> None:
+    """`where` holds also if none of the first rows passes it; labels of neighbours are stated, or refused."""
+    data = trips(10_300, 2)
+    data["note"] = "seen"
+    data.loc[10_250, "note"] = "POINT (-122.4 37.7)"
+    frame = spark.createDataFrame(data).coalesce(1)
+    how: dict[str, Any] = {"by": "user", "rho": 1e-3, "area": AREA}
+    place = geopandas.GeoSeries.from_xy([-122.42], [37.77], crs=4326)
+    release = gvs.nearest(frame, tmp_path / "nearest", place, label="id", where="id >= 10200", **how)
+    assert set(release.value.toPandas()["nearest"]) <= set(range(10_200, 10_300))
+    assert [each["name"] for each in release.certificate()["unchanged"]] == ["id"]
+    with pytest.raises(InvalidParameter, match="label"):
+        gvs.nearest(frame, tmp_path / "no", place, label="note", **how)
+    assert gvs.center(frame, tmp_path / "center", where="id < 100", **how).value.count() == 1
+
+
+def test_pseudonyms_decide_the_order_of_rows(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows that come by person come in the order of pseudonyms, which tells nothing about the labels."""
+    frame = spark.createDataFrame(trips(600, 40))
+    how: dict[str, Any] = {"by": "user", "rho": RHO, "area": AREA, "pseudonyms": True}
+    gvs.points(frame, tmp_path / "days", unit="1 day", **how)
+    gvs.center(frame, tmp_path / "centers", **how)
+    monkeypatch.setattr("geoveil.spark.frame_points._BROADCAST", 0)
+    gvs.points(frame, tmp_path / "many", **how)
+    for name in ("days", "centers", "many"):
+        found = [pd.read_parquet(part)["user"] for part in sorted((tmp_path / name).glob("*.parquet"))]
+        assert all(users.is_monotonic_increasing for users in found), name
+        assert pd.concat(found).nunique() == 40

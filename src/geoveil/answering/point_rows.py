@@ -188,7 +188,9 @@ class PointRows:
         """Check the rows of a batch that remain, and return them, what was removed, and the label of each."""
         batch, less = self.selected(batch)
         coded = self.people.labels(batch).dictionary_encode()
-        self.placed.update(name for name in self.texts if shows_places(batch.columns[name]))
+        # Each label once: they repeat.
+        labels = dict.fromkeys(self.by, coded.dictionary)
+        self.placed.update(name for name in self.texts if shows_places(labels.get(name, batch.columns[name])))
         released = [name for name in self.texts if name not in self.placed]
         self.form.check_batch(replace(batch, columns=batch.columns.select(released)))
         if self.form.spreadsheet:

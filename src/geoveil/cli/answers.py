@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from geoveil.cli import terminal
 from geoveil.cli.command import Command, Option
-from geoveil.cli.file_arguments import Target, target
+from geoveil.cli.file_arguments import Target, target, writable
 from geoveil.cli.file_questions import FileQuestion, question
 from geoveil.cli.parameter_types import CHANCE, LENGTH, PLACE
 from geoveil.cli.presentation import in_degrees, lines_of, public_place, value_of
-from geoveil.facts import Processing
+from geoveil.errors import InvalidParameter
 from geoveil.words import metres
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def hull(target: Target, method: Method, **asked: Any) -> None:
         if asking.output.dry_run:
             opened.foresee("hull", method=method)
             return
-        (release,) = opened.ask(lambda session: session.hull(**asking.budget.keywords, method=method))
+        (release,) = opened.ask(lambda session: [session.hull(**asking.budget.keywords, method=method)])
         more = opened.put(release, target)
         more += opened.report([release], f"Hull of {asking.title}")
         if target.path is None and not asking.output.json:
@@ -115,17 +115,17 @@ def nearest(
     them with noise.
     """
     asking = FileQuestion(**asked)
-    if asking.output.report and locations is None:
-        raise click.UsageError("--report draws locations: add --locations, which releases them.")
+    if asking.output.drawing.files and locations is None:
+        raise click.UsageError("A map draws locations: add --locations, which releases them.")
     with asking.opened(target, placed=locations is not None) as opened:
         asking.near(opened.frame.crs, at)
         if asking.output.dry_run:
             opened.foresee("nearest", k=k, locations=locations, method=method)
             return
         (release,) = opened.ask(
-            lambda session: session.nearest(
-                public_place(at), k=k, locations=locations, **asking.budget.keywords, method=method
-            )
+            lambda session: [
+                session.nearest(public_place(at), k=k, locations=locations, **asking.budget.keywords, method=method)
+            ]
         )
         more = opened.put(release, target, placed=locations is not None)
         more += opened.report([release], f"Nearest of {asking.title}")
@@ -173,69 +173,72 @@ def _rows(release: Release, frame: Any, by: str | None) -> Any:
 def within(at: tuple[float, float], radius: float, target: Target, method: Method, **asked: Any) -> None:
     """Find the first row within a distance of a public place, if there is one."""
     asking = FileQuestion(**asked)
-    if asking.output.report:
-        raise click.UsageError("--report draws locations, and within releases a row: leave it out.")
+    if asking.output.drawing.files:
+        raise click.UsageError("A map draws locations, and within releases a row: leave out --report and --figure.")
     with asking.opened(target, placed=False) as opened:
         asking.near(opened.frame.crs, at)
         if asking.output.dry_run:
             opened.foresee("first_within", method=method)
             return
         (release,) = opened.ask(
-            lambda session: session.first_within(
-                public_place(at), radius=radius, **asking.budget.keywords, method=method
-            )
+            lambda session: [
+                session.first_within(public_place(at), radius=radius, **asking.budget.keywords, method=method)
+            ]
         )
         more = opened.put(release, target, placed=False)
         opened.show(release, more, _rows(release, opened.frame, asking.by))
 
 
-_SUMMARY = ("center", "radius", "bounds")
-
-
 @click.command(
     cls=Command,
-    examples=(("Where were users, and over which area?", f"geoveil summary trips.csv --by user {_LOCAL} --rho 1e-4"),),
+    examples=(
+        ("Where were users, and over which area?", f"geoveil summary trips.csv --by user {_LOCAL} --rho 1e-4"),
+        ("As files with certificates:", f"geoveil summary trips.csv -o summary --by user {_LOCAL} --rho 1e-4"),
+    ),
+)
+@click.option(
+    "--output",
+    "-o",
+    "folder",
+    type=click.Path(path_type=Path),
+    help="A new folder for the three answers, each with its certificate.",
 )
 @question
-def summary(**asked: Any) -> None:
+def summary(folder: Path | None, **asked: Any) -> None:
     """Release center, radius and bounds of a file's locations.
 
     The radius is that of the smallest circle around all locations. A third of the budget goes to each of the three.
     """
+    from geoveil.file_summary import SUMMARY, ask_summary, combined, summary_file
+
     asking = FileQuestion(**asked)
     if asking.account.short == "skip":
         raise click.UsageError("--short skip works for a single question, and a summary asks three: leave it out.")
-    shares = asking.budget.guarantee.split(3)
-    symbol = asking.budget.guarantee.symbol
+    if folder is not None:
+        writable(str(folder))
+        if folder.exists():
+            raise InvalidParameter("-o", str(folder), "a new folder", "Choose another name.")
+    guarantee = asking.budget.guarantee
     with asking.opened() as opened:
         if asking.output.dry_run:
-            opened.foresee(*_SUMMARY)
+            opened.foresee(*SUMMARY)
             return
-        releases = opened.ask(
-            *(
-                lambda session, name=name, share=share: getattr(session, name)(**{symbol: share})
-                for name, share in zip(_SUMMARY, shares, strict=True)
-            )
-        )
-        # No bound of one of them is that of all.
-        whole = replace(
-            releases[0], guarantee=asking.budget.guarantee, processing=Processing(bounded=False, combined=True)
-        )
-        told = [release.certificate() for release in releases]
-        mechanisms = [step for account in told for step in account["mechanism"]]
-        more = opened.report(
-            releases,
-            f"Summary of {asking.title}",
-            whole=whole,
-            more={"query": "center, radius and bounds", "mechanism": mechanisms},
-            remarks=[f"Error of the {of.query}: {dict(lines_of(of))['error']}." for of in releases],
-        )
+        releases = opened.ask(lambda session: ask_summary(session, guarantee), several=True)
+        if folder is not None:
+            folder.mkdir()
+            for release in releases:
+                release.to_file(folder / summary_file(release.query))
+            terminal.state().released = str(folder)
+        whole, different, remarks = combined(releases, guarantee)
+        title = f"Summary of {asking.title}"
+        more = opened.report(releases, title, whole=whole, more=different, remarks=remarks)
         if asking.output.json:
             answers = {release.query: value_of(release) for release in releases}
-            terminal.json({"answers": answers, "certificates": told})
+            terminal.json({"answers": answers, "certificates": [release.certificate() for release in releases]})
         else:
             terminal.answer(_summary(releases, asking.by))
-            terminal.say(terminal.grid([("guarantee", lines_of(whole)[0][1]), *more]))
+            files = [] if folder is None else [("folder", str(folder))]
+            terminal.say(terminal.grid([("guarantee", lines_of(whole)[0][1]), *files, *more]))
 
 
 def _summary(releases: list[Release], by: str | None) -> Any:

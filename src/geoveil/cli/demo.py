@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,9 @@ from geoveil.cli.command import Command, broken
 from geoveil.cli.points import release_file
 from geoveil.cli.presentation import describe, public_place
 from geoveil.words import counted
+
+#: The part of the simulated data that is released, and the budget.
+_SHOWN, _RHO = "taxi < 'cab04' and time < '2026-05-04T06:40:00Z'", 5e-4
 
 
 @click.command(
@@ -32,67 +34,77 @@ def demo(out: Path) -> None:
 
     It contains no real locations. Takes some seconds.
     """
-    from geoveil.cli.city import AREA, STATION, write_taxis
+    from geoveil.city import AREA, STATION, write_taxis
 
     out.mkdir(parents=True, exist_ok=True)
-    source, target = out / "taxis.csv", out / "released.csv"
+    source, target, smooth = out / "taxis.csv", out / "released.csv", out / "smoothed.csv"
     lat, lon, radius = AREA
     with terminal.waiting("Simulating a city"):
         count = write_taxis(source)
-    where = f"--by taxi --local {lat:g},{lon:g},{radius / 1000:g}km"
+    where = f'--by taxi --where "{_SHOWN}" --local {lat:g},{lon:g},{radius / 1000:g}km'
     terminal.say(
-        f"A simulated city: {counted(count, 'point')} of four taxis in {source}. The first release is that of",
-        *broken(f"geoveil points {source} -o {target} {where} --rho 5e-4 --smooth taxi", terminal.console().width),
+        f"A simulated city: {counted(count, 'point')} of four taxis in {source}. Forty minutes of three of them are "
+        "released and smoothed, as by",
+        *broken(f"geoveil points {source} -o {target} {where} --rho {_RHO:g}", terminal.console().width),
+        *broken(f"geoveil smooth {target} -o {smooth} --motion taxi", terminal.console().width),
         "",
     )
-    release, near, hull = _released(source, target, AREA, STATION)
-    describe(release, f"{target}: {counted(release.n, 'point')} of {len(release.by)} taxis, smoothed")
+    release, tracks, near, hull = _released(source, target, smooth, AREA, STATION)
+    describe(release, f"{target}: {counted(release.n, 'point')} of {len(release.by)} taxis")
+    terminal.say("")
+    describe(tracks, f"{smooth}: the same, smoothed")
     terminal.say("")
     describe(hull, "hull.geojson: the convex hull of all tracks, treated as one person")
     terminal.say("")
     describe(near, "The three points nearest to the station, with their locations")
     terminal.say("", terminal.bold("The certificate, in words"), release.certificate()["words"], "")
-    terminal.say("Map and certificate: " + ", ".join(_drawn(out, source, release, near, hull)))
+    terminal.say("Map and certificate: " + ", ".join(_drawn(out, source, release, tracks)))
 
 
-def _released(source: Path, target: Path, area: Any, station: tuple[float, float]) -> tuple[Any, Any, Any]:
+def _released(source: Path, target: Path, smooth: Path, area: Any, station: tuple[float, float]) -> tuple[Any, ...]:
     import geoveil as gv
 
     bay = gv.local(lat=area[0], lon=area[1], radius=area[2])
-    release = release_file(source, target, "taxi", None, by="taxi", rho=5e-4, area=bay)
+    release = release_file(source, target, None, None, by="taxi", where=_SHOWN, rho=_RHO, area=bay)
+    with terminal.waiting("Smoothing"):
+        tracks = gv.smooth(gv.load(target), times="time", motion="taxi")
+        tracks.to_file(smooth)
     with terminal.waiting("Asking"), gv.Session(gv.read(source), rho=1e-3, area=bay) as session:
         near = session.nearest(public_place(station), k=3, locations=0.5, rho=6e-4)
         hull = session.hull(rho=4e-4)
         hull.to_file(target.with_name("hull.geojson"))
-    return release, near, hull
+    return release, tracks, near, hull
 
 
-def _drawn(out: Path, source: Path, release: Any, near: Any, hull: Any) -> list[str]:
-    """Draw the map as a page and as a picture, with the true trajectories, which are simulated; return the files."""
-    from geoveil import read, total
+def _drawn(out: Path, source: Path, release: Any, tracks: Any) -> list[str]:
+    """Draw the map as a page and as a picture, with the true tracks, which are simulated; return the files."""
+    import numpy as np
+
+    from geoveil import read
     from geoveil.report import Layer, Report, write
 
-    true = read(source)
+    true = read(source, where=_SHOWN)
+    driven = true.get_coordinates().to_numpy()
+    [points] = release.layers()
+    # One point before smoothing, with its circle, tells how far noise moves each of them.
+    last = len(points.places) - 1
     layers = (
-        *hull.layers(name="released hull"),
-        Layer("simulated tracks", true.get_coordinates().to_numpy(), "lines", "public", parts=_whose(true)),
-        *(
-            replace(layer, kind="lines", parts=_whose(release.value))
-            for layer in release.layers(name="released tracks")
+        *tracks.layers(name="Released tracks"),
+        Layer("Where they drove (simulated)", driven, "lines", "public", parts=true["taxi"].factorize()[0]),
+        Layer(
+            "One released point, before smoothing",
+            points.places[[last]],
+            "marks",
+            "released",
+            radius=np.atleast_1d(points.radius)[-1:],
+            texts=("released",),
         ),
-        *near.layers(name="released neighbours"),
+        Layer("Where it was (simulated)", driven[[last]], "marks", "public", texts=("true",)),
     )
-    guarantee = total([release.guarantee, near.guarantee, hull.guarantee])
-    whole = replace(release, guarantee=guarantee, processing=replace(release.processing, combined=True))
-    page = Report("A simulated city, released", layers, whole.facts(), whole.certificate())
+    page = Report("Three taxis, released", layers, tracks.facts(), tracks.certificate())
     with terminal.waiting("Drawing"):
         write(out / "map.html", page)
         if find_spec("matplotlib") is None:
             return [f"{out / 'map.html'} (open it in a browser)"]
         write(out / "map.png", page)
     return [f"{out / 'map.html'} (open it in a browser)", str(out / "map.png")]
-
-
-def _whose(frame: Any) -> Any:
-    """Return the number of each row's taxi."""
-    return frame["taxi"].factorize()[0]

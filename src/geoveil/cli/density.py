@@ -49,11 +49,11 @@ def density(
     from geoveil.geo import form_of
     from geoveil.release.as_file import endings
 
-    if target.path is None and output.report is None and not output.json:
-        raise click.UsageError("Name the heat map's file with -o or --report, or give --json.")
+    if target.path is None and not output.drawing.files and not output.json:
+        raise click.UsageError("Name the heat map's file with -o, --report or --figure, or give --json.")
     target.check(endings())
     drawable(output)
-    distinct({**{path: path for path in released}, "-o": target.path, "--report": output.report})
+    distinct({**{path: path for path in released}, "-o": target.path, **output.drawing.files})
     with terminal.waiting("Counting"):
         releases = [as_released(path) for path in released]
         plane = releases[0].plane
@@ -72,7 +72,7 @@ def density(
         with target.opened(".geojson") as path:
             heat.to_file(path, sign=target.key)
     report(output, "Heat map", [heat])
-    more = [*target.lines, *([("report", output.report)] if output.report else [])]
+    more = [*target.lines, *output.drawing.lines]
     if not heat.value.sum():
         terminal.say("No released point is near this area: nothing is known about it.")
     if output.json:

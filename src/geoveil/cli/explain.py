@@ -10,7 +10,8 @@ import click
 
 from geoveil.cli import terminal
 from geoveil.cli.command import Command
-from geoveil.cli.options import LEVELS, Budget, as_json, budget, every, under_unit, unit
+from geoveil.cli.options import Budget, as_json, budget, every, under_unit, unit
+from geoveil.protection import LEVELS
 from geoveil.wording import guarantee_line, protected, unit_name
 from geoveil.words import apart, chance, hidden, metres
 

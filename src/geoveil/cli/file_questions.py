@@ -12,6 +12,7 @@ import click
 
 from geoveil.cli import terminal
 from geoveil.cli.file_arguments import SOURCE, Target, distinct, incoming
+from geoveil.cli.option_names import OPTIONS
 from geoveil.cli.options import (
     Budget,
     ChargedAccount,
@@ -131,7 +132,7 @@ class FileQuestion:
         target.check(endings)
         drawable(self.output)
         named = {"FILE": self.source, "-o": target.path, "--certificate": target.certificate}
-        named |= {"--report": self.output.report, "--ledger": self.account.place}
+        named |= {**self.output.drawing.files, "--ledger": self.account.place}
         distinct({**named, "--pseudonyms": self.pseudonyms or None})
 
     @contextmanager
@@ -189,7 +190,7 @@ class FileQuestion:
 
     def tell_earlier(self, path: Path) -> None:
         """Say before a release that it adds up with earlier ones of the same file; a ledger keeps account itself."""
-        from geoveil.cli.release_record import ReleaseRecord, adds_up
+        from geoveil.release_record import ReleaseRecord, adds_up
 
         record = ReleaseRecord.of_user()
         if record is None or self.account.place is not None:
@@ -197,11 +198,11 @@ class FileQuestion:
         # The record never stops a release.
         with suppress(OSError):
             if earlier := record.earlier(path, named=self.source != "-"):
-                terminal.note(adds_up(self.title, earlier, self.budget.guarantee))
+                terminal.note(adds_up(self.title, earlier, self.budget.guarantee).worded(OPTIONS))
 
     def record(self, path: Path) -> None:
         """Record a release of the file, for later ones."""
-        from geoveil.cli.release_record import SETTING, ReleaseRecord
+        from geoveil.release_record import SETTING, ReleaseRecord
 
         record = ReleaseRecord.of_user()
         try:
@@ -214,13 +215,13 @@ class FileQuestion:
     def report(
         self, path: Path, ledger: Ledger | None, releases: Sequence[Release], title: str, **more: Any
     ) -> list[tuple[str, str]]:
-        """Draw the report, if one was asked for, and return the line that names it."""
-        if self.output.report is None:
+        """Draw the map, if one was asked for, and return the lines that name its files."""
+        if not self.output.drawing.files:
             return []
         balances = balances_of(ledger, self.account)
         truth = (path, {**self.how, "missing": "drop"})
         report(self.output, title, releases, truth=truth, balances=balances, **more)
-        return [("report", self.output.report)]
+        return self.output.drawing.lines
 
 
 @dataclass(frozen=True)
@@ -261,8 +262,8 @@ class OpenedFile:
         unit = unit_of(given.pop("unit", None), by=self.asking.by)
         return take_in(self.frame, by=self.asking.by, unit=unit, **given, **self.asking.area, **self.asking.rows)
 
-    def ask(self, *questions: Callable[[Session], Release]) -> list[Release]:
-        """Ask questions within one budget, which is charged before the data is used."""
+    def ask(self, questions: Callable[[Session], list[Release]], *, several: bool = False) -> list[Release]:
+        """Ask one question or several within one budget, which is charged before the data is used."""
         from geoveil import Session
 
         asking = self.asking
@@ -272,16 +273,16 @@ class OpenedFile:
             terminal.progress(f"Asking about {asking.title}") as tell,
             Session(self.frame, **spent, **asking.area, **asking.rows, **whose, progress=tell) as session,
         ):
-            if len(questions) > 1 and asking.account.label is None:
+            if several and asking.account.label is None:
                 # Either all of them are charged, or none.
                 session.cost(**spent)
             asking.tell_earlier(self.path)
-            found = [question(session) for question in questions]
+            found = questions(session)
             asking.record(self.path)
             return found
 
     def report(self, releases: list[Release], title: str, **more: Any) -> list[tuple[str, str]]:
-        """Draw the report, if one was asked for, and return the line that names it."""
+        """Draw the map, if one was asked for, and return the lines that name its files."""
         return self.asking.report(self.path, self.ledger, releases, title, **more)
 
     def show(self, release: Release, more: list[tuple[str, str]], *parts: Any) -> None:

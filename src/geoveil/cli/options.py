@@ -16,6 +16,7 @@ from geoveil.cli.parameter_types import AREA, CHANCE, LENGTH
 from geoveil.cli.terminal import state
 from geoveil.errors import InvalidParameter
 from geoveil.messages import worded
+from geoveil.protection import LEVELS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -25,13 +26,11 @@ if TYPE_CHECKING:
     from geoveil.privacy import Guarantee
 
 __all__ = [
-    *("LEVELS", "Budget", "ChargedAccount", "Output", "account", "area", "as_json", "budget", "existing", "free"),
+    *("Budget", "ChargedAccount", "Output", "account", "area", "as_json", "budget", "existing", "free"),
     *("Protected", "Wish", "output", "persons", "possible", "protection", "pseudonyms", "reading", "under_unit"),
     *("every", "unit", "unit_named", "unlabelled", "wish"),
 ]
 
-#: Levels of privacy: the distance in metres of two locations between which a guess is right at most 75% of the time.
-LEVELS = {"low": 100.0, "medium": 500.0, "high": 2000.0}
 _CHANCE = 0.75
 
 
@@ -569,40 +568,122 @@ unlabelled = gathered(
 
 
 @dataclass(frozen=True)
+class Drawing:
+    """The files into which a map is drawn, and the ground below it."""
+
+    report: str | None = None
+    figure: str | None = None
+    width: float | None = None
+    basemap: str | None = None
+    tiles: str | None = None
+
+    @property
+    def files(self) -> dict[str, str]:
+        """The files by the option that names them."""
+        named = {"--report": self.report, "--figure": self.figure}
+        return {option: path for option, path in named.items() if path is not None}
+
+    @property
+    def lines(self) -> list[tuple[str, str]]:
+        """The lines that name the files."""
+        return [(option.removeprefix("--"), path) for option, path in self.files.items()]
+
+
+@dataclass(frozen=True)
 class Output:
     """How an answer is shown."""
 
-    report: str | None = None
+    drawing: Drawing = Drawing()
     with_truth: bool = False
     dry_run: bool = False
     json: bool = False
 
 
-def _output(report: tuple[str, ...], with_truth: bool, dry_run: bool, json: bool, quiet: bool) -> Output:
-    if len(report) > 1:
-        raise click.UsageError("--report was given twice: name one file.")
-    if with_truth and not report:
-        raise click.UsageError("--with-truth goes with --report, the page that shows it.")
+def _output(
+    report: tuple[str, ...],
+    figure: tuple[str, ...],
+    figure_width: float | None,
+    basemap: str | None,
+    tiles: str | None,
+    with_truth: bool,
+    dry_run: bool,
+    json: bool,
+    quiet: bool,
+) -> Output:
+    for option, given in (("--report", report), ("--figure", figure)):
+        if len(given) > 1:
+            raise click.UsageError(f"{option} was given twice: name one file.")
+    if with_truth and not (report or figure):
+        raise click.UsageError("--with-truth goes with --report or --figure, which shows it.")
+    for option, ground in (("--basemap", basemap), ("--tiles", tiles)):
+        if ground and not (report or figure):
+            raise click.UsageError(f"{option} goes with --report or --figure, the map that is drawn over it.")
+    if figure_width is not None and not figure:
+        raise click.UsageError("--figure-width goes with --figure.")
     state().quiet = quiet or json
-    return Output(report[0] if report else None, with_truth, dry_run, json)
+    drawing = Drawing(report[0] if report else None, figure[0] if figure else None, figure_width, basemap, tiles)
+    return Output(drawing, with_truth, dry_run, json)
 
 
-def _free(report: tuple[str, ...], json: bool, quiet: bool) -> Output:
-    return _output(report, False, False, json, quiet)
+def _free(
+    report: tuple[str, ...],
+    figure: tuple[str, ...],
+    figure_width: float | None,
+    basemap: str | None,
+    tiles: str | None,
+    json: bool,
+    quiet: bool,
+) -> Output:
+    return _output(report, figure, figure_width, basemap, tiles, False, False, json, quiet)
 
 
 def _as_json(json: bool) -> bool:
     return json
 
 
-_REPORT: Any = (
-    ("--report",),
-    {
-        "metavar": "FILE",
-        "type": click.Path(dir_okay=False),
-        "multiple": True,  # so that a second one is noticed
-        "help": "A map with the certificate: .html, .png or .pdf.",
-    },
+_DRAWING: Any = (
+    (
+        ("--report",),
+        {
+            "metavar": "FILE",
+            "type": click.Path(dir_okay=False),
+            "multiple": True,  # so that a second one is noticed
+            "help": "A map with the certificate as a page (.html), or the map alone (.png, .svg, .pdf).",
+        },
+    ),
+    (
+        ("--figure",),
+        {
+            "metavar": "FILE",
+            "type": click.Path(dir_okay=False),
+            "multiple": True,
+            "help": "The map as a figure for print: .pdf, .svg or .png.",
+        },
+    ),
+    (
+        ("--figure-width",),
+        {
+            "metavar": "MM",
+            "type": click.FloatRange(40, 1200),
+            "help": "The width of the figure in mm; 180 by default.",
+        },
+    ),
+    (
+        ("--basemap",),
+        {
+            "metavar": "FILE",
+            "type": click.Path(dir_okay=False, exists=True),
+            "help": "Your own map, drawn below in grey: .gpkg, .geojson, .parquet, .shp or .pmtiles.",
+        },
+    ),
+    (
+        ("--tiles",),
+        {
+            "metavar": "URL",
+            "help": "Fetch map tiles now, from an address with {z}, {x} and {y}: its server learns the area of the "
+            "map, your IP address and the time. Nothing is fetched without this.",
+        },
+    ),
 )
 _JSON: Any = (("--json",), {"is_flag": True, "help": "Print JSON."})
 _QUIET: Any = (("--quiet", "-q"), {"is_flag": True, "help": "Print nothing but errors."})
@@ -611,16 +692,16 @@ output = gathered(
     "output",
     "Options",
     _output,
-    _REPORT,
+    *_DRAWING,
     (
         ("--with-truth",),
-        {"is_flag": True, "help": "The report also shows the true locations: do not share it."},
+        {"is_flag": True, "help": "The map also shows the true locations: do not share it."},
     ),
     (("--dry-run",), {"is_flag": True, "help": "Only show the cost and the error; nothing is charged or released."}),
     _JSON,
     _QUIET,
 )
 #: For commands on released files, which cost nothing and cannot show true locations.
-free = gathered("output", "Options", _free, _REPORT, _JSON, _QUIET)
+free = gathered("output", "Options", _free, *_DRAWING, _JSON, _QUIET)
 #: For commands that only print.
 as_json = gathered("as_json", "Options", _as_json, _JSON)

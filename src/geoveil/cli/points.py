@@ -121,7 +121,7 @@ def points(
             confirm = partial(_confirm, asking, path, yes)
             release = release_file(path, written, motion, time, confirm=confirm, sign=target.key, **how)
             asking.record(path)
-            drawn = [] if asking.output.report is None else [load(written)]
+            drawn = [load(written)] if asking.output.drawing.files else []
         lines = asking.report(path, ledger, drawn, f"{asking.title}, released", whole=release)
         if asking.output.json:
             terminal.json({"output": target.path, "certificate": release.certificate()})

@@ -174,28 +174,26 @@ def balances_of(ledger: Ledger | None, account: ChargedAccount) -> tuple[Balance
     )
 
 
-def truth_of(path: Path, reading: dict[str, Any]) -> tuple[Layer, ...]:
+def truth_of(path: Path, reading: dict[str, Any], release: Release) -> Layer:
     """Return a layer of the true locations in a file; a report with it must not be shared."""
-    import shapely
-
     from geoveil import read
     from geoveil.geo.offline import offline
-    from geoveil.report import Layer
+    from geoveil.release.as_layers import truth_layer
 
     with offline():
-        frame = read(path, **reading).to_crs(4326)
-    places = shapely.get_coordinates(frame.geometry.array)
-    return (Layer("true locations", places, kind="points", role="truth"),)
+        return truth_layer(read(path, **reading), release)
 
 
 def drawable(output: Output) -> None:
-    """Refuse a report that cannot be drawn, before anything is charged."""
-    if output.report is None:
+    """Refuse a map that cannot be drawn, before anything is charged."""
+    if not output.drawing.files:
         return
-    from geoveil.report import check_path
+    from geoveil.report import check_ground, check_path
 
-    check_path(output.report, "--report")
-    writable(output.report)
+    for option, path in output.drawing.files.items():
+        check_path(path, option, figure=option == "--figure")
+        writable(path)
+    check_ground(output.drawing.basemap, output.drawing.tiles, arguments=("--basemap", "--tiles"))
 
 
 def report(
@@ -213,15 +211,29 @@ def report(
 
     The certificate is that of the first release, or of `whole` if it is given, with the entries of `more`.
     """
-    if output.report is None:
+    drawing = output.drawing
+    if not drawing.files:
         return
     from geoveil.report import Report, write
 
     with waiting("Drawing the map"):
         drawn = [layer for release in releases for layer in release.layers()]
         if output.with_truth and truth is not None:
-            drawn += truth_of(*truth)
+            # Below what was released, which it does not cover.
+            drawn.insert(0, truth_of(*truth, releases[0]))
         told = whole or releases[0]
         account = {**told.certificate(), **(more or {})}
-        write(output.report, Report(title, tuple(drawn), told.facts(), account, tuple(balances), tuple(remarks)))
-    state().released = ", ".join(filter(None, (state().released, output.report)))
+        whole_report = Report(
+            title,
+            tuple(drawn),
+            told.facts(),
+            account,
+            tuple(balances),
+            tuple(remarks),
+            basemap=drawing.basemap,
+            tiles=drawing.tiles,
+            width=drawing.width,
+        )
+        for path in drawing.files.values():
+            write(path, whole_report)
+    state().released = ", ".join(filter(None, (state().released, *drawing.files.values())))

@@ -30,6 +30,7 @@ from geoveil.cli.points import points
 from geoveil.cli.problems import CODES, code_of, message_of, usage
 from geoveil.cli.reproduction import experiments
 from geoveil.cli.smooth import smooth
+from geoveil.cli.studio import studio
 from geoveil.cli.terminal import State, broken_pipe, complain
 from geoveil.cli.verify import verify
 from geoveil.errors import GeoveilWarning
@@ -58,7 +59,7 @@ def program(state: State, debug: bool) -> None:
 
 
 for command in (
-    *(demo, points, hull, nearest, within, summary, heatmap, counts, flows, smooth, density),
+    *(demo, studio, points, hull, nearest, within, summary, heatmap, counts, flows, smooth, density),
     *(explain, plan, check, verify, key, areas, convert_setting, budget, experiments, completion),
 ):
     program.add_command(command)

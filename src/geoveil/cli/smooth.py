@@ -52,7 +52,7 @@ def smooth(released: str, target: Target, motion: str | None, time: str | None, 
     kind = ending(Path(released))
     target.check([kind, *endings()])
     drawable(output)
-    distinct({"RELEASED": released, "-o": target.path, "--certificate": target.certificate, "--report": output.report})
+    distinct({"RELEASED": released, "-o": target.path, "--certificate": target.certificate, **output.drawing.files})
     with terminal.waiting("Smoothing"):
         release = smoothed(as_released(released), motion, time)
     with target.opened(kind) as path:
@@ -61,7 +61,11 @@ def smooth(released: str, target: Target, motion: str | None, time: str | None, 
     if output.json:
         terminal.json({"output": target.path, "certificate": release.certificate()})
     else:
-        describe(release, f"{target.name}: {counted(release.n, 'point')}, smoothed", target.lines[-1:])
+        describe(
+            release,
+            f"{target.name}: {counted(release.n, 'point')}, smoothed",
+            [*target.lines[-1:], *output.drawing.lines],
+        )
 
 
 def as_released(path: str) -> Any:
@@ -92,7 +96,7 @@ def check_times(path: Path, how: dict[str, Any], given: str | None) -> None:
     from geoveil.geo.formats import open_locations
     from geoveil.geo.seconds import seconds_of
 
-    file = open_locations(path, **{name: value for name, value in how.items() if name != "missing"})
+    file = open_locations(path, **{name: value for name, value in how.items() if name not in ("missing", "where")})
     chosen = _column(file, given)
     times = pa.concat_tables(batch.columns for batch in file.batches([chosen])).to_pandas(ignore_metadata=True)
     seconds_of(times[chosen], chosen)

@@ -174,8 +174,8 @@ def places_inside(place: Place) -> list[Place]:
     return [known.place(other) for other in sorted(rows, key=lambda other: -known.populations[other])]
 
 
-def ground_distances(lat: float, lon: float, lats: Floats, lons: Floats) -> Floats:
-    """Return the distances of points from a point on a sphere as large as the Earth, in metres."""
+def ground_distances(lat: float | Floats, lon: float | Floats, lats: Floats, lons: Floats) -> Floats:
+    """Return the distances of points from a point, or from one each, on a sphere as large as the Earth, in metres."""
     lat, lon, lats, lons = np.radians(lat), np.radians(lon), np.radians(lats), np.radians(lons)
     half = np.sin((lats - lat) / 2) ** 2 + np.cos(lat) * np.cos(lats) * np.sin((lons - lon) / 2) ** 2
     return np.asarray(2 * 6_371_009 * np.arcsin(np.sqrt(np.minimum(half, 1.0))))

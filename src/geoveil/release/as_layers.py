@@ -22,6 +22,8 @@ __all__ = ["degrees", "layers_of", "truth_layer"]
 
 #: The largest number of locations with labels; more labels could not be read.
 _LABELLED = 30
+#: The least number of points of a person, on average, that are taken as a track where they have no times.
+_SEVERAL = 3
 #: The distance from the middle of an area, in metres, beyond which released points are not drawn.
 _FARTHEST = 5e6
 
@@ -40,14 +42,23 @@ def layers_of(release: Release, plane: Plane, name: str | None = None) -> tuple[
     return (*layers, *_asked_about(release, plane))
 
 
-def truth_layer(truth: Any) -> Layer:
-    """Return a layer of true locations, which its owner has given; a page or figure with it must not be shared."""
+def truth_layer(truth: Any, release: Release | None = None) -> Layer:
+    """Return a layer of true locations, which its owner has given; a page or figure with it must not be shared.
+
+    They are lines where the release is one of tracks and names the persons by a column of the data.
+    """
     import shapely
 
     if not hasattr(truth, "geometry") or getattr(truth, "crs", None) is None:
         remedy = "Give the data that was released, such as truth=trips, or leave it out."
         raise InvalidParameter("truth", type(truth).__name__, "a GeoSeries or GeoDataFrame with its crs", remedy)
-    places = shapely.get_coordinates(truth.to_crs(4326).geometry.array)
+    rows = np.asarray(truth.to_crs(4326).geometry.array)
+    places, whose = shapely.get_coordinates(rows, return_index=True)
+    if len(rows) and (shapely.get_type_id(rows) == shapely.GeometryType.LINESTRING).all():
+        return Layer("true locations", places, "lines", "truth", parts=whose)
+    name = None if release is None or release.by is None else release.by.name
+    if name in getattr(truth, "columns", ()) and release is not None and _is_track(release):
+        return Layer("true locations", places, "lines", "truth", parts=truth[name].factorize()[0][whose])
     return Layer("true locations", places, "points", "truth")
 
 
@@ -73,21 +84,41 @@ def _points(release: Release, plane: Plane, name: str) -> tuple[Layer, ...]:
     assert release.coords is not None
     places = degrees(plane, release.coords)
     radii = _radii(release, each=True)
+    try:
+        whose = persons(release, None)
+    except InvalidParameter:
+        whose = None
     radius: float | Floats | None = None
     if radii is not None:
-        try:
-            radius = float(radii[0]) if release.by is None else radii[persons(release, None)]
-        except InvalidParameter:
-            # The persons were given apart from the data, and are not known by row: the largest radius holds for all.
-            radius = float(radii.max())
+        # Where the persons were given apart from the data, and are not known by row, the largest radius holds for all.
+        radius = float(radii.max()) if whose is None or release.by is None else radii[whose]
+    names = () if release.by is None or whose is None else tuple(map(str, release.by))
+    expected = None if release.processing.expected is None else release.expected_error()
+    how: dict[str, Any] = {"radius": radius, "expected": expected}
     if len(release.pairs) > 1:
         # A line from the origin of each row to its destination.
-        whose = np.repeat(np.arange(len(places) // len(release.pairs)), len(release.pairs))
-        return (Layer(name, places, "lines", "released", whose, radius),)
-    rows = np.asarray(release.value.geometry if hasattr(release.value, "geom_type") else ())
-    if len(rows) and (shapely.get_type_id(rows) == shapely.GeometryType.LINESTRING).all():
-        return (Layer(name, places, "lines", "released", shapely.get_coordinates(rows, return_index=True)[1], radius),)
-    return (Layer(name, places, "points", "released", radius=radius),)
+        rows = np.repeat(np.arange(len(places) // len(release.pairs)), len(release.pairs))
+        return (Layer(name, places, "lines", "released", rows, **how),)
+    geometries = np.asarray(release.value.geometry if hasattr(release.value, "geom_type") else ())
+    if len(geometries) and (shapely.get_type_id(geometries) == shapely.GeometryType.LINESTRING).all():
+        rows = shapely.get_coordinates(geometries, return_index=True)[1]
+        if release.by is not None and len(release.by) == len(geometries):  # a line for each person
+            how |= {"persons": rows, "names": tuple(map(str, release.by))}
+        return (Layer(name, places, "lines", "released", rows, **how),)
+    if names:
+        how |= {"persons": whose, "names": names}
+    if whose is not None and _is_track(release):
+        name = name.replace("released points", "released tracks")
+        return (Layer(name, places, "lines", "released", whose, **how),)
+    return (Layer(name, places, "points", "released", **how),)
+
+
+def _is_track(release: Release) -> bool:
+    """Return whether points are those of tracks: they have times, were smoothed, or persons have several each."""
+    timed = release.times or any(column.reason == "time" for column in release.unchanged)
+    smoothed = any(step.startswith("smoothed") for step in release.processing.steps)
+    several = release.by is not None and release.n >= _SEVERAL * len(release.by)
+    return bool(timed or smoothed or several) and release.n > (0 if release.by is None else len(release.by))
 
 
 def _places(release: Release, plane: Plane, name: str) -> tuple[Layer, ...]:

@@ -28,7 +28,7 @@ __all__ = ["CrowdCounts", "CrowdFlows", "CrowdHeatMap", "CrowdRelease"]
 
 Floats = NDArray[np.float64]
 #: The largest number of flows that are drawn.
-_DRAWN = 300
+_DRAWN = 80
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -121,6 +121,10 @@ class CrowdRelease(Release):
         """Return the processed numbers, those of all slices together."""
         return np.asarray(self._numbers.sum(axis=0) if self.slices else self._numbers)
 
+    def _noise_note(self) -> str:
+        """Return how far noise moves a number, for the legend of a map."""
+        return f"Noise moves no number by more than {self.largest:.2g} {self.counted}, with probability 95%."
+
     def facts(self, *, every_error: bool = True) -> Facts:
         replaced = self._crowd_query.zcdp()
         noise = CrowdNoise(self.counted, self.largest, self.each, self.blur, replaced.rho, replaced.says_nothing)
@@ -201,7 +205,8 @@ class CrowdHeatMap(CrowdRelease):
     def layers(self, *, name: str | None = None) -> tuple[Layer, ...]:
         if self.plane is None:
             return ()
-        return (cells_layer(self.grid, self._together(), self.plane, name or "released heat map", self.counted),)
+        shown = name or "released heat map"
+        return (cells_layer(self.grid, self._together(), self.plane, shown, self.counted, self._noise_note()),)
 
     def _drawn(self) -> tuple[geopandas.GeoDataFrame, str]:
         wanted = None if self.plane is None else self.plane.crs
@@ -280,7 +285,7 @@ class CrowdCounts(CrowdRelease):
             return ()
         together = self._together()
         shapes = self.value.geometry.iloc[: len(together)].to_crs(4326)
-        return (regions_layer(shapes, together, f"{name or 'released counts'}, {self.counted}"),)
+        return (regions_layer(shapes, together, name or "released counts", self.counted, self._noise_note()),)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -23,8 +23,6 @@ __all__ = ["boxes_of", "cells_layer", "cells_of", "flows_layer", "regions_layer"
 Floats = NDArray[np.float64]
 #: The largest number of cells of a heat map that are drawn; those of a finer one are joined.
 _MOST_CELLS = 40_000
-#: The width of the widest arc, relative to the extent of all places, and the number of corners of one side of an arc.
-_WIDEST, _CORNERS = 0.02, 16
 
 
 def boxes_of(grid: Grid) -> Any:
@@ -63,7 +61,9 @@ def cells_of(
     return found.set_geometry(unwrap_longitudes(found.geometry.array), crs=found.crs)
 
 
-def cells_layer(grid: Grid, numbers: Floats, plane: Plane, name: str, counted: str = "points") -> Layer:
+def cells_layer(
+    grid: Grid, numbers: Floats, plane: Plane, name: str, counted: str = "points", note: str = ""
+) -> Layer:
     """Return the cells of a heat map that have points, joined in blocks where there are too many to be seen."""
     grid = grid.scaled(plane.drawn_in[1])
     joined = max(1, int(np.ceil(np.sqrt(numbers.size / _MOST_CELLS))))
@@ -77,31 +77,32 @@ def cells_layer(grid: Grid, numbers: Floats, plane: Plane, name: str, counted: s
     corners = [(west + (column + i) * side, south + (row + j) * side) for i, j in ((0, 0), (1, 0), (1, 1), (0, 1))]
     cells = np.stack([np.column_stack(corner) for corner in corners], axis=1)
     return Layer(
-        f"{name}, {counted} in cells of {metres(side)}",
+        f"{name}: cells of {metres(side)}",
         degrees(plane, cells.reshape(-1, 2)),
         "grid",
         "released",
         parts=np.repeat(np.arange(len(cells)), 4),
         values=together[row, column],
+        counted=counted,
+        note=note,
     )
 
 
-def regions_layer(shapes: geopandas.GeoSeries, numbers: Floats, name: str) -> Layer:
+def regions_layer(shapes: geopandas.GeoSeries, numbers: Floats, name: str, counted: str, note: str) -> Layer:
     """Return regions in degrees, each drawn by its outer rings, with the number in each."""
     import shapely
 
     parts, owner = shapely.get_parts(shapes.array, return_index=True)
-    rings = shapely.get_exterior_ring(parts)
-    coords, ring = shapely.get_coordinates(rings, return_index=True)
-    return Layer(
-        name, coords, "grid", "released", parts=ring, values=np.asarray(numbers, dtype=float)[owner], overlapping=True
-    )
+    coords, ring = shapely.get_coordinates(shapely.get_exterior_ring(parts), return_index=True)
+    values = np.asarray(numbers, dtype=float)[owner]
+    how: dict[str, Any] = {"parts": ring, "values": values, "counted": counted, "note": note}
+    return Layer(name, coords, "grid", "released", overlapping=True, **how)
 
 
 def flows_layer(
     centres: geopandas.GeoSeries, numbers: Floats, name: str, counted: str, *, least: float, most: int
 ) -> tuple[Layer, ...]:
-    """Return the largest flows between different places as arcs, whose widths are proportional to the flows.
+    """Return the largest flows between different places.
 
     Parameters
     ----------
@@ -124,25 +125,8 @@ def flows_layer(
     origin, destination = np.unravel_index(order[apart.ravel()[order] > least], apart.shape)
     if not len(origin):
         return ()
-    flows = apart[origin, destination]
-    # A degree of longitude is shorter than one of latitude.
-    squeeze = np.array([np.cos(np.radians(at[:, 1].mean())), 1.0])
-    flat = at * squeeze
-    arcs = _arcs(flat[origin], flat[destination], _WIDEST * np.ptp(flat, axis=0).max() * flows / flows.max()) / squeeze
-    shown = f"{name} of more than {least:.2g} {counted}, in the direction of the point"
-    parts = np.repeat(np.arange(len(arcs)), arcs.shape[1])
-    return (Layer(shown, arcs.reshape(-1, 2), "grid", "released", parts=parts, values=flows, overlapping=True),)
-
-
-def _arcs(starts: Floats, ends: Floats, widths: Floats) -> Floats:
-    """Return arcs that bend to the left of their direction, as polygons that come to a point at the end."""
-    along = np.linspace(0, 1, _CORNERS)[None, :, None]
-    across = np.column_stack([starts[:, 1] - ends[:, 1], ends[:, 0] - starts[:, 0]])
-    middle = (starts + ends) / 2 + 0.15 * across
-    # A quadratic Bézier curve through a control point beside the middle.
-    control = 2 * middle - (starts + ends) / 2
-    first, between, last = (each[:, None, :] for each in (starts, control, ends))
-    curve = (1 - along) ** 2 * first + 2 * along * (1 - along) * between + along**2 * last
-    normal = across / np.maximum(np.linalg.norm(across, axis=1, keepdims=True), 1e-12)
-    half = widths[:, None, None] / 2 * (1 - along**4) * normal[:, None, :]
-    return np.concatenate([curve + half, (curve - half)[:, ::-1]], axis=1)
+    places = np.stack([at[origin], at[destination]], axis=1).reshape(-1, 2)
+    parts = np.repeat(np.arange(len(origin)), 2)
+    note = f"Flows of up to {least:.2g} {counted}, which may be noise, are not drawn."
+    how: dict[str, Any] = {"parts": parts, "values": apart[origin, destination], "counted": counted, "note": note}
+    return (Layer(name, places, "flows", "released", **how),)

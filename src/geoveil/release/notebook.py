@@ -1,7 +1,8 @@
-"""A release in a notebook: a card that says what it guarantees and shows a small map, and a plot."""
+"""A release in a notebook: a card that says what it guarantees and shows a small map, and a map of matplotlib."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from geoveil.cards import as_html
@@ -12,12 +13,14 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from geoveil.release.release import Release
-    from geoveil.report import Layer
+    from geoveil.report import Layer, Report
 
-__all__ = ["card_of", "draw_frame"]
+__all__ = ["card_of", "draw_map"]
 
 #: The largest number of points of a file that are read for a small map.
 _MOST_READ = 1_000_000
+#: The width of a map, in pixels.
+_PIXELS = 640.0
 #: How answers are drawn unless the caller states otherwise, by their kind.
 _STYLES: dict[str, dict[str, Any]] = {
     "points": {"color": "#0f766e", "markersize": 6, "alpha": 0.7},
@@ -31,8 +34,34 @@ _STYLES: dict[str, dict[str, Any]] = {
 }
 
 
-def draw_frame(release: Release, ax: Axes | None, style: dict[str, Any]) -> Axes:
-    """Draw the frame of a release with matplotlib."""
+def draw_map(release: Release, ax: Axes | None, report: Report, style: dict[str, Any]) -> Axes:
+    """Draw the map of a release with matplotlib, in its coordinate system.
+
+    With a style, GeoPandas draws the release in it over the ground; so it does in axes that show something already,
+    and where there is no ground because the release is in plain metres.
+    """
+    from geoveil.report import compose
+    from geoveil.report.figure import draw_scene, handles_of, legend_of
+
+    scene = compose(report.layers, beyond=False, pixels=_PIXELS, basemap=report.basemap, tiles=report.tiles)
+    located = any(layer.role == "released" for layer in report.layers)
+    if scene is None or release.plane is None or not located or (ax and ax.has_data()):
+        return _draw_frame(release, ax, style)
+    if ax is None:
+        from matplotlib import pyplot
+
+        _, ax = pyplot.subplots(figsize=(_PIXELS / 96, 0.85 * _PIXELS / 96))
+    if style:
+        scene = replace(scene, groups=tuple(group for group in scene.groups if group.role == "ground"))
+    draw_scene(ax, scene, scene.projection.moved_to(release.plane.crs))
+    if style:
+        return _draw_frame(release, ax, style)
+    legend_of(ax, handles_of(scene, 100), loc="upper left", bbox_to_anchor=(0.0, -0.07), borderaxespad=0.0)
+    return ax
+
+
+def _draw_frame(release: Release, ax: Axes | None, style: dict[str, Any]) -> Axes:
+    """Draw the frame of a release as GeoPandas draws it."""
     frame, column = release._drawn()
     if not hasattr(frame, "geometry"):
         remedy = "See release.value and release.error(); nearest(..., locations=0.5) also releases locations."

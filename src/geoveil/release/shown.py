@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from geoveil._types import Path as PathLike
     from geoveil.certificates import KeyLike
     from geoveil.release.release import Release
-    from geoveil.report import Layer, Report, ReportView
+    from geoveil.report import Layer, Report, ReportView, Scene
 
 __all__ = ["Shown"]
 
@@ -151,15 +151,58 @@ class Shown(Card):
         return self.to_frame(), "points" if self._self.kind == "cells" else None
 
     @steady()
-    def plot(self, ax: Axes | None = None, **style: Any) -> Axes:
-        """Draw the release with matplotlib, as GeoPandas draws a frame.
+    def scene(self, *, basemap: PathLike | None = None) -> Scene | None:
+        """Return everything that a map of the release shows, as data; None if it has no location.
+
+        Parameters
+        ----------
+        basemap : str or Path, optional
+            The user's own base map.
+
+        Returns
+        -------
+        Scene
+            Groups of shapes with their styles, legend and labels. `as_dict()` gives it in degrees, for JSON.
+
+        Examples
+        --------
+        >>> import geopandas
+        >>> import geoveil as gv
+        >>> homes = geopandas.GeoSeries.from_xy([-122.41, -122.45, -122.43], [37.78, 37.76, 37.75], crs=4326)
+        >>> bay = gv.local(lat=37.77, lon=-122.42, radius=50_000)
+        >>> [group] = gv.hull(homes, rho=1e-4, area=bay).scene().layers
+        >>> group.name, [key.form for key in group.keys]
+        ('released hull', ['fill', 'fill'])
+        """
+        from geoveil.report import compose
+
+        return compose(self.layers(), basemap=None if basemap is None else str(basemap))
+
+    @steady()
+    def plot(
+        self,
+        ax: Axes | None = None,
+        *,
+        truth: Any = None,
+        basemap: PathLike | None = None,
+        tiles: str | None = None,
+        **style: Any,
+    ) -> Axes:
+        """Draw the release on a map with matplotlib.
 
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            The axes to draw in; by default new ones.
+            The axes to draw in; by default new ones. In axes that show something already there is no ground.
+        truth : GeoSeries or GeoDataFrame, optional
+            True locations to draw as well.
+        basemap : str or Path, optional
+            The user's own base map, as for `report`.
+        tiles : str, optional
+            The address of map tiles, as for `report`.
         **style
-            Arguments of `geopandas.GeoDataFrame.plot`, such as `color`, `markersize` or `cmap`.
+            Arguments of `geopandas.GeoDataFrame.plot`, such as `color`, `markersize` or `cmap`, with which GeoPandas
+            draws the release over the ground.
 
         Returns
         -------
@@ -174,16 +217,23 @@ class Shown(Card):
         >>> import geoveil as gv
         >>> homes = geopandas.GeoSeries.from_xy([-122.41, -122.45, -122.43], [37.78, 37.76, 37.75], crs=4326)
         >>> bay = gv.local(lat=37.77, lon=-122.42, radius=50_000)
-        >>> ax = gv.hull(homes, rho=1e-4, area=bay).plot(color="teal")
-        >>> len(ax.collections)
-        1
+        >>> ax = gv.hull(homes, rho=1e-4, area=bay).plot()
+        >>> [text.get_text() for text in ax.get_legend().get_texts()][0]
+        'released hull'
         """
-        from geoveil.release.notebook import draw_frame
+        from geoveil.release.notebook import draw_map
 
-        return draw_frame(self._self, ax, style)
+        return draw_map(self._self, ax, self._report(None, truth, basemap, tiles), style)
 
     @steady()
-    def explore(self, *, title: str | None = None, truth: Any = None) -> ReportView:
+    def explore(
+        self,
+        *,
+        title: str | None = None,
+        truth: Any = None,
+        basemap: PathLike | None = None,
+        tiles: str | None = None,
+    ) -> ReportView:
         """Show the report of the release as an interactive page, in a notebook or in a browser, also offline.
 
         Parameters
@@ -192,6 +242,8 @@ class Shown(Card):
             The heading of the page; by default the question.
         truth : GeoSeries or GeoDataFrame, optional
             True locations to draw as well. Such a page says that it must not be shared.
+        basemap, tiles : str, optional
+            A base map, as for `report`.
 
         Returns
         -------
@@ -211,20 +263,36 @@ class Shown(Card):
         """
         from geoveil.report import ReportView
 
-        return ReportView(self._report(title, truth))
+        return ReportView(self._report(title, truth, basemap, tiles))
 
     @steady()
-    def report(self, path: PathLike, *, title: str | None = None, truth: Any = None) -> Path:
+    def report(
+        self,
+        path: PathLike,
+        *,
+        title: str | None = None,
+        truth: Any = None,
+        basemap: PathLike | None = None,
+        tiles: str | None = None,
+        width: float | None = None,
+    ) -> Path:
         """Write a report: a page with a map, the guarantee and the certificate; or the map alone as a figure.
 
         Parameters
         ----------
         path : str or Path
-            A file that ends in .html, .png or .pdf; figures require matplotlib.
+            A file that ends in .html, .png, .svg or .pdf; figures require matplotlib.
         title : str, optional
             The heading; by default the question.
         truth : GeoSeries or GeoDataFrame, optional
             True locations to draw as well. Such a report says that it must not be shared.
+        basemap : str or Path, optional
+            The user's own base map, drawn in quiet greys: GeoPackage, GeoJSON, GeoParquet, Shapefile or PMTiles.
+        tiles : str, optional
+            The address of map tiles, with {z}, {x} and {y}. They are fetched once, now, and become part of the file.
+            Their server learns the area of the map, the address of this computer and the time.
+        width : float, optional
+            The width of a figure in millimetres; 180 by default.
 
         Returns
         -------
@@ -242,18 +310,24 @@ class Shown(Card):
         >>> path.read_text()[:15]
         '<!DOCTYPE html>'
         """
-        return self.explore(title=title, truth=truth).save(path)
+        from geoveil.report import ReportView
 
-    def _report(self, title: str | None, truth: Any) -> Report:
+        return ReportView(self._report(title, truth, basemap, tiles, width)).save(path)
+
+    def _report(
+        self, title: str | None, truth: Any, basemap: PathLike | None, tiles: str | None, width: float | None = None
+    ) -> Report:
         """Return the report of the release; true locations are in it only if the owner gives them."""
         from geoveil.release.as_layers import truth_layer
         from geoveil.report import Report
 
         release = self._self
         facts = release.facts()
-        layers = self.layers() if truth is None else (*self.layers(), truth_layer(truth))
+        # Under what was released, true tracks do not cover it.
+        layers = self.layers() if truth is None else (truth_layer(truth, release), *self.layers())
         name = "Heat map" if release.kind == "cells" else f"Released {facts.query.replace('_', ' ')}"
-        return Report(title or name, layers, facts, release.certificate())
+        where = None if basemap is None else str(basemap)
+        return Report(title or name, layers, facts, release.certificate(), basemap=where, tiles=tiles, width=width)
 
     @steady()
     def _repr_html_(self) -> str:

@@ -1,9 +1,25 @@
-"""Reports of a release: a page with a map, the guarantee and the cost; the map alone as a figure; a small map."""
+"""Reports of a release: a page with a map, the guarantee and the cost; the map alone as a figure; a small map.
 
+`compose` decides what a map shows; the page and the figure draw the scene that it returns.
+"""
+
+from geoveil.report.composing import compose
 from geoveil.report.document import Balance, Report
 from geoveil.report.layers import Layer
 from geoveil.report.report_view import ReportView
+from geoveil.report.scene import Scene
 from geoveil.report.small_map import small_map
-from geoveil.report.writing import check_path, write
+from geoveil.report.writing import check_ground, check_path, write
 
-__all__ = ["Balance", "Layer", "Report", "ReportView", "check_path", "small_map", "write"]
+__all__ = [
+    "Balance",
+    "Layer",
+    "Report",
+    "ReportView",
+    "Scene",
+    "check_ground",
+    "check_path",
+    "compose",
+    "small_map",
+    "write",
+]

@@ -7,7 +7,7 @@ from html import escape
 
 import numpy as np
 
-from geoveil.privacy import GP, Guarantee, exact
+from geoveil.privacy import Guarantee, exact
 from geoveil.report.document import Balance
 from geoveil.report.formatting import round_below
 from geoveil.words import apart, chance, hidden, metres
@@ -20,10 +20,16 @@ _SUBJECTS = 10
 _SURE, _MARKED = 0.99, 0.75
 
 
-def attacker_curve(guarantee: Guarantee) -> str:
-    """Return a chart of the largest chance that an attacker chooses the true one of two inputs, by their distance."""
-    if isinstance(guarantee, GP) and not guarantee.pure:
-        return "<p>This guarantee states no chance for every distance.</p>"
+def attacker_curve(guarantee: Guarantee, later: Sequence[int] = ()) -> str:
+    """Return a chart of the largest chance that an attacker chooses the true one of two inputs, by their distance.
+
+    Parameters
+    ----------
+    guarantee : CGP or GP
+        The guarantee.
+    later : sequence of int
+        Numbers of releases under it: the chart has a curve for each of them as well.
+    """
     marked = guarantee.hidden(chance=_MARKED)
     most = guarantee.hidden(chance=_SURE)
     step = round_below(most / 2)
@@ -36,8 +42,13 @@ def attacker_curve(guarantee: Guarantee) -> str:
         return 500 * (1 - (chance - 0.5) / 0.5)
 
     distances = np.linspace(float(most) / 120, float(most), 120)
-    curve = [(across(d), down(guarantee.attacker(distance=float(d)))) for d in distances]
-    points = " ".join(f"{x:.1f},{y:.1f}" for x, y in [(0.0, 500.0), *curve])
+
+    def drawn(under: Guarantee) -> str:
+        curve = [(across(d), down(under.attacker(distance=float(d)))) for d in distances]
+        return " ".join(f"{x:.1f},{y:.1f}" for x, y in [(0.0, 500.0), *curve])
+
+    points = drawn(guarantee)
+    more = "".join(f'<polyline class="curve later" points="{drawn(guarantee * times)}"/>' for times in later)
     x, y = across(marked), down(_MARKED)
     ticks = np.arange(0, float(most) + step / 2, step)
     rows = [0.5, 0.75, 1.0]
@@ -57,7 +68,7 @@ def attacker_curve(guarantee: Guarantee) -> str:
         "chance that the choice is right, by that distance.</p>"
         f'<div class="chart" id="curve" data-most="{float(most):.6g}">'
         f'<svg viewBox="0 0 1000 500" preserveAspectRatio="none" role="img" aria-label="{escape(label)}">'
-        f'<g class="grid">{grid}</g><polygon class="under" points="{points} 1000,500"/>'
+        f'<g class="grid">{grid}</g>{more}<polygon class="under" points="{points} 1000,500"/>'
         f'<path class="marked" d="M{x:.1f} 500V{y:.1f}"/>'
         f'<polyline class="curve" points="{points}"/><path class="dot" d="M{x:.1f} {y:.1f}h0"/></svg>'
         f'{across_text}{up_text}<b style="left: {x / 10:.2f}%; top: {y / 5:.2f}%">{said}</b></div>'
@@ -66,8 +77,6 @@ def attacker_curve(guarantee: Guarantee) -> str:
 
 def gauges(balances: Sequence[Balance]) -> str:
     """Return a bar for each account: the budget spent before, the cost of this release, and the budget left."""
-    if not balances:
-        return "<p>Nothing was charged to a ledger.</p>"
     least = sorted(balances, key=lambda balance: balance.left / balance.total)[:_SUBJECTS]
     bars = []
     for balance in least:

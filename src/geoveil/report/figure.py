@@ -1,156 +1,359 @@
-"""The map of a report as a figure for print: PNG or PDF."""
+"""A scene drawn by matplotlib: figures for print as PNG, SVG or PDF, and axes for further use."""
 
 from __future__ import annotations
 
+import io
 import textwrap
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from geoveil.errors import InvalidData
-from geoveil.report import colours
-from geoveil.report.certificate_table import headline
+from geoveil.report.composing import compose
 from geoveil.report.document import Report
-from geoveil.report.formatting import WARNING, number, round_below
-from geoveil.report.map_layout import MapLayout, Shapes, lay_out, rings_of
+from geoveil.report.formatting import WARNING, round_below
+from geoveil.report.labelling import box_of, font_of
+from geoveil.report.layers import Floats
+from geoveil.report.palette import LIGHT
+from geoveil.report.plain_words import summary
+from geoveil.report.scene import Key, Label, Locator, Scene, Shape, Style
 from geoveil.words import metres
 
 if TYPE_CHECKING:
-    import shapely
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.patches import PathPatch
 
-    from geoveil.report.land import Polygons
+__all__ = ["draw", "draw_scene", "handles_of", "legend_of"]
 
-__all__ = ["draw"]
+#: A pixel of the scene in points, and in millimetres.
+_POINT, _MM = 0.75, 25.4 / 96
+#: The width of a figure in millimetres, unless the caller states one.
+WIDTH = 180.0
+_TEXT, _QUIET, _WARN = LIGHT["text"], "#566069", "#b91c1c"
+_MARKERS = {"disc": "o", "square": "s", "diamond": "D"}
+#: The side of the small map of the surroundings, in pixels, and the least width of a figure that has one.
+_LOCATOR, _ROOM = 84.0, 300.0
+#: Fonts are part of the file: as TrueType in PDF, as outlines in SVG; equal scenes give equal files.
+_EMBEDDED: Any = {"pdf.fonttype": 42, "svg.fonttype": "path", "svg.hashsalt": "geoveil"}
 
-#: The number of letters of a title that fit on a line.
-_LONGEST = 80
-_TEXT, _QUIET, _WARN = "#1b2227", "#566069", "#b91c1c"
+#: From metres of the map to those of the axes.
+Move = Callable[[Floats], Floats]
 
 
 def draw(path: Path, report: Report) -> None:
     """Draw the map of a report into a file, in the format of its extension."""
+    import matplotlib
     from matplotlib.figure import Figure
 
-    layout = lay_out(report.layers, beyond=False)
-    if layout is None:
+    width = (report.width or WIDTH) / _MM
+    scene = compose(report.layers, pixels=width, beyond=False, basemap=report.basemap, tiles=report.tiles)
+    if scene is None:
         raise InvalidData("report", report.title, "one with a location on a map", "Use a path that ends in .html.")
-    wide, high = 9.0, 9.0 * min(max(layout.view.height / layout.view.width, 0.55), 0.9)
-    top = 0.75 + 0.3 * len(report.warnings)
-    below = 0.15 + 0.21 * sum(1 + len(shapes.shades) for shapes in layout.shapes)
-    figure = Figure(figsize=(wide, high + top + below))
-    axes = figure.add_axes((0.02, below / (high + top + below), 0.96, high / (high + top + below)))
-    _map(axes, layout, 0.96 * wide / high)
-    inch = 1 / (high + top + below)
-    for at, warning in enumerate(report.warnings):
-        banner = {"facecolor": _WARN, "edgecolor": _WARN, "pad": 6}
-        how: dict[str, Any] = {"color": "w", "weight": "bold", "ha": "center", "va": "center", "parse_math": False}
-        said = textwrap.shorten(warning, _LONGEST, placeholder=" …")
-        figure.text(0.5, 1 - (0.2 + 0.3 * at) * inch, said, bbox=banner, **how)
-    title = textwrap.shorten(report.title, _LONGEST, placeholder=" …")
-    figure.text(0.02, 1 - (top - 0.38) * inch, title, color=_TEXT, size=13, weight="bold", parse_math=False)
-    promise = headline(report.facts)
-    figure.text(0.02, 1 - (top - 0.14) * inch, promise, color=_QUIET, size=9, parse_math=False)
-    handles = [handle for shapes in layout.shapes for handle in _handles(shapes)]
-    place: dict[str, Any] = {"loc": "lower left", "bbox_to_anchor": (0.01, 0.0), "borderpad": 0.2}
-    legend = figure.legend(handles, ["name"] * len(handles), frameon=False, fontsize=8.5, **place)
-    # matplotlib hides labels that begin with an underscore, and reads dollars as formulas.
-    for text, handle in zip(legend.get_texts(), handles, strict=True):
-        text.set(text=handle.get_label(), parse_math=False)
-    source = "Land: Natural Earth, public domain"
-    figure.text(0.98, 0.1 * inch, source, color=_QUIET, size=7, ha="right")
-    # Without a date, equal reports give equal files.
-    metadata: dict[str, Any] = {"Title": (f"{WARNING} " if report.shows_truth else "") + report.title}
-    if path.suffix.lower() == ".pdf":
-        metadata["CreationDate"] = None
-    figure.savefig(path, dpi=150, metadata=metadata)
+    columns = int(width // 28)
+    title = textwrap.wrap(report.title, int(width // 9.5), max_lines=2, placeholder=" …")
+    said = textwrap.wrap(" ".join(f"{name}: {text}" for name, text in summary(report.facts)[1:]), int(width // 6.3))
+    warnings = [line for text in report.warnings for line in textwrap.wrap(text, int(width // 8.2))]
+    across = 2 if width > 500 and sum(len(group.keys) for group in scene.layers) > 3 else 1
+    handles = handles_of(scene, int((width / across - 45) // 6.4))
+    # matplotlib fills the first column first.
+    lines = [str(handle.get_label()).count("\n") + 1 for handle in handles]
+    half = -(-len(lines) // across)
+    rows = max(sum(lines[:half]), sum(lines[half:]))
+    map_width, map_height = width - 52.0, (width - 52.0) * min(max(scene.view.height / scene.view.width, 0.6), 0.95)
+    top = 26.0 * len(warnings) + 20.0 * len(title) + 15.5 * len(said) + 14.0
+    below = 24.0 + 16.5 * rows + 20.0
+    height = top + map_height + below
+    with matplotlib.rc_context({**_EMBEDDED, "font.size": 12 * _POINT}):
+        figure = Figure(figsize=(width / 96, height / 96))
+        y = 1.0
+        for line in warnings:
+            banner = {"facecolor": _WARN, "edgecolor": _WARN, "pad": 3.5}
+            how: dict[str, Any] = {"color": "w", "weight": "bold", "ha": "center", "va": "center", "parse_math": False}
+            figure.text(0.5, y - 14 / height, line, size=13 * _POINT, bbox=banner, **how)
+            y -= 26 / height
+        for line in title:
+            figure.text(
+                8 / width, y - 20 / height, line, color=_TEXT, size=17 * _POINT, weight="bold", parse_math=False
+            )
+            y -= 20 / height
+        for line in said:
+            figure.text(8 / width, y - 18 / height, line, color=_QUIET, size=12 * _POINT, parse_math=False)
+            y -= 15.5 / height
+        axes = figure.add_axes((44 / width, below / height, map_width / width, map_height / height))
+        draw_scene(axes, scene)
+        place: dict[str, Any] = {"loc": "lower left", "bbox_to_anchor": (2 / width, 16 / height), "borderaxespad": 0.0}
+        legend_of(figure, handles, columns=across, **place)
+        source = textwrap.shorten(f"Map: {scene.source}", columns * 5, placeholder=" …")
+        figure.text(1 - 6 / width, 4 / height, source, color=_QUIET, size=9.5 * _POINT, ha="right", parse_math=False)
+        # Without a date, equal reports give equal files.
+        metadata: dict[str, Any] = {"Title": (f"{WARNING} " if report.shows_truth else "") + report.title}
+        ending = path.suffix.lower()
+        if ending != ".png":
+            metadata["CreationDate" if ending == ".pdf" else "Date"] = None
+        figure.savefig(path, dpi=200, metadata=metadata)
 
 
-def _map(axes: Axes, layout: MapLayout, ratio: float) -> None:
-    """Draw the map; `ratio` is the width of the axes over their height."""
-    from matplotlib.collections import PolyCollection
+def draw_scene(axes: Axes, scene: Scene, to_axes: Move | None = None) -> None:
+    """Draw a scene into axes, without its legend.
 
-    x, y = layout.view.middle
-    high = max(layout.view.height, layout.view.width / ratio)
-    wide = high * ratio
-    axes.set(xlim=(x - wide / 2, x + wide / 2), ylim=(y - high / 2, y + high / 2), xticks=[], yticks=[])
-    axes.set_facecolor(colours.SEA[0])
+    Parameters
+    ----------
+    axes : matplotlib Axes
+        The axes; their limits and ticks become those of the map.
+    scene : Scene
+        The scene.
+    to_axes : callable, optional
+        Takes (n, 2) metres of the map to the coordinates of the axes, which are the same by default.
+    """
+    move: Move = (lambda flat: flat) if to_axes is None else to_axes
+    window = axes.get_window_extent()
+    dpi = axes.get_figure().dpi  # type: ignore[union-attr]
+    wide, high = window.width / dpi * 96, window.height / dpi * 96
+    pixel = max(scene.view.width / wide, scene.view.height / high)
+    x, y = scene.view.middle
+    half = np.array([wide, high]) * pixel / 2
+    box = (x - half[0], y - half[1], x + half[0], y + half[1])
+    corners = move(np.array([[box[0], y], [box[2], y], [x, box[1]], [x, box[3]]]))
+    axes.set(xlim=corners[:2, 0], ylim=corners[2:, 1], facecolor=LIGHT["sea"])
+    axes.set_autoscale_on(False)
+    across, up = corners[1, 0] - corners[0, 0], corners[3, 1] - corners[2, 1]
+    axes.set_aspect(float(across / wide * high / up), adjustable="box")
     for spine in axes.spines.values():
-        spine.set_color("#c4ccd2")
-    axes.add_patch(_patch(layout.land, facecolor=colours.LAND[0], edgecolor=colours.LAND[0], linewidth=0.7))
-    for shapes in layout.shapes:
-        hue, layer = colours.colour(shapes.layer.role, shapes.colour), shapes.layer
-        for i, _, _, cells in shapes.shades:
-            axes.add_patch(_patch(cells, facecolor=hue, linewidth=0, alpha=colours.opacity(i)))
-        if layer.kind == "area":
-            axes.add_collection(PolyCollection(shapes.rings, facecolor=(hue, 0.13), edgecolor=hue, linewidth=1.5))
-        else:
-            for ring in shapes.rings:
-                axes.plot(*ring.T, color=hue, linewidth=1.2, alpha=0.85)
-        for ring in shapes.edges:
-            axes.plot(*ring.T, color=hue, linewidth=0.9, linestyle=(0, (5, 4)))
-        _circles(axes, shapes, hue)
-        small = 7.0 if shapes.marked else 3.0
-        edge = "w" if shapes.marked else "none"
-        axes.plot(*shapes.dots.T, _marker(shapes), color=hue, markersize=small, markeredgecolor=edge, alpha=0.8)
-        for place, text in zip(shapes.dots, shapes.texts, strict=True) if shapes.marked else ():
-            # As on the page, labels of public locations are on the left.
-            left = layer.role == "public"
-            side: dict[str, Any] = {"xytext": (-7 if left else 7, -3), "ha": "right" if left else "left"}
-            how: dict[str, Any] = {"textcoords": "offset points", "color": _TEXT, "size": 8.5, "annotation_clip": True}
-            axes.annotate(text, place, **side, **how, parse_math=False)
-    _scale_bar(axes, layout)
+        spine.set(color="#8b979f", linewidth=0.6)
+    for tile in scene.tiles:
+        _draw_tile(axes, tile.image, tile.matrix, move)
+    for number, group in enumerate(scene.groups, 1):
+        for at, shape in enumerate(group.shapes):
+            if not shape.on_demand:
+                _draw_shape(axes, shape, move, pixel, 1 + 1e-2 * number + 1e-5 * at)
+    _draw_graticule(axes, scene, move, pixel, box, 1 + 1e-2 * scene.ground + 9e-3)
+    located = scene.locator is not None and wide >= _ROOM
+    taken = [(0.0, 0.0, 150.0, 62.0), *([(wide - _LOCATOR - 14, 0.0, wide, _LOCATOR + 14)] if located else [])]
+    for label in scene.labels:
+        if label.finest <= pixel <= label.coarsest:
+            _draw_label(axes, label, move, pixel, box, taken)
+    _draw_scale_bar(axes, move, pixel, box)
+    if located:
+        assert scene.locator is not None
+        _draw_locator(axes, scene.locator, wide, high)
 
 
-def _patch(polygons: shapely.Geometry | Polygons, **style: Any) -> PathPatch:
-    """Return polygons with holes as one patch of matplotlib."""
+def _draw_tile(axes: Axes, image: bytes, matrix: tuple[float, ...], move: Move) -> None:
+    from matplotlib.transforms import Affine2D
+    from PIL import Image
+
+    a, b, c, d, e, f = matrix
+    start, east, south = move(np.array([[e, -f], [e + a, -f - b], [e + c, -f - d]]))
+    moved = Affine2D.from_values(*(east - start), *(south - start), *start)
+    # A tile is the unit square, with y to the south.
+    picture = np.asarray(Image.open(io.BytesIO(image)).convert("RGB"))
+    drawn = axes.imshow(picture, extent=(0, 1, 1, 0), interpolation="bilinear", aspect="auto", zorder=0)
+    drawn.set_transform(moved + axes.transData)
+
+
+def _draw_shape(axes: Axes, shape: Shape, move: Move, pixel: float, level: float) -> None:
+    """Draw a shape above all of lower levels, whatever matplotlib makes of it."""
+    from matplotlib.collections import LineCollection
+
+    style, hue = shape.style, LIGHT[shape.style.colour]
+    if shape.form == "dots":
+        edge = {"markeredgecolor": LIGHT["halo"], "markeredgewidth": 0.8} if style.halo else {"markeredgewidth": 0}
+        how: dict[str, Any] = {"color": hue, "alpha": style.opacity, "linestyle": "", "zorder": level, **edge}
+        axes.plot(*move(shape.parts[0]).T, marker=_MARKERS[style.marker], markersize=style.width * _POINT, **how)
+    elif shape.form == "arrows":
+        for x, y, angle in np.concatenate(shape.parts):
+            marker: Any = (3, 0, angle - 90)
+            how = {"color": hue, "alpha": style.opacity, "markeredgewidth": 0, "linestyle": "", "zorder": level}
+            axes.plot(*move(np.array([[x, y]])).T, marker=marker, markersize=style.width * _POINT, **how)
+    elif shape.form in ("fill", "circles"):
+        rings = _rings(shape)
+        if rings:
+            axes.add_patch(_patch([move(ring) for ring in rings], style)).set_zorder(level)
+    else:
+        lines = [move(part) for part in shape.parts]
+        width = style.metres / pixel if style.metres else style.width
+        dash: Any = (0, tuple(length / max(width, 1) for length in style.dash)) if style.dash else "solid"
+        how = {"capstyle": "butt" if style.dash else "round", "joinstyle": "round", "zorder": level}
+        if style.halo:
+            bright: dict[str, Any] = {"colors": LIGHT["halo"], "linewidths": (width + 2) * _POINT, "alpha": 0.9}
+            axes.add_collection(LineCollection(lines, **bright, **how))
+        # One path is one stroke: where a line crosses itself it does not become darker.
+        axes.add_patch(_stroke(lines, hue, width * _POINT, style.opacity, dash, how))
+
+
+def _rings(shape: Shape) -> Sequence[Floats]:
+    if shape.form == "fill":
+        return [part for part in shape.parts if len(part) > 2]
+    turn = np.linspace(0, 2 * np.pi, 73)
+    around = np.column_stack([np.cos(turn), np.sin(turn)])
+    return [np.array([x, y]) + r * around for x, y, r in np.concatenate(shape.parts)]
+
+
+def _patch(rings: Sequence[Floats], style: Style) -> PathPatch:
+    """Return outlines as one patch of matplotlib, whose holes are empty."""
+    from matplotlib.colors import to_rgba
     from matplotlib.patches import PathPatch
     from matplotlib.path import Path as Outline
 
-    rings = rings_of(polygons)
-    if not rings:
-        return PathPatch(Outline(np.empty((0, 2))), **style)
-    return PathPatch(Outline.make_compound_path(*(Outline(ring, closed=True) for ring in rings)), **style)
+    hue = LIGHT[style.colour]
+    whole = Outline.make_compound_path(*(Outline(ring, closed=True) for ring in rings))
+    edge = to_rgba(hue, style.opacity) if style.width else "none"
+    dash: Any = (0, style.dash) if style.dash else "solid"
+    how: dict[str, Any] = {"linewidth": style.width * _POINT, "linestyle": dash, "joinstyle": "round"}
+    return PathPatch(whole, facecolor=to_rgba(hue, style.fill), edgecolor=edge, **how)
 
 
-def _circles(axes: Axes, shapes: Shapes, hue: str) -> None:
-    from matplotlib.patches import Circle
+def _stroke(lines: Sequence[Floats], hue: str, width: float, opacity: float, dash: Any, how: Any) -> PathPatch:
+    from matplotlib.patches import PathPatch
+    from matplotlib.path import Path as Outline
 
-    for x, y, radius in shapes.circles:
-        axes.add_patch(Circle((x, y), radius, facecolor=(hue, 0.07), edgecolor=hue, linewidth=1.1))
-
-
-def _scale_bar(axes: Axes, layout: MapLayout) -> None:
-    (west, east), (south, north) = axes.get_xlim(), axes.get_ylim()
-    long = round_below((east - west) / 5)
-    x, y, tick = west + 0.02 * (east - west), south + 0.03 * (north - south), 0.008 * (north - south)
-    axes.plot([x, x, x + long, x + long], [y + tick, y, y, y + tick], color=_TEXT, linewidth=1.5)
-    axes.text(x, y + 1.6 * tick, metres(long), color=_TEXT, size=8.5, weight="bold")
+    whole = Outline.make_compound_path(*map(Outline, lines)) if lines else Outline(np.empty((0, 2)))
+    return PathPatch(whole, fill=False, edgecolor=hue, linewidth=width, alpha=opacity, linestyle=dash, **how)
 
 
-def _handles(shapes: Shapes) -> list[Artist]:
-    """Return the entries of a layer in the legend."""
+def _draw_graticule(axes: Axes, scene: Scene, move: Move, pixel: float, box: Sequence[float], level: float) -> None:
+    """Draw meridians and parallels, with their degrees at the frame."""
+    shown = [each for each in scene.graticules if each.finest <= pixel < each.coarsest]
+    axes.set(xticks=[], yticks=[])
+    axes.tick_params(length=2.5, width=0.5, labelsize=10.5 * _POINT, color="#8b979f", labelcolor=_QUIET, pad=2)
+    for graticule in shown:
+        for lines, at, edge, ticks in (
+            (graticule.meridians, 1, box[1], axes.set_xticks),
+            (graticule.parallels, 0, box[0], axes.set_yticks),
+        ):
+            found = [(name, crossing(line, at, edge), line) for name, line in lines]
+            low, high = (box[0], box[2]) if at else (box[1], box[3])
+            inside = [(name, met) for name, met, _ in found if met is not None and low < met < high]
+            for _, _, line in found:
+                axes.plot(*move(line).T, color=LIGHT["graticule"], linewidth=0.4, alpha=0.6, zorder=level)
+            places = np.array([[met, edge] if at else [edge, met] for _, met in inside]).reshape(-1, 2)
+            ticks(move(places)[:, 0 if at else 1], [name for name, _ in inside])
+    for text in axes.get_yticklabels():
+        text.set(rotation=90, va="center")
+
+
+def crossing(line: Floats, at: int, edge: float) -> float | None:
+    """Return where a line crosses an edge of the map, along that edge; None if it does not.
+
+    Parameters
+    ----------
+    line : array
+        (n, 2): the line.
+    at : int
+        0 for an upright edge, 1 for a level one.
+    edge : float
+        The coordinate of the edge.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> crossing(np.array([[0.0, 0.0], [10.0, 20.0]]), 1, 10.0)
+    5.0
+    """
+    off = line[:, at] - edge
+    found = np.flatnonzero(off[:-1] * off[1:] <= 0)
+    if not len(found):
+        return None
+    i = int(found[0])
+    share = 0.0 if off[i] == off[i + 1] else off[i] / (off[i] - off[i + 1])
+    return float(line[i, 1 - at] + share * (line[i + 1, 1 - at] - line[i, 1 - at]))
+
+
+def _draw_label(
+    axes: Axes, label: Label, move: Move, pixel: float, box: Sequence[float], taken: Sequence[tuple[float, ...]]
+) -> None:
+    """Draw a label, whole or, if it names a place of the ground that is at the edge, not at all."""
+    from matplotlib.patheffects import withStroke
+
+    west, south, east, north = box_of(label)
+    x, y = (label.x - box[0]) / pixel, (label.y - box[1]) / pixel
+    wide, high = (box[2] - box[0]) / pixel, (box[3] - box[1]) / pixel
+    inside = x + west > 2 and x + east < wide - 2 and y + south > 2 and y + north < high - 2
+    free = not any(x + east > b[0] and x + west < b[2] and y + north > b[1] and y + south < b[3] for b in taken)
+    if not (0 <= x <= wide and 0 <= y <= high) or (label.group < 0 and not (inside and free)):
+        return
+    size, weight, slant = font_of(label.kind)
+    gap = (10.0 if label.kind == "mark" else 6.0) * _POINT
+    offset = {"east": (gap, 0), "west": (-gap, 0), "north": (0, gap), "south": (0, -gap)}.get(label.side, (0, 0))
+    colour = {"mark": LIGHT["text"], "water": LIGHT["coast"]}.get(label.kind, LIGHT["place"])
+    place = move(np.array([[label.x, label.y]]))
+    if label.kind in ("city", "town"):
+        axes.plot(*place.T, "o", color=LIGHT["place"], markersize=2.6, markeredgewidth=0)
+    how: dict[str, Any] = {
+        "ha": {"east": "left", "west": "right"}.get(label.side, "center"),
+        "va": {"north": "bottom", "south": "top"}.get(label.side, "center_baseline"),
+        "path_effects": [withStroke(linewidth=1.8, foreground=LIGHT["sea" if label.kind == "water" else "halo"])],
+    }
+    weight = 700 if weight >= 600 else weight  # the next that fonts of matplotlib have
+    style: dict[str, Any] = {"size": size * _POINT, "weight": weight, "style": slant, "color": colour}
+    axes.annotate(label.text, place[0], offset, textcoords="offset points", parse_math=False, **how, **style)
+
+
+def _draw_scale_bar(axes: Axes, move: Move, pixel: float, box: Sequence[float]) -> None:
+    """Draw a bar of a round length, and an arrow to the north."""
+    from matplotlib.patheffects import withStroke
+
+    long = round_below(min(120.0, (box[2] - box[0]) / pixel / 3) * pixel)
+    x, y, tick = box[0] + 10 * pixel, box[1] + 10 * pixel, 5 * pixel
+    bar = np.array([[x, y + tick], [x, y], [x + long, y], [x + long, y + tick]])
+    halo: dict[str, Any] = {"path_effects": [withStroke(linewidth=2.6, foreground=LIGHT["halo"])]}
+    axes.plot(*move(bar).T, color=_TEXT, linewidth=1.2, solid_joinstyle="miter", zorder=4, **halo)
+    text: dict[str, Any] = {"color": _TEXT, "size": 12 * _POINT, "weight": "bold", **halo}
+    (left, low), (east, up) = move(np.array([[x, y + 1.5 * tick], [x + 13 * pixel, y + 26 * pixel]]))
+    axes.text(left, low, metres(long), va="bottom", **text)
+    axes.text(east, up, "N", va="bottom", **text)
+    arrow = np.array([[0, 16], [-5, 0], [0, 3], [5, 0], [0, 16]]) * pixel + [x + 5 * pixel, y + 26 * pixel]
+    axes.fill(*move(arrow).T, color=_TEXT, linewidth=0.3, zorder=4)
+
+
+def _draw_locator(axes: Axes, locator: Locator, wide: float, high: float) -> None:
+    side = _LOCATOR
+    inset = axes.inset_axes((1 - (side + 8) / wide, 8 / high, side / wide, side / high))
+    inset.set(xlim=(-locator.half, locator.half), ylim=(-locator.half, locator.half), xticks=[], yticks=[])
+    inset.set(facecolor=LIGHT["sea"])
+    inset.set_autoscale_on(False)
+    for spine in inset.spines.values():
+        spine.set(color=LIGHT["coast"], linewidth=0.6)
+    for number, shape in enumerate(locator.shapes):
+        _draw_shape(inset, shape, lambda flat: flat, 2 * locator.half / side, 1 + number / 1000)
+
+
+def handles_of(scene: Scene, letters: int) -> list[Artist]:
+    """Return the entries of the legend, with so many letters in a line."""
+    return [_handle(key, group.role == "truth", letters) for group in scene.layers for key in group.keys]
+
+
+def _handle(key: Key, truth: bool, letters: int) -> Artist:
+    from matplotlib.colors import to_rgba
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
-    layer, hue = shapes.layer, colours.colour(shapes.layer.role, shapes.colour)
-    label = layer.name + (f" · {shapes.meaning}" if shapes.radius else "")
-    if layer.kind == "grid":
-        named = [Line2D([], [], linestyle="", label=label)]
-        return named + [
-            Patch(facecolor=(hue, colours.opacity(i)), label=f"{number(low)} to {number(high)}")
-            for i, low, high, _ in shapes.shades
-        ]
-    if layer.kind == "area":
-        return [Patch(facecolor=(hue, 0.13), edgecolor=hue, label=label)]
-    if layer.kind == "lines":
-        return [Line2D([], [], color=hue, label=label)]
-    return [Line2D([], [], color=hue, marker=_marker(shapes), linestyle="", markersize=5, label=label)]
+    style, hue = key.style, LIGHT[key.style.colour]
+    text = "\n".join(textwrap.wrap(f"TRUE: {key.text}" if truth else key.text, letters))
+    dash: Any = (0, tuple(length / max(style.width, 1) for length in style.dash)) if style.dash else "solid"
+    if not (style.width or style.fill):
+        return Line2D([], [], linestyle="", label=text)
+    if key.form == "line":
+        width = style.width * _POINT
+        return Line2D([], [], color=hue, linewidth=width, alpha=style.opacity, linestyle=dash, label=text)
+    if key.form == "fill":
+        edge = hue if style.width else "none"
+        return Patch(facecolor=to_rgba(hue, style.fill), edgecolor=edge, linestyle=dash, linewidth=0.8, label=text)
+    circle = key.form == "circles"
+    how: dict[str, Any] = {"markerfacecolor": to_rgba(hue, 0.12 if circle else 1.0), "markeredgecolor": hue}
+    marker = "o" if circle else _MARKERS[style.marker]
+    return Line2D([], [], marker=marker, linestyle="", markersize=8 if circle else 5, label=text, **how)
 
 
-def _marker(shapes: Shapes) -> str:
-    """Return the marker of a layer, also recognised by readers who cannot see its colour."""
-    return {"truth": "s", "public": "D" if shapes.marked else "o", "released": "o"}[shapes.layer.role]
+def legend_of(target: Any, handles: Sequence[Artist], *, columns: int = 1, **place: Any) -> None:
+    """Add a legend to a figure or axes."""
+    if not handles:
+        return
+    how: dict[str, Any] = {"frameon": False, "fontsize": 12 * _POINT, "labelspacing": 0.35, "handlelength": 1.8}
+    legend = target.legend(handles, ["name"] * len(handles), ncols=columns, columnspacing=1.2, **how, **place)
+    # matplotlib hides labels that begin with an underscore, and reads dollars as formulas.
+    for text, handle in zip(legend.get_texts(), handles, strict=True):
+        text.set(text=handle.get_label(), parse_math=False)

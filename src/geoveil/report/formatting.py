@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from geoveil.words import metres
 
-__all__ = ["WARNING", "lengths", "location", "number", "round_below"]
+__all__ = ["WARNING", "between", "lengths", "location", "number", "round_below"]
 
 WARNING = "This file shows true locations. It must not be shared."
 
@@ -33,6 +33,17 @@ def number(value: float) -> str:
     ('8,100', '5.6', '0.012')
     """
     return f"{float(f'{value:.2g}'):,.12g}"
+
+
+def between(low: float, high: float) -> str:
+    """Return the limits of a class of numbers as text.
+
+    Examples
+    --------
+    >>> between(1.0, 2.0), between(1000.0, 4321.0), between(100.0, 102.0)
+    ('1 to 2', '1,000 to 4,300', '100 or more')
+    """
+    return f"{number(low)} or more" if number(low) == number(high) else f"{number(low)} to {number(high)}"
 
 
 def location(lon: float, lat: float) -> str:

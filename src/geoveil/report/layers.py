@@ -1,4 +1,4 @@
-"""Layers of a map: points, lines, areas, marks and grids in degrees."""
+"""Layers of a map: points, lines, areas, marks, grids and flows in degrees."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from geoveil.errors import InvalidData, InvalidParameter
 __all__ = ["Floats", "Kind", "Layer", "Role"]
 
 Floats: TypeAlias = NDArray[np.float64]
-Kind: TypeAlias = Literal["points", "lines", "area", "marks", "grid"]
+Kind: TypeAlias = Literal["points", "lines", "area", "marks", "grid", "flows"]
 Role: TypeAlias = Literal["released", "public", "truth"]
 
 
@@ -27,21 +27,32 @@ class Layer:
         Its name in the legend.
     places : array
         (n, 2): longitude and latitude in degrees of WGS 84. Rows that are not finite are counted and not drawn.
-    kind : {"points", "lines", "area", "marks", "grid"}
-        How it is drawn. Marks are points with labels; a grid consists of cells, each given by its corners.
+    kind : {"points", "lines", "area", "marks", "grid", "flows"}
+        How it is drawn. Marks are points with labels; a grid consists of cells, each given by its corners; flows are
+        pairs of an origin and a destination.
     role : {"released", "public", "truth"}
         What it shows. A report with a layer of the role "truth" must not be shared.
     parts : array of int, optional
-        The line, ring or cell that each row of `places` belongs to; by default there is only one.
+        The line, ring, cell or flow that each row of `places` belongs to; by default there is only one.
     radius : float or array, optional
         The 95% error radius in metres on the ground, one for all places or one for each; of an area, the 95% bound
         on the error of its edge.
     texts : tuple of str
         The labels of marks, one for each.
     values : array, optional
-        The value of each cell of a grid, in the order of `parts`.
+        The value of each cell of a grid or of each flow, in the order of `parts`.
     overlapping : bool
-        Whether the cells of a grid may overlap, as arcs and some regions do.
+        Whether the cells of a grid may overlap, as some regions do.
+    persons : array of int, optional
+        The person of each row of `places`, a position in `names`. Up to eight persons have their own colours.
+    names : tuple of str
+        The names of the persons in the legend.
+    expected : float, optional
+        The root mean square error to expect in metres on the ground, where there is no bound.
+    counted : str
+        What `values` count, such as "persons".
+    note : str
+        A sentence for the legend.
 
     Examples
     --------
@@ -59,6 +70,11 @@ class Layer:
     texts: tuple[str, ...] = ()
     values: Floats | None = None
     overlapping: bool = False
+    persons: NDArray[np.int64] | None = None
+    names: tuple[str, ...] = ()
+    expected: float | None = None
+    counted: str = "points"
+    note: str = ""
 
     def __post_init__(self) -> None:
         for argument, given, kinds in (("kind", self.kind, Kind), ("role", self.role, Role)):
@@ -85,10 +101,17 @@ class Layer:
             if not (np.isfinite(radius) & (radius >= 0)).all():
                 raise InvalidParameter("radius", self.radius, "finite metres, not negative", "Leave it out.")
             self._set("radius", radius if each else float(radius[0]))
-        cells = 0 if self.kind != "grid" or self.parts is None else len(np.unique(self.parts))
-        if (self.values is None) != (self.kind != "grid"):
-            raise InvalidParameter("values", self.values, "given for a grid, and for nothing else", "Check kind.")
+        valued = self.kind in ("grid", "flows")
+        cells = 0 if not valued or self.parts is None else len(np.unique(self.parts))
+        if (self.values is None) == valued:
+            raise InvalidParameter(
+                "values", self.values, "given for grids and flows, and for no others", "Check kind."
+            )
         self._set("values", _numbers("values", self.values, cells))
+        self._set("persons", _numbers("persons", self.persons, len(places), np.int64))
+        self._set("names", tuple(map(str, self.names)))
+        if self.persons is not None and len(self.persons) and not 0 <= self.persons.max() < len(self.names):
+            raise InvalidParameter("persons", int(self.persons.max()), "positions in names", "Name every person.")
         self._set("texts", tuple(map(str, self.texts)))
         if self.texts and len(self.texts) != len(places):
             raise InvalidParameter("texts", len(self.texts), f"one for each of {len(places)} places", "Or give none.")

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -14,8 +15,10 @@ __all__ = ["Box", "Projection", "view_of"]
 
 #: The first view of layers with at least `_MANY` points leaves out this share at each end: noise has tails.
 _MANY, _TAIL = 100, 0.005
+#: The number of places of a layer that tell where most of them are.
+_ENOUGH = 10_000
 #: Half the side of the smallest first view, in metres, and the share of it that is margin.
-_LEAST, _MARGIN = 150.0, 0.08
+_LEAST, _MARGIN = 150.0, 0.15
 
 
 class Projection:
@@ -52,6 +55,25 @@ class Projection:
         """Return the longitude and latitude of a point of the map."""
         lon, lat = self._transformer.transform(east, north, direction="INVERSE")
         return float(lon), float(lat)
+
+    def all_to_degrees(self, flat: Floats) -> Floats:
+        """Return the longitudes and latitudes of (n, 2) points of the map."""
+        return np.column_stack(self._transformer.transform(flat[:, 0], flat[:, 1], direction="INVERSE"))
+
+    def moved_to(self, crs: Any) -> Callable[[Floats], Floats]:
+        """Return a function from metres of the map to a coordinate system, without a jump at the antimeridian."""
+        import pyproj
+
+        target = pyproj.CRS.from_user_input(crs)
+        there = pyproj.Transformer.from_crs("EPSG:4326", target, always_xy=True)
+
+        def move(flat: Floats) -> Floats:
+            found = np.column_stack(there.transform(*self.all_to_degrees(flat).T))
+            if target.is_geographic:
+                found[:, 0] = self.lon + (found[:, 0] - self.lon + 180) % 360 - 180
+            return found
+
+        return move
 
 
 @dataclass(frozen=True)
@@ -98,13 +120,18 @@ def view_of(layers: Sequence[Layer]) -> tuple[Projection, Box]:
     True locations have no influence on either, unless there are no other layers.
     """
     told = [layer for layer in layers if layer.role != "truth"] or list(layers)
-    known = [layer.places[np.isfinite(layer.places).all(axis=1)] for layer in told]
+    known = [_some(layer.places[np.isfinite(layer.places).all(axis=1)]) for layer in told]
     # Each layer has the same influence, whatever its number of points.
     middles = [middle_of(places) for places in known if len(places)]
     projection = Projection(*middle_of(np.array(middles)))
     # The projection is most accurate at its middle, so that becomes the middle of the box.
     projection = Projection(*projection.to_degrees(*_box_around(projection, told, known).middle))
     return projection, _box_around(projection, told, known)
+
+
+def _some(places: Floats) -> Floats:
+    """Return places, evenly chosen if there are very many."""
+    return places[:: max(1, -(-len(places) // _ENOUGH))]
 
 
 def _box_around(projection: Projection, layers: Sequence[Layer], known: Sequence[Floats]) -> Box:

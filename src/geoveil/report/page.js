@@ -4,7 +4,17 @@
   const frame = document.querySelector(".frame");
   if (!frame) return;
   const svg = frame.querySelector("svg");
-  const marks = [...svg.querySelectorAll(".mark")];
+  const spots = [...svg.querySelectorAll(".spot:not(.name)")];
+  const names = [...svg.querySelectorAll(".name")].map((element) => ({
+    element, of: element.dataset.of, x: +element.dataset.x, y: +element.dataset.y,
+    box: element.dataset.box.split(" ").map(Number),
+    finest: +(element.dataset.finest ?? 0), coarsest: +(element.dataset.coarsest ?? Infinity),
+  }));
+  const graticules = [...svg.querySelectorAll(".graticule")];
+  const degrees = frame.appendChild(document.createElement("div"));
+  degrees.className = "degrees";
+  degrees.setAttribute("aria-hidden", "true");
+  const hidden = new Set();
   const bar = svg.querySelector(".scale");
   const first = svg.viewBox.baseVal;
   const home = { x: first.x + first.width / 2, y: first.y + first.height / 2, width: first.width, height: first.height };
@@ -26,9 +36,23 @@
     waiting = false;
     const width = frame.clientWidth * view.metres, height = frame.clientHeight * view.metres;
     svg.setAttribute("viewBox", `${view.x - width / 2} ${view.y - height / 2} ${width} ${height}`);
-    for (const mark of marks) {
-      mark.setAttribute("transform", `translate(${mark.dataset.x} ${mark.dataset.y}) scale(${view.metres})`);
+    const place = (element, x, y) => element.setAttribute("transform", `translate(${x} ${y}) scale(${view.metres})`);
+    for (const spot of spots) place(spot, spot.dataset.x, spot.dataset.y);
+    const taken = [...frame.querySelectorAll(".buttons, .locator, .source")].map((element) => [
+      element.offsetLeft - 4, element.offsetTop - 4, frame.clientWidth, element.offsetTop + element.offsetHeight + 4]);
+    taken.push([0, frame.clientHeight - 70, 170, frame.clientHeight]);
+    const wide = frame.clientWidth, high = frame.clientHeight;
+    for (const { element, of, x: east, y: south, box, finest, coarsest } of names) {
+      const x = (east - view.x) / view.metres + wide / 2, y = (south - view.y) / view.metres + high / 2;
+      const left = x + box[0], top = y + box[1], right = x + box[2], bottom = y + box[3];
+      // A name is shown whole or not at all; those of released and public locations always.
+      const whole = left > 4 && right < wide - 4 && top > 18 && bottom < high - 4 &&
+        !taken.some((other) => right > other[0] && left < other[2] && bottom > other[1] && top < other[3]);
+      const shown = view.metres >= finest && view.metres <= coarsest && (of >= 0 || whole) && !hidden.has(of);
+      element.classList.toggle("off", !shown);
+      if (shown) place(element, east, south);
     }
+    drawDegrees();
     // The bar is part of the map, so that it stays true wherever the map is made smaller, as in print.
     const length = roundBelow(Math.min(140, frame.clientWidth / 3) * view.metres);
     const left = view.x - width / 2 + 14 * view.metres;
@@ -39,6 +63,47 @@
     bar.querySelector("text").textContent =
       length >= 1000 ? `${(length / 1000).toLocaleString("en", digits)} km` : `${length.toLocaleString("en", digits)} m`;
     bar.dataset.metres = length;
+  }
+
+  // Where meridians leave the map at its top, and parallels at its left, their degrees are written.
+  function drawDegrees() {
+    degrees.textContent = "";
+    const left = view.x - frame.clientWidth * view.metres / 2, top = view.y - frame.clientHeight * view.metres / 2;
+    for (const graticule of graticules) {
+      const { finest, coarsest } = graticule.dataset;
+      const shown = view.metres >= +finest && view.metres < +(coarsest ?? Infinity);
+      graticule.classList.toggle("off", !shown);
+      if (!shown) continue;
+      for (const line of graticule.children) {
+        const upright = line.dataset.way === "meridian";
+        const places = corners(line), at = upright ? 1 : 0, edge = upright ? top : left;
+        const after = places.findIndex((place, i) => i && (places[i - 1][at] - edge) * (place[at] - edge) <= 0);
+        if (after < 0) continue;
+        const [one, two] = [places[after - 1], places[after]];
+        const share = one[at] === two[at] ? 0 : (edge - one[at]) / (two[at] - one[at]);
+        const met = one[1 - at] + share * (two[1 - at] - one[1 - at]);
+        const pixel = (met - (upright ? left : top)) / view.metres;
+        const room = upright ? frame.clientWidth - 80 : frame.clientHeight - 80;
+        if (pixel < 40 || pixel > room) continue;
+        const text = degrees.appendChild(document.createElement("span"));
+        text.className = line.dataset.way;
+        text.style[upright ? "left" : "top"] = `${pixel}px`;
+        text.textContent = line.dataset.name;
+      }
+    }
+  }
+
+  // The corners of a line: its first, and the steps from each to the next.
+  const known = new Map();
+  function corners(line) {
+    if (!known.has(line)) {
+      const numbers = line.getAttribute("d").match(/-?[\d.]+/g).map(Number);
+      let x = 0, y = 0;
+      const places = [];
+      for (let i = 0; i < numbers.length; i += 2) places.push([x += numbers[i], y += numbers[i + 1]]);
+      known.set(line, places);
+    }
+    return known.get(line);
   }
 
   function show(next) {
@@ -126,8 +191,14 @@
   for (const box of document.querySelectorAll(".legend input")) {
     const layer = svg.querySelector(`[data-layer="${box.dataset.layer}"]`);
     box.addEventListener("change", () => {
-      if (box.dataset.circles === undefined) layer.classList.toggle("off", !box.checked);
-      else layer.querySelector(".more").classList.toggle("on", box.checked);
+      if (box.dataset.circles !== undefined) {
+        for (const more of layer.querySelectorAll(".more")) more.classList.toggle("on", box.checked);
+        return;
+      }
+      layer.classList.toggle("off", !box.checked);
+      if (box.checked) hidden.delete(box.dataset.layer);
+      else hidden.add(box.dataset.layer);
+      draw();
     });
   }
 

@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from html import escape
 from importlib import resources
 from string import Template
 
 from geoveil._version import __version__
+from geoveil.privacy import GP
 from geoveil.protection import HEADINGS, TABLE
-from geoveil.report import colours
+from geoveil.report import palette
 from geoveil.report.certificate_table import headline, table_rows
 from geoveil.report.charts import attacker_curve, gauges
+from geoveil.report.composing import compose
 from geoveil.report.document import Report
-from geoveil.report.formatting import WARNING, number
-from geoveil.report.map_layout import MapLayout, Shapes, lay_out
-from geoveil.report.svg import map_svg
+from geoveil.report.formatting import WARNING
+from geoveil.report.plain_words import summary
+from geoveil.report.scene import Group, Scene
+from geoveil.report.svg import key_svg, locator_svg, map_svg
 from geoveil.wording import paragraphs
 from geoveil.words import counted
 
-__all__ = ["page"]
-
-#: The number of gauges that are as high together as the chart of the attacker.
-_GAUGES_BESIDE_CHART = 3
+__all__ = ["drawing", "page", "static"]
 
 
 def page(report: Report) -> str:
@@ -33,21 +34,21 @@ def page(report: Report) -> str:
         f'<tr{_mark(name)}><th scope="row">{escape(name)}</th><td>{escape(text)}</td></tr>'
         for name, text in table_rows(report.facts, report.certificate)
     )
-    return Template(_static("page.html")).substitute(
+    return Template(static("page.html")).substitute(
         version=escape(__version__),
         page_title=escape(warning + report.title),
-        variables=colours.variables(),
-        style=_static("page.css"),
-        script=_static("page.js"),
+        variables=palette.variables(),
+        style=static("page.css"),
+        script=static("page.js"),
         banner=banner,
         title=escape(report.title),
-        lead=escape(headline(report.facts)),
+        summary="\n".join(
+            f"<div><dt>{escape(name)}</dt><dd>{escape(text)}</dd></div>" for name, text in summary(report.facts)
+        ),
         map=_map(report),
+        lead=escape(headline(report.facts)),
         words="\n".join(f"<p>{escape(text)}</p>" for text in paragraphs(report.facts)),
-        # Two columns, unless one would be far longer than the other.
-        half="" if len(report.balances) <= _GAUGES_BESIDE_CHART else ' class="wide"',
-        curve=attacker_curve(report.guarantee),
-        gauges=gauges(report.balances),
+        charts=_charts(report),
         protection=_protection(),
         details=rows,
         certificate=escape(json.dumps(report.certificate, indent=2, ensure_ascii=False, default=str)),
@@ -56,6 +57,21 @@ def page(report: Report) -> str:
 
 def _mark(name: str) -> str:
     return ' class="warning"' if name == "Warning" else ""
+
+
+def _charts(report: Report) -> str:
+    """Return the sections of the attacker and of the budget; those with nothing to say are left out."""
+    guarantee = report.guarantee
+    stated = not isinstance(guarantee, GP) or guarantee.pure
+    found = []
+    if stated:
+        found.append(("attacker", "What an attacker can learn", attacker_curve(guarantee)))
+    if report.balances:
+        found.append(("budget", "Budget", gauges(report.balances)))
+    return "\n".join(
+        f'<section aria-labelledby="{name}">\n<h2 id="{name}">{heading}</h2>\n{inside}\n</section>'
+        for name, heading, inside in found
+    )
 
 
 def _protection() -> str:
@@ -72,72 +88,70 @@ def _protection() -> str:
     return f'<table class="protection">\n<thead><tr>{head}</tr></thead>\n<tbody>\n{listed}\n</tbody>\n</table>'
 
 
-def _static(name: str) -> str:
+def static(name: str) -> str:
     """Return the text of a file of this package."""
     return resources.files("geoveil.report").joinpath(name).read_text(encoding="utf-8")
 
 
 def _map(report: Report) -> str:
     """Return the section with the map, its legend and its remarks."""
-    layout = lay_out(report.layers)
-    remarks = [*report.remarks, *(layout.remarks if layout else ("The released value has no location on a map.",))]
-    listed = "".join(f"<li>{escape(remark)}</li>" for remark in remarks)
-    below = f'<ul class="remarks">{listed}</ul>' if listed else ""
-    if layout is None:
+    scene = compose(report.layers, basemap=report.basemap, tiles=report.tiles)
+    if scene is None:
+        below = _listed([*report.remarks, "The released value has no location on a map."])
         return f'<section class="wide" aria-label="Remarks">{below}</section>'
     label = "Map of " + ", ".join(layer.name for layer in report.layers)
+    drawn = drawing(scene, label, report.remarks)
+    return f'<section class="map" aria-labelledby="map">\n<h2 id="map">Map</h2>\n{drawn}</section>'
+
+
+def drawing(scene: Scene, label: str, remarks: Sequence[str] = ()) -> str:
+    """Return a map that the script of the page moves and zooms, with its legend and remarks.
+
+    Parameters
+    ----------
+    scene : Scene
+        What the map shows.
+    label : str
+        The same in words, for a reader who does not see it.
+    remarks : sequence of str
+        Sentences to show below the map, before those of the scene.
+    """
     keys = "Map: arrow keys move it, plus and minus zoom, zero shows all again."
+    locator = "" if scene.locator is None else f'<div class="locator">{locator_svg(scene.locator)}</div>'
+    legend = "\n".join(_entry(i, group) for i, group in enumerate(scene.groups) if group.role != "ground")
     return (
-        '<section class="map" aria-labelledby="map">\n<h2 id="map">Map</h2>\n'
         f'<div class="frame" tabindex="0" role="group" aria-label="{keys}">\n'
-        f"{map_svg(layout, label)}\n"
+        f"{map_svg(scene, f'{label}. {scene.where}')}\n{locator}\n"
         '<div class="buttons"><button type="button" data-does="in" aria-label="Zoom in">+</button>'
         '<button type="button" data-does="out" aria-label="Zoom out">−</button>'
         '<button type="button" data-does="reset" aria-label="Show all">⤢</button></div>\n'
-        '<div class="source">Land: Natural Earth, public domain</div>\n</div>\n'
-        f'<ul class="legend">\n{_legend(layout)}\n</ul>\n{below}</section>'
+        f'<div class="source">{escape(scene.source)}</div>\n</div>\n'
+        f'<ul class="legend">\n{legend}\n</ul>\n{_listed([*remarks, *scene.remarks])}'
     )
 
 
-def _legend(layout: MapLayout) -> str:
-    return "\n".join(_entry(i, shapes) for i, shapes in enumerate(layout.shapes))
+def _listed(remarks: Sequence[str]) -> str:
+    listed = "".join(f"<li>{escape(remark)}</li>" for remark in remarks)
+    return f'<ul class="remarks">{listed}</ul>' if listed else ""
 
 
-def _entry(at: int, shapes: Shapes) -> str:
+def _entry(at: int, group: Group) -> str:
     """Return the entry of a layer in the legend, with the boxes that show and hide it."""
-    layer = shapes.layer
-    hue = f"var({colours.variable(layer.role, shapes.colour)})"
     box = f'<input type="checkbox" checked autocomplete="off" data-layer="{at}">'
-    picture = f'<svg viewBox="0 0 26 18" aria-hidden="true" style="color: {hue}">{_glyph(shapes)}</svg>'
-    said = f" <small>{escape(shapes.meaning)}</small>" if shapes.radius else ""
-    parts = [f"<label>{box}{picture}<span>{escape(layer.name)}{said}</span></label>"]
-    if len(shapes.more):
-        more = f'<input type="checkbox" autocomplete="off" data-layer="{at}" data-circles>'
-        parts.append(f"<label>{more}<span>all {counted(len(shapes.more))} circles</span></label>")
-    if shapes.shades:
-        steps = "".join(
-            f'<span><i style="--hue: {hue}; opacity: {colours.opacity(i):.2f}"></i>'
-            f"{number(low)} to {number(high)}</span>"
-            for i, low, high, _ in shapes.shades
-        )
-        parts.append(f'<span class="shades">{steps}</span>')
+    truth = '<strong class="true">true</strong> ' if group.role == "truth" else ""
+    first, *others = group.keys
+    symbol = key_svg(first) if _visible(first.style) else ""
+    parts = [f"<label>{box}{symbol}<span>{truth}{escape(first.text)}</span></label>"]
+    parts += [
+        f'<span class="key">{key_svg(key) if _visible(key.style) else ""}<span>{escape(key.text)}</span></span>'
+        for key in others
+    ]
+    more = sum(len(part) for shape in group.shapes if shape.on_demand for part in shape.parts)
+    if more:
+        asked = f'<input type="checkbox" autocomplete="off" data-layer="{at}" data-circles>'
+        parts.append(f"<label>{asked}<span>all {counted(more)} circles</span></label>")
     return f"<li>{''.join(parts)}</li>"
 
 
-def _glyph(shapes: Shapes) -> str:
-    """Return the symbol of a layer in the legend."""
-    layer = shapes.layer
-    if layer.kind == "grid":
-        return '<rect class="mark" x="4" y="3" width="18" height="12" fill-opacity=".6"/>'
-    if layer.kind == "area":
-        return (
-            '<rect x="3" y="3" width="20" height="12" rx="2" stroke-width="2" fill="currentColor" fill-opacity=".15"/>'
-        )
-    if layer.kind == "lines":
-        return '<path d="M3 13 10 5l6 7 7-8" stroke-width="2" stroke-linejoin="round" stroke-linecap="round"/>'
-    ring = '<circle cx="13" cy="9" r="8" stroke-width="1.3"/>' if shapes.radius else ""
-    if layer.kind == "marks" and layer.role == "public":
-        return ring + '<path class="mark" d="M13 3.5 18.5 9 13 14.5 7.5 9z"/>'
-    if layer.role == "truth":  # also recognised by readers who cannot see its colour
-        return ring + '<rect class="mark" x="10.5" y="6.5" width="5" height="5"/>'
-    return ring + f'<circle class="mark" cx="13" cy="9" r="{4 if layer.kind == "marks" else 2.5}"/>'
+def _visible(style: object) -> bool:
+    return bool(getattr(style, "width", 0) or getattr(style, "fill", 0))

@@ -1,103 +1,228 @@
-"""The map as SVG, in metres east and south, with few paths even for many points.
+"""A scene as SVG, in metres east and south, with few paths even for many points.
 
-A browser draws a map in tiles, and for each tile processes all of every path that may reach into it. Shapes that are
-far apart are therefore in different paths.
+A browser draws a map in tiles, and for each tile processes all of every path that may reach into it. Dots that are
+far apart are therefore in different paths, which are made transparent together.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from base64 import b64encode
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from html import escape
 
 import numpy as np
 from numpy.typing import NDArray
 
-from geoveil.report import colours
 from geoveil.report.formatting import round_below
+from geoveil.report.labelling import box_of, font_of
 from geoveil.report.layers import Floats
-from geoveil.report.map_layout import FEW, SOME, MapLayout, Shapes, rings_of
 from geoveil.report.map_projection import Box
+from geoveil.report.scene import Graticule, Key, Label, Locator, Scene, Shape, Style
 from geoveil.words import metres
 
-__all__ = ["map_svg"]
+__all__ = ["key_svg", "locator_svg", "map_svg"]
 
 #: The width of the map in pixels that is assumed where no script measures it.
 _WIDE = 900.0
 #: The approximate number of points in a path, and the largest number of rows and columns of paths.
 _TOGETHER, _STRIPS = 300, 8
-#: The shape of a mark and the position of its label, for public and for other locations.
-_DIAMOND = '<path d="M0-6.5 6.5 0 0 6.5-6.5 0z"/>', 'x="-10" text-anchor="end"'
-_DISC = '<circle r="5"/>', 'x="10"'
+#: The outlines of dots that are larger than a few pixels, of a width of 1.
+_MARKERS = {
+    "disc": '<circle r=".5"/>',
+    "square": '<path d="M-.4-.4H.4V.4H-.4z"/>',
+    "diamond": '<path d="M0-.6.6 0 0 .6-.6 0z"/>',
+}
+#: From this size on, in pixels, dots are drawn one by one.
+_LARGE = 8.0
 
 
-def map_svg(layout: MapLayout, label: str) -> str:
+def variable(colour: str) -> str:
+    """Return the CSS variable of a colour of the palette."""
+    return f"var(--{colour})"
+
+
+def map_svg(scene: Scene, label: str) -> str:
     """Return the map, with its layers as groups that the page can show and hide."""
-    import shapely
-
-    view = layout.view
+    view = scene.view
     # Decimetres are finer than any zoom of a city, and metres are finer than any of a country.
     digits = 1 if max(view.width, view.height) < 1e5 else 0
-    middles = shapely.get_coordinates(shapely.centroid(layout.land))
-    land = "".join(
-        f'<path class="land" d="{_outlines(rings_of(layout.land[some]), 0, closed=True)}"/>'
-        for some in _patches(middles)
-    )
-    layers = [_layer(shapes, i, digits, view.width / _WIDE) for i, shapes in enumerate(layout.shapes)]
+    pixel = view.width / _WIDE
+    drawn = [_tile(tile.image, tile.matrix) for tile in scene.tiles]
+    for number, group in enumerate(scene.groups):
+        # The ground needs no more than metres.
+        fine = 0 if group.role == "ground" and view.width > 2e4 else digits
+        draw = _coarse if group.role == "ground" else shape_svg
+        inside = "\n".join(draw(shape, fine, pixel) for shape in group.shapes)
+        drawn.append(f'<g class="layer {group.role}" data-layer="{number}">{inside}</g>')
+    above = len(scene.tiles) + scene.ground
+    drawn[above:above] = [_graticule(graticule, pixel, digits) for graticule in scene.graticules]
     box = f"{view.west:.1f} {-view.north:.1f} {view.width:.1f} {view.height:.1f}"
     return (
         f'<svg viewBox="{box}" role="img" aria-label="{escape(label)}">\n'
-        f"{land}\n" + "\n".join(layers) + f"\n{_scale_bar(view)}\n</svg>"
+        + "\n".join(drawn)
+        + '<g class="names">'
+        + "".join(_label(each, pixel, digits) for each in scene.labels)
+        + f"</g>\n{_scale_bar(view)}\n</svg>"
     )
 
 
+def _coarse(shape: Shape, digits: int, pixel: float) -> str:
+    """Return the elements of a shape of the ground, in a unit that is larger the farther it reaches."""
+    reach = max((float(np.abs(part).max()) for part in shape.parts if len(part)), default=1.0)
+    unit = 10.0 ** max(0, int(np.log10(max(reach, 1.0) / 2e4)))
+    if unit == 1 or shape.form not in ("fill", "line"):
+        return shape_svg(shape, digits, pixel)
+    drawn = shape_svg(replace(shape, parts=tuple(part / unit for part in shape.parts)), 0, pixel)
+    return f'<g transform="scale({unit:g})">{drawn}</g>'
+
+
+def _tile(image: bytes, matrix: tuple[float, ...]) -> str:
+    kind = "png" if image.startswith(b"\x89PNG") else "webp" if image[8:12] == b"WEBP" else "jpeg"
+    data = b64encode(image).decode()
+    moved = " ".join(f"{number:.6g}" for number in matrix)
+    where = f'width="1" height="1" preserveAspectRatio="none" transform="matrix({moved})"'
+    return f'<image {where} href="data:image/{kind};base64,{data}"/>'
+
+
 def _scale_bar(view: Box) -> str:
-    """Return a scale bar of a round length for the first view."""
+    """Return a scale bar of a round length for the first view, and an arrow to the north."""
     long, pixel = round_below(view.width / 6), view.width / _WIDE
     left, low = view.west + 14 * pixel, -view.south - 14 * pixel
     return (
         f'<g class="scale" data-metres="{long:.15g}"><path d="M{left:.2f} {low - 6 * pixel:.2f}V{low:.2f}h{long:.15g}'
         f'v{-6 * pixel:.2f}"/><g transform="translate({left:.2f} {low - 9 * pixel:.2f}) scale({pixel:.4g})">'
-        f"<text>{metres(long)}</text></g></g>"
+        f'<text>{metres(long)}</text><path class="north" d="M5-42 0-26l5-3 5 3z"/>'
+        '<text x="14" y="-28">N</text></g></g>'
     )
 
 
-def _layer(shapes: Shapes, number: int, digits: int, pixel: float) -> str:
-    layer = shapes.layer
-    inside: list[str] = []
-    for i, _, _, cells in shapes.shades:
-        shade = f'fill-opacity="{colours.opacity(i):.2f}"'
-        inside.append(f'<path class="cell" {shade} d="{_outlines(rings_of(cells), digits, closed=True)}"/>')
-    if shapes.rings:
-        drawn, fine = _outlines(shapes.rings, digits, closed=layer.kind == "area"), _fine(len(shapes.rings), FEW)
-        inside.append(f'<path class="{layer.kind}{fine}" d="{drawn}"/>')
-    if shapes.edges:
-        inside.append(f'<path class="edge" d="{_outlines(shapes.edges, digits, closed=True)}"/>')
-    if len(shapes.more):
-        inside.append(f'<path class="circle more" d="{_circles(shapes.more, digits)}"/>')
-    inside += [
-        f'<circle class="circle" cx="{x:.{digits}f}" cy="{-y:.{digits}f}" r="{r:.{digits}f}"/>'
-        for x, y, r in shapes.circles
-    ]
-    if shapes.marked:
-        for (x, y), text in zip(shapes.dots, shapes.texts, strict=True):
-            place = f'data-x="{x:.{digits}f}" data-y="{-y:.{digits}f}"'
-            move = f'transform="translate({x:.{digits}f} {-y:.{digits}f}) scale({pixel:.4g})"'
-            # Labels of public locations are on the left, so that they do not cover those of released ones nearby.
-            shape, at = _DIAMOND if layer.role == "public" else _DISC
-            inside.append(f'<g class="mark" {place} {move}>{shape}<text {at} y="4.5">{escape(text)}</text></g>')
-    elif len(shapes.dots):
-        fine = _fine(len(shapes.dots), SOME)
-        inside += [
-            f'<path class="dots{fine}" d="{_dots(shapes.dots[some], digits)}"/>' for some in _patches(shapes.dots)
-        ]
-    hue = f"color: var({colours.variable(layer.role, shapes.colour)})"
-    return f'<g class="layer {layer.role}" data-layer="{number}" style="{hue}">' + "\n".join(inside) + "</g>"
+def shape_svg(shape: Shape, digits: int, pixel: float, colour: Callable[[str], str] = variable) -> str:
+    """Return the elements of a shape; coordinates have so many digits, and so many metres are a pixel."""
+    style, hue = shape.style, colour(shape.style.colour)
+    hidden = ' class="more"' if shape.on_demand else ""
+    if shape.form == "dots":
+        return _dots_svg(shape.parts[0], style, hue, colour("halo"), digits, pixel)
+    if shape.form == "circles":
+        rows = np.concatenate(shape.parts)
+        how = f'style="fill: {hue}; stroke: {hue}" {_attributes(style)}'
+        if shape.on_demand:
+            return f'<path{hidden} {how} d="{_circles(rows, digits)}"/>'
+        return "".join(
+            f'<circle class="circle" cx="{x:.{digits}f}" cy="{-y:.{digits}f}" r="{r:.{digits}f}" {how}/>'
+            for x, y, r in rows
+        )
+    if shape.form == "arrows":
+        heads = ""
+        for x, y, angle in np.concatenate(shape.parts):
+            turned = f'<path transform="rotate({-angle:.0f}) scale({style.width:.1f})" d="M0 0-1-.45-.75 0-1 .45z"/>'
+            heads += _spot(
+                x, y, digits, pixel, f'<g fill-opacity="{style.opacity:g}" style="fill: {hue}">{turned}</g>'
+            )
+        return heads
+    closed = shape.form == "fill"
+    path = _outlines(shape.parts, digits, closed=closed)
+    if not path:
+        return ""
+    edge = ""
+    if style.halo:
+        bright = _attributes(Style("halo", style.width + 2, 0.9))
+        edge = f'<path style="stroke: {colour("halo")}" fill="none" {bright} d="{path}"/>'
+    filled = f"fill: {hue}; " if closed and style.fill else "fill: none; "
+    drawn = f"stroke: {hue}" if style.width or style.metres else ""
+    return f'{edge}<path{hidden} style="{filled}{drawn}" {_attributes(style)} d="{path}"/>'
 
 
-def _fine(count: int, many: int) -> str:
-    """Return the class of finer lines and dots, where there are many."""
-    return " fine" if count > many else ""
+def _attributes(style: Style) -> str:
+    """Return the attributes of lines and fillings."""
+    found = []
+    if style.metres:
+        found.append(f'class="band" stroke-width="{style.metres:.1f}"')
+    elif style.width:
+        found.append(f'stroke-width="{style.width:g}"')
+    if style.opacity != 1 and (style.width or style.metres):
+        found.append(f'stroke-opacity="{style.opacity:g}"')
+    if style.fill not in (0, 1):
+        found.append(f'fill-opacity="{style.fill:g}"')
+    if style.fill == 0:
+        found.append('fill-opacity="0"')
+    if style.dash:
+        found.append(f'stroke-dasharray="{" ".join(f"{length:g}" for length in style.dash)}"')
+    return " ".join(found)
+
+
+def _dots_svg(dots: Floats, style: Style, hue: str, halo: str, digits: int, pixel: float) -> str:
+    if style.width >= _LARGE:
+        paint = f"fill: {hue}; stroke: {halo}; stroke-width: 1.5px"
+        shape = f'<g style="{paint}" transform="scale({style.width:g})">{_MARKERS[style.marker]}</g>'
+        return "".join(_spot(x, y, digits, pixel, shape) for x, y in dots)
+    cap = "square" if style.marker == "square" else "round"
+    paths = "".join(f'<path class="dots" d="{_dots(dots[some], digits)}"/>' for some in _patches(dots))
+    # Made transparent together, dots of different paths do not add up where these meet.
+    how = f'fill="none" stroke-width="{style.width:g}" stroke-linecap="{cap}" opacity="{style.opacity:g}"'
+    return f'<g style="stroke: {hue}" {how}>{paths}</g>'
+
+
+def _spot(x: float, y: float, digits: int, pixel: float, inside: str) -> str:
+    """Return something of a fixed size on the screen at a place of the map."""
+    place = f'data-x="{x:.{digits}f}" data-y="{-y:.{digits}f}"'
+    move = f'transform="translate({x:.{digits}f} {-y:.{digits}f}) scale({pixel:.4g})"'
+    return f'<g class="spot" {place} {move}>{inside}</g>'
+
+
+def _label(label: Label, pixel: float, digits: int) -> str:
+    size, _, _ = font_of(label.kind)
+    gap = 10.0 if label.kind == "mark" else 6.0
+    x, anchor = {"east": (gap, "start"), "west": (-gap, "end")}.get(label.side, (0.0, "middle"))
+    y = 0.35 * size + {"north": -gap - 0.6 * size, "south": gap + 0.6 * size}.get(label.side, 0.0)
+    dot = '<circle r="2"/>' if label.kind in ("city", "town") else ""
+    west, south, east, north = box_of(label)
+    shown = " off" if not label.finest <= pixel <= label.coarsest else ""
+    finest = f' data-finest="{label.finest:.4g}"' if label.finest else ""
+    coarsest = "" if np.isinf(label.coarsest) else f' data-coarsest="{label.coarsest:.4g}"'
+    return (
+        f'<g class="spot name {label.kind}{shown}" data-x="{label.x:.{digits}f}" data-y="{-label.y:.{digits}f}"'
+        f'{finest}{coarsest} data-box="{west:.0f} {-north:.0f} {east:.0f} {-south:.0f}" data-of="{label.group}"'
+        f' transform="translate({label.x:.{digits}f} {-label.y:.{digits}f}) scale({pixel:.4g})">'
+        f'{dot}<text x="{x:g}" y="{y:.1f}" text-anchor="{anchor}">{escape(label.text)}</text></g>'
+    )
+
+
+def _graticule(graticule: Graticule, pixel: float, digits: int) -> str:
+    """Return the lines of a graticule; the page writes their names at its frame."""
+    shown = "" if graticule.finest <= pixel < graticule.coarsest else " off"
+    coarsest = "" if np.isinf(graticule.coarsest) else f' data-coarsest="{graticule.coarsest:.4g}"'
+    lines = "".join(
+        f'<path data-name="{escape(name)}" data-way="{way}" d="{_outlines((line,), digits, closed=False)}"/>'
+        for way, found in (("meridian", graticule.meridians), ("parallel", graticule.parallels))
+        for name, line in found
+    )
+    return f'<g class="graticule{shown}" data-finest="{graticule.finest:.4g}"{coarsest}>{lines}</g>'
+
+
+def locator_svg(locator: Locator) -> str:
+    """Return the small map of the surroundings."""
+    half = locator.half
+    pixel = 2 * half / 120
+    inside = "".join(shape_svg(shape, 0, pixel) for shape in locator.shapes)
+    names = "".join(_label(label, pixel, 0) for label in locator.labels)
+    return (
+        f'<svg viewBox="{-half:.0f} {-half:.0f} {2 * half:.0f} {2 * half:.0f}" aria-hidden="true">'
+        f"{inside}{names}</svg>"
+    )
+
+
+def key_svg(key: Key) -> str:
+    """Return the symbol of an entry of the legend."""
+    style, hue, large = key.style, variable(key.style.colour), max(key.style.width, 6)
+    inside = {
+        "fill": f'<rect x="3" y="3" width="20" height="12" style="fill: {hue}; stroke: {hue}" {_attributes(style)}/>',
+        "line": f'<path d="M2 9H24" fill="none" style="stroke: {hue}" {_attributes(style)}/>',
+        "circles": f'<circle cx="13" cy="9" r="7.5" style="fill: {hue}; stroke: {hue}" {_attributes(style)}/>',
+        "dots": f'<g style="fill: {hue}" transform="translate(13 9) scale({large:g})">{_MARKERS[style.marker]}</g>',
+    }[key.form]
+    return f'<svg viewBox="0 0 26 18" aria-hidden="true">{inside}</svg>'
 
 
 def _patches(places: Floats) -> Iterator[NDArray[np.intp]]:
@@ -132,6 +257,7 @@ def _dots(dots: Floats, digits: int) -> str:
 
 def _outlines(rings: Sequence[Floats], digits: int, *, closed: bool) -> str:
     """Return each ring as its first point and the steps from each point to the next."""
+    rings = [ring for ring in rings if len(ring)]
     if not rings:
         return ""
     places = _whole(np.concatenate(rings), digits)

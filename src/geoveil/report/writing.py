@@ -9,12 +9,14 @@ from geoveil.errors import InvalidFile, InvalidParameter
 from geoveil.geo.formats.atomic import staging_folder
 from geoveil.report.document import Report
 from geoveil.report.figure import draw
+from geoveil.report.ground import check_basemap
 from geoveil.report.page import page
+from geoveil.report.tiles import check_tiles
 
-__all__ = ["check_path", "write"]
+__all__ = ["check_ground", "check_path", "write"]
 
 
-def check_path(path: str | os.PathLike[str], argument: str = "path") -> None:
+def check_path(path: str | os.PathLike[str], argument: str = "path", *, figure: bool = False) -> None:
     """Refuse a path to which no report can be written, by its extension or because matplotlib is missing.
 
     Parameters
@@ -23,16 +25,28 @@ def check_path(path: str | os.PathLike[str], argument: str = "path") -> None:
         The file to write.
     argument : str
         The name of the argument, for the error.
+    figure : bool
+        Whether it must be a figure.
     """
     ending = Path(path).suffix.lower()
-    if ending not in (".html", ".png", ".pdf"):
-        raise InvalidParameter(argument, str(path), "a file that ends in .html, .png or .pdf", "Rename it.")
+    allowed = [".png", ".svg", ".pdf"] if figure else [".html", ".png", ".svg", ".pdf"]
+    if ending not in allowed:
+        listed = f"{', '.join(allowed[:-1])} or {allowed[-1]}"
+        raise InvalidParameter(argument, str(path), f"a file that ends in {listed}", "Rename it.")
     if ending != ".html":
         try:
             import matplotlib.figure  # noqa: F401
         except ImportError:
-            remedy = "Use pip install 'geoveil[plot]', or a path that ends in .html."
+            remedy = "Use pip install 'geoveil[plot]', or --report with a page that ends in .html."
             raise InvalidParameter(argument, str(path), "a page, unless matplotlib is installed", remedy) from None
+
+
+def check_ground(basemap: str | None, tiles: str | None, *, arguments: tuple[str, str] = ("basemap", "tiles")) -> None:
+    """Refuse a base map that cannot be read, or an address that is not one of tiles, before anything is charged."""
+    if basemap is not None:
+        check_basemap(basemap)
+    if tiles is not None:
+        check_tiles(tiles, arguments[1])
 
 
 def write(path: str | os.PathLike[str], report: Report) -> None:
@@ -41,8 +55,8 @@ def write(path: str | os.PathLike[str], report: Report) -> None:
     Parameters
     ----------
     path : str or Path
-        The file. With .html it becomes a page with a map, which loads nothing from elsewhere; with .png or .pdf it
-        becomes a figure of the map, which requires matplotlib.
+        The file. With .html it becomes a page with a map, which loads nothing from elsewhere; with .png, .svg or
+        .pdf it becomes a figure of the map, which requires matplotlib.
     report : Report
         The report. With a layer of the role "truth" it must not be shared, and says so.
 

@@ -111,9 +111,9 @@ def open_frame(
     columns = {each.name: each.type for each in head.schema}
     described = None if account is None else account["primary_column"]
     if described is None and len(native) == 1 and lat is None and lon is None and geometry is None:
-        described = native[0]
+        described = next(iter(native))
     if described is not None and geometry in (None, described):
-        known = None if account is None else account["columns"][described].get("crs", GEOGRAPHIC)
+        known = native.get(described) if account is None else account["columns"][described].get("crs", GEOGRAPHIC)
         located: Any = GeometryColumn(described, "wkb")
         system = own_system(path, known, crs)
     else:
@@ -140,16 +140,19 @@ def open_frame(
     )
 
 
-def _plain_geometries(frame: DataFrame) -> tuple[DataFrame, list[str]]:
-    """Return a DataFrame whose geometries, of Sedona or of Spark itself, are well-known binary, and their names."""
+def _plain_geometries(frame: DataFrame) -> tuple[DataFrame, dict[str, int | None]]:
+    """Return a DataFrame whose geometries, of Sedona or of Spark itself, are well-known binary.
+
+    With it come the names of their columns, and the code of the coordinate system where the type states it.
+    """
     from pyspark.sql import functions as F
 
     # Sedona's type is a user-defined one of this name, and Spark's own is called after its coordinate system.
-    native = [
-        each.name
+    native = {
+        each.name: code if isinstance(code := getattr(each.dataType, "srid", None), int) and code > 0 else None
         for each in frame.schema
         if type(each.dataType).__name__ in ("GeometryType", "GeographyType", "GeometryUDT")
-    ]
+    }
     for name in native:
         quoted = "`" + name.replace("`", "``") + "`"
         frame = frame.withColumn(name, F.expr(f"ST_AsBinary({quoted})"))

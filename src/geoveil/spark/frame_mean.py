@@ -17,6 +17,7 @@ from geoveil.answering.intake import in_the_plane
 from geoveil.answering.packing import packed, unpacked
 from geoveil.answering.pipeline import Inquiry
 from geoveil.errors import IncompatibleGuarantees, Message
+from geoveil.geo.forms import Floats
 from geoveil.noise import Ball, Reals, Source
 from geoveil.privacy import Guarantee, Metric
 from geoveil.queries import SUMMARIES, Answer, UnitSizes
@@ -30,8 +31,9 @@ if TYPE_CHECKING:
 __all__ = ["MeanInquiry"]
 
 #: A coordinate is a whole number of 2^-10 m, below 2^37, and the rest a whole number of 2^-54 m, below 2^43: 64 bits
-#: hold the sums of a batch. Doubles of at least half a metre are such numbers exactly.
+#: hold the sums of 2^19 of them. Doubles of at least half a metre are such numbers exactly.
 _COARSE, _FINE = 2.0**10, 2.0**44
+_BLOCK = 2**19
 #: The largest distance in metres between a point and the one that is added up.
 _ROUNDED = math.sqrt(2) * 2.0**-55
 
@@ -71,6 +73,11 @@ class MeanAdder(CrowdAdder):
 
     def add(self, sums: CoordinateSums, batch: CrowdBatch) -> None:
         (places,) = batch.places
+        # A row of a line or of several points has any number of them.
+        for start in range(0, len(places), _BLOCK):
+            self._add(sums, places[start : start + _BLOCK])
+
+    def _add(self, sums: CoordinateSums, places: Floats) -> None:
         scaled = places * _COARSE
         whole = np.rint(scaled)
         rest = np.rint((scaled - whole) * _FINE)

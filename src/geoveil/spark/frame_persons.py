@@ -8,8 +8,8 @@ columns that the question reads, and nobody else.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Hashable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,7 +21,10 @@ from geoveil.answering.requests import Question
 from geoveil.answering.streaming import Written
 from geoveil.answering.units import Unit
 from geoveil.arithmetic import steady
-from geoveil.facts import Processing
+from geoveil.errors import InvalidParameter
+from geoveil.facts import Processing, Unchanged
+from geoveil.geo.disclosure import SAMPLE, unchanged_columns
+from geoveil.geo.formats import Batch
 from geoveil.noise import Source
 from geoveil.queries import UnitSizes
 from geoveil.release.as_frame import frame_with_errors, rows_of
@@ -141,7 +144,7 @@ class PersonTask:
         with without_data(), steady():
             partition, attempt = partition_and_attempt()
             facts, source = TaskFacts(partition), own_source(None, partition)
-            tables = (self._answers(table, source) for table in self._people(batches, facts))
+            tables = (self._answers(table, source, facts) for table in self._people(batches, facts))
             if (first := next(tables, None)) is not None:
                 with self.destination.attempt(partition, attempt) as (stream, described):
                     rows = _write(stream, first, tables)
@@ -176,22 +179,50 @@ class PersonTask:
             if not len(read.batch):
                 continue
             table = read.batch.columns
-            if read.labels is not None:
-                table = table.set_column(table.column_names.index(by), by, read.labels)
-            for name, values in self._located(read.batch).items():
-                table = table.append_column(name, values)
-            yield table.select(self.columns)
+            labels = self.reader.rules.people.labels(read.batch) if read.labels is None else read.labels
+            table = table.set_column(table.column_names.index(by), by, labels)
+            yield _with_places(replace(read.batch, columns=table), self.columns)
 
-    def _located(self, batch: Any) -> dict[str, pa.Array]:
-        file = self.reader.rules.file
-        assert isinstance(file, FrameColumns)
-        return file.located.encode(batch, None)
-
-    def _answers(self, table: pa.Table, source: Source) -> pa.Table:
+    def _answers(self, table: pa.Table, source: Source, facts: TaskFacts) -> pa.Table:
         """Return the private answers about whole persons, as rows."""
         data = self.asking.data(table)
+        assert data.people is not None
+        facts.answered += len(data.people.sizes)
         release = ask(data, self.asking.question(data), self.reader.rules.guarantee, source)
         return _as_table(frame_with_errors(release, rows_of(release)))
+
+
+@dataclass(frozen=True)
+class FirstRow:
+    """Return the first row of a partition that remains, for the form of the data.
+
+    Parameters
+    ----------
+    reader : TaskRows
+        How rows are read.
+    columns : list of str
+        The columns that are wanted.
+    """
+
+    reader: TaskRows
+    columns: list[str]
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Yield the row, if there is one."""
+        with without_data(), steady():
+            for read in self.reader.read(batches, TaskFacts(0), first=False):
+                if len(read.batch):
+                    yield from _with_places(read.batch, self.columns).slice(0, 1).to_batches()
+                    return
+
+
+def _with_places(batch: Batch, columns: list[str]) -> pa.Table:
+    """Return some columns of a batch, with those of its locations."""
+    assert isinstance(batch.file, FrameColumns)
+    table = batch.columns
+    for name, values in batch.file.located.encode(batch, None).items():
+        table = table.append_column(name, values)
+    return table.select(columns)
 
 
 def _as_table(frame: Any) -> pa.Table:
@@ -243,14 +274,19 @@ class FramePersons(FramePoints):
     def count(self, progress: Progress, *, every_column: bool = False) -> None:
         assert isinstance(self.file, FrameColumns)
         # The first rows stand in for the form of the data: what is wrong with the question is refused before a job.
-        head = self.file.batch_of(0, self.file.head, self._read_columns_only)
-        head = self.selected(head)[0]
+        head = self.selected(self.file.batch_of(0, self.file.head, self.asked_about))[0]
         if len(head):
-            table = head.columns
-            for name, values in self.file.located.encode(head, None).items():
-                table = table.append_column(name, values)
-            self._question = self.asking.question(self.asking.data(table.select(self._read_columns)))
+            self._question = self.asking.question(self.asking.data(_with_places(head, self._read_columns)))
         super().count(progress, every_column=every_column)
+        if self.asking.label in self.placed:
+            allowed = "a column without locations: this one has texts of geometries"
+            raise InvalidParameter("label", self.asking.label, allowed, "Name the rows by another column.")
+        if self._question is None:
+            # None of the first rows passes the filter.
+            rows = self._chosen(self.asked_about)
+            task = FirstRow(self.reader(self.asked_about), self._read_columns)
+            table = rows.mapInArrow(task, rows.select(*map(column, self._read_columns)).schema).limit(1).toArrow()
+            self._question = self.asking.question(self.asking.data(table))
 
     def query(self, n: int, units: UnitSizes | None = None) -> Any:
         assert self._question is not None
@@ -260,34 +296,50 @@ class FramePersons(FramePoints):
     @property
     def _read_columns(self) -> list[str]:
         assert isinstance(self.file, FrameColumns)
-        return [*self._read_columns_only, *self.file.located.names]
-
-    @property
-    def _read_columns_only(self) -> list[str]:
         label = [] if self.asking.label is None else [self.asking.label]
-        return [*dict.fromkeys([*self.by, *self.times, *label])]
+        return [*dict.fromkeys([*self.by, *self.times, *label]), *self.file.located.names]
 
     @property
     def asked_about(self) -> list[str]:
         label = [] if self.asking.label is None else [self.asking.label]
         return [*dict.fromkeys([*super().asked_about, *label])]
 
-    def _by_person(self, rows: DataFrame) -> DataFrame:
-        """Return rows in tasks that hold all rows of their persons, one person after another."""
-        people = [column(name) for name in self.by]
-        return rows.repartition(*people).sortWithinPartitions(*people, *(column(name) for name in self.times))
+    @property
+    def by_person(self) -> bool:
+        return True
+
+    def _ordered(self, rows: DataFrame) -> DataFrame:
+        # In the second job alone, `draw` brings persons together if times do not.
+        return super()._ordered(rows) if self.in_order else rows
+
+    def task(self, reader: TaskRows) -> PersonTask:
+        """Return what workers do in the second job, with rows sorted by person."""
+        assert self.destination is not None
+        return PersonTask(replace(reader, sorted=True), self.asking, self._read_columns, self.destination)
 
     def draw(self, source: Source, progress: Progress) -> Written:
         """Run the second job: bring persons together, answer about each, and write the answers."""
         assert self.destination is not None
         rows, reader = self.sized_rows(self.asked_about)
-        task = PersonTask(reader, self.asking, self._read_columns, self.destination)
-        facts = collected(rows if self.in_order else self._by_person(rows), task)
+        facts = collected(rows if self.in_order else self._together(rows, self.times), self.task(reader))
         self.compare(facts)
+        if sum(each.answered for each in facts) != int((self.sizes > 0).sum()):
+            raise self._differs("the persons")
         parts = [Part(each.partition, **each.file) for each in facts if each.file]
         _, sha256 = self.destination.gather(parts)
         progress(0.95)
-        return Written(sha256, 0, ())
+        return Written(sha256, 0, self._labels_released())
+
+    def _labels_released(self) -> tuple[Unchanged, ...]:
+        """Return the column that names neighbours, with what its released values tell."""
+        if self.asking.label is None:
+            return ()
+        assert self.destination is not None
+        written = self.frame.sparkSession.read.parquet(self.destination.ready)
+        head = written.select(self.asking.build).limit(SAMPLE).toPandas()
+        values: dict[Hashable, Any] = {self.asking.label: head[self.asking.build]}
+        # No place is released beside them, so there is none that they could follow.
+        return unchanged_columns(values, self.kept, np.zeros((len(head), 2)), self.plane)
 
     def made(self, **facts: Any) -> PersonRelease:
         kind = self.persons.first.kind

@@ -39,6 +39,8 @@ __all__ = ["FramePoints", "PreparedFrame", "SparkRelease", "check_key", "collect
 
 #: The largest number of persons whose sizes are sent to every worker; with more, rows meet them in a shuffle.
 _BROADCAST = 500_000
+#: The collation with which texts are equal if their bytes are.
+_BINARY = "UTF8_BINARY"
 #: The share of the work that the first job is.
 _FIRST_JOB = 0.35
 
@@ -103,6 +105,11 @@ class FramePoints(FilePoints):
         return self.guarantee.metric.stretch is not None or self.thin is not None
 
     @property
+    def by_person(self) -> bool:
+        """Whether tasks of the second job get the rows of one person after those of another."""
+        return self.in_order
+
+    @property
     def rules(self) -> PointRows:
         """What workers need to know, without the persons and without the data."""
         return PointRows(
@@ -156,11 +163,20 @@ class FramePoints(FilePoints):
 
     def _ordered(self, rows: DataFrame) -> DataFrame:
         """Return rows in tasks that hold all rows of their persons, sorted by person and time, if that is needed."""
-        if not self.in_order:
-            return rows
-        people = [column(name) for name in self.by]
-        together = rows.repartition(*people) if people else rows.coalesce(1)
-        return together.sortWithinPartitions(*people, column(TIME))
+        if self.in_order:
+            return self._together(rows, [TIME])
+        # A join sorts by the true labels.
+        return self._together(rows, []) if LABEL in rows.columns else rows
+
+    def _together(self, rows: DataFrame, times: Sequence[str]) -> DataFrame:
+        """Return rows in tasks that hold all rows of their persons, sorted by person and times.
+
+        Which task a person comes to, and after whom, can be seen in a release: with pseudonyms, they alone decide it.
+        """
+        labels = [column(name) for name in (LABEL,) if name in rows.columns]
+        people = [*labels, *(column(name) for name in self.by)]
+        together = rows.repartition(*(labels or people)) if people else rows.coalesce(1)
+        return together.sortWithinPartitions(*people, *(column(name) for name in times))
 
     def reader(self, names: Sequence[str], persons: Any = None) -> TaskRows:
         """Return how tasks read rows with these columns."""
@@ -179,6 +195,7 @@ class FramePoints(FilePoints):
         self.rows_removed = sum((facts.removed for facts in self.counted), start=NONE)
         self.placed.update(name for facts in self.counted for name in facts.placed)
         self.form.check_types({kind for facts in self.counted for kind in facts.types})
+        self._check_runs(self.counted, charged="nothing")
         if self.people.by is not None:
             distinct(self.people.persons, self.people.by, self.file.path.name)
         if not self.people.sizes.sum():
@@ -186,7 +203,8 @@ class FramePoints(FilePoints):
         progress(_FIRST_JOB)
 
     def _check_askable(self) -> None:
-        """Refuse what a cluster cannot do in bounded memory, before any job runs."""
+        """Refuse what a cluster cannot do, or not in bounded memory, before any job runs."""
+        self._check_labels()
         if self.together and not self.crowd:
             allowed = "such that points have independent noise: here the points of a person share one radius"
             remedy = Message(
@@ -200,6 +218,20 @@ class FramePoints(FilePoints):
             split = "Make two rows of each, one for each place, with a column of times."
             name = "thin" if self.thin is not None else "unit"
             raise InvalidParameter(name, self.thin or str(self.guarantee.metric), allowed, split)
+
+    def _check_labels(self) -> None:
+        """Refuse labels of persons that Spark compares in another way than by their bytes or numbers."""
+        from pyspark.sql import types as T
+
+        for name in self.by:
+            kind = self.frame.schema[name].dataType
+            if getattr(kind, "collation", _BINARY) != _BINARY:
+                allowed = f"a column whose texts are compared byte by byte; {name} has a collation"
+                remedy = f"Give equal persons equal texts, and use F.collate({name!r}, {_BINARY!r})."
+                raise InvalidParameter("by", name, allowed, remedy)
+            if isinstance(kind, T.TimestampType):
+                allowed = f"a column of texts or numbers; {name} has times, which depend on the session's time zone"
+                raise InvalidParameter("by", name, allowed, f"Convert it: F.unix_micros({name!r}).")
 
     def _check_head(self) -> None:
         """Compare the columns that the owner named with the locations, in the first rows."""
@@ -258,9 +290,11 @@ class FramePoints(FilePoints):
     def sized_rows(self, names: Sequence[str]) -> tuple[DataFrame, TaskRows]:
         """Return the rows for the second job, and how tasks read them with what is known about their persons.
 
-        Few persons are sent to every worker; with many, rows meet them in a shuffle.
+        Few persons are sent to every worker; with many, rows meet them in a shuffle. Where rows are sorted by
+        pseudonyms, they must have them before.
         """
         import pyarrow as pa
+        from pyspark.sql import functions as F
 
         rows, columns = self._chosen(names), {SIZE: pa.array(self.sizes)}
         if self.largest is not None:
@@ -271,13 +305,16 @@ class FramePoints(FilePoints):
         if self.people.by is None:
             table = spark.sparkContext.broadcast(PersonTable(None, columns))
             return self._ordered(rows), self.reader(names, table)
-        if len(self.people.persons) <= _BROADCAST:
+        few = len(self.people.persons) <= _BROADCAST
+        if few and not (self.by_person and self.pseudonyms is not None):
             table = spark.sparkContext.broadcast(PersonTable.of(self.people.persons, columns))
             return self._ordered(rows), self.reader(names, table)
         key = "_geoveil_person"
         people = spark.createDataFrame(pa.table({key: self.people.persons, **columns}))
         people = people.withColumn(key, column(key).cast(self.frame.schema[self.people.by].dataType))
-        joined = rows.join(people, column(self.people.by) == column(key), "left").drop(key)
+        joined = rows.join(F.broadcast(people) if few else people, column(self.people.by) == column(key), "left").drop(
+            key
+        )
         return self._ordered(joined), self.reader([*names, *columns])
 
     def draw(self, source: Source, progress: Progress) -> Written:
@@ -312,6 +349,15 @@ class FramePoints(FilePoints):
         """Refuse to release what is not what was counted and charged for."""
         if _total(facts) != _total(self.counted) or sum(each.released for each in facts) != int(self.sizes.sum()):
             raise self._differs("the rows")
+        self._check_runs(facts)
+
+    def _check_runs(self, facts: Sequence[TaskFacts], **more: Any) -> None:
+        """Refuse rows of a person that do not come one after another, where tasks take them as such."""
+        runs = sum(each.runs for each in facts)
+        if self.by and runs and runs != len(self.people.persons):
+            allowed = f"a column with {len(self.people.persons):,} persons, each of whose rows come together"
+            remedy = "Spark sorts these labels in another way than geoveil compares them: convert them to numbers."
+            raise InvalidData("by", f"{self.by[0]}, with {runs:,} runs of rows", allowed, remedy, **more)
 
     def _differs(self, what: str) -> InvalidFile:
         remedy = (

@@ -268,8 +268,9 @@ def _answered(
     if key is None or ledger is None or not ledger.is_stored(key):
         destination.check_free()
     frame, file = open_frame(df, lat=lat, lon=lon, geometry=geometry, crs=crs)
-    if label is not None and label not in file.columns:
-        raise InvalidParameter("label", label, f"a column, one of {[*file.columns]}", "It names the rows of answers.")
+    safe = [name for name in file.columns if name not in file.unsafe]
+    if label is not None and label not in safe:
+        raise InvalidParameter("label", label, f"a column, one of {safe}", "It names the rows of answers.")
     length = None if thin is None else as_duration("thin", thin)
     timed = length is not None or guarantee.metric.stretch is not None or ordered
     columns = time_columns_of(file, times) if timed else ()
@@ -289,7 +290,9 @@ def _answered(
     )
     about = (file, file, guarantee, "best", by, area, outside, missing, where, None)
     inquiry = cast(FramePersons, inquiry_of(*about, FramePersons, frame=frame, asking=asking))
-    inquiry.kept, inquiry.removed = {}, ()
+    # The values of neighbours are released as they are.
+    inquiry.keep = [] if label is None else [label]
+    inquiry.kept, inquiry.removed = dict.fromkeys(inquiry.keep, "named"), ()
     inquiry.destination, inquiry.key, inquiry.times, inquiry.thin = destination, signer, columns, length
     count(inquiry, pseudonyms, told, every_column=False)
     prepared = PreparedFrame(inquiry, charger_of(inquiry, ledger, subject, short), source_of(None), key)

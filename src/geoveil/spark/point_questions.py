@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -34,8 +35,10 @@ from geoveil.certificates import KeyLike, signing_key
 from geoveil.errors import GeoveilWarning, InvalidParameter, Message
 from geoveil.foreign_names import foreign_names_refused
 from geoveil.geo import AreaLike
+from geoveil.geo.formats.location_columns import GeometryColumn
 from geoveil.geo.formats.location_file import LocationFile
 from geoveil.geo.formats.output_formats import form_of
+from geoveil.geo.formats.parquet import GeoParquet
 from geoveil.noise import source_of
 from geoveil.privacy import Duration, as_duration, promise
 from geoveil.spark.destination import Destination
@@ -168,5 +171,8 @@ def _form(file: FrameColumns, destination: Destination, format_name: str | None)
     if format_name not in (None, "parquet", "geoparquet"):
         raise InvalidParameter("format", format_name, "'parquet' or 'geoparquet'", "Leave it out.")
     if format_name == "geoparquet" or (format_name is None and file.geo):
-        return form_of(file, Path(destination.name), ".parquet", "")
+        form = cast(GeoParquet, form_of(file, Path(destination.name), ".parquet", ""))
+        if isinstance(file.located, GeometryColumn):
+            return replace(form, geometry=file.located.column, order=file.order)
+        return form
     return file

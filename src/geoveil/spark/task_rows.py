@@ -141,13 +141,18 @@ class TaskFacts:
     released : int
         The number of those that are released: not of persons who are skipped.
     checksum : int
-        The sum of hashes of the points that remain, with their persons, modulo 2^64; the order does not matter.
+        The sum of hashes of the points that remain, with their persons and the times that are used, modulo 2^64; the
+        order does not matter.
     placed, types : list of str
         The columns of texts in which a place was found, and the types of geometries.
     span : (int, int), optional
         The first and the last time in microseconds.
     sizes : dict
         The number of points in units of each size, by size.
+    runs : int
+        The number of runs of rows of one person, where rows come sorted.
+    answered : int
+        The number of persons who were answered about.
     ties : int
         The number of rows that were kept although another one has the same person and time.
     refusal : Refusal, optional
@@ -167,6 +172,8 @@ class TaskFacts:
     types: list[str] = field(default_factory=list)
     span: tuple[int, int] | None = None
     sizes: dict[int, int] = field(default_factory=dict)
+    runs: int = 0
+    answered: int = 0
     ties: int = 0
     refusal: Refusal | None = None
     file: dict[str, Any] = field(default_factory=dict)
@@ -289,6 +296,9 @@ class TaskRows:
                 facts.ties += ties
                 less += RowCounts(thinned=int((~kept).sum()))
                 batch, runs, hashes, coded = batch.chosen(kept), runs[kept], hashes[kept], None
+            if TIME in self.columns:
+                # Units depend on times.
+                hashes = hashes ^ (_numbers(batch, TIME).view(np.uint64) * _MIX[2])
             facts.add(batch, hashes, less)
             if units is None:
                 yield self._rows(batch, None, facts, coded)
@@ -296,6 +306,7 @@ class TaskRows:
                 yield from (self._rows(*each, facts) for each in units.add(batch, runs))
         if units is not None:
             yield from (self._rows(*each, facts) for each in units.rest())
+            facts.runs = units.count
         facts.placed = sorted(self.rules.placed)
 
     def _hashes(self, batch: Batch, coded: pa.DictionaryArray | None) -> NDArray[np.uint64]:
@@ -363,6 +374,11 @@ class _Units:
         self._run = 0
         self._before = (np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
         self._held: deque[tuple[Batch, Index, Index]] = deque()
+
+    @property
+    def count(self) -> int:
+        """The number of runs so far: that of persons, unless one returns after others have come."""
+        return self._run
 
     def runs(self, rules: PointRows, batch: Batch) -> Index:
         """Return a number for the person of each row, which grows from one person to the next."""

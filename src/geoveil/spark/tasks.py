@@ -35,8 +35,6 @@ __all__ = ["COUNTED", "CountTask", "NoiseByRow", "SeededStart", "WriteTask", "ow
 COUNTED = ("person", "points", "largest", "facts")
 #: The number of persons whose counts a task holds before it passes them on.
 _PERSONS = 2**20
-#: A bound on the number of points of a unit, by which two numbers are packed into one.
-_MOST = 2**31
 
 
 def partition_and_attempt() -> tuple[int, int]:
@@ -155,22 +153,23 @@ class NoiseByRow:
 
     def of(self, batch: Batch) -> tuple[PointNoise, Index]:
         """Return the noise of a batch, and the position in it of each row."""
-        import pyarrow.compute as pc
-
-        key = batch.columns[SIZE]
-        if LARGEST in batch.columns.column_names:
-            # A unit has at most as many points as the person.
-            key = pc.add(pc.multiply(key, _MOST), batch.columns[LARGEST])
-        else:
-            key = pc.multiply(key, _MOST)
-        coded = key.combine_chunks().dictionary_encode()
-        queries = [self._query(*divmod(pair, _MOST)) for pair in coded.dictionary.to_pylist()]
-        return PointNoise(queries, self.rules.plane.area), np.asarray(coded.indices, dtype=np.int64)
+        sizes, size = _coded(batch, SIZE)
+        units, unit = _coded(batch, LARGEST) if LARGEST in batch.columns.column_names else ([0], 0)
+        # Positions in lists that are no longer than the batch: their product fits into 64 bits, whatever the sizes.
+        pairs, which = np.unique(size * len(units) + unit, return_inverse=True)
+        queries = [self._query(sizes[pair // len(units)], units[pair % len(units)]) for pair in pairs.tolist()]
+        return PointNoise(queries, self.rules.plane.area), np.asarray(which, dtype=np.int64)
 
     def _query(self, n: int, largest: int) -> Points:
         if (n, largest) not in self._queries:
             self._queries[n, largest] = self.rules.query(n, UnitSizes(largest) if largest else None)
         return self._queries[n, largest]
+
+
+def _coded(batch: Batch, name: str) -> tuple[list[int], Index]:
+    """Return the numbers that a column has, and the position of each row's number among them."""
+    coded = batch.columns[name].combine_chunks().dictionary_encode()
+    return coded.dictionary.to_pylist(), np.asarray(coded.indices, dtype=np.int64)
 
 
 @dataclass(frozen=True)

@@ -189,10 +189,11 @@ class _Parquet(LocationFile):
         return (first + len(table)) / max(self.rows, 1)
 
     def _writing(self, path: Path | IO[bytes], schema: pa.Schema, plain: Sequence[str]) -> pq.ParquetWriter:
+        import pyarrow as pa
         import pyarrow.parquet as pq
 
-        # No dictionary for coordinates: with noise, they practically never repeat.
-        repeated = [name for name in schema.names if name not in plain]
+        # No dictionary for coordinates, which with noise practically never repeat, nor for times, which rarely do.
+        repeated = [each.name for each in schema if each.name not in plain and not pa.types.is_temporal(each.type)]
         return pq.ParquetWriter(path, schema, compression=self.compression, use_dictionary=repeated)
 
 

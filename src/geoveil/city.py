@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["AREA", "STATION", "write_taxis"]
+__all__ = ["AREA", "STATION", "generator", "made_up_tracks", "made_up_visits", "write_taxis"]
 
 Floats = NDArray[np.float64]
 
@@ -40,7 +40,7 @@ def write_taxis(path: Path, *, taxis: int = 4, hours: float = 3.0, seed: int = 2
     import pandas as pd
     import pyproj
 
-    rng = np.random.default_rng(seed)
+    rng = generator(seed)
     lat, lon, _ = AREA
     back = pyproj.Transformer.from_crs(
         f"+proj=tmerc +lat_0={lat} +lon_0={lon} +datum=WGS84", "EPSG:4326", always_xy=True
@@ -59,6 +59,52 @@ def write_taxis(path: Path, *, taxis: int = 4, hours: float = 3.0, seed: int = 2
     table = pd.concat(parts)
     table.to_csv(path, index=False)
     return len(table)
+
+
+def generator(seed: int = 2026) -> np.random.Generator:
+    """Return the generator of what is made up. The same seed makes the same up."""
+    return np.random.default_rng(seed)
+
+
+def made_up_visits(count: int, rng: np.random.Generator) -> Floats:
+    """Return places that people of a made-up city visit, in metres east and north of its middle."""
+    quarters = _QUARTERS[rng.choice(len(_QUARTERS), size=count, p=_LIKED / _LIKED.sum())]
+    return np.asarray(quarters + rng.normal(scale=650.0, size=(count, 2)))
+
+
+def made_up_tracks(steps: Floats, whose: NDArray[np.int64], rng: np.random.Generator) -> Floats:
+    """Return positions of people who travel along the streets of a made-up city, in metres from its middle.
+
+    Parameters
+    ----------
+    steps : array
+        The seconds that passed since the person's point before; 0 at the first of each.
+    whose : array of int
+        The number of each point's person; equal numbers stand together.
+    rng : Generator
+        The generator.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> made_up_tracks(np.array([0.0, 20.0, 0.0]), np.array([0, 0, 1]), generator()).shape
+    (3, 2)
+    """
+    found = np.empty((len(whose), 2))
+    starts = np.flatnonzero(np.diff(whose, prepend=-1))
+    # Nobody travels longer than this between two points.
+    ways = np.minimum(steps, 6 * _EVERY) * _SPEED
+    for first, last in pairwise([*starts, len(whose)]):
+        along = np.cumsum(ways[first:last])
+        corners, length = [_stop(rng)], 0.0
+        while length <= along[-1]:
+            trip = _streets(corners[-1], _stop(rng), rng)
+            length += _length(np.array([corners[-1], *trip]))
+            corners += trip
+        way = np.array(corners)
+        places = np.concatenate([[0.0], np.cumsum(np.hypot(*np.diff(way, axis=0).T))])
+        found[first:last] = np.column_stack([np.interp(along, places, axis) for axis in way.T])
+    return found + rng.normal(scale=6.0, size=found.shape)
 
 
 def _day(rng: Any, length: float) -> tuple[Floats, Floats]:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from geoveil.messages import Message
 from geoveil.words import counted, hidden
 
 if TYPE_CHECKING:
@@ -132,7 +133,7 @@ def _mark(key: bytes, kind: str, text: str) -> str:
     return hmac.digest(key, f"{kind}\0{text}".encode(errors="surrogateescape"), "sha256").hex()
 
 
-def adds_up(name: str, earlier: list[Earlier], guarantee: Guarantee) -> str:
+def adds_up(name: str, earlier: list[Earlier], guarantee: Guarantee) -> Message:
     """Return in words that releases of a file add up.
 
     Parameters
@@ -148,7 +149,10 @@ def adds_up(name: str, earlier: list[Earlier], guarantee: Guarantee) -> str:
     several = "" if len(earlier) <= 3 else "most recently "
     changed = "" if any(each.same for each in earlier) else ", with other content"
     said = f"{name} was released {counted(len(earlier), 'time')} before ({several}{dates}{changed})."
-    return f"{said} {_together(earlier, guarantee)} A ledger (--ledger) keeps account of this for each person."
+    together = _together(earlier, guarantee)
+    return Message(
+        "{said} {together} A ledger ({ledger}) keeps account of this for each person.", said=said, together=together
+    )
 
 
 def _together(earlier: list[Earlier], guarantee: Guarantee) -> str:

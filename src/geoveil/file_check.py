@@ -1,0 +1,398 @@
+"""Whether a file is ready to be released: what its owner should know, and the settings that would help."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from geoveil.errors import GeoveilError, Message
+from geoveil.files import read, rehearse
+from geoveil.geo.areas import local
+from geoveil.geo.columns import reasons_of, tells_places
+from geoveil.geo.disclosure import sampled, suspicions, unchanged_columns
+from geoveil.geo.formats import open_locations
+from geoveil.geo.plain_values import may_hold_places
+from geoveil.geo.planes import plane_of
+from geoveil.geo.proposals import LOOKED, AreaSuggestion, propose_area, seem_swapped, to_degrees
+from geoveil.geo.row_locations import GeometryRows
+from geoveil.geo.row_selection import select_rows
+from geoveil.messages import PYTHON, Mention, Naming, Text, worded
+from geoveil.privacy import Guarantee
+from geoveil.unit_noise import TypicalPerson, typical_person
+from geoveil.words import counted
+
+__all__ = ["CheckedFile", "Finding"]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A fact about a file that its owner should know.
+
+    Parameters
+    ----------
+    kind : {"good", "note", "need", "stop"}
+        Whether it is as it should be, worth knowing, to be stated before a release, or to be corrected first.
+    what : str, Message or GeoveilError
+        The fact; an error is what a release would refuse the file with.
+    remedy : str or Message
+        What can be done about it.
+    settings : dict
+        The settings that do so, by the names of arguments. A release needs those of the kind "need"; those of a note
+        are a suggestion. An area is an `AreaSuggestion`.
+    """
+
+    kind: Literal["good", "note", "need", "stop"]
+    what: Text | GeoveilError
+    remedy: Text = ""
+    settings: dict[str, Any] = field(default_factory=dict)
+
+    def told(self, naming: Naming) -> tuple[str, str]:
+        """Return the fact and the remedy, with the names that a reader knows."""
+        what = self.what.worded(naming) if isinstance(self.what, GeoveilError) else worded(self.what, naming)
+        return what, worded(self.remedy, naming)
+
+
+class _Proposal(Message):
+    """The area that is proposed for a file, in words."""
+
+    def __init__(self, found: AreaSuggestion) -> None:
+        super().__init__("Proposed: {area} {looked} {gv.areas} shows the areas of other places.", looked=LOOKED)
+        self.found = found
+
+    def worded(self, naming: Naming) -> str:
+        self.data["area"] = self.found.described(option=naming is not PYTHON)
+        return super().worded(naming)
+
+
+@dataclass
+class CheckedFile:
+    r"""A file that is looked at for its owner; nothing is drawn, charged or released.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    by : str, optional
+        The column of persons.
+    area : dict
+        `area` and `outside`, as for `points_file`.
+    reading : dict
+        `missing`, perhaps `where`, and the options with which the file is read.
+    counting : dict
+        `times` and `thin`, if they are given.
+    guarantee : CGP or GP
+        The guarantee of the release.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import geoveil as gv
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "trips.csv"
+    >>> _ = path.write_text("user,lat,lon\nann,37.78,-122.41\nbob,37.76,-122.45\n")
+    >>> area = {"area": "San Francisco", "outside": "refuse"}
+    >>> checked = CheckedFile(path, "user", area, {"missing": "refuse"}, {}, gv.CGP(rho=1))
+    >>> [finding.kind for finding in checked.findings()]
+    ['good', 'good', 'note', 'good', 'good']
+    """
+
+    path: Path
+    by: str | None
+    area: dict[str, Any]
+    reading: dict[str, Any]
+    counting: dict[str, Any]
+    guarantee: Guarantee
+    #: The person with the median number of points, if the file has times; known after `findings`.
+    typical: TypicalPerson | None = None
+
+    def findings(self, frame: Any = None) -> Iterator[Finding]:
+        """Yield what there is to say about the file, and find its typical person.
+
+        Parameters
+        ----------
+        frame : GeoDataFrame, optional
+            The rows that have a location, if they were read before.
+        """
+        missing, where = self.reading["missing"], self.reading.get("where")
+        how = {name: value for name, value in self.reading.items() if name not in ("missing", "where")}
+        file = open_locations(self.path, **how)
+        refused = None
+        try:
+            formulas = sorted(self._rehearse(file).formulas)
+        except GeoveilError as problem:
+            refused, formulas = problem, []
+        stopped = False
+        try:
+            frame = read(self.path, **how, missing="drop", where=where) if frame is None else frame
+        except GeoveilError as problem:
+            if refused is None:
+                yield Finding("note", problem, "One of the columns to be removed cannot be read.")
+            else:
+                # A release would refuse the file sooner or later for this, and an area is of no use to it.
+                refused = problem
+        else:
+            for finding in _about(file, frame, self.by, self.area, missing, where):
+                stopped = stopped or finding.kind in ("stop", "need")
+                yield finding
+        for name in formulas:
+            what = f"The column {name!r} has texts that a spreadsheet would run as formulas."
+            yield Finding("note", what, "They are released unchanged: clean them, or warn the recipient.")
+        # What is found above says more; whatever else a release refuses is told in its words.
+        if refused is not None and not stopped:
+            yield Finding("stop", refused)
+
+    def _rehearse(self, file: Any) -> Any:
+        """Return the release up to its charge, with the times of points where they can be read."""
+        asked = {"guarantee": self.guarantee, "by": self.by, **self.counting, **self.area, **self.reading}
+        timed = self.counting.get("times") or len(file.time_columns) == file.points_in_a_row
+        # Rows of several persons say nothing about the number of points of each.
+        if timed and (self.by is not None or not file.recognised.persons):
+            try:
+                inquiry = rehearse(self.path, **asked, timed=True)
+            except GeoveilError:
+                # The release itself may need no times.
+                return rehearse(self.path, **asked)
+            self.typical = typical_person(inquiry)
+            return inquiry
+        return rehearse(self.path, **asked)
+
+
+def _about(
+    file: Any, frame: Any, by: str | None, area: dict[str, Any], missing: str, where: str | None
+) -> Iterator[Finding]:
+    rows, chosen = 0, file.row_filter(where)
+    for batch in file.batches([] if chosen is None else chosen.columns):
+        rows += len(batch) if chosen is None else int(chosen.rows(batch.columns, batch.name).sum())
+    if chosen is not None:
+        yield Finding("good", f"{counted(rows, 'row')} satisfy the filter; it is stated in the certificate.")
+    if len(frame) < rows:
+        what = f"{rows - len(frame):,} of {counted(rows, 'row')} have no location."
+        if missing == "drop":
+            yield Finding("note", what, "They are removed.")
+        else:
+            yield Finding("need", what, Message("{missing:drop} removes them."), {"missing": "drop"})
+    plane, about = _system(file, frame, area)
+    yield about
+    if plane is not None and area["outside"] == "drop":
+        inside = select_rows(GeometryRows(frame), plane, None, missing="drop", outside="drop").rows
+        if inside is not None:
+            out = counted(len(frame) - int(inside.sum()), "row")
+            frame = frame[inside]
+            yield Finding(
+                "note",
+                f"Removed: {out} with a point outside the area.",
+                "Which rows were outside is not hidden.",
+            )
+    yield from _places(file, frame, plane, area)
+    yield from _people(file, frame, by)
+    yield from _columns(file, frame, by, plane)
+
+
+def _system(file: Any, frame: Any, area: dict[str, Any]) -> tuple[Any, Finding]:
+    """Return the plane in which noise is drawn, if there is one, and what there is to say of the coordinate system."""
+    import shapely
+
+    unit = str(file.crs.axis_info[0].unit_name)
+    units = {"metre": "metres", "foot": "feet"}.get(unit, unit) if not file.crs.is_geographic else "degrees"
+    try:
+        plane = plane_of(file.crs, area["area"])
+    except GeoveilError as problem:
+        if area["area"] is not None:
+            return None, Finding("stop", problem)
+        try:
+            told, settings = _proposed(shapely.get_coordinates(frame.geometry.array), file.crs)
+        except GeoveilError as refused:
+            return None, Finding("stop", refused)
+        own = f"degrees ({file.crs.name})" if file.crs.is_geographic else file.crs.name
+        what = f"Its coordinates are in {own}, and noise is added in metres on the ground: an area is needed."
+        return None, Finding("need" if settings else "stop", what, told, settings)
+    most = plane.area.stretch - 1
+    stretched = f"stretches distances by at most {most:.3%}" if most > 0 else "does not stretch distances"
+    more = f" Noise is added in the plane of {plane.area.name}, which {stretched}."
+    located = getattr(file, "located", None)
+    columns = "" if located is None else f", in {_listed(located.names)},"
+    return plane, Finding("good", f"Its coordinates{columns} are in {units} ({file.crs.name}).{more}")
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Return the names of columns of locations in a sentence."""
+    if len(names) == 1:
+        return f"the column {names[0]!r}"
+    return "the columns " + ", ".join(map(repr, names[:-1])) + f" and {names[-1]!r}"
+
+
+def _proposed(coords: Any, crs: Any) -> tuple[Text, dict[str, Any]]:
+    """Return what to say about an area for coordinates of a system, and the settings that state it.
+
+    The settings are empty if no area can be proposed. An area that a release would refuse raises its error.
+    """
+    degrees = to_degrees(coords, crs)
+    found = propose_area(degrees[:, ::-1] if seem_swapped(degrees) else degrees)
+    if found is None:
+        why = Message(
+            "No area can be proposed, since all points are at 0, 0."
+            if not degrees.any()
+            else "It is spread wider than the largest area, 3000 km around a point: release it part by part, each "
+            "with its own {area} and {outside:drop}."
+        )
+        return Message("State where the data is with {area}, from public knowledge. {why}", why=why), {}
+    plane_of(crs, local(lat=found.lat, lon=found.lon, radius=found.radius))
+    return _Proposal(found), {"area": found, **({"outside": "drop"} if found.outside else {})}
+
+
+def _places(file: Any, frame: Any, plane: Any, area: dict[str, Any]) -> Iterator[Finding]:
+    """Find rows without a location, far outliers, and repeated locations."""
+    import shapely
+
+    coords = shapely.get_coordinates(frame.geometry.array)
+    yield Finding("good", f"{counted(len(frame), 'row')} with a location, {counted(len(coords), 'point')}.")
+    zero = int((coords == 0).all(axis=1).sum())
+    if zero:
+        yield Finding(
+            "note", f"{counted(zero, 'point')} at 0, 0, which devices write if they have no fix.", "Remove them."
+        )
+    if file.crs.is_geographic and (np.abs(coords) > [180, 90]).any():
+        metres: Text = (
+            "The file states a wrong coordinate system: correct it, such as with `ogr2ogr -a_srs EPSG:3857 new.gpkg "
+            "old.geojson` for Web Mercator, the system of web maps."
+            if getattr(file, "located", None) is None
+            else Message("Give {crs}, such as {crs:3857} for Web Mercator, the system of web maps.")
+        )
+        remedy = (
+            Message("Longitude and latitude seem to be swapped: {lat} and {lon} name the columns the other way round.")
+            if seem_swapped(coords)
+            else metres
+        )
+        yield Finding("stop", "Some coordinates are not degrees: latitudes go to 90, longitudes to 180.", remedy)
+    elif plane is None and file.crs.is_geographic and seem_swapped(coords):
+        yield Finding(
+            "stop",
+            "Longitude and latitude seem to be swapped: few points are near a city, and exchanged nearly all are.",
+            Message("{lat} and {lon} name the columns the other way round."),
+        )
+    elif plane is not None:
+        try:
+            plane.enter(coords, area["outside"], lambda row: f"point {row + 1}")
+        except GeoveilError as problem:
+            told, settings = _proposed(coords, file.crs) if area["area"] is None else ("", {})
+            yield Finding("need" if settings else "stop", problem, told, settings)
+    unique = len(np.unique(coords, axis=0))
+    if unique < len(coords):
+        share = 1 - unique / len(coords)
+        yield Finding(
+            "note",
+            f"{counted(len(coords) - unique, 'point')} ({share:.0%}) have the same coordinates as another point.",
+            "If rows are duplicates, remove them: each copy adds noise to all points of its person.",
+        )
+    decimals = _decimals(coords)
+    if file.crs.is_geographic and decimals is not None and decimals <= 3:
+        yield Finding(
+            "note",
+            f"Coordinates are rounded to {counted(decimals, 'decimal')}.",
+            "That is fine, but it hides nothing.",
+        )
+
+
+def _decimals(coords: Any) -> int | None:
+    """Return the number of decimals of all coordinates if it is at most 3, else None."""
+    for digits in range(4):
+        if np.allclose(coords, np.round(coords, digits), rtol=0, atol=1e-9):
+            return digits
+    return None
+
+
+def _people(file: Any, frame: Any, by: str | None) -> Iterator[Finding]:
+    """Find how many points each person has, and how uneven that is."""
+    if by is None:
+        likely = file.recognised.persons
+        named = f" Columns that may identify the person: {', '.join(map(str, likely))}." if likely else ""
+        yield Finding(
+            "note",
+            Message(
+                "Without {by} all rows ({rows:,}) belong to one person and share the budget.{named}",
+                rows=len(frame),
+                named=named,
+            ),
+            Message("If they are of several persons, name the column of persons with {by} COLUMN."),
+            next(({"by": name} for name in likely if _labels_all(file, frame, name)), {}),
+        )
+        return
+    if by not in frame:
+        yield Finding(
+            "stop",
+            f"There is no column {by!r}.",
+            f"The columns are {', '.join(map(str, frame.columns.drop(frame.geometry.name)))}.",
+        )
+        return
+    if frame[by].isna().any():
+        yield Finding(
+            "stop",
+            f"{counted(int(frame[by].isna().sum()), 'row')} without a value in {by!r}.",
+            "Every row needs a person.",
+        )
+    sizes = frame[by].value_counts()
+    if not len(sizes):
+        return
+    each = counted(sizes.max(), "row")
+    if sizes.min() < sizes.max():
+        each = f"{sizes.min():,} to {each} each (median {sizes.median():,.12g})"
+    yield Finding("good", f"{counted(len(sizes), 'person')} with {each}.")
+    if sizes.max() > 20 * sizes.median():
+        yield Finding(
+            "note",
+            f"{sizes.index[0]!r} has {counted(sizes.max(), 'row')}, far more than others.",
+            "Noise grows with the number of rows: consider keeping fewer of them.",
+        )
+
+
+def _labels_all(file: Any, frame: Any, name: Any) -> bool:
+    """Return whether a column names a person in every row, so that a release by it is not refused."""
+    if name in file.structure or name not in frame:
+        return False
+    return not (frame[name].isna() | (frame[name].astype(str).str.strip() == "")).any()
+
+
+def _columns(file: Any, frame: Any, by: str | None, plane: Any) -> Iterator[Finding]:
+    """Find the columns that are released unchanged, and those that would reveal locations if they were."""
+    import shapely
+
+    geometry = frame.geometry
+    names = [name for name in frame if name != geometry.name]
+    unsafe = {*file.unsafe, *(name for name in names if may_hold_places(frame[name].array))}
+    names = [name for name in names if name not in unsafe]
+    always = [*([by] if by is not None else []), *file.time_columns, *file.structure]
+    released = [name for name in dict.fromkeys(always) if name in names]
+    rows = sampled(len(frame))
+    places = shapely.get_coordinates(shapely.centroid(geometry.array[rows]))
+    sample = {name: frame[name].iloc[rows] for name in names}
+    if released:
+        yield Finding("good", f"These columns are released unchanged: {', '.join(map(str, released))}.")
+    reasons = reasons_of(released, by=by, times=file.time_columns, structure=file.structure)
+    for column in unchanged_columns({name: sample[name] for name in released}, reasons, places, plane):
+        if column.warnings:
+            what = f"The column {column.name!r} is released unchanged: {', and '.join(column.warnings)}."
+            yield Finding("note", what, "The certificate and the report say so.")
+    left = [name for name in names if name not in released]
+    telling = {name: why for name in left if (why := suspicions(name, sample[name], places, plane))}
+    for name, why in telling.items():
+        named = Mention("keep", str(name))
+        yield Finding(
+            "note",
+            f"The column {name!r} may reveal locations: {', and '.join(why)}.",
+            Message("It is removed, also with {keep:all}, unless you name it: {named}.", named=named)
+            if tells_places(name)
+            else Message("It is removed, unless you name it: {named}. Until then {keep:all} is refused.", named=named),
+        )
+    safe = [name for name in left if name not in telling]
+    if safe:
+        listed = ", ".join(map(str, safe))
+        yield Finding("good", Message("These columns are removed unless {keep} names them: {listed}.", listed=listed))
+    for name in file.recognised.unclear_times:
+        what = f"The column {name!r} may hold times, but its name or its values do not say so."
+        named = Mention("keep", str(name))
+        yield Finding("note", what, Message("It is removed unless {keep} names it: {named}.", named=named))
+    for name in sorted(unsafe):
+        yield Finding("note", f"The column {name!r} may contain locations.", "It is never released.")

@@ -1,0 +1,98 @@
+"""Numbers in classes with round limits, and points counted in hexagons: what choropleths show."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from geoveil.report.layers import Floats
+from geoveil.report.palette import SHADES
+
+if TYPE_CHECKING:
+    import shapely
+
+    #: The number of a shade, its limits, and the union of its cells.
+    Class: TypeAlias = tuple[int, float, float, shapely.Geometry]
+
+__all__ = ["classes_of", "hexagons", "limits_of"]
+
+#: Sequences of round numbers, from the densest on.
+_STEPS = ((1, 2, 5), (1, 3), (1,))
+
+
+def limits_of(least: float, most: float) -> list[float]:
+    """Return the lower limits of at most `SHADES` classes: round numbers from about `least` up to `most`.
+
+    Examples
+    --------
+    >>> limits_of(1, 37), limits_of(1, 5000)
+    ([1.0, 2.0, 5.0, 10.0, 20.0], [1.0, 10.0, 100.0, 1000.0])
+    """
+    low, high = math.floor(math.log10(least) - 1e-9), math.ceil(math.log10(most) + 1e-9)
+    found: list[float] = []
+    for steps in _STEPS:
+        rounds = [float(f"{step}e{power}") for power in range(low, high + 1) for step in steps]
+        first = max([limit for limit in rounds if limit <= least * (1 + 1e-9)], default=rounds[0])
+        found = [limit for limit in rounds if first <= limit <= most * (1 + 1e-9)]
+        if len(found) <= SHADES:
+            return found
+    return found[:: -(-len(found) // SHADES)]
+
+
+def classes_of(
+    cells: Sequence[shapely.Geometry], values: Floats, *, least: float, overlapping: bool
+) -> Iterator[Class]:
+    """Return the classes of cells with their values, each as the union of its cells, which has no seams.
+
+    Parameters
+    ----------
+    cells : array of polygons
+        The cells.
+    values : array
+        The value of each; those below `least` have no class.
+    least : float
+        The smallest value that is drawn.
+    overlapping : bool
+        Whether cells may overlap.
+    """
+    import shapely
+
+    most = float(values.max(initial=0.0))
+    if not most >= least:
+        return
+    limits = limits_of(least, most)
+    number = np.searchsorted(np.array(limits) * (1 - 1e-12), values, side="right") - 1
+    number[values < least] = -1
+    join = shapely.union_all if overlapping else shapely.coverage_union_all
+    for i, low in enumerate(limits):
+        if (number == i).any():
+            shade = SHADES - 1 if len(limits) == 1 else round(i * (SHADES - 1) / (len(limits) - 1))
+            high = limits[i + 1] if i + 1 < len(limits) else most
+            yield shade, low, high, join(np.asarray(cells)[number == i])
+
+
+def hexagons(flat: Floats, width: float) -> tuple[Floats, Floats]:
+    """Return the hexagons of a grid that have points, as (m, 6, 2) corners, and the number of points in each.
+
+    Parameters
+    ----------
+    flat : array
+        (n, 2): points in metres.
+    width : float
+        The distance between opposite sides of a hexagon.
+    """
+    high = width * math.sqrt(3.0)
+    # The centres are those of two grids of rectangles, of which one is shifted by half a rectangle.
+    grids = [np.rint(flat / [width, high]) * [width, high], (np.floor(flat / [width, high]) + 0.5) * [width, high]]
+    away = [((flat - centres) ** 2).sum(axis=1) for centres in grids]
+    nearest = np.where((away[0] <= away[1])[:, None], *grids)
+    rows = np.rint(nearest / [width / 2, high / 2]).astype(np.int64)
+    packed, counts = np.unique(rows[:, 0] * 2**32 + rows[:, 1], return_counts=True)
+    row = (packed + 2**31) % 2**32 - 2**31
+    # In half widths and half sides corners are whole numbers, so that those which hexagons share are equal.
+    centres = np.column_stack([(packed - row) // 2**32, 3 * row])
+    corners = np.array([[0, 2], [1, 1], [1, -1], [0, -2], [-1, -1], [-1, 1]])
+    return (centres[:, None, :] + corners) * [width / 2, high / 6], counts.astype(float)

@@ -1,0 +1,150 @@
+"""Cities, towns and villages around a location, from GeoNames, and where a location is in words."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from geoveil.geo.distortion import earth
+from geoveil.report.ground.packed import packed_file
+from geoveil.report.layers import Floats
+
+#: The reach of a square over the size of the smallest details in it.
+_DETAILS = 600.0
+
+__all__ = ["Places", "places_around", "where"]
+
+#: A square is divided into this many squares along a side, of which each names at most this many places.
+_SIDES, _EACH = 10, 3
+#: A place is named in views that reach this many metres, times the root of its population; and at least so far.
+_FAME, _LEAST = 400.0, 15_000.0
+#: The distances in metres within which the nearest place is looked for, and within which it is the place itself.
+_WITHIN, _HERE = (3e4, 1e5, 4e5, 2e6, 2.1e7), 3_000.0
+#: The radius of a city over the root of its population, in metres.
+_ROOM = 5.0
+_POINTS = ("north", "north-east", "east", "south-east", "south", "south-west", "west", "north-west")
+
+
+@dataclass(frozen=True, eq=False)
+class Places:
+    """Cities, towns and villages, the most important first.
+
+    Parameters
+    ----------
+    names : tuple of str
+        Their names.
+    flat : array
+        (n, 2): their locations in metres of the map.
+    populations : array of int
+        Their inhabitants, roughly; 0 if unknown.
+    reaches : array
+        Half the side of the widest view that should name each, in metres.
+    """
+
+    names: tuple[str, ...]
+    flat: Floats
+    populations: NDArray[np.int64]
+    reaches: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class _Known:
+    """Places of the file: their names, the regions and countries that they lie in, degrees and populations."""
+
+    names: list[str]
+    within: list[str]
+    degrees: Floats
+    populations: Floats
+
+
+def _read(level: int, lon: float, lat: float, distance: float) -> _Known:
+    """Return the places of blocks that may reach within a distance of a location, in metres."""
+    packed = packed_file("places")
+    blocks = [_block(block) for block in packed.blocks(level, lon, lat, distance)]
+    if not blocks:
+        return _Known([], [], np.empty((0, 2)), np.empty(0))
+    return _Known(
+        [name for block in blocks for name in block.names],
+        [name for block in blocks for name in block.within],
+        np.concatenate([block.degrees for block in blocks]),
+        np.concatenate([block.populations for block in blocks]),
+    )
+
+
+@functools.lru_cache(maxsize=64)
+def _block(block: int) -> _Known:
+    packed = packed_file("places")
+    table = packed.read(block)
+    x, y, size = (np.asarray(table[name], dtype=float) for name in ("x", "y", "population"))
+    degrees = np.column_stack([x, y]) * packed.unit
+    return _Known(table["name"].to_pylist(), table["within"].to_pylist(), degrees, 2 ** (size / 8) - 1)
+
+
+def places_around(
+    to_map: Callable[[Floats], Floats], lon: float, lat: float, squares: Sequence[tuple[float, float]]
+) -> Places:
+    """Return the places in squares around a location, each without the one before it: the largest, evenly spread.
+
+    Parameters
+    ----------
+    to_map : callable
+        Projects (n, 2) degrees to metres of the map, and (lon, lat) to (0, 0).
+    lon, lat : float
+        The middle of the map, in degrees.
+    squares : sequence of (float, float)
+        Half the sides of the inner and the outer square of each, in metres.
+    """
+    found = [_places_in(to_map, lon, lat, *square) for square in squares]
+    names = [name for texts, _, _ in found for name in texts]
+    flat = np.concatenate([places for _, places, _ in found])
+    population = np.concatenate([people for _, _, people in found])
+    order = np.argsort(-population, kind="stable")
+    reaches = np.maximum(_FAME * np.sqrt(population[order]), _LEAST)
+    return Places(tuple(names[row] for row in order), flat[order], population[order].astype(np.int64), reaches)
+
+
+def _places_in(
+    to_map: Callable[[Floats], Floats], lon: float, lat: float, inner: float, reach: float
+) -> tuple[list[str], Floats, Floats]:
+    """Return names, places and populations in a square without an inner one, a few in each part of it."""
+    known = _read(packed_file("places").level(reach / _DETAILS), lon, lat, 1.5 * reach)
+    flat = to_map(known.degrees)
+    far = np.abs(flat).max(axis=1, initial=0.0)
+    rows = np.flatnonzero((far < reach) & (far >= inner))
+    rows = rows[np.argsort(-known.populations[rows], kind="stable")]
+    _, part = np.unique(np.floor(flat[rows] * (_SIDES / 2 / reach)), axis=0, return_inverse=True)
+    # The how-manieth each place is in its part.
+    order = np.argsort(part, kind="stable")
+    first = np.searchsorted(part[order], part[order])
+    turn = np.empty(len(rows), dtype=np.int64)
+    turn[order] = np.arange(len(rows)) - first
+    rows = rows[turn < _EACH]
+    return [known.names[row] for row in rows], flat[rows], known.populations[rows]
+
+
+def where(lon: float, lat: float) -> str:
+    """Return where a location is, by the city it is in or by the nearest place.
+
+    Examples
+    --------
+    >>> where(36.82, -1.29), where(-150.0, 10.0)
+    """
+    for distance in _WITHIN:
+        known = _read(0 if distance < 1e6 else 1, lon, lat, distance)
+        if not len(known.names):
+            continue
+        ahead, _, away = earth().inv(*(np.full(len(known.names), at) for at in (lon, lat)), *known.degrees.T)
+        # A city reaches as far as its inhabitants need room.
+        inside = np.flatnonzero(away < np.maximum(_HERE, _ROOM * np.sqrt(known.populations)))
+        if len(inside):
+            row = inside[known.populations[inside].argmax()]
+            return f"{known.names[row]}, {known.within[row]}."
+        row = away.argmin()
+        if away[row] <= distance:
+            towards = _POINTS[round((float(ahead[row]) + 180) / 45) % 8]
+            return f"{away[row] / 1000:,.0f} km {towards} of {known.names[row]}, {known.within[row]}."
+    raise AssertionError("the Earth has places")  # pragma: no cover

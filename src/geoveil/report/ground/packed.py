@@ -1,0 +1,139 @@
+"""The files of the ground: shapes in degrees, cut into cells and packed in blocks, of which a map reads those near it.
+
+`scripts/ground` makes them. A file has levels of detail, the finest first. A block is a row group of one level, and
+the metadata says where each lies. A row is a line or a ring of a polygon, given by its
+first corner and the steps from each to the next, in whole units.
+"""
+
+from __future__ import annotations
+
+import functools
+import io
+import json
+from dataclasses import dataclass
+from importlib import resources
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from geoveil.geo.gazetteer import ground_distances
+from geoveil.report.layers import Floats
+
+__all__ = ["Geometries", "PackedFile", "Pieces", "packed_file"]
+
+#: An array of shapely geometries.
+Geometries: TypeAlias = NDArray[np.object_]
+
+
+@dataclass(frozen=True, eq=False)
+class Pieces:
+    """Polygons or lines in degrees.
+
+    Parameters
+    ----------
+    shapes : array of geometries
+        The pieces.
+    ranks : array of int
+        The rank of each: 0 is the most important.
+    middles, halves : array
+        The middle of each in degrees, and a distance in metres within which all of it lies.
+    """
+
+    shapes: Geometries
+    ranks: NDArray[np.int64]
+    middles: Floats
+    halves: Floats
+
+    def near(self, lon: float, lat: float, distance: float) -> tuple[Geometries, NDArray[np.int64]]:
+        """Return the pieces that may reach within a distance of a location, in metres, and their ranks."""
+        chosen = ground_distances(lat, lon, self.middles[:, 1], self.middles[:, 0]) <= distance + self.halves
+        return self.shapes[chosen], self.ranks[chosen]
+
+
+class PackedFile:
+    """A file of the ground, opened; blocks are read when a map needs them, and the last of them are kept.
+
+    Parameters
+    ----------
+    packed : bytes
+        The content of the file.
+    """
+
+    def __init__(self, packed: bytes) -> None:
+        import pyarrow.parquet as pq
+
+        self._file = pq.ParquetFile(io.BytesIO(packed))
+        told = json.loads(self._file.metadata.metadata[b"ground"])
+        #: The size of the smallest details of each level, in metres.
+        self.details: tuple[float, ...] = tuple(told["details"])
+        #: The unit of coordinates, in degrees.
+        self.unit: float = told["unit"]
+        #: The level, longitude and latitude of the middle, and half the diameter of each block in metres.
+        self._blocks = np.array(told["blocks"], dtype=float).reshape(-1, 4)
+        self._kept = functools.lru_cache(maxsize=64)(self._pieces)
+
+    def level(self, detail: float) -> int:
+        """Return the coarsest level whose details are as small as those that can be seen, or the finest."""
+        return max((at for at, size in enumerate(self.details) if size <= detail), default=0)
+
+    def blocks(self, level: int, lon: float, lat: float, distance: float) -> list[int]:
+        """Return the numbers of the blocks of a level that may reach within a distance of a location."""
+        levels, west, north, half = self._blocks.T
+        near = ground_distances(lat, lon, north, west) <= distance + half
+        return [int(row) for row in np.flatnonzero((levels == level) & near)]
+
+    def read(self, block: int) -> Any:
+        """Return a block as a table."""
+        return self._file.read_row_group(block).combine_chunks()
+
+    def near(self, detail: float, lon: float, lat: float, distance: float) -> tuple[Geometries, NDArray[np.int64]]:
+        """Return the shapes that may reach within a distance of a location, and their ranks."""
+        blocks = self.blocks(self.level(detail), lon, lat, distance)
+        found = [self._kept(block).near(lon, lat, distance) for block in blocks]
+        if not found:
+            return np.empty(0, dtype=object), np.empty(0, dtype=np.int64)
+        shapes, ranks = zip(*found, strict=True)
+        return np.concatenate(shapes), np.concatenate(ranks)
+
+    def _pieces(self, block: int) -> Pieces:
+        import shapely
+
+        table = self.read(block)
+        ends, ranks = np.asarray(table["x_steps"].chunk(0).offsets), np.asarray(table["rank"]).astype(np.int64)
+        # Each row has one corner more than steps.
+        ends = ends + np.arange(len(ends))
+        corners = np.empty((ends[-1], 2))
+        for axis, name in enumerate("xy"):
+            first, steps = np.asarray(table[name]), np.asarray(table[f"{name}_steps"].chunk(0).flatten())
+            corners[:, axis] = _summed(first, steps, ends) * self.unit
+        if "polygon" in table.column_names:
+            polygon = np.asarray(table["polygon"])
+            rings = np.searchsorted(polygon, np.arange(polygon[-1] + 2))
+            shapes = shapely.from_ragged_array(shapely.GeometryType.POLYGON, corners, (ends, rings))
+            ranks = ranks[rings[:-1]]
+        else:
+            shapes = shapely.from_ragged_array(shapely.GeometryType.LINESTRING, corners, (ends,))
+        west, south, east, north = shapely.bounds(shapes).T
+        lon, lat = (west + east) / 2, (south + north) / 2
+        # A piece is a cell of at most ten degrees: no point of it is farther from the middle than the widest corner.
+        nearest = np.clip(0.0, south, north)
+        halves = np.max([ground_distances(lat, lon, y, east) for y in (south, north, nearest)], axis=0)
+        return Pieces(shapes, ranks, np.column_stack([lon, lat]), halves)
+
+
+def _summed(first: NDArray[np.int32], steps: NDArray[np.int16], ends: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the coordinates of rows of corners from the first of each row and the steps to the others."""
+    jumps = np.empty(ends[-1], dtype=np.int64)
+    begins = np.zeros(len(jumps), dtype=bool)
+    begins[ends[:-1]] = True
+    jumps[~begins] = steps
+    jumps[begins] = 0
+    total = np.cumsum(jumps)
+    return np.asarray(total + np.repeat(first - total[begins], np.diff(ends)))
+
+
+@functools.cache
+def packed_file(name: str) -> PackedFile:
+    """Return a file of the ground by its name, opened once."""
+    return PackedFile(resources.files("geoveil.report.ground").joinpath(f"{name}.parquet").read_bytes())

@@ -1,0 +1,150 @@
+"""The ground around a location: land, water, borders, roads and names in metres of a map, finest nearby."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from geoveil.report.ground.names import Places, places_around, where
+from geoveil.report.ground.packed import Geometries, packed_file
+from geoveil.report.layers import Floats
+
+__all__ = ["FARTHEST", "SOURCE", "Ground", "Lines", "ground_around"]
+
+#: Metres from the middle of an azimuthal map beyond which nothing is drawn: shapes are unrecognisable there.
+FARTHEST = 1.5e7
+#: The reach of each level of detail over that of the finer one, and over the size of its smallest details.
+_COARSER, _DETAILS = 8.0, 600.0
+#: Whose data the ground is, as maps have to say it.
+SOURCE = "© OpenStreetMap contributors (ODbL); GeoNames (CC BY 4.0); Natural Earth"
+#: The longest straight road of each rank, in metres, and the share of the reach that it may have: its real
+#: course bends, which would be seen in a closer view.
+_STRAIGHT, _SHARE = np.array([1_500.0, 5_000.0, 15_000.0, 40_000.0]), 1 / 3
+
+
+@dataclass(frozen=True, eq=False)
+class Lines:
+    """Lines in metres of a map.
+
+    Parameters
+    ----------
+    shapes : array of LineString
+        The lines.
+    ranks : array of int
+        The rank of each: 0 is the most important.
+    """
+
+    shapes: Geometries
+    ranks: NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Ground:
+    """What lies around a location, in metres of a map.
+
+    Parameters
+    ----------
+    land, water : array of Polygon
+        Land, and the lakes and wide rivers on it.
+    borders : Lines
+        Borders of countries, of rank 0, and of states and provinces, of rank 1.
+    rivers, roads : Lines
+        Rivers and main roads.
+    places : Places
+        Cities, towns and villages, the most important first.
+    where : str
+        Where the location is, in a sentence.
+    source : str
+        Whose data this is; a map has to say it.
+    """
+
+    land: Geometries
+    water: Geometries
+    borders: Lines
+    rivers: Lines
+    roads: Lines
+    places: Places
+    where: str
+    source: str = SOURCE
+
+
+def ground_around(
+    to_map: Callable[[Floats], Floats], lon: float, lat: float, reach: float, *, beyond: bool = True
+) -> Ground:
+    """Return the ground around a location, in full detail nearby and coarser farther away.
+
+    Parameters
+    ----------
+    to_map : callable
+        Projects (n, 2) degrees to metres of the map, and (lon, lat) to (0, 0).
+    lon, lat : float
+        The middle of the map, in degrees.
+    reach : float
+        Half the side of the square with full detail, in metres.
+    beyond : bool
+        Whether the ground outside of this square is returned as well.
+
+    Examples
+    --------
+    >>> from geoveil.report.map_projection import Projection
+    >>> kansas = Projection(-98.0, 39.0)
+    >>> ground = ground_around(kansas.to_map, -98.0, 39.0, 1000.0, beyond=False)
+    >>> ground.where, [float(piece.area) for piece in ground.land]
+    ('38 km north-west of Salina, Kansas, United States.', [4000000.0])
+    """
+    squares, reach = [(0.0, min(reach, FARTHEST))], min(reach, FARTHEST)
+    while beyond and squares[-1][1] < FARTHEST:
+        squares.append((squares[-1][1], min(_COARSER * squares[-1][1], FARTHEST)))
+
+    def polygons(name: str) -> Geometries:
+        return np.concatenate([_square(name, to_map, lon, lat, *square)[0] for square in squares])
+
+    def lines(name: str) -> Lines:
+        found = [_square(name, to_map, lon, lat, *square) for square in squares]
+        shapes, ranks = (np.concatenate(column) for column in zip(*found, strict=True))
+        return Lines(shapes, ranks)
+
+    return Ground(
+        polygons("land"),
+        polygons("water"),
+        *map(lines, ("borders", "rivers", "roads")),
+        places_around(to_map, lon, lat, squares),
+        where(lon, lat),
+    )
+
+
+def _square(
+    name: str, to_map: Callable[[Floats], Floats], lon: float, lat: float, inner: float, reach: float
+) -> tuple[Geometries, NDArray[np.int64]]:
+    """Return the shapes of a file in a square, without those in the inner square, and their ranks."""
+    import shapely
+
+    detail = reach / _DETAILS
+    # A shape may lie in a corner of the square.
+    shapes, ranks = packed_file(name).near(detail, lon, lat, min(1.5 * reach, FARTHEST))
+    if name == "roads":
+        drawn = _STRAIGHT[ranks] <= max(_SHARE * reach, _STRAIGHT[0])
+        shapes, ranks = shapes[drawn], np.zeros_like(ranks[drawn])
+    if not len(shapes):
+        return shapes, ranks
+    area = shapely.get_type_id(shapes[0]) == 3
+    shapes = shapely.simplify(shapes, detail / 2e5, preserve_topology=False)
+    # Edges are straight in degrees, and bent on the map.
+    flat = shapely.transform(shapely.segmentize(shapes, min(1.0, detail / 500)), to_map)
+    if area:
+        flat = shapely.make_valid(flat)
+    flat = shapely.clip_by_rect(flat, -reach, -reach, reach, reach)
+    if area:
+        # Cells are joined, so that their edges are not seen.
+        flat = shapely.union_all(shapely.make_valid(flat), grid_size=detail / 8)
+        flat, ranks = np.array([flat]), np.zeros(1, dtype=np.int64)
+    if inner:
+        flat = shapely.difference(flat, shapely.box(-inner, -inner, inner, inner))
+    flat, row = shapely.get_parts(shapely.simplify(flat, detail), return_index=True)
+    flat, inside = shapely.get_parts(flat, return_index=True)
+    size, least = (shapely.area(flat), detail**2) if area else (shapely.length(flat), 0.0)
+    kept = (shapely.get_type_id(flat) == (3 if area else 1)) & (size > least)
+    return flat[kept], ranks[row[inside][kept]]

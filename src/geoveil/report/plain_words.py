@@ -1,0 +1,82 @@
+"""What a release says to people, before any symbol: what was released, what is hidden, and how wrong it is."""
+
+from __future__ import annotations
+
+import re
+
+from geoveil.facts import Facts
+from geoveil.wording import protected, steps_line
+from geoveil.words import counted, hidden, metres
+
+__all__ = ["summary"]
+
+#: What each question releases.
+_RELEASED = {
+    "points": "The locations themselves, each moved at random",
+    "mean": "The mean of all locations, with random noise",
+    "center": "The centre of all locations, with random noise",
+    "median": "The median of all locations, with random noise",
+    "bounds": "A box around all locations, with random noise",
+    "hull": "The convex hull around all locations, with random noise",
+    "nearest": "Which locations are nearest to a public place, up to random noise",
+    "distance": "The distance from a public place, with random noise",
+    "first_within": "The first visit near a public place, up to random noise",
+    "radius": "How far the locations spread, with random noise",
+    "radius_of_gyration": "How far the locations spread, with random noise",
+    "diameter": "The largest distance between locations, with random noise",
+    "heatmap": "How many are in each cell of a grid, with random noise",
+    "counts": "How many are in each region, with random noise",
+    "flows": "How many go from each place to each other, with random noise",
+}
+
+
+def summary(facts: Facts) -> tuple[tuple[str, str], ...]:
+    """Return a heading and one or two sentences on what was released, what is hidden, and how wrong it is.
+
+    Examples
+    --------
+    >>> import geoveil as gv
+    >>> for heading, text in summary(gv.mean([[0.0, 0.0], [100.0, 0.0]], rho=1e-4).facts()):
+    ...     print(f"{heading}: {text}")
+    Released: The mean of all locations, with random noise. It is about 2 points of one person.
+    Hidden: Differences of up to 74.1 m in all of a person's locations: a guess is right at most 3 times in 4.
+    Error: At most 174 m, with probability 95%.
+    """
+    return (("Released", _released(facts)), ("Hidden", _hidden(facts)), ("Error", _error(facts)))
+
+
+def _released(facts: Facts) -> str:
+    what = _RELEASED.get(facts.query, "An answer with random noise")
+    # What was done is enough here; the details say how.
+    steps = (re.split(" (?:with|by|from|to|that) ", step)[0] for step in facts.processed)
+    after = f", then {steps_line(tuple(steps))}"
+    whose = counted(facts.persons or facts.crowd or 1, "person").replace("1 person", "one person", 1)
+    if facts.persons is None and facts.crowd is None:
+        whose = "one person"
+    items = counted(facts.points, "trip" if facts.query == "flows" else "point")
+    return f"{what}{after if facts.processed else ''}. It is about {items} of {whose}."
+
+
+def _hidden(facts: Facts) -> str:
+    away, what = hidden(facts.guarantee.hidden(chance=0.75)), protected(facts.guarantee.metric)
+    return f"Differences of up to {away} in {what}: a guess is right at most 3 times in 4."
+
+
+def _error(facts: Facts) -> str:
+    bound, noise = facts.error, facts.noise
+    if noise is not None:
+        return (
+            f"No number is off by more than {noise.largest:.3g} {noise.counted} because of noise, with probability "
+            f"95%. Places are blurred by {metres(noise.blur)} (standard deviation)."
+        )
+    if bound is None and facts.expected_error is not None:
+        return f"About {metres(facts.expected_error)} is expected (root mean square). This is not a guaranteed bound."
+    if bound is None:
+        return "There is no guaranteed bound after these steps."
+    ends = " to ".join(dict.fromkeys((metres(bound.smallest), metres(bound.largest))))
+    of = {"each person": " for each person", "first person": " for the first person"}.get(bound.about, "")
+    text = f"At most {ends}{of}, with probability 95%."
+    if bound.point is not None:
+        point = f"95% of true locations lie within {metres(bound.point)} of the released ones"
+        text = f"{point}; all of them within {ends}, with probability 95%."
+    return text if bound.location is None else f"{text} Each released location is within {metres(bound.location)}."

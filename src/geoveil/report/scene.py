@@ -1,0 +1,298 @@
+"""A scene: everything that a map shows, in order, with styles. The page and the figure draw it and decide nothing.
+
+Coordinates are metres of the scene's projection, east and north of its middle; `Scene.as_dict` gives them in degrees,
+for other programs. Widths and sizes are pixels of a screen with 96 of them in an inch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+
+from geoveil.report import palette
+from geoveil.report.layers import Floats, Role
+from geoveil.report.map_projection import Box, Projection
+from geoveil.report.outlines import polygons_of
+
+__all__ = ["Form", "Graticule", "Group", "Key", "Label", "Locator", "Scene", "Shape", "Style", "Tile"]
+
+#: Filled outlines; lines; dots of one size; circles as rows of x, y and radius; arrowheads as rows of x, y and angle.
+Form: TypeAlias = Literal["fill", "line", "dots", "circles", "arrows"]
+
+
+@dataclass(frozen=True)
+class Style:
+    """How a shape is drawn.
+
+    Parameters
+    ----------
+    colour : str
+        A name of the palette.
+    width : float
+        The width of lines and outlines, or the size of dots and arrowheads, in pixels; 0 for no line.
+    opacity : float
+        The opacity of lines and dots.
+    fill : float
+        The opacity of the inside.
+    dash : tuple of float
+        The lengths of dashes and gaps, in pixels.
+    marker : {"disc", "square", "diamond"}
+        The form of dots.
+    metres : float
+        The width of lines in metres on the ground, in place of pixels.
+    halo : bool
+        Whether lines have a bright edge, so that they stand out from others below.
+    """
+
+    colour: str
+    width: float = 0.0
+    opacity: float = 1.0
+    fill: float = 0.0
+    dash: tuple[float, ...] = ()
+    marker: Literal["disc", "square", "diamond"] = "disc"
+    metres: float = 0.0
+    halo: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Shape:
+    """Shapes of one form and style, in metres of the map.
+
+    Parameters
+    ----------
+    form : {"fill", "line", "dots", "circles", "arrows"}
+        Their form.
+    parts : tuple of array
+        The rings or lines, each (n, 2); of dots one array; of circles and arrows one array of (n, 3).
+    style : Style
+        How they are drawn.
+    on_demand : bool
+        Whether they are shown only when a reader asks for them.
+    """
+
+    form: Form
+    parts: tuple[Floats, ...]
+    style: Style
+    on_demand: bool = False
+
+
+@dataclass(frozen=True)
+class Key:
+    """An entry of the legend: a symbol, drawn as shapes of that form and style are, and its meaning."""
+
+    form: Form
+    style: Style
+    text: str
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """Shapes that are shown and hidden together.
+
+    Parameters
+    ----------
+    name : str
+        Its name; that of a layer is its heading in the legend.
+    role : {"ground", "released", "public", "truth"}
+        What it shows.
+    shapes : tuple of Shape
+        The shapes, the first at the bottom.
+    keys : tuple of Key
+        Its legend; empty for the ground.
+    """
+
+    name: str
+    role: Role | Literal["ground"]
+    shapes: tuple[Shape, ...]
+    keys: tuple[Key, ...] = ()
+
+
+@dataclass(frozen=True)
+class Label:
+    """A text on the map, with the scales at which it overlaps no label that is more important.
+
+    Parameters
+    ----------
+    x, y : float
+        The location that it names, in metres of the map.
+    text : str
+        The text.
+    kind : {"mark", "country", "city", "town", "water"}
+        What it names, which decides its style.
+    side : {"east", "west", "north", "south", "middle"}
+        Where it stands relative to the location.
+    finest, coarsest : float
+        The metres in a pixel between which it is shown.
+    group : int
+        The group with which it is shown and hidden; -1 for the ground.
+    """
+
+    x: float
+    y: float
+    text: str
+    kind: Literal["mark", "country", "city", "town", "water"]
+    side: Literal["east", "west", "north", "south", "middle"]
+    finest: float = 0.0
+    coarsest: float = float("inf")
+    group: int = -1
+
+
+@dataclass(frozen=True, eq=False)
+class Graticule:
+    """Meridians and parallels of one spacing, with their names, shown at some scales.
+
+    Parameters
+    ----------
+    meridians, parallels : tuple of (str, array)
+        Each line with its text at the frame, such as "122° W".
+    finest, coarsest : float
+        The metres in a pixel between which they are shown.
+    """
+
+    meridians: tuple[tuple[str, Floats], ...]
+    parallels: tuple[tuple[str, Floats], ...]
+    finest: float
+    coarsest: float
+
+
+@dataclass(frozen=True, eq=False)
+class Locator:
+    """A small map of the surroundings, with a frame or a dot where the map is.
+
+    Parameters
+    ----------
+    half : float
+        Half of its side, in metres.
+    shapes : tuple of Shape
+        Its shapes, in metres of the map.
+    labels : tuple of Label
+        Its texts.
+    """
+
+    half: float
+    shapes: tuple[Shape, ...]
+    labels: tuple[Label, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Tile:
+    """An image of a base map, as a file's bytes, with the metres of its pixels' north-western corner and sides."""
+
+    image: bytes
+    matrix: tuple[float, float, float, float, float, float]
+
+
+@dataclass(frozen=True, eq=False)
+class Scene:
+    """Everything that a map shows.
+
+    Parameters
+    ----------
+    projection : Projection
+        The projection, whose middle is (0, 0).
+    view : Box
+        The box that is shown first.
+    groups : tuple of Group
+        The ground and the layers, the first at the bottom.
+    labels : tuple of Label
+        All texts, the most important first.
+    graticules : tuple of Graticule
+        Meridians and parallels, those for the widest view first.
+    locator : Locator, optional
+        A small map of the surroundings.
+    tiles : tuple of Tile
+        Images below everything else.
+    where : str
+        Where the map is, in a sentence.
+    source : str
+        Whose data the ground is.
+    remarks : tuple of str
+        Sentences about the map, such as what is not drawn and why.
+    """
+
+    projection: Projection
+    view: Box
+    groups: tuple[Group, ...]
+    labels: tuple[Label, ...]
+    graticules: tuple[Graticule, ...]
+    locator: Locator | None
+    tiles: tuple[Tile, ...]
+    where: str
+    source: str
+    remarks: tuple[str, ...]
+
+    @property
+    def layers(self) -> tuple[Group, ...]:
+        """The groups that are not ground."""
+        return tuple(group for group in self.groups if group.role != "ground")
+
+    @property
+    def ground(self) -> int:
+        """The number of groups that are ground or lie below some of it; meridians are drawn above them."""
+        return 1 + max((i for i, group in enumerate(self.groups) if group.role == "ground"), default=-1)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the scene as data for JSON: GeoJSON features in degrees with their styles, legend and palettes.
+
+        Circles are points with the property `radius` in metres, arrowheads points with the property `angle`.
+        """
+        west, south = self.projection.to_degrees(self.view.west, self.view.south)
+        east, north = self.projection.to_degrees(self.view.east, self.view.north)
+        return {
+            "middle": [self.projection.lon, self.projection.lat],
+            "bounds": [west, south, east, north],
+            "palettes": {"light": palette.LIGHT, "dark": palette.DARK},
+            "groups": [
+                {
+                    "name": group.name,
+                    "role": group.role,
+                    "type": "FeatureCollection",
+                    "features": [feature for shape in group.shapes for feature in self._features(shape)],
+                    "legend": [asdict(key) for key in group.keys],
+                }
+                for group in self.groups
+            ],
+            "labels": [self._label(label) for label in self.labels],
+            "where": self.where,
+            "source": self.source,
+            "remarks": list(self.remarks),
+        }
+
+    def _label(self, label: Label) -> dict[str, Any]:
+        at = self._degrees(np.array([[label.x, label.y]]))[0]
+        coarsest = None if np.isinf(label.coarsest) else label.coarsest
+        return {
+            **{name: getattr(label, name) for name in ("text", "kind", "side", "finest", "group")},
+            **{"coarsest": coarsest, "coordinates": at},
+        }
+
+    def _degrees(self, flat: Floats) -> list[list[float]]:
+        """Return places of the map in degrees, rounded to a decimetre, without a jump at the antimeridian."""
+        found = self.projection.all_to_degrees(flat)
+        found[:, 0] = self.projection.lon + (found[:, 0] - self.projection.lon + 180) % 360 - 180
+        rounded: list[list[float]] = found.round(6).tolist()
+        return rounded
+
+    def _features(self, shape: Shape) -> Iterator[dict[str, Any]]:
+        style = {**asdict(shape.style), "on_demand": shape.on_demand}
+
+        def feature(kind: str, coordinates: Any, **more: float) -> dict[str, Any]:
+            geometry = {"type": kind, "coordinates": coordinates}
+            return {"type": "Feature", "geometry": geometry, "properties": {**style, "form": shape.form, **more}}
+
+        if shape.form in ("circles", "arrows"):
+            name = "radius" if shape.form == "circles" else "angle"
+            for row in np.concatenate(shape.parts):
+                yield feature("Point", self._degrees(row[None, :2])[0], **{name: float(row[2])})
+            return
+        if shape.form == "fill":
+            rings = [part for part in shape.parts if len(part) > 2]
+            polygons = [[self._degrees(ring) for ring in polygon] for polygon in polygons_of(rings)]
+            yield feature("MultiPolygon", polygons)
+            return
+        kind = "MultiPoint" if shape.form == "dots" else "MultiLineString"
+        listed = [self._degrees(part) for part in shape.parts]
+        yield feature(kind, listed[0] if shape.form == "dots" else listed)

@@ -1,0 +1,1 @@
+"""The studio: choose, look and release in a browser, on one's own machine."""

@@ -1,0 +1,188 @@
+"""What a person has decided so far. Nothing is decided beforehand."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+from geoveil.errors import InvalidParameter
+from geoveil.geo import Area, local
+from geoveil.geo.gazetteer import find_place
+from geoveil.privacy import CGP, GP, Guarantee
+from geoveil.studio.codes import Code, call
+from geoveil.typed_values import read_area
+
+__all__ = ["CHANCE", "Choices", "ChosenBudget", "Kind", "StatedArea"]
+
+#: How a budget is stated.
+Kind: TypeAlias = Literal["hide", "rho", "epsilon"]
+#: A guess between two places that are as far apart as the hidden distance is right at most so often.
+CHANCE = 0.75
+#: The name of the metric of each unit: one person's, and one answer about many persons.
+_METRICS = {
+    "all": ("inf", "person"),
+    "1 day": ("1 day", "person, 1 day"),
+    "1 hour": ("1 hour", "person, 1 hour"),
+    "point": ("1", "1"),
+}
+
+
+@dataclass(frozen=True)
+class StatedArea:
+    """Where the data is, as its owner states it.
+
+    Parameters
+    ----------
+    text : str
+        The name of a place or a coordinate system, or "latitude, longitude, radius".
+
+    Examples
+    --------
+    >>> StatedArea("San Francisco").option, StatedArea("47.37, 8.54, 20 km").option
+    ("--area 'San Francisco'", '--local 47.37,8.54,20km')
+    >>> StatedArea("47.37, 8.54, 20 km").code.text
+    'gv.local(lat=47.37, lon=8.54, radius=20000.0)'
+    """
+
+    text: str
+
+    @property
+    def _disc(self) -> tuple[float, float, float] | None:
+        return read_area(self.text)
+
+    @property
+    def code(self) -> Code:
+        """The area as an argument in Python."""
+        if (disc := self._disc) is None:
+            return Code.of(self.text)
+        lat, lon, radius = disc
+        return call("gv.local", local, lat=Code.of(lat), lon=Code.of(lon), radius=Code.of(radius))
+
+    @property
+    def option(self) -> str:
+        """The area as an option of the command line."""
+        if (disc := self._disc) is None:
+            return f"--area {shlex.quote(self.text)}"
+        return f"--local {disc[0]:g},{disc[1]:g},{disc[2] / 1000:g}km"
+
+    @property
+    def value(self) -> str | Area:
+        """The area as an argument."""
+        found: str | Area = self.code.value
+        return found
+
+    @property
+    def described(self) -> str:
+        """What the area is, in words."""
+        place = find_place(self.text) if self._disc is None else None
+        around = "" if place is None else f": {place.radius / 1000:g} km around {place.lat:.2f}, {place.lon:.2f}"
+        return f"{self.text}{around}"
+
+
+@dataclass(frozen=True)
+class ChosenBudget:
+    """How much is hidden, by its meaning or as a number.
+
+    Parameters
+    ----------
+    kind : {"hide", "rho", "epsilon"}
+        A distance in metres, ρ per square metre, or ε per metre.
+    text : str
+        The number.
+    """
+
+    kind: Kind
+    text: str
+
+    def code(self, metric: str) -> Code:
+        """Return the guarantee under a metric, as an argument in Python."""
+        if self.kind == "hide":
+            given = {"distance": Code.of(float(self.text)), "chance": Code.of(CHANCE), "metric": Code.of(metric)}
+            return call("gv.CGP.hiding", CGP.hiding, **given)
+        name, make = ("gv.CGP", CGP) if self.kind == "rho" else ("gv.GP", GP)
+        return call(name, make, **{self.kind: Code.of(self.text), "metric": Code.of(metric)})
+
+    @property
+    def option(self) -> str:
+        """The budget as an option of the command line."""
+        return f"--hide {float(self.text):g}m" if self.kind == "hide" else f"--{self.kind} {self.text}"
+
+
+@dataclass
+class Choices:
+    """The decisions, each None or empty until it is made.
+
+    Parameters
+    ----------
+    reading : dict
+        How the file is read, where that was corrected: crs, lat, lon, geometry, delimiter, decimal, encoding, layer.
+    missing, outside : str
+        What is done about rows without a location, and about points outside the area.
+    where : str
+        A condition that selects rows.
+    persons : str, optional
+        The column of persons; empty if all rows are one person's.
+    times : str
+        The column of times, where it was corrected.
+    area : StatedArea, optional
+        Where the data is.
+    keep : tuple of str
+        Columns that are released unchanged.
+    pseudonyms : bool
+        Whether the labels of persons are replaced.
+    unit : {"all", "1 day", "1 hour", "point"}, optional
+        What is protected.
+    planned : int, optional
+        The number of releases that are planned.
+    budget : ChosenBudget, optional
+        How much is hidden.
+    question : str, optional
+        The question.
+    options : dict
+        The options of the question, as texts.
+    ledger, subject : str
+        The ledger that is charged, and the name or prefix of accounts.
+    """
+
+    reading: dict[str, str] = field(default_factory=dict)
+    missing: Literal["refuse", "drop"] = "refuse"
+    outside: Literal["refuse", "clamp", "drop"] = "refuse"
+    where: str = ""
+    persons: str | None = None
+    times: str = ""
+    area: StatedArea | None = None
+    keep: tuple[str, ...] = ()
+    pseudonyms: bool = False
+    unit: str | None = None
+    planned: int | None = None
+    budget: ChosenBudget | None = None
+    question: str | None = None
+    options: dict[str, str] = field(default_factory=dict)
+    ledger: str = ""
+    subject: str = ""
+
+    @property
+    def by(self) -> str | None:
+        """The column of persons; None if all rows are one person's, or if that is not decided."""
+        return self.persons or None
+
+    def metric(self, *, crowd: bool) -> str:
+        """Return the name of the metric of the chosen unit, for answers about one person or about a crowd."""
+        if self.unit is None:
+            raise InvalidParameter("unit", None, "chosen in step 2", "Choose it first.")
+        return _METRICS[self.unit][crowd and self.by is not None]
+
+    def unit_of(self, *, crowd: bool) -> Any:
+        """Return the unit as an argument of a question; None for all points of a person."""
+        stretch = None if self.unit == "all" else self.unit
+        if not crowd or self.by is None or stretch == "point":
+            return stretch
+        return self.by if stretch is None else (self.by, stretch)
+
+    def guarantee(self, *, crowd: bool = False) -> Guarantee:
+        """Return the guarantee of a release."""
+        if self.budget is None:
+            raise InvalidParameter("rho", None, "chosen in step 3", "Choose how much is hidden.")
+        found: Guarantee = self.budget.code(self.metric(crowd=crowd)).value
+        return found

@@ -1,0 +1,430 @@
+"""A question about a file: how it is asked of the library, and the same as a command and as Python.
+
+The arguments of a call are written once, with their texts: what a page shows is what was run.
+"""
+
+from __future__ import annotations
+
+import shlex
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import geopandas
+
+import geoveil as gv
+from geoveil._types import Progress
+from geoveil.errors import InvalidParameter
+from geoveil.file_summary import SUMMARY, ask_summary, summary_file
+from geoveil.geo.formats.workspace import workspace
+from geoveil.geo.region_files import read_regions
+from geoveil.privacy import Guarantee
+from geoveil.studio.choices import Choices
+from geoveil.studio.codes import Code, statement
+from geoveil.studio.opened_data import OpenedData
+from geoveil.typed_values import read_chance, read_length, read_place
+
+__all__ = ["CROWD", "FileRequest", "number_of"]
+
+#: Questions with one answer about all persons together.
+CROWD = ("heatmap", "counts", "flows")
+#: The names of released files; points keep the format of their file.
+_FILES = {"heatmap": "heatmap.gpkg", "counts": "counts.gpkg", "flows": "flows.csv", "hull": "hull.geojson"}
+_FILES |= {"nearest": "nearest.csv"}
+
+
+def number_of(options: dict[str, str], name: str, low: int = 1) -> int:
+    """Return an option that is a whole number."""
+    text = options.get(name, "").strip()
+    if not text.isdecimal() or int(text) < low:
+        raise InvalidParameter(name, text, f"a whole number of at least {low}", "Type one.")
+    return int(text)
+
+
+@dataclass(frozen=True)
+class FileRequest:
+    """A question about a file, with all that was decided.
+
+    Parameters
+    ----------
+    choices : Choices
+        The decisions.
+    data : OpenedData
+        The file.
+    regions : Path, optional
+        A file of public regions.
+    """
+
+    choices: Choices
+    data: OpenedData
+    regions: Path | None = None
+    question: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        if self.choices.question is None:
+            raise InvalidParameter("question", None, "chosen in step 4", "Choose what is asked.")
+        object.__setattr__(self, "question", self.choices.question)
+
+    @property
+    def crowd(self) -> bool:
+        """Whether one answer is about all persons together."""
+        return self.question in CROWD
+
+    @cached_property
+    def guarantee(self) -> Guarantee:
+        """The guarantee of the release."""
+        return self.choices.guarantee(crowd=self.crowd)
+
+    @property
+    def target(self) -> str:
+        """The name of the released file, or of the folder of several."""
+        if self.question == "summary":
+            return "summary"
+        return _FILES.get(self.question) or f"released{self.data.released_ending}"
+
+    def written(self, folder: Path) -> list[Path]:
+        """Return the released files in a folder, without their certificates."""
+        if self.question == "summary":
+            return [folder / self.target / summary_file(name) for name in SUMMARY]
+        return [folder / self.target]
+
+    # The arguments, with their texts -------------------------------------------------------------------------------
+
+    @cached_property
+    def _budget(self) -> dict[str, Code]:
+        assert self.choices.budget is not None
+        return {self.guarantee.symbol: self.choices.budget.code(self.choices.metric(crowd=self.crowd))}
+
+    @property
+    def _place(self) -> dict[str, Code]:
+        """The arguments that say where the data is."""
+        found = {} if self.choices.area is None else {"area": self.choices.area.code}
+        return found if self.choices.outside == "refuse" else {**found, "outside": Code.of(self.choices.outside)}
+
+    @property
+    def _rows(self) -> dict[str, Code]:
+        """The arguments that choose rows."""
+        found = {} if self.choices.missing == "refuse" else {"missing": Code.of(self.choices.missing)}
+        return {**found, "where": Code.of(self.choices.where)} if self.choices.where else found
+
+    @property
+    def _reading(self) -> dict[str, Code]:
+        return {name: Code.of(text) for name, text in self.choices.reading.items()}
+
+    @property
+    def _thin(self) -> str:
+        return self.choices.options.get("thin", "") if self.question in ("points", *CROWD) else ""
+
+    @property
+    def _timed(self) -> bool:
+        """Whether the question needs the column of times."""
+        stretch = self.choices.unit in ("1 day", "1 hour")
+        return bool(stretch or self._thin or self.motion or self.choices.options.get("every"))
+
+    @property
+    def motion(self) -> str:
+        """How people move, if tracks are smoothed; else empty."""
+        return self.choices.options.get("motion", "") if self.question == "points" else ""
+
+    @property
+    def _units(self) -> dict[str, Code]:
+        """The arguments that say what is protected, and of whom."""
+        unit = self.choices.unit_of(crowd=self.crowd)
+        found = {} if unit is None else {"unit": Code.of(unit)}
+        if self.choices.times and (self.choices.unit in ("1 day", "1 hour") or self._thin):
+            found["times"] = Code.of(self.choices.times)
+        if self._thin:
+            found["thin"] = Code.of(self._thin)
+        if not self.crowd and self.choices.by is not None:
+            found["by"] = Code.of(self.choices.by)
+            if self.choices.pseudonyms:
+                found["pseudonyms"] = Code.of(True)
+        return found
+
+    @property
+    def _account(self) -> dict[str, Code]:
+        return {"subject": Code.of(self.choices.subject)} if self.choices.ledger and self.choices.subject else {}
+
+    @property
+    def _own(self) -> dict[str, Code]:
+        """The options of the question itself."""
+        options = self.choices.options
+        if self.question == "points":
+            # Times are public: a column of times that is named is released.
+            kept = [*self.choices.keep, *([self.choices.times] if self._timed and self.choices.times else [])]
+            return {"keep": Code.of(kept)} if kept else {}
+        if self.crowd and options.get("every"):
+            return {"every": Code.of(options["every"])}
+        if self.question == "nearest":
+            found = {"k": Code.of(number_of(options, "k"))}
+            share = options.get("locations", "")
+            return {**found, "locations": Code.of(read_chance(share))} if share else found
+        return {}
+
+    @property
+    def cell(self) -> float:
+        """The side of a cell in metres."""
+        found = read_length(self.choices.options.get("cell", ""))
+        if found is None:
+            raise InvalidParameter(
+                "grid", self.choices.options.get("cell", ""), "a length such as 500 m", "It is the side of a cell."
+            )
+        return found
+
+    @property
+    def at(self) -> tuple[float, float]:
+        """The place asked about: latitude and longitude."""
+        found = read_place(self.choices.options.get("at", ""))
+        if found is None:
+            allowed = "a latitude and a longitude, such as 37.795, -122.394"
+            raise InvalidParameter("p", self.choices.options.get("at", ""), allowed, "Type it, or click on the map.")
+        return found
+
+    @property
+    def regions_code(self) -> Code:
+        """The public regions, named."""
+        if self.regions is None:
+            raise InvalidParameter("regions", None, "a file of polygons", "Choose a file of public regions.")
+        name = self.choices.options.get("name", "")
+        text = f"geopandas.read_file({self.regions.name!r})"
+        frame = read_regions(self.regions)
+        if name:
+            if name not in frame:
+                others = ", ".join(column for column in frame if column != frame.geometry.name)
+                raise InvalidParameter("regions", name, f"named by one of its columns: {others}", "Choose one.")
+            return Code(f"{text}.set_index({name!r}).geometry", frame.set_index(name).geometry)
+        return Code(f'{text}.geometry.rename_axis("region")', frame.geometry.rename_axis("region"))
+
+    def asked(self) -> dict[str, Any]:
+        """Return the arguments of the question about a frame in memory."""
+        own = self._own if self.crowd else {}
+        found = _values({**self._budget, **self._units, **self._place, **own})
+        found.pop("pseudonyms", None)
+        return found
+
+    @property
+    def own_values(self) -> dict[str, Any]:
+        """The options of the question itself, as arguments."""
+        return _values(self._own)
+
+    @property
+    def budget_values(self) -> dict[str, Any]:
+        """The budget, as an argument."""
+        return _values(self._budget)
+
+    # What is run ---------------------------------------------------------------------------------------------------
+
+    def check(self) -> None:
+        """Refuse what can be refused before the data is used."""
+        _ = self.guarantee, self._own
+        if self.question in ("heatmap", "flows"):
+            _ = self.cell
+        if self.question == "nearest":
+            _ = self.at
+        if self.question == "counts":
+            _ = self.regions_code
+        if self.question == "flows" and not self.data.trips and not self.choices.options.get("trip"):
+            allowed = "rows with an origin and a destination, or a column of trips"
+            raise InvalidParameter("trip", None, allowed, "Name the column of trips.")
+        if self.motion and self.guarantee.symbol != "rho":
+            raise InvalidParameter(
+                "epsilon", self.guarantee.budget, "ρ, where tracks are smoothed", "Choose metres or ρ."
+            )
+        if self.choices.ledger and self.question == "flows" and self.choices.options.get("trip"):
+            raise InvalidParameter("ledger", self.choices.ledger, "left out with a column of trips", "Leave it out.")
+
+    def run(self, folder: Path, ledger: gv.Ledger | None, progress: Progress) -> list[gv.Release]:
+        """Charge, draw and write the release into a folder; return the answers."""
+        account = {} if ledger is None else {"ledger": Code("ledger", ledger), **self._account}
+        ask = {"points": self._run_points, "flows": self._run_flows, "heatmap": self._run_crowd}
+        ask |= {"counts": self._run_crowd}
+        return ask.get(self.question, self._run_session)(folder, account, progress)
+
+    def _run_points(self, folder: Path, account: dict[str, Code], progress: Progress) -> list[gv.Release]:
+        target = folder / self.target
+        keywords = _values({**self._points_keywords, **account})
+        with ExitStack() as stack:
+            first = stack.enter_context(workspace(folder)) / target.name if self.motion else target
+            # What gives cause for concern was shown before.
+            release: gv.Release = gv.points_file(
+                self.data.path, first, **keywords, progress=progress, confirm=lambda concerns: None
+            )
+            if self.motion:
+                release = gv.smooth(gv.load(first), motion=self.motion, times=self.time)
+                release.to_file(target)
+        return [gv.load(target)]
+
+    @property
+    def _points_keywords(self) -> dict[str, Code]:
+        return {**self._budget, **self._units, **self._place, **self._rows, **self._own, **self._reading}
+
+    @property
+    def time(self) -> str:
+        """The column of times."""
+        found = [*([self.choices.times] if self.choices.times else []), *self.data.times]
+        if not found:
+            raise InvalidParameter("times", None, "a column of times", "Smoothing needs the time of each point.")
+        return found[0]
+
+    def _run_crowd(self, folder: Path, account: dict[str, Code], progress: Progress) -> list[gv.Release]:
+        keywords = _values({**self._points_keywords, **account})
+        if self.question == "heatmap":
+            release = gv.heatmap_file(self.data.path, self.cell, **keywords, progress=progress)
+        else:
+            release = gv.counts_file(self.data.path, self.regions_code.value, **keywords, progress=progress)
+        release.to_file(folder / self.target)
+        return [release]
+
+    def _run_flows(self, folder: Path, account: dict[str, Code], progress: Progress) -> list[gv.Release]:
+        trip = self.choices.options.get("trip", "")
+        if not trip:
+            keywords = _values({**self._points_keywords, **account})
+            release = gv.flows_file(self.data.path, self.cell, **keywords, progress=progress)
+        else:
+            frame = gv.read(self.data.path, **_values({**self._reading, **self._rows}))
+            keywords = _values({**self._budget, **self._units, **self._place, **self._own})
+            release = gv.flows(frame, None, self.cell, trip=trip, **keywords)
+        release.to_file(folder / self.target)
+        return [release]
+
+    def _run_session(self, folder: Path, account: dict[str, Code], progress: Progress) -> list[gv.Release]:
+        frame = gv.read(self.data.path, **_values(self._reading), missing="keep")
+        # People count rows from one.
+        frame.index = (frame.index + 1).rename("row")
+        with gv.Session(frame, **_values({**self._session_keywords, **account}), progress=progress) as session:
+            if self.question == "summary":
+                # Either all of them are charged, or none.
+                session.cost(**_values(self._budget))
+                releases = ask_summary(session, self.guarantee)
+                (folder / self.target).mkdir()
+                for release in releases:
+                    release.to_file(folder / self.target / summary_file(release.query))
+                return releases
+            if self.question == "nearest":
+                lat, lon = self.at
+                place = geopandas.GeoSeries.from_xy([lon], [lat], crs=4326)
+                release = session.nearest(place, **_values({**self._own, **self._budget}))
+            else:
+                release = session.hull(**_values(self._budget))
+            release.to_file(folder / self.target)
+            return [release]
+
+    @property
+    def _session_keywords(self) -> dict[str, Code]:
+        return {**self._budget, **self._units, **self._place, **self._rows}
+
+    # The same, to be copied ----------------------------------------------------------------------------------------
+
+    def python(self) -> str:
+        """Return the Python that does the same."""
+        account = {"ledger": Code("ledger", None), **self._account} if self.choices.ledger else {}
+        lines = ["import geopandas"] if self.question in ("counts", "nearest") else []
+        lines += ["import pathlib", ""] if self.question == "summary" else []
+        lines += ["import geoveil as gv", ""]
+        lines += [f"ledger = gv.Ledger({self.choices.ledger!r})"] if self.choices.ledger else []
+        if self.question == "points":
+            lines += self._python_points(account)
+        elif self.crowd:
+            lines += self._python_crowd(account)
+        else:
+            lines += self._python_session(account)
+        return "\n".join(lines) + "\n"
+
+    def _python_points(self, account: dict[str, Code]) -> list[str]:
+        first = f"noisy{self.data.released_ending}" if self.motion else self.target
+        keywords = {**self._points_keywords, **account}
+        lines = statement("release = gv.points_file", (self._source, Code.of(first)), keywords)
+        if self.motion:
+            how = {"motion": Code.of(self.motion), "times": Code.of(self.time)}
+            lines += statement("release = gv.smooth", (Code(f"gv.load({first!r})", None),), how)
+            lines.append(f"release.to_file({self.target!r})")
+        return lines
+
+    def _python_crowd(self, account: dict[str, Code]) -> list[str]:
+        keywords, lines = {**self._points_keywords, **account}, []
+        if trip := self.choices.options.get("trip") if self.question == "flows" else None:
+            lines += statement("trips = gv.read", (self._source,), {**self._reading, **self._rows})
+            keywords = {"trip": Code.of(trip), **self._budget, **self._units, **self._place, **self._own}
+            about: tuple[Code, ...] = (Code("trips", None), Code.of(None), Code.of(self.cell))
+            lines += statement("release = gv.flows", about, keywords)
+        else:
+            if self.question == "counts":
+                lines.append(f"regions = {self.regions_code.text}")
+            what = Code("regions", None) if self.question == "counts" else Code.of(self.cell)
+            lines += statement(f"release = gv.{self.question}_file", (self._source, what), keywords)
+        return [*lines, f"release.to_file({self.target!r})"]
+
+    def _python_session(self, account: dict[str, Code]) -> list[str]:
+        lines = statement("trips = gv.read", (self._source,), {**self._reading, "missing": Code.of("keep")})
+        lines.append("trips.index = (trips.index + 1).rename('row')  # people count from one")
+        keywords = {**self._session_keywords, **account}
+        lines += statement("with gv.Session", (Code("trips", None),), keywords, " as session:")
+        (budget,) = self._budget.values()
+        if self.question == "summary":
+            lines = [f"pathlib.Path({self.target!r}).mkdir()", *lines]
+            lines.append(f"    shares = {budget.text}.split({len(SUMMARY)})")
+            for at, name in enumerate(SUMMARY):
+                file = f"{self.target}/{summary_file(name)}"
+                lines.append(f"    session.{name}({self.guarantee.symbol}=shares[{at}]).to_file({file!r})")
+            return lines
+        if self.question == "nearest":
+            lat, lon = self.at
+            lines.append(f"    place = geopandas.GeoSeries.from_xy([{lon}], [{lat}], crs=4326)")
+            place = (Code("place", None),)
+            lines += statement("    release = session.nearest", place, {**self._own, **self._budget})
+        else:
+            lines += statement("    release = session.hull", (), self._budget)
+        return [*lines, f"release.to_file({self.target!r})"]
+
+    @property
+    def _source(self) -> Code:
+        """The file, as its owner knows it."""
+        return Code.of(self.data.name)
+
+    def command(self) -> str:
+        """Return the command line that does the same."""
+        choices, options = self.choices, self.choices.options
+        words = ["geoveil", self.question, shlex.quote(self.data.name), "-o", self.target]
+        if self.question in ("heatmap", "flows"):
+            words += ["--cell", f"{self.cell:g}m"]
+        if self.question == "counts":
+            assert self.regions is not None
+            words += ["--regions", shlex.quote(self.regions.name)]
+            words += ["--name", shlex.quote(options["name"])] if options.get("name") else []
+        if self.question == "flows" and options.get("trip"):
+            words += ["--trip", shlex.quote(options["trip"])]
+        if self.question == "nearest":
+            lat, lon = self.at
+            words += [f"--at={lat},{lon}", "-k", str(number_of(options, "k"))]
+            words += ["--locations", shlex.quote(options["locations"])] if options.get("locations") else []
+        if self.crowd:
+            unit = self.choices.unit_of(crowd=True)
+            unit = ", ".join(unit) if isinstance(unit, tuple) else unit
+            words += ["--every", shlex.quote(options["every"])] if options.get("every") else []
+        else:
+            unit = self.choices.unit_of(crowd=False)
+            words += ["--by", shlex.quote(choices.by)] if choices.by is not None else []
+            words += ["--pseudonyms"] if choices.pseudonyms and choices.by is not None else []
+        words += ["--unit", shlex.quote(unit)] if unit is not None else []
+        assert choices.budget is not None
+        words.append(choices.budget.option)
+        words += ["--thin", shlex.quote(self._thin)] if self._thin else []
+        words += ["--smooth", self.motion] if self.motion else []
+        words += ["--time", shlex.quote(choices.times)] if choices.times and self._timed else []
+        if self.question == "points":
+            words += [f"--keep {shlex.quote(name)}" for name in choices.keep]
+        words += [choices.area.option] if choices.area is not None else []
+        words += ["--outside", choices.outside] if choices.outside != "refuse" else []
+        words += ["--missing", choices.missing] if choices.missing != "refuse" else []
+        words += ["--where", shlex.quote(choices.where)] if choices.where else []
+        words += [f"--{name} {shlex.quote(text)}" for name, text in choices.reading.items()]
+        if choices.ledger:
+            words += ["--ledger", shlex.quote(choices.ledger)]
+            words += ["--subject", shlex.quote(choices.subject)] if choices.subject else []
+        return " ".join(words)
+
+
+def _values(keywords: dict[str, Code]) -> dict[str, Any]:
+    return {name: code.value for name, code in keywords.items()}

@@ -1,0 +1,117 @@
+"""Data of the same public shape as a file, about nobody: for previews.
+
+The number of persons, the number of points of each, their times and the area are public. Places are made up, and so
+is the noise on them: its generator is seeded, which no release ever is. A preview on true places would be a release.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import geopandas
+import numpy as np
+
+from geoveil.city import generator, made_up_tracks, made_up_visits
+from geoveil.geo.geometries import Index
+from geoveil.geo.planes import Plane, plane_of
+from geoveil.report.layers import Floats
+from geoveil.studio.choices import Choices
+from geoveil.studio.opened_data import OpenedData
+
+__all__ = ["MadeUp", "make_up"]
+
+#: The largest number of rows that are made up: of persons who each get an answer, and of a crowd.
+_PERSONAL, _CROWD = 4_000, 40_000
+#: The radius in metres that the made-up city fills.
+_CITY = 6_000.0
+#: Seconds between two points of a person whose times are not known.
+_EVERY = 30.0
+
+
+@dataclass(frozen=True, eq=False)
+class MadeUp:
+    """Made-up rows, with the labels and times of some persons of a file.
+
+    Parameters
+    ----------
+    frame : GeoDataFrame
+        Points in degrees; of trips, their origins.
+    ends : GeoSeries, optional
+        The destinations of trips.
+    persons, all_persons : int
+        The number of persons, and that of the file.
+    """
+
+    frame: Any
+    ends: Any
+    persons: int
+    all_persons: int
+
+    @property
+    def whole(self) -> bool:
+        """Whether it has as many persons as the file."""
+        return self.persons == self.all_persons
+
+
+def make_up(data: OpenedData, choices: Choices, *, crowd: bool) -> MadeUp:
+    """Return made-up data with the public shape of a file.
+
+    Parameters
+    ----------
+    data : OpenedData
+        The file, of whose rows the labels and times are used, and nothing else.
+    choices : Choices
+        The column of persons, that of times, and the area.
+    crowd : bool
+        Whether the question is about all persons together.
+    """
+    whose = data.whose(choices.by)
+    rows = _some(whose, _CROWD if crowd else _PERSONAL)
+    public = [name for name in (choices.by, choices.times or None, *data.times) if name in data.frame]
+    public += [name for name in (choices.options.get("trip"),) if name in data.frame]
+    frame = data.frame[[*dict.fromkeys(public)]].iloc[rows]
+    rng, plane = generator(), plane_of(data.file.crs, None if choices.area is None else choices.area.value)
+    steps = _steps(frame, [*([choices.times] if choices.times else []), *data.times], whose[rows])
+    many = crowd and len(rows) > _PERSONAL
+    places = made_up_visits(len(rows), rng) if many else made_up_tracks(steps, whose[rows], rng)
+    found = geopandas.GeoDataFrame(frame.reset_index(drop=True), geometry=_ground(places, plane))
+    ends = _ground(made_up_visits(len(rows), rng), plane) if data.trips else None
+    return MadeUp(found, ends, len(np.unique(whose[rows])), int(whose.max()) + 1)
+
+
+def _some(whose: Index, most: int) -> Index:
+    """Return the rows of as many whole persons as have at most so many rows, person by person.
+
+    Persons of all sizes are among them; of a single person with more rows, the first rows.
+    """
+    sizes = np.bincount(whose)
+    order = np.argsort(sizes, kind="stable")
+    step = max(1, int(np.ceil(sizes.sum() / most)))
+    chosen = order[len(order) // 2 % step :: step]
+    chosen = chosen[np.cumsum(sizes[chosen]) <= most]
+    if not len(chosen):
+        chosen = order[len(order) // 2 : len(order) // 2 + 1]
+    rows = np.argsort(whose, kind="stable")
+    return np.asarray(rows[np.isin(whose[rows], chosen)][:most], dtype=np.int64)
+
+
+def _steps(frame: Any, times: list[str], whose: Index) -> Floats:
+    """Return the seconds between neighbouring rows of a person; 0 at the first."""
+    import pandas as pd
+
+    steps = np.full(len(frame), _EVERY)
+    column = next((name for name in times if name in frame), None)
+    if column is not None and frame[column].dtype.kind == "M":
+        seconds = (frame[column] - frame[column].min()) / pd.Timedelta(seconds=1)
+        steps = np.abs(np.diff(seconds.to_numpy(dtype=float), prepend=0.0))
+        steps[~np.isfinite(steps)] = _EVERY
+    steps[np.diff(whose, prepend=-1) != 0] = 0.0
+    return steps
+
+
+def _ground(places: Floats, plane: Plane) -> Any:
+    """Return metres of the made-up city as points in degrees, in the middle of the area and as large as fits."""
+    factor = min(1.0, plane.area.radius / _CITY)
+    lon, lat = plane.degrees(plane.area.middle + factor * places).T
+    return geopandas.GeoSeries.from_xy(lon, lat, crs=4326)

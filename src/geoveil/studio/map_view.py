@@ -1,0 +1,61 @@
+"""The map on a page of the studio: the scene of reports, on the user's own base map if there is one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from geoveil.report import Layer, Scene, compose
+from geoveil.report.formatting import location
+from geoveil.report.page import drawing
+
+__all__ = ["MapView"]
+
+
+class MapView:
+    """A map of some layers, which the script of reports moves and zooms.
+
+    Parameters
+    ----------
+    layers : sequence of Layer
+        The layers, the first at the bottom.
+    label : str
+        What the map shows, for a reader who does not see it.
+    basemap : str, optional
+        The path of the user's own base map.
+    tiles : str, optional
+        The address of map tiles, which are fetched now.
+    """
+
+    def __init__(
+        self, layers: Sequence[Layer], label: str, *, basemap: str | None = None, tiles: str | None = None
+    ) -> None:
+        self.label = label
+        # The ground around the view is there at once; that of half the Earth is for reports.
+        self.scene: Scene | None = compose(layers, beyond=False, basemap=basemap, tiles=tiles)
+
+    @property
+    def html(self) -> str:
+        """The map, its legend and its remarks; empty if there is nothing to draw."""
+        return "" if self.scene is None else drawing(self.scene, self.label)
+
+    def place(self, east: str, south: str) -> tuple[float, float]:
+        """Return the latitude and longitude of a point of the drawing, as a form states it; else of its middle."""
+        assert self.scene is not None
+        try:
+            x, y = float(east), -float(south)
+        except ValueError:
+            x, y = self.scene.view.middle
+        lon, lat = self.scene.projection.to_degrees(x, y)
+        return round(lat, 6), round(lon, 6)
+
+    def drawn(self, lat: float, lon: float) -> tuple[float, float]:
+        """Return where a place is in the drawing, in metres east and south."""
+        assert self.scene is not None
+        east, north = self.scene.projection.to_map(np.array([[lon, lat]]))[0]
+        return float(east), -float(north)
+
+    def named(self, lat: float, lon: float) -> str:
+        """Return a place in words."""
+        return location(lon, lat)

@@ -1,0 +1,119 @@
+"""A file that its owner has opened: its rows, the columns that were recognised, and its places for a map."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import shapely
+
+from geoveil import read
+from geoveil._types import Progress
+from geoveil.geo.formats import LocationFile, open_locations, targets
+from geoveil.geo.geometries import Index
+from geoveil.geo.proposals import to_degrees
+from geoveil.report import Layer
+from geoveil.report.layers import Floats, Role
+
+__all__ = ["OpenedData", "tracks"]
+
+#: Of more points than this, the map shows an even part, as density.
+_MANY = 50_000
+
+
+@dataclass(frozen=True, eq=False)
+class OpenedData:
+    """A file of locations in memory. It holds true locations, for its owner alone.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    name : str
+        Its name, as its owner knows it.
+    file : LocationFile
+        The file, opened.
+    frame : GeoDataFrame
+        The rows that have a location.
+    demo : bool
+        Whether it is the made-up city, in which nobody lives.
+    received : bool
+        Whether it was dropped on a page, so that its path says nothing.
+    """
+
+    path: Path
+    name: str
+    file: LocationFile
+    frame: Any
+    demo: bool = False
+    received: bool = False
+
+    @classmethod
+    def open(
+        cls, path: Path, name: str, reading: dict[str, Any], where: str, progress: Progress, **more: bool
+    ) -> OpenedData:
+        """Open and read a file; rows without a location are left to a later decision."""
+        file = open_locations(path, **reading)
+        progress(0.1)
+        frame = read(path, **reading, missing="drop", where=where or None)
+        progress(0.8)
+        return cls(path, name, file, frame, **more)
+
+    def degrees(self, step: int = 1) -> Floats:
+        """Return the true longitudes and latitudes of all points, or of those of one in `step` rows."""
+        return to_degrees(shapely.get_coordinates(self.frame.geometry.array[::step]), self.file.crs)
+
+    @property
+    def trips(self) -> bool:
+        """Whether each row has an origin and a destination."""
+        return self.file.points_in_a_row == 2
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns that may be released or name persons."""
+        return [name for name in self.file.columns if name not in self.file.unsafe]
+
+    @property
+    def times(self) -> list[str]:
+        """The columns of times that were recognised."""
+        return [*self.file.time_columns]
+
+    @property
+    def released_ending(self) -> str:
+        """The ending of a released file of points: the file's own format, if that can be written as one file."""
+        return next((kind for kind in targets(self.path) if kind not in ("", ".shp")), ".csv")
+
+    def whose(self, by: str | None) -> Index:
+        """Return the number of each row's person, in the order in which persons occur."""
+        if by is None or by not in self.frame:
+            return np.zeros(len(self.frame), dtype=np.int64)
+        return np.asarray(self.frame[by].factorize(use_na_sentinel=False)[0], dtype=np.int64)
+
+    def sizes(self, by: str | None) -> Index:
+        """Return the number of points of each person."""
+        return np.asarray(np.bincount(self.whose(by)) * self.file.points_in_a_row, dtype=np.int64)
+
+    def layers(self, by: str | None) -> tuple[Layer, ...]:
+        """Return the layers that show the true locations to their owner: tracks, trips or points."""
+        role: Role = "public" if self.demo else "truth"
+        name = "made-up" if self.demo else "true"
+        if len(self.frame) > _MANY:
+            step = -(-len(self.frame) // _MANY)
+            return (Layer(f"{name} locations, of one in {step} rows", self.degrees(step), "points", role),)
+        places = self.degrees()
+        if self.trips:
+            rows = np.repeat(np.arange(len(self.frame)), 2)
+            return (Layer(f"{name} trips", places, "lines", role, rows),)
+        if by in self.frame and self.times and len(places) == len(self.frame):
+            return (tracks(f"{name} tracks", places, self.frame[by], role),)
+        return (Layer(f"{name} locations", places, "points", role),)
+
+
+def tracks(name: str, degrees: Floats, labels: Any, role: Role) -> Layer:
+    """Return the tracks of persons as lines, each in the order in which its points stand."""
+    whose, names = labels.factorize(use_na_sentinel=False)
+    order = np.argsort(whose, kind="stable")
+    persons = whose[order].astype(np.int64)
+    return Layer(name, degrees[order], "lines", role, persons, persons=persons, names=tuple(map(str, names)))

@@ -1,0 +1,90 @@
+"""What an answer will look like: the question asked about made-up data, and the error to be expected."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import geopandas
+import numpy as np
+import shapely
+
+import geoveil as gv
+from geoveil.city import generator
+from geoveil.file_summary import ask_summary
+from geoveil.report import Layer
+from geoveil.studio.file_request import FileRequest
+from geoveil.studio.made_up import MadeUp, make_up
+from geoveil.studio.opened_data import tracks
+from geoveil.wording import error_line
+
+__all__ = ["Preview", "preview"]
+
+
+@dataclass(frozen=True, eq=False)
+class Preview:
+    """An answer about made-up data.
+
+    Parameters
+    ----------
+    layers : tuple of Layer
+        The made-up data and the answer.
+    errors : list of (str, str)
+        The name of each answer, and how wrong it can be.
+    remark : str
+        How the made-up data differs from the file; empty if it has the same number of persons.
+    """
+
+    layers: tuple[Layer, ...]
+    errors: list[tuple[str, str]]
+    remark: str
+
+
+def preview(request: FileRequest) -> Preview:
+    """Ask a question about made-up data of the same public shape; nothing true is used, and nothing is charged."""
+    request.check()
+    made_up = make_up(request.data, request.choices, crowd=request.crowd)
+    releases = _answers(request, made_up)
+    shown = [layer for release in releases for layer in release.layers()]
+    errors = [(release.query, error_line(release.facts(every_error=False))) for release in releases]
+    remark = "" if made_up.whole else f"It shows {made_up.persons:,} of {made_up.all_persons:,} persons."
+    return Preview((*_ground(request, made_up), *shown), errors, remark)
+
+
+def _answers(request: FileRequest, made_up: MadeUp) -> list[Any]:
+    """Ask the question about the made-up data, with noise from a seeded generator."""
+    how = request.asked()
+    question, frame, rng = request.question, made_up.frame, generator()
+    if question == "points":
+        release = gv.points(frame, **how, rng=rng)
+        motion = request.motion
+        return [gv.smooth(release, motion=motion, times=request.time) if motion else release]
+    if question == "heatmap":
+        return [gv.heatmap(frame, request.cell, **how, rng=rng)]
+    if question == "counts":
+        return [gv.counts(frame, request.regions_code.value, **how, rng=rng)]
+    if question == "flows":
+        if made_up.ends is None:
+            return [gv.flows(frame, None, request.cell, trip=request.choices.options["trip"], **how, rng=rng)]
+        return [gv.flows(frame, made_up.ends, request.cell, **how, rng=rng)]
+    with gv.Session(frame, **how, rng=rng) as session:
+        if question == "summary":
+            return ask_summary(session, request.guarantee)
+        if question == "nearest":
+            lat, lon = request.at
+            place = geopandas.GeoSeries.from_xy([lon], [lat], crs=4326)
+            return [session.nearest(place, **request.own_values, **request.budget_values)]
+        return [session.hull(**request.budget_values)]
+
+
+def _ground(request: FileRequest, made_up: MadeUp) -> tuple[Layer, ...]:
+    """Return the made-up data as a layer: as tracks, points or trips."""
+    places = shapely.get_coordinates(made_up.frame.geometry.array)
+    by = request.choices.by
+    if made_up.ends is not None:
+        ends = shapely.get_coordinates(made_up.ends.array)
+        rows = np.repeat(np.arange(len(places)), 2)
+        return (Layer("made-up trips", np.stack([places, ends], axis=1).reshape(-1, 2), "lines", "public", rows),)
+    if by is not None and request.data.times and not request.crowd:
+        return (tracks("made-up tracks", places, made_up.frame[by], "public"),)
+    return (Layer("made-up locations", places, "points", "public"),)

@@ -1,0 +1,232 @@
+"""The program behind the pages: addresses, files, and its beginning and end."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import webbrowser
+from collections.abc import Callable
+from html import escape
+from importlib import resources
+from pathlib import Path
+from urllib.parse import parse_qs
+
+import numpy as np
+import uvicorn
+from starlette.applications import Starlette
+from starlette.background import BackgroundTask
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import FileResponse, HTMLResponse, JSONResponse, PlainTextResponse, RedirectResponse, Response
+from starlette.routing import Route
+
+from geoveil.errors import GeoveilError
+from geoveil.geo.formats.workspace import workspace
+from geoveil.geo.gazetteer import places_beginning
+from geoveil.report import Layer
+from geoveil.report.page import static
+from geoveil.studio.actions import act, budget_of
+from geoveil.studio.gate import Gate, new_token
+from geoveil.studio.map_view import MapView
+from geoveil.studio.page_words import message_of
+from geoveil.studio.pages import STEPS, numbers, released, render, style
+from geoveil.studio.project import Project
+
+__all__ = ["Studio", "listen", "serve"]
+
+#: What a file is received for, and the step that shows it.
+_PURPOSES = {"data": "data", "regions": "question", "basemap": "data"}
+#: A layer of one place, whose map reads the ground.
+_SOMEWHERE = Layer("somewhere", np.array([[8.54, 47.37]]), "marks", "public", texts=("",))
+#: The largest form, in bytes.
+_FORM = 1_000_000
+
+
+class Studio:
+    """A studio that answers requests.
+
+    Parameters
+    ----------
+    project : Project
+        The state.
+    token : str
+        The first part of all addresses.
+    port : int
+        The port on 127.0.0.1.
+    """
+
+    def __init__(self, project: Project, token: str, port: int) -> None:
+        self.project = project
+        self.token = token
+        self._warm = False
+        routes = [
+            Route("/", self._first),
+            Route("/status", self._status),
+            Route("/numbers", self._numbers),
+            Route("/places", self._places),
+            Route("/upload", self._upload, methods=["POST"]),
+            Route("/files/{name}", self._file),
+            Route("/static/{name}", self._static),
+            Route("/{step}", self._page, methods=["GET"]),
+            Route("/{step}", self._form, methods=["POST"]),
+        ]
+        self.gate = Gate(Starlette(routes=routes), token=token, port=port)
+        self.address = f"http://127.0.0.1:{port}/{token}/"
+
+    def server(self) -> uvicorn.Server:
+        """Return the server, which is yet to be run."""
+        settings = uvicorn.Config(
+            self.gate,
+            log_level="error",
+            access_log=False,
+            lifespan="off",
+            server_header=False,
+            proxy_headers=False,
+            ws="none",
+            http="h11",
+            loop="asyncio",
+            timeout_graceful_shutdown=1,
+        )
+        return uvicorn.Server(settings)
+
+    def _to(self, step: str) -> Response:
+        return RedirectResponse(f"/{self.token}/{step}", status_code=303)
+
+    def _first(self, request: Request) -> Response:
+        """Go to the step at which the work is."""
+        found = self._to("data" if self.project.releasing is None else "release")
+        if not self._warm:
+            # What every map needs is read while a person looks at the first page.
+            self._warm, found.background = True, BackgroundTask(MapView, [_SOMEWHERE], "")
+        return found
+
+    def _page(self, request: Request) -> Response:
+        step = request.path_params["step"]
+        if step not in STEPS:
+            return PlainTextResponse("404: there is no such page.\n", status_code=404)
+        return HTMLResponse(render(step, self.project))
+
+    async def _form(self, request: Request) -> Response:
+        """Do what a form asks for, and show the page that follows."""
+        step: str = request.path_params["step"]
+        body = bytearray()
+        async for part in request.stream():
+            body += part
+            if len(body) > _FORM:
+                return PlainTextResponse("413: this form is too large.\n", status_code=413)
+        if step not in STEPS:
+            return PlainTextResponse("404: there is no such page.\n", status_code=404)
+        form = parse_qs(body.decode("utf-8", errors="replace"), keep_blank_values=True)
+
+        def done() -> str:
+            try:
+                return act(step, self.project, form)
+            except GeoveilError as refused:
+                self.project.notice = ("stop", message_of(refused))
+                return step
+
+        return self._to(await run_in_threadpool(done))
+
+    async def _upload(self, request: Request) -> Response:
+        """Receive a file into the private folder, piece by piece."""
+        name = Path(request.query_params.get("name", "")).name
+        purpose = request.query_params.get("as", "data")
+        if not name or name.startswith(".") or purpose not in _PURPOSES:
+            return PlainTextResponse("400: a file needs a name.\n", status_code=400)
+        path = self.project.new_folder(purpose) / name
+        with path.open("xb") as held:
+            path.chmod(0o600)
+            async for part in request.stream():
+                held.write(part)
+        if purpose == "data":
+            self.project.open(path, name)
+        elif purpose == "regions":
+            self.project.regions = path
+        else:
+            self.project.basemap = path
+        return JSONResponse({"next": f"/{self.token}/{_PURPOSES[purpose]}"})
+
+    def _status(self, request: Request) -> Response:
+        """Tell what goes on in the background."""
+        jobs = (self.project.reading, self.project.checking, self.project.releasing)
+        running = [job for job in jobs if job is not None and job.running]
+        told = [{"title": job.title, "share": round(job.share, 3)} for job in running]
+        return JSONResponse({"running": told})
+
+    def _numbers(self, request: Request) -> Response:
+        """Return what a budget means, while the slider moves; nothing is decided."""
+        try:
+            budget = budget_of({name: [text] for name, text in request.query_params.items()})
+        except GeoveilError as refused:
+            return HTMLResponse(f'<p class="problem" role="alert">{escape(message_of(refused))}</p>')
+        return HTMLResponse("" if budget is None else numbers(self.project, budget))
+
+    def _places(self, request: Request) -> Response:
+        """Return names of places that begin with a text."""
+        text = request.query_params.get("q", "")
+        return JSONResponse([place.title for place in places_beginning(text)] if len(text) > 1 else [])
+
+    def _file(self, request: Request) -> Response:
+        """Send a file of the last release, to be kept and not to be opened here."""
+        path = released(self.project, request.path_params["name"])
+        if path is None:
+            return PlainTextResponse("404: there is no such file.\n", status_code=404)
+        return FileResponse(path, filename=path.name, content_disposition_type="attachment")
+
+    def _static(self, request: Request) -> Response:
+        name = request.path_params["name"]
+        made: dict[str, tuple[str, Callable[[], str]]] = {
+            "style.css": ("text/css", style),
+            "map.js": ("text/javascript", lambda: static("page.js")),
+            "studio.js": ("text/javascript", lambda: _own("studio.js")),
+        }
+        if name not in made:
+            return PlainTextResponse("404: there is no such file.\n", status_code=404)
+        kind, text = made[name]
+        return Response(text(), media_type=kind)
+
+
+def _own(name: str) -> str:
+    return resources.files("geoveil.studio").joinpath("static", name).read_text(encoding="utf-8")
+
+
+def serve(
+    file: Path | None, *, port: int = 0, browser: bool = True, ready: Callable[[str], None] = lambda address: None
+) -> None:
+    """Serve the studio until it is stopped by a signal; its folder is removed at the end.
+
+    Parameters
+    ----------
+    file : Path, optional
+        A file to begin with. It stays where it is.
+    port : int
+        The port on 127.0.0.1; 0 takes a free one.
+    browser : bool
+        Whether the browser is opened.
+    ready : callable
+        Called with the address when pages can be opened.
+    """
+    with workspace() as folder, contextlib.closing(listen(port)) as listening:
+        project = Project(folder)
+        if file is not None:
+            project.open(file.absolute(), str(file))
+        studio = Studio(project, new_token(), listening.getsockname()[1])
+        ready(studio.address)
+        if browser:
+            _open(folder, studio.address)
+        studio.server().run(sockets=[listening])
+
+
+def listen(port: int) -> socket.socket:
+    """Return a socket of this machine alone, on which browsers can connect at once."""
+    found = socket.create_server(("127.0.0.1", port), backlog=64)
+    found.set_inheritable(False)
+    return found
+
+
+def _open(folder: Path, address: str) -> None:
+    """Open the browser by a private file: other users of the machine can read the arguments of programs."""
+    page = folder / "open.html"
+    page.touch(mode=0o600)
+    page.write_text(f'<meta http-equiv="refresh" content="0; url={escape(address)}">', encoding="utf-8")
+    webbrowser.open(page.as_uri())

@@ -1,0 +1,80 @@
+"""Figures for print: their formats, widths and fonts."""
+
+from __future__ import annotations
+
+import re
+import zlib
+from pathlib import Path
+
+import geopandas
+import numpy as np
+import pytest
+
+import geoveil as gv
+from geoveil.report import Layer, Report, write
+from geoveil.report.formatting import WARNING
+
+pytestmark = [pytest.mark.once, pytest.mark.slow]
+
+BAY = gv.local(lat=37.77, lon=-122.42, radius=50_000)
+FERRY = (-122.3937, 37.7955)
+
+
+@pytest.fixture(scope="module")
+def release() -> gv.Release:
+    """Released homes of six persons."""
+    flat = np.random.default_rng(7).normal(scale=3000.0, size=(6, 2))
+    homes = geopandas.GeoDataFrame({"user": list("abcdef")}, geometry=geopandas.points_from_xy(*flat.T), crs=BAY.crs)
+    return gv.points(homes.to_crs(4326), by="user", rho=1e-4, area=BAY, rng=np.random.default_rng(1))
+
+
+def report_of(release: gv.Release, *more: Layer, width: float | None = None) -> Report:
+    """Its report, with a name that matplotlib would read as a formula."""
+    odd = Layer("_cost in $ of $x", np.array([FERRY]), "marks", "public", texts=("$a$",))
+    return Report("Homes", (*more, *release.layers(), odd), release.facts(), release.certificate(), width=width)
+
+
+@pytest.mark.parametrize("truth", [False, True])
+def test_a_picture_shows_something_and_warns_of_truth(release: gv.Release, truth: bool, tmp_path: Path) -> None:
+    """A PNG has many colours; with truth, and only then, a red banner."""
+    from matplotlib.image import imread
+
+    more = [Layer("true places", np.array([FERRY]), "points", "truth")] if truth else []
+    write(tmp_path / "out.png", report_of(release, *more))
+    picture = imread(tmp_path / "out.png")[..., :3]
+    assert len(np.unique((picture * 255).astype(int) @ [1 << 16, 1 << 8, 1])) > 100
+    red = (np.abs(picture - [185 / 255, 28 / 255, 28 / 255]) < 0.01).all(axis=2).mean()
+    assert (red > 0.005) == truth
+
+
+@pytest.mark.parametrize("width", [85.0, None])
+def test_a_pdf_has_its_width_and_its_fonts(release: gv.Release, width: float | None, tmp_path: Path) -> None:
+    """The page of a PDF is as wide as asked for, 180 mm by default; its fonts are inside, as TrueType."""
+    for name in ("one.pdf", "two.pdf"):
+        write(tmp_path / name, report_of(release, width=width))
+    data = (tmp_path / "one.pdf").read_bytes()
+    assert data == (tmp_path / "two.pdf").read_bytes()
+    [box] = re.findall(rb"/MediaBox \[ 0 0 ([\d.]+) ([\d.]+) \]", data)
+    assert float(box[0]) / 72 * 25.4 == pytest.approx(width or 180, abs=0.1)
+    assert b"/FontFile2" in data
+    assert b"/Type3" not in data
+    assert b"CreationDate" not in data
+
+
+def test_an_svg_needs_no_font(release: gv.Release, tmp_path: Path) -> None:
+    """Letters are outlines, the width is stated, and nothing is referred to."""
+    write(tmp_path / "out.svg", report_of(release, width=120))
+    text = (tmp_path / "out.svg").read_text(encoding="utf-8")
+    wide = re.findall(r'<svg [^>]*width="([\d.]+)pt"', text.replace("\n", " "))
+    assert float(wide[0]) / 72 * 25.4 == pytest.approx(120, abs=0.1)
+    assert "<text" not in text
+    assert set(re.findall(r'(?:xlink:)?href="(.)', text)) <= {"#"}
+
+
+def test_truth_is_in_the_title_of_the_file(release: gv.Release, tmp_path: Path) -> None:
+    """A PDF with true locations says so in its title, too."""
+    write(tmp_path / "out.pdf", report_of(release, Layer("true places", np.array([FERRY]), "points", "truth")))
+    data = (tmp_path / "out.pdf").read_bytes()
+    assert WARNING.encode() in data or any(
+        WARNING.encode() in zlib.decompress(part) for part in re.findall(rb"stream\r?\n(x.*?)endstream", data, re.S)
+    )

@@ -1,0 +1,251 @@
+"""What a map shows: densities, tracks by person, flows, classes and colours, the same for every face."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import geopandas
+import numpy as np
+import pytest
+import shapely
+from numpy.typing import NDArray
+
+import geoveil as gv
+from geoveil.report import Layer, Report, compose
+from geoveil.report.classes import hexagons, limits_of
+from geoveil.report.composing import DOTS
+from geoveil.report.labelling import box_of, choose_sides, without_overlaps
+from geoveil.report.map_projection import Box
+from geoveil.report.page import page
+from geoveil.report.palette import DARK, LIGHT, PERSONS, SHADES, person, shade
+from geoveil.report.scene import Label
+
+
+@pytest.mark.once
+@pytest.mark.slow
+def test_many_points_are_a_density_with_a_scale() -> None:
+    """More points than can be told apart are counted in hexagons without seams, all of them, with a legend."""
+    places = np.random.default_rng(5).normal([-122.4, 37.8], 0.05, size=(50_001, 2))
+    layer = Layer("visits", places, "points", "released", radius=100.0)
+    scene = compose((layer,))
+    assert scene is not None
+    [group] = scene.layers
+    *shades, circle = group.shapes
+    assert [shape.form for shape in shades] == ["fill"] * len(shades)
+    assert 3 <= len(shades) <= SHADES
+    assert circle.form == "circles"
+    assert circle.parts[0][0, 2] == 100
+    text = page(Report("Visits", (layer,), gv.center(np.zeros((9, 2)), rho=1).facts(), {}))
+    assert "points in hexagons 1 km wide" in text
+    assert "95% of true locations lie within such a circle: 100 m" in text
+    assert 'class="dots"' not in text
+    assert len(text) < 600_000
+    few = compose((replace(layer, places=places[:DOTS]),))
+    assert few is not None
+    assert {shape.form for shape in few.layers[0].shapes} == {"dots", "circles"}
+
+
+def test_hexagons_count_every_point_once() -> None:
+    """Hexagons share corners exactly, contain the points that they count, and cover each place once."""
+    flat = np.random.default_rng(5).normal(scale=900.0, size=(4000, 2))
+    corners, counts = hexagons(flat, 200.0)
+    assert counts.sum() == 4000
+    cells = shapely.polygons(corners)
+    tree = shapely.STRtree(cells)
+    point, cell = tree.query(shapely.points(flat), predicate="intersects")
+    assert np.bincount(cell, minlength=len(cells)) == pytest.approx(counts)
+    assert len(point) == 4000
+    whole = shapely.coverage_union_all(cells)
+    assert whole.area == pytest.approx(shapely.area(cells).sum())
+    assert shapely.coverage_is_valid(cells)
+
+
+@pytest.mark.parametrize(
+    ("least", "most", "limits"),
+    [
+        (1, 1, [1]),
+        (1, 37, [1, 2, 5, 10, 20]),
+        (1, 5000, [1, 10, 100, 1000]),
+        (0.04, 4, [0.03, 0.1, 0.3, 1, 3]),
+        (1, 10**13, [1, 10**3, 10**6, 10**9, 10**12]),
+    ],
+)
+def test_classes_have_round_limits(least: float, most: float, limits: list[float]) -> None:
+    """There are at most as many as shades, and they reach from the least to the largest number."""
+    assert limits_of(least, most) == pytest.approx(limits)
+
+
+@pytest.mark.once
+@pytest.mark.slow
+def test_circles_are_as_many_as_can_be_read() -> None:
+    """Few places have all their circles; of more, one stands for all, and all can be asked for; of many, one."""
+    places = np.random.default_rng(5).normal([-122.4, 37.8], 0.05, size=(3000, 2))
+    drawn = []
+    for count in (5, 300, 3000):
+        scene = compose((Layer("a", places[:count], "points", "released", radius=100.0),))
+        assert scene is not None
+        circles = [shape for shape in scene.layers[0].shapes if shape.form == "circles"]
+        drawn.append([(len(shape.parts[0]), shape.on_demand) for shape in circles])
+    assert drawn == [[(5, False)], [(1, False), (300, True)], [(1, False)]]
+
+
+def tracks(persons: int, points: int = 40) -> Layer:
+    """Made-up smoothed tracks."""
+    rng = np.random.default_rng(2)
+    steps = rng.normal(scale=0.001, size=(persons, points, 2)).cumsum(axis=1)
+    places = (steps + rng.normal([-122.43, 37.76], 0.02, size=(persons, 1, 2))).reshape(-1, 2)
+    names = tuple(f"cab{i}" for i in range(persons))
+    whose = np.repeat(np.arange(persons), points)
+    return Layer("tracks", places, "lines", "released", whose, persons=whose, names=names, expected=80.0)
+
+
+def test_tracks_have_a_colour_for_each_of_eight_persons() -> None:
+    """Up to eight persons have a line in a colour of their own, named in the legend; more are a density."""
+    scene, crowd = compose((tracks(8),)), compose((tracks(20),))
+    assert scene is not None
+    assert crowd is not None
+    [group] = scene.layers
+    lines = [shape for shape in group.shapes if shape.form == "line" and not shape.style.metres]
+    assert [shape.style.colour for shape in lines] == [f"person-{i}" for i in range(8)]
+    assert len({(shape.style.colour, shape.style.dash) for shape in lines}) == 8
+    assert [key.text for key in group.keys[1:9]] == [f"cab{i}" for i in range(8)]
+    assert {shape.form for shape in crowd.layers[0].shapes} == {"fill"}
+    assert "points in hexagons" in crowd.layers[0].keys[0].text
+
+
+def seen(colour: str, vision: NDArray[np.float64]) -> NDArray[np.float64]:
+    """A colour as somebody sees it, in OKLab: distances are about those that people perceive."""
+    channels = np.array([int(colour[i : i + 2], 16) for i in (1, 3, 5)]) / 255
+    linear = vision @ np.where(channels <= 0.04045, channels / 12.92, ((channels + 0.055) / 1.055) ** 2.4)
+    cones = np.array(
+        [
+            [0.4122214708, 0.5363325363, 0.0514459929],
+            [0.2119034982, 0.6806995451, 0.1073969566],
+            [0.0883024619, 0.2817188376, 0.6299787005],
+        ]
+    )
+    roots = np.cbrt(np.maximum(cones @ linear, 0))
+    lab = [[0.2104542553, 0.7936177850, -0.0040720468], [1.9779984951, -2.4285922050, 0.4505937099]]
+    return np.array([*lab, [0.0259040371, 0.7827717662, -0.8086757660]]) @ roots
+
+
+#: How colours are seen without the cones for red, for green and for blue (Machado, Oliveira and Fernandes, 2009).
+VISIONS = {
+    "usual": np.eye(3),
+    "protanopia": [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
+    "deuteranopia": [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]],
+    "tritanopia": [[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602], [0.004733, 0.691367, 0.303900]],
+}
+
+
+@pytest.mark.parametrize("vision", VISIONS)
+@pytest.mark.parametrize("colours", [LIGHT, DARK])
+def test_colours_are_told_apart_by_everybody(vision: str, colours: dict[str, str]) -> None:
+    """Persons' colours differ for every kind of colour vision, or one of two is dashed; shades grow evenly darker."""
+    matrix = np.array(VISIONS[vision])
+    hues = [seen(colours[person(i)], matrix) for i in range(PERSONS)]
+    for i, one in enumerate(hues):
+        for j, other in enumerate(hues[:i]):
+            dashed = (i >= PERSONS // 2) != (j >= PERSONS // 2)
+            assert np.linalg.norm(one - other) > (0.04 if dashed else 0.1), (i, j)
+    lightness = np.array([seen(colours[shade(i)], matrix)[0] for i in range(SHADES)])
+    steps = np.diff(lightness) * np.sign(lightness[-1] - lightness[0])
+    assert steps.min() > 0.05
+
+
+def test_flows_are_arcs_whose_widths_compare() -> None:
+    """A flow of twice as many persons is twice as wide, and the legend shows widths with their numbers."""
+    ends = np.array([[-122.45, 37.76], [-122.40, 37.78], [-122.40, 37.78], [-122.45, 37.76]])
+    layer = Layer(
+        "flows", ends, "flows", "released", np.array([0, 0, 1, 1]), values=np.array([50.0, 100.0]), counted="persons"
+    )
+    scene = compose((layer,))
+    assert scene is not None
+    [group] = scene.layers
+    small, large = (shape for shape in group.shapes if shape.form == "line")
+    assert large.style.width == 2 * small.style.width
+    there, back = large.parts[0], small.parts[0]
+    assert np.hypot(*(there - back[::-1]).T).max() > 1000  # they bend to different sides
+    arrows = [shape.parts[0][0, :2] for shape in group.shapes if shape.form == "arrows"]
+    assert np.array(arrows) == pytest.approx(np.array([back[-1], there[-1]]))
+    widths = {key.text: key.style.width for key in group.keys if key.form == "line"}
+    assert widths == pytest.approx({"100 persons": large.style.width, "50 persons": small.style.width})
+
+
+def overlapping(labels: tuple[Label, ...], pixel: float) -> int:
+    """The number of pairs of labels that cover each other at a scale."""
+    shown = [label for label in labels if label.finest <= pixel <= label.coarsest]
+    boxes = [np.array(box_of(label)) + np.tile([label.x, label.y], 2) / pixel for label in shown]
+    pairs = ((one, other) for i, one in enumerate(boxes) for other in boxes[:i])
+    return sum(bool((a[:2] < b[2:] - 1e-6).all() and (b[:2] < a[2:] - 1e-6).all()) for a, b in pairs)
+
+
+def test_labels_never_overlap() -> None:
+    """At no scale do two labels cover each other, the most important is always there, and many are."""
+    rng = np.random.default_rng(1)
+    sides = rng.choice(["east", "west", "north", "south", "middle"], size=80)
+    labels = [
+        Label(
+            float(rng.normal(scale=2e4)),
+            float(rng.normal(scale=2e4)),
+            f"Place {'x' * int(rng.integers(12))}",
+            "town",
+            side,
+        )
+        for side in sides
+    ]
+    found = without_overlaps(labels)
+    assert found[0] == labels[0]
+    for pixel in np.geomspace(0.1, 1e5, 40):
+        assert overlapping(found, pixel) == 0
+    assert overlapping(tuple(labels), 100.0) > 50  # which the rule above prevents
+    assert sum(label.coarsest >= 50 for label in found) > 20
+
+
+def test_labels_of_neighbouring_marks_are_on_different_sides() -> None:
+    """A label that would cover another, or a symbol, stands on another side."""
+    at = np.array([[0.0, 0.0], [300.0, 0.0], [0.0, 150.0]])
+    labels = [Label(x, y, "station", "mark", "east") for x, y in at]
+    placed = choose_sides(labels, 10.0, at, Box(-9e3, -9e3, 9e3, 9e3))
+    assert overlapping(tuple(placed), 10.0) == 0
+    assert placed[0].side != "east"
+
+
+def test_a_scene_is_data_in_degrees() -> None:
+    """It is JSON: features where the layers are, styles of the palette, and the legend."""
+    rings = np.array([[10.0, 60.0], [10.1, 60.0], [10.1, 60.1], [10.0, 60.1]])
+    hull = Layer("hull", rings, "area", "released", radius=500.0)
+    scene = compose((hull, Layer("station", np.array([[10.05, 60.05]]), "marks", "public", texts=("S",))))
+    assert scene is not None
+    told = json.loads(json.dumps(scene.as_dict(), allow_nan=False))
+    assert told["middle"] == pytest.approx([10.05, 60.05], abs=0.01)
+    body, band, station = (
+        feature for group in told["groups"] if group["role"] != "ground" for feature in group["features"]
+    )
+    assert np.array(body["geometry"]["coordinates"][0][0])[:4] == pytest.approx(rings, abs=1e-5)
+    assert len(band["geometry"]["coordinates"][0]) == 2  # an outline and a hole
+    assert station["geometry"]["coordinates"] == [pytest.approx([10.05, 60.05], abs=1e-5)]
+    for group in told["groups"]:
+        for feature in group["features"]:
+            assert feature["properties"]["colour"] in told["palettes"]["dark"]
+    assert told["labels"][0]["text"] == "S"
+
+
+def test_a_base_map_of_the_user_is_drawn_in_grey(tmp_path: Path) -> None:
+    """Streets and parks of a file are on the ground, below the release, with the file named as a source."""
+    streets = [shapely.LineString([[10.70, 59.90 + i / 500], [10.80, 59.90 + i / 500]]) for i in range(9)]
+    parks = [shapely.box(10.74, 59.905, 10.75, 59.91)]
+    geopandas.GeoSeries([*streets, *parks], crs=4326).to_file(tmp_path / "streets.gpkg")
+    homes = Layer("homes", np.array([[10.74, 59.905], [10.76, 59.915]]), "points", "released")
+    scene = compose((homes,), basemap=str(tmp_path / "streets.gpkg"))
+    assert scene is not None
+    drawn = {group.name: group for group in scene.groups if group.name.startswith("base map")}
+    lines, areas = drawn["base map"].shapes[0], drawn["base map: areas"].shapes[0]
+    assert len(lines.parts) == 9
+    assert len(areas.parts) == 1
+    assert {lines.style.colour, areas.style.colour} == {"basemap"}
+    assert scene.source.startswith("Base map: streets.gpkg. ")
+    assert [group.role for group in scene.groups] == ["ground"] * 4 + ["released"]
+    assert compose((homes,)).as_dict()["groups"][-1]["name"] == "homes"  # type: ignore[union-attr]

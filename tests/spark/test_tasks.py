@@ -1,0 +1,187 @@
+"""What tasks and the driver do, called in this process: no session is started."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+from geoveil.answering.crowd_sources import CrowdBatch
+from geoveil.answering.preparation import inquiry_of
+from geoveil.answering.units import unit_of
+from geoveil.errors import InvalidData, InvalidParameter
+from geoveil.geo.formats import Batch
+from geoveil.geo.formats.table_locations import locate
+from geoveil.privacy import promise
+from geoveil.spark.destination import Destination
+from geoveil.spark.frame_columns import TIME, FrameColumns
+from geoveil.spark.frame_mean import MeanAdder
+from geoveil.spark.frame_persons import Asking, FramePersons
+from geoveil.spark.frame_points import FramePoints
+from geoveil.spark.task_rows import LARGEST, SIZE, PersonTable, TaskFacts
+from geoveil.spark.tasks import CountTask, NoiseByRow
+from tests.spark.trips import AREA, RHO, trips
+
+pytest.importorskip("pyspark", reason="needs the extra spark: scripts/test --all")
+
+pytestmark = [pytest.mark.spark, pytest.mark.filterwarnings("ignore")]
+
+
+@pytest.fixture(autouse=True)
+def _first_partition(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in ("tasks", "frame_persons", "frame_crowd"):
+        monkeypatch.setattr(f"geoveil.spark.{module}.partition_and_attempt", lambda: (0, 0))
+
+
+def table_of(frame: pd.DataFrame) -> pa.Table:
+    """Return rows as a task gets them, with times in microseconds."""
+    table = pa.Table.from_pandas(frame, preserve_index=False)
+    return table.append_column(TIME, table["time"].cast(pa.timestamp("us")).cast(pa.int64()))
+
+
+def asked(table: pa.Table, kind: Any = FramePoints, unit: Any = None, where: str | None = None, **more: Any) -> Any:
+    """Return the inquiry about a table, whose DataFrame is known by its columns alone."""
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    head = table.drop_columns([TIME])
+    columns = {each.name: each.type for each in head.schema}
+    path = Path("DataFrame")
+    sample = {name: head[name].to_pylist() for name in columns}
+    located, system = locate(path, sample, columns, lat=None, lon=None, geometry=None, crs=4326)
+    file = FrameColumns(
+        path=path,
+        crs=system,
+        columns={name: kind for name, kind in columns.items() if name not in located.names},
+        times=frozenset({"time"}),
+        unsafe=frozenset(),
+        reading={**located.reading, "crs": system.to_string()},
+        rows=0,
+        compression="SNAPPY",
+        order=[*columns],
+        located=located,
+        head=head,
+    )
+    guarantee = promise(RHO, None, unit_of(unit, None, by="user").metric)
+    frame = SimpleNamespace(schema=from_arrow_schema(head.schema))
+    how = (guarantee, "best", "user", AREA)
+    inquiry: Any = inquiry_of(file, file, *how, "refuse", "refuse", where, None, kind, frame=frame, **more)
+    if inquiry.in_order:
+        inquiry.times = ("time",)
+    return inquiry
+
+
+def counted(inquiry: Any, table: pa.Table) -> tuple[pd.DataFrame, TaskFacts]:
+    """Run the first task on all rows; return its persons and its facts."""
+    names = inquiry._looked_at
+    task = CountTask(inquiry.reader(names), inquiry.file.columns["user"])
+    found = pa.Table.from_batches(task(iter(table.to_batches()))).to_pandas()
+    return found[:-1], TaskFacts.read(found["facts"].iloc[-1])
+
+
+def test_labels_with_a_collation_or_a_time_zone_are_refused() -> None:
+    """Texts that are equal without being the same, and times whose text depends on the session, are no labels."""
+    from pyspark.sql import types as T
+
+    inquiry = asked(table_of(trips(10, 2)))
+    inquiry._check_askable()
+    for kind, told in ((T.StringType("UTF8_LCASE"), "collate"), (T.TimestampType(), "unix_micros")):
+        inquiry.frame = SimpleNamespace(schema=T.StructType([T.StructField("user", kind)]))
+        with pytest.raises(InvalidParameter, match=told):
+            inquiry._check_askable()
+
+
+def test_a_person_who_returns_is_refused() -> None:
+    """Rows that are not sorted as labels are compared would make every unit look small."""
+    data = trips(40, 2)
+    data["user"] = np.where(np.arange(40) % 2, "Ann", "ann")
+    table = table_of(data)
+    inquiry = asked(table, unit="1 day")
+    _, facts = counted(inquiry, table)
+    assert facts.runs == 40
+    inquiry.people.add(pa.array(["Ann", "ann"]), np.array([20, 20]))
+    with pytest.raises(InvalidData, match="40 runs"):
+        inquiry._check_runs([facts])
+    _, facts = counted(inquiry, table_of(data.sort_values(["user", "time"])))
+    assert facts.runs == 2
+    inquiry._check_runs([facts])
+
+
+def test_noise_grows_with_any_number_of_points() -> None:
+    """No number of points is so large that the noise is that of a smaller one."""
+    rules = asked(table_of(trips(10, 2))).rules
+    sizes = [5, 2**33 + 5, 2**33, 2**40]
+    columns = pa.table({SIZE: sizes, LARGEST: [5, 2**32 + 7, 5, 9]})
+    batch = Batch(rules.file, 0, 1.0, np.zeros((4, 2)), columns)
+    noise, which = NoiseByRow(rules).of(batch)
+    assert [noise.queries[i].n for i in which] == sizes
+    units = [noise.queries[i].units for i in which]
+    assert [unit.largest for unit in units if unit is not None] == [5, 2**32 + 7, 5, 9]
+
+
+def test_sums_of_coordinates_are_exact_for_any_number_of_points() -> None:
+    """Rows with many points do not exceed 64 bits."""
+    adder = MeanAdder()
+    sums = adder.empty()
+    places = np.full((2**21, 2), 1000.000390625)
+    adder.add(sums, CrowdBatch((places,), np.ones(len(places), dtype=np.int64), None))
+    assert float(sums.mean().values[0]) == 1000.000390625
+
+
+def asking(build: str = "summary", label: str | None = None, **options: Any) -> Asking:
+    """Return a question about persons."""
+    unit = unit_of(None, None, by="user")
+    intake = {"by": "user", "area": AREA, "outside": "refuse", "lat": "latitude", "lon": "longitude"}
+    options = options or {"name": "center", "method": "best"}
+    return Asking(
+        build, options, build != "summary", unit.under(promise(RHO, None, unit.metric)), intake, label, crs=4326
+    )
+
+
+def answers(inquiry: Any, table: pa.Table, persons: PersonTable, folder: Path) -> tuple[pd.DataFrame, TaskFacts]:
+    """Run the second task of a question about persons; return what it wrote, and its facts."""
+    inquiry.destination = Destination.of(folder / "out")
+    inquiry._question = inquiry.asking.question(inquiry.asking.data(inquiry.file.head))
+    task = inquiry.task(inquiry.reader(inquiry.asked_about, SimpleNamespace(value=persons)))
+    with inquiry.destination.staged():
+        (told,) = task(iter(table.to_batches()))
+        (written,) = folder.glob("_out*/*.parquet")
+        return pd.read_parquet(written), TaskFacts.read(told["facts"][0].as_py())
+
+
+def test_zero_is_one_person(tmp_path: Path) -> None:
+    """Labels -0.0 and 0.0, which Spark sorts as one number, are answered about once."""
+    data = trips(40, 1)
+    data["user"] = np.repeat([0.0, -0.0, 0.0, 2.0], 10)
+    table = table_of(data)
+    inquiry = asked(table, FramePersons, asking=asking())
+    persons = PersonTable.of(pa.array([0.0, 2.0]), {SIZE: pa.array([30, 10])})
+    found, facts = answers(inquiry, table, persons, tmp_path)
+    assert found["user"].tolist() == [0.0, 2.0]
+    assert (facts.answered, facts.runs) == (2, 2)
+
+
+def test_times_that_change_between_the_jobs_are_noticed() -> None:
+    """Units depend on times, so the two jobs must see the same ones."""
+    data = trips(40, 2)
+    inquiry = asked(table_of(data), unit="1 day")
+    _, first = counted(inquiry, table_of(data))
+    data["time"] += pd.Timedelta("1us")
+    _, second = counted(inquiry, table_of(data))
+    assert first.points == second.points
+    assert first.checksum != second.checksum
+
+
+def test_the_label_of_neighbours_is_looked_at_like_a_kept_column() -> None:
+    """The first job searches the column that names neighbours for places."""
+    data = trips(40, 2)
+    data["note"] = [f"POINT ({x} {y})" for x, y in zip(data["longitude"], data["latitude"], strict=True)]
+    table = table_of(data)
+    inquiry = asked(table, FramePersons, asking=asking("nearest", "note"))
+    inquiry.kept = {"note": "named"}
+    _, facts = counted(inquiry, table)
+    assert facts.placed == ["note"]

@@ -1,0 +1,107 @@
+"""What the studio runs, the command that it shows and the Python that it shows give the same guarantee."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import Any
+
+import geopandas
+import pandas as pd
+import pytest
+import shapely
+
+import geoveil as gv
+from geoveil.studio.choices import Choices, ChosenBudget, StatedArea
+from geoveil.studio.file_request import FileRequest
+from geoveil.studio.opened_data import OpenedData
+
+pytestmark = pytest.mark.once
+
+#: Each question with its options, and with what else is decided about it.
+ASKED: dict[str, tuple[str, dict[str, str], dict[str, Any]]] = {
+    "points": ("points", {}, {"keep": ("address",)}),
+    "points of days, thinned": ("points", {"thin": "10 minutes"}, {"unit": "1 day", "pseudonyms": True}),
+    "points, smoothed": ("points", {"motion": "car"}, {"unit": "1 hour", "where": "user != 'u0'"}),
+    "points under ε": ("points", {}, {"unit": "point", "budget": ChosenBudget("epsilon", "0.01")}),
+    "heat map": ("heatmap", {"cell": "10 km"}, {}),
+    "heat map by hour": ("heatmap", {"cell": "20km", "every": "hour of day"}, {"unit": "1 day"}),
+    "counts": ("counts", {"name": "name"}, {"budget": ChosenBudget("rho", "1e-6")}),
+    "flows": ("flows", {"cell": "30km", "trip": "user"}, {}),
+    "hull": ("hull", {}, {}),
+    "hull of one": ("hull", {}, {"persons": "", "outside": "clamp"}),
+    "nearest": ("nearest", {"at": "37.795, -122.394", "k": "2", "locations": "50%"}, {}),
+    "summary": ("summary", {}, {"missing": "drop"}),
+}
+
+
+@pytest.fixture
+def regions(tmp_path: Path) -> Path:
+    """Two public regions."""
+    shapes = [shapely.box(-122.6, 37.6, -122.45, 37.9), shapely.box(-122.45, 37.6, -122.3, 37.9)]
+    path = tmp_path / "halves.geojson"
+    geopandas.GeoDataFrame({"name": ["west", "east"]}, geometry=shapes, crs=4326).to_file(path)
+    return path
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_the_command_and_the_code_do_the_same(name: str, run: Any, tmp_path: Path, regions: Path) -> None:
+    """The command shown runs, the code shown runs, and all three releases verify and have one guarantee."""
+    question, options, more = ASKED[name]
+    path = tmp_path / "trips.csv"
+    if question == "summary":
+        rows = pd.read_csv(path)
+        rows.loc[3, "latitude"] = None
+        rows.to_csv(path, index=False)
+    choices = Choices(persons="user", area=StatedArea("San Francisco"), unit="all", planned=1, question=question)
+    choices.budget, choices.options = ChosenBudget("hide", "500"), options
+    for key, value in more.items():
+        setattr(choices, key, value)
+    data = OpenedData.open(path, path.name, {}, choices.where, lambda share: None)
+    request = FileRequest(choices, data, regions)
+    request.check()
+    folder = tmp_path / "studio"
+    folder.mkdir()
+    releases = request.run(folder, None, lambda share: None)
+    told = [_told(file) for file in request.written(folder)]
+    assert all(release.guarantee.certificate().items() for release in releases)
+    # The same by the command, and then by the code.
+    ran = run(*shlex.split(request.command())[1:])
+    assert ran.code == 0, ran.err
+    assert [_told(file) for file in request.written(tmp_path)] == told
+    for file in request.written(tmp_path):
+        file.unlink()
+    if question == "summary":
+        (tmp_path / "summary" / "center.geojson.certificate.json").unlink()
+        (tmp_path / "summary").rename(tmp_path / "before")
+    exec(compile(request.python(), "shown", "exec"), {})
+    assert [_told(file) for file in request.written(tmp_path)] == told
+
+
+def _told(path: Path) -> dict[str, Any]:
+    """What the certificate of a released file states, besides what differs by chance; the file must verify."""
+    verified = gv.verify(path)
+    assert verified, verified
+    account = verified.certificate
+    assert account is not None
+    same = ("query", "notion", "rho", "epsilon", "metric", "n", "persons", "method", "by", "times", "where", "outside")
+    return {name: account[name] for name in same if name in account}
+
+
+def test_a_ledger_is_charged_and_shown(run: Any, tmp_path: Path) -> None:
+    """With a ledger, the command and the code charge the same accounts as the studio."""
+    ledger = gv.Ledger(tmp_path / "budget.db")
+    ledger.create(*(f"march/u{i}" for i in range(3)), rho=1e-3)
+    path = tmp_path / "trips.csv"
+    choices = Choices(
+        persons="user", area=StatedArea("37.77, -122.42, 50 km"), unit="all", planned=1, question="points"
+    )
+    choices.budget, choices.ledger, choices.subject = ChosenBudget("rho", "1e-4"), str(tmp_path / "budget.db"), "march"
+    request = FileRequest(choices, OpenedData.open(path, path.name, {}, "", lambda share: None))
+    (tmp_path / "studio").mkdir()
+    request.run(tmp_path / "studio", ledger, lambda share: None)
+    assert float(ledger.spent("march/u0")) == pytest.approx(1e-4)
+    assert run(*shlex.split(request.command())[1:]).code == 0
+    exec(compile(request.python(), "shown", "exec"), {})
+    assert float(ledger.spent("march/u0")) == pytest.approx(3e-4)
+    assert gv.verify(tmp_path / "released.csv", ledger=ledger)
