@@ -117,7 +117,7 @@ def run_python(block: Block, page: Path, names: dict[str, Any]) -> None:
     test = doctest.DocTestParser().get_doctest(block.text, names, page.name, str(page), block.line)
     assert test.examples, f"{page.name}, line {block.line}: Python is shown with >>>, so that it can run"
     said: list[str] = []
-    doctest.DocTestRunner(optionflags=OPTIONS).run(test, out=said.append, clear_globs=False)
+    doctest.DocTestRunner(verbose=False, optionflags=OPTIONS).run(test, out=said.append, clear_globs=False)
     names.update(test.globs)
     assert not said, "".join(said)
 

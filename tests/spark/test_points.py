@@ -18,6 +18,7 @@ from scipy import stats
 import geoveil as gv
 import geoveil.spark as gvs
 from geoveil.errors import FileUnavailable, InvalidData, InvalidFile, InvalidParameter
+from tests.certificates.test_signatures import KEY
 from tests.spark.trips import AREA, RHO, in_order, noise, trips, written
 
 pytestmark = [pytest.mark.spark, pytest.mark.filterwarnings("ignore")]
@@ -197,10 +198,13 @@ def test_a_key_is_charged_and_drawn_once(spark: Any, tmp_path: Path) -> None:
     ledger = gv.Ledger(tmp_path / "ledger.db")
     ledger.create("u0000", "u0001", rho=1)
     how: dict[str, Any] = {"by": "user", "rho": RHO, "area": AREA, "ledger": ledger, "key": "may", "keep": ["id"]}
+    how["sign"] = KEY
     first = gvs.points(source, tmp_path / "out", **how)
     again = gvs.points(source, tmp_path / "out", **how)
     assert in_order(first).equals(in_order(again))
     assert first.id == again.id
+    assert first.signature is not None
+    assert first.certificate() == again.certificate()
     with pytest.raises(InvalidParameter, match="nothing was charged or drawn"):
         gvs.points(source, tmp_path / "other", **how)
     assert str(ledger.remaining("u0000")) == "0.99995"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -11,18 +13,22 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
+import geoveil as gv
+import geoveil.spark as gvs
 from geoveil.answering.crowd_sources import CrowdBatch
 from geoveil.answering.preparation import inquiry_of
 from geoveil.answering.units import unit_of
-from geoveil.errors import InvalidData, InvalidParameter
+from geoveil.errors import InvalidData, InvalidFile, InvalidParameter
 from geoveil.geo.formats import Batch
 from geoveil.geo.formats.table_locations import locate
+from geoveil.noise import Experiment
 from geoveil.privacy import promise
 from geoveil.spark.destination import Destination
 from geoveil.spark.frame_columns import TIME, FrameColumns
 from geoveil.spark.frame_mean import MeanAdder
 from geoveil.spark.frame_persons import Asking, FramePersons
-from geoveil.spark.frame_points import FramePoints
+from geoveil.spark.frame_points import FramePoints, wait_for_tasks
+from geoveil.spark.parquet_parts import ParquetParts
 from geoveil.spark.task_rows import LARGEST, SIZE, PersonTable, TaskFacts
 from geoveil.spark.tasks import CountTask, NoiseByRow
 from tests.spark.trips import AREA, RHO, trips
@@ -185,3 +191,65 @@ def test_the_label_of_neighbours_is_looked_at_like_a_kept_column() -> None:
     inquiry.kept = {"note": "named"}
     _, facts = counted(inquiry, table)
     assert facts.placed == ["note"]
+
+
+def test_a_seeded_stream_is_refused_where_it_would_not_be_that_of_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A stream needs normal noise, and the partitions of the first job in the second."""
+    rng = np.random.default_rng(1)
+    with pytest.raises(InvalidParameter, match="rng"):
+        gvs.points(None, tmp_path / "out", by="user", epsilon=0.01, unit="point", rng=rng)
+    table = table_of(trips(40, 2))
+    inquiry = asked(table)
+    inquiry.destination = Destination.of(tmp_path / "out")
+    inquiry.counted = [TaskFacts(0, points=30), TaskFacts(1, points=10)]
+    inquiry.people.add(pa.array(["u0000", "u0001"]), np.array([20, 20]))
+    found = [TaskFacts(0, points=40, released=40)]
+    monkeypatch.setattr(inquiry, "sized_rows", lambda names: (None, inquiry.reader(names)))
+    monkeypatch.setattr("geoveil.spark.frame_points.collected", lambda rows, task: found)
+    with pytest.raises(InvalidFile, match="partitions differ"):
+        inquiry.draw(Experiment(rng), lambda share: None)
+
+
+def test_a_release_that_is_asked_for_again_is_described_by_its_certificate(tmp_path: Path) -> None:
+    """The number of points that were moved is that of the certificate, and pseudonyms need a key file."""
+    (tmp_path / "out").mkdir()
+    digest = hashlib.sha256(b"").hexdigest()
+    account = {"file": {"sha256": digest}, "unchanged": [], "beyond_the_map": 3}
+    (tmp_path / "out.certificate.json").write_text(json.dumps(account))
+    inquiry = asked(table_of(trips(10, 2)))
+    inquiry.destination = Destination.of(tmp_path / "out")
+    assert inquiry.unpacked({"sha256": digest}).moved == 3
+    ledger = gv.Ledger(tmp_path / "ledger.db")
+    how: dict[str, Any] = {"by": "user", "rho": RHO, "ledger": ledger, "key": "may", "pseudonyms": True}
+    with pytest.raises(InvalidParameter, match="key file"):
+        gvs.points(None, tmp_path / "other", **how)
+    with pytest.raises(InvalidParameter, match="key file"):
+        gvs.center(None, tmp_path / "other", **how)
+
+
+def test_a_folder_without_rows_has_one_partition() -> None:
+    """Spark refuses to share out rows to no partition at all."""
+    shared = []
+
+    def parallelize(rows: list[Any], partitions: int) -> Any:
+        shared.append((rows, partitions))
+        return SimpleNamespace(toDF=lambda columns: None)
+
+    ParquetParts((), pa.schema([])).frame(SimpleNamespace(sparkContext=SimpleNamespace(parallelize=parallelize)))
+    assert shared == [([], 1)]
+
+
+def test_attempts_are_deleted_after_the_last_task_has_ended() -> None:
+    """A task that lost and is still writing is waited for."""
+    active = [2, 1, 0]
+    stages = SimpleNamespace(
+        getJobInfo=lambda job: SimpleNamespace(stageIds=[7]),
+        getStageInfo=lambda stage: SimpleNamespace(numActiveTasks=active.pop(0)),
+    )
+    jobs = SimpleNamespace(getJobIdsForTag=lambda tag: [1] if tag == "geoveil-x" else [])
+    java = SimpleNamespace(sc=lambda: SimpleNamespace(statusTracker=lambda: jobs))
+    context: Any = SimpleNamespace(statusTracker=lambda: stages, _jsc=java)
+    wait_for_tasks(context, "geoveil-x")
+    assert active == []

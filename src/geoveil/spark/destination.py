@@ -119,6 +119,11 @@ class Destination:
         return system, path
 
     @property
+    def tag(self) -> str:
+        """The tag of the jobs that write to it."""
+        return f"geoveil-{self.token}"
+
+    @property
     def name(self) -> str:
         """The name of the folder."""
         return self.address.rpartition("/")[2]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from geoveil._types import Progress
+from geoveil._types import Progress, Pseudonyms
 from geoveil.answering.charging import Charger, Receipt
 from geoveil.answering.person_counts import PersonCounts
 from geoveil.answering.pipeline import answer
@@ -33,6 +34,7 @@ from geoveil.spark.tasks import COUNTED, CountTask, SeededStart, WriteTask
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from pyspark import SparkContext
     from pyspark.sql import Column, DataFrame
 
 __all__ = ["FramePoints", "PreparedFrame", "SparkRelease", "check_key", "collected", "column", "second_job"]
@@ -41,6 +43,8 @@ __all__ = ["FramePoints", "PreparedFrame", "SparkRelease", "check_key", "collect
 _BROADCAST = 500_000
 #: The collation with which texts are equal if their bytes are.
 _BINARY = "UTF8_BINARY"
+#: The number of seconds for which tasks that lost are waited for.
+_PATIENCE = 30.0
 #: The share of the work that the first job is.
 _FIRST_JOB = 0.35
 
@@ -323,6 +327,8 @@ class FramePoints(FilePoints):
         rows, reader = self.sized_rows(self._released)
         task = WriteTask(reader, self.destination, self.pseudonyms is not None, self._seeded(source))
         facts = collected(rows, task)
+        if task.seeded is not None and _points(facts) != _points(self.counted):
+            raise self._differs("the partitions")
         self._pass_over(source)
         self.compare(facts)
         parts = [Part(each.partition, **each.file) for each in facts if each.file]
@@ -394,7 +400,7 @@ class FramePoints(FilePoints):
         unchanged = tuple(
             Unchanged(each["name"], each["reason"], tuple(each["warnings"])) for each in account["unchanged"]
         )
-        return Written(sha256, 0, unchanged)
+        return Written(sha256, account["beyond_the_map"], unchanged)
 
     def made(self, **facts: Any) -> SparkRelease:
         """Return the release, whose value is not known yet."""
@@ -407,13 +413,18 @@ class FramePoints(FilePoints):
         if receipt.stored is None:
             account = signed(release.certificate(), self.key)
             self.destination.publish(account)
-            release = replace(release, signature=account.get("signature"))
+        else:
+            account = self.destination.certified() or {}
+        release = replace(release, signature=account.get("signature"))
         value = self.frame.sparkSession.read.parquet(self.destination.address)
         return replace(release, value=value)
 
 
-def check_key(key: str | None, ledger: Ledger | None) -> None:
-    """Refuse a key without a ledger that knows it."""
+def check_key(key: str | None, ledger: Ledger | None, pseudonyms: Pseudonyms = False) -> None:
+    """Refuse a key without a ledger that knows it, or with pseudonyms that would be others the next time."""
+    if key is not None and pseudonyms is True:
+        allowed = Message("the path of a key file, with {key}: others would be drawn when it is asked for again")
+        raise InvalidParameter("pseudonyms", pseudonyms, allowed, "Give a path; it keeps who has which pseudonym.")
     if key is not None and ledger is None:
         raise InvalidParameter("key", key, "left out without a ledger", Message("Give {ledger}."))
 
@@ -439,12 +450,22 @@ def collected(rows: DataFrame, task: Any) -> list[TaskFacts]:
     The tasks are those of the last stage, with no shuffle after it. Spark accepts one result for each partition, that
     of the first attempt to succeed, and drops those of all others.
     """
-    with second_job(task.reader):
-        table = rows.mapInArrow(task, "facts string").toArrow()
+    context = rows.sparkSession.sparkContext
+    context.addJobTag(task.destination.tag)
+    try:
+        with second_job(task.reader):
+            table = rows.mapInArrow(task, "facts string").toArrow()
+    finally:
+        context.removeJobTag(task.destination.tag)
     facts = [TaskFacts.read(text) for text in table["facts"].to_pylist()]
     if len({each.partition for each in facts}) != len(facts):
         raise RuntimeError("Spark returned two results of one partition.")
     return sorted(facts, key=lambda each: each.partition)
+
+
+def _points(facts: Iterable[TaskFacts]) -> dict[int, int]:
+    """Return the number of points of each partition that has any."""
+    return {each.partition: each.points for each in facts if each.points}
 
 
 def _total(facts: Iterable[TaskFacts]) -> tuple[int, int, RowCounts]:
@@ -452,6 +473,20 @@ def _total(facts: Iterable[TaskFacts]) -> tuple[int, int, RowCounts]:
     each = [*facts]
     removed = sum((one.removed for one in each), start=NONE)
     return sum(one.points for one in each), sum(one.checksum for one in each) % 2**64, removed
+
+
+def wait_for_tasks(context: SparkContext, tag: str) -> None:
+    """Wait until no task of the jobs with a tag runs, for a bounded time: one that lost may be writing still."""
+    tracker = context.statusTracker()
+    # Python's tracker knows groups of jobs, of which the caller may have one of their own.
+    found: Any = context._jsc.sc().statusTracker()
+    jobs = [info for number in found.getJobIdsForTag(tag) if (info := tracker.getJobInfo(number)) is not None]
+    stages = [stage for job in jobs for stage in job.stageIds]
+    end = time.monotonic() + _PATIENCE
+    while time.monotonic() < end:
+        if not any(info.numActiveTasks for stage in stages if (info := tracker.getStageInfo(stage)) is not None):
+            return
+        time.sleep(0.2)
 
 
 @dataclass(frozen=True)
@@ -481,6 +516,9 @@ class PreparedFrame:
         assert destination is not None
         release: Any = None
         with destination.staged():
-            release = answer(self.inquiry, self.source, self.charger, self.key, progress)
+            try:
+                release = answer(self.inquiry, self.source, self.charger, self.key, progress)
+            finally:
+                wait_for_tasks(self.inquiry.frame.sparkSession.sparkContext, destination.tag)
         progress(1.0)
         return release  # type: ignore[no-any-return]

@@ -41,7 +41,7 @@ class ParquetParts:
     def frame(self, spark: SparkSession) -> DataFrame:
         """Return a DataFrame with one row in each partition: the file and the row groups of a task."""
         rows = [(path, [*groups]) for path, groups in self.parts]
-        return spark.sparkContext.parallelize(rows, len(rows)).toDF("path string, groups array<int>")
+        return spark.sparkContext.parallelize(rows, max(len(rows), 1)).toDF("path string, groups array<int>")
 
     def tables(self, batches: Iterable[pa.RecordBatch], columns: list[str]) -> Iterator[pa.Table]:
         """Yield the rows of this task in tables, with these columns."""

@@ -261,7 +261,7 @@ def _answered(
     asked = unit_of(unit, metric, by=by)
     guarantee = promise(rho, epsilon, asked.metric)
     check_ledger(ledger, by=by, subject=subject, short=short)
-    check_key(key, ledger)
+    check_key(key, ledger, pseudonyms)
     signer = signing_key(sign)
     told: Progress = progress or (lambda share: None)
     destination = Destination.of(path)

@@ -97,8 +97,9 @@ def points(
     times : str, optional
         With a length of time as `unit`, or with `thin`: the column of times, where it is not recognised.
     rng : numpy.random.Generator, optional
-        For tests and experiments: a seeded stream, laid over the partitions in their order. Without it, every attempt
-        of a task draws from a keystream of its own, with a key from the operating system of its worker.
+        For tests and experiments, with `rho`: a seeded stream, laid over the partitions in their order, which must be
+        the same in both jobs. Without it, every attempt of a task draws from a keystream of its own, with a key from
+        the operating system of its worker.
     key : str, optional
         With a ledger: identifies the release. Asked again with the same key, nothing is charged or drawn, and the
         folder that was written is returned.
@@ -138,7 +139,10 @@ def points(
     guarantee, noise = promise(rho, epsilon, asked.metric), source_of(rng)
     signer = signing_key(sign)
     check_ledger(ledger, by=by, subject=subject, short=short)
-    check_key(key, ledger)
+    check_key(key, ledger, pseudonyms)
+    if rng is not None and (guarantee.power != 2 or short == "skip"):
+        allowed = "left out with epsilon, or where persons are skipped: a stream is laid over normal noise of all rows"
+        raise InvalidParameter("rng", "a generator", allowed, "Leave it out, or release a file with points_file.")
     told: Progress = progress or (lambda share: None)
     destination = Destination.of(path)
     if key is None or ledger is None or not ledger.is_stored(key):
