@@ -11,7 +11,7 @@ import numpy as np
 from geoveil.report.composing import compose
 from geoveil.report.formatting import round_below
 from geoveil.report.labelling import box_of
-from geoveil.report.layers import Layer
+from geoveil.report.layers import Floats, Layer
 from geoveil.report.palette import LIGHT
 from geoveil.report.scene import Key, Label, Scene, Shape
 from geoveil.report.svg import shape_svg
@@ -71,11 +71,22 @@ def _in_pixels(shape: Shape, scene: Scene, pixel: float) -> Shape:
         if shape.form == "circles":
             moved[:, 2] /= pixel
         parts.append(moved)
+    if shape.style.colour in _GROUND:
+        parts = [fine for part in parts if len(fine := _fewer(part)) > 1]
     style = replace(shape.style, halo=False, width=shape.style.width * 0.8, metres=shape.style.metres / pixel)
     faint = _GROUND.get(style.colour)
     if faint is not None:
         style = replace(style, opacity=faint * style.opacity, fill=faint * bool(style.fill))
     return replace(shape, parts=tuple(parts), style=style)
+
+
+def _fewer(line: Floats) -> Floats:
+    """Return a line or ring of the ground without what is smaller than a pixel."""
+    import shapely
+
+    if np.ptp(line, axis=0).max() < 1:
+        return line[:0]
+    return np.asarray(shapely.get_coordinates(shapely.simplify(shapely.LineString(line), 0.5)))
 
 
 def _names(scene: Scene, pixel: float) -> list[str]:

@@ -131,7 +131,7 @@ def where(lon: float, lat: float) -> str:
     Examples
     --------
     >>> where(36.82, -1.29), where(-150.0, 12.0)
-    ('Nairobi, Nairobi County, Kenya.', '1,014 km south-east of Hilo, Hawaii, United States.')
+    ('Nairobi, Nairobi County, Kenya.', '980 km south-east of Leilani Estates, Hawaii, United States.')
     """
     known, back, away = _nearest(lon, lat)
     # A city reaches as far as its inhabitants need room.

@@ -105,7 +105,7 @@ def ground_around(
     >>> kansas = Projection(-98.0, 39.0)
     >>> ground = ground_around(kansas.to_map, -98.0, 39.0, 1000.0, beyond=False)
     >>> ground.where, [float(piece.area) for piece in ground.land]
-    ('38 km north-west of Salina, Kansas, United States.', [4000000.0])
+    ('13 km east of Lincoln, Kansas, United States.', [4000000.0])
     """
     squares, reach = [(0.0, min(reach, FARTHEST))], min(reach, FARTHEST)
     while beyond and squares[-1][1] < min(farthest, FARTHEST):
