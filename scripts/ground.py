@@ -1,8 +1,8 @@
 """Pack the ground of maps from the files of others; `scripts/ground` fetches them and says what they are.
 
-A file has blocks of ten degrees, in levels of detail. Polygons of the finest level are cut into cells of one degree, so
-that a map joins few of them. A row is a line or a ring: its rank, the number of its polygon, its first corner, and the
-steps from each corner to the next, in whole units.
+A file has blocks of ten degrees, in levels of detail. Polygons of the finest level are cut into cells of one degree,
+so that a map joins few of them. A row is a line or a ring: its rank, the number of its polygon, its first corner, and
+the steps from each corner to the next, in whole units.
 """
 
 import ast
@@ -19,7 +19,7 @@ from scipy.spatial import cKDTree
 
 #: The sides of cells, of blocks and of blocks with little in them, in degrees; a metre of a meridian, in degrees.
 CELL, BLOCK, WIDE, METRE = 1, 10, 30, 1 / 111_195
-#: Regions are remote, settled or urban: the inhabitants of a place that makes its surroundings so, and how far, in metres.
+#: Regions are remote, settled or urban: the inhabitants of a place that makes them so, and its reach in metres.
 SETTLED, URBAN = (1_000, 150_000), (15_000, 20_000)
 #: By how many metres coasts may deviate in each kind of region, and the areas of the smallest lakes and rivers there.
 DEVIATION, LAKE, RIVER = np.array([1500, 500, 100]), np.array([1e8, 1e7, 2.5e5]), np.array([1e9, 2e7, 5e5])
@@ -85,8 +85,8 @@ def kinds_of_regions(cities):
 def cells_of(polygons, kind_of_region):
     """Polygons as pieces in cells, with most detail in urban regions.
 
-    Outlines are cut into short chains, each of which is simplified by itself. A cell is cut along the chains in it, and
-    pieces are taken whose inner points lie in a polygon. So outlines may be very long, and may touch themselves.
+    Outlines are cut into short chains, each of which is simplified by itself. A cell is cut along the chains in it,
+    and pieces are taken whose inner points lie in a polygon. So outlines may be very long, and may touch themselves.
     """
     corners, ring = shapely.get_coordinates(shapely.get_rings(polygons), return_index=True)
     starts = np.searchsorted(ring, np.arange(ring[-1] + 2))

@@ -71,9 +71,7 @@ def one_home() -> None:
 def two_homes() -> None:
     """Two homes, near and far apart, and the clouds of their noisy versions."""
     figure, axes = plt.subplots(1, 3, figsize=(8, 2.9), layout="constrained")
-    for axis, distance, said in zip(
-        axes, (20, 100, 500), ("at most 55%", "at most 75%", "nearly 100%"), strict=True
-    ):
+    for axis, distance, said in zip(axes, (20, 100, 500), ("at most 55%", "at most 75%", "nearly 100%"), strict=True):
         bare(axis, f"homes {distance} m apart: a guess is\nright {said} of the time", 500)
         for sign, colour in ((-1, _ORANGE), (1, _BLUE)):
             home = np.array([[sign * distance / 2, 0.0]])

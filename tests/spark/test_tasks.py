@@ -162,12 +162,12 @@ def answers(inquiry: Any, table: pa.Table, persons: PersonTable, folder: Path) -
 def test_zero_is_one_person(tmp_path: Path) -> None:
     """Labels -0.0 and 0.0, which Spark sorts as one number, are answered about once."""
     data = trips(40, 1)
-    data["user"] = np.repeat([0.0, -0.0, 0.0, 2.0], 10)
+    data["user"] = np.repeat([-2.0, 0.0, -0.0, 0.0], 10)
     table = table_of(data)
     inquiry = asked(table, FramePersons, asking=asking())
-    persons = PersonTable.of(pa.array([0.0, 2.0]), {SIZE: pa.array([30, 10])})
+    persons = PersonTable.of(pa.array([-2.0, 0.0]), {SIZE: pa.array([10, 30])})
     found, facts = answers(inquiry, table, persons, tmp_path)
-    assert found["user"].tolist() == [0.0, 2.0]
+    assert found["user"].tolist() == [-2.0, 0.0]
     assert (facts.answered, facts.runs) == (2, 2)
 
 

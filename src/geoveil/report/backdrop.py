@@ -25,6 +25,8 @@ __all__ = ["Backdrop", "backdrop"]
 
 #: Half the side of the square with full detail over the larger side of the first view.
 _AROUND = 1.1
+#: How far the ground goes on outside of that square, over its size; the page zooms out no farther.
+_BEYOND = 64.0
 #: The width of a map in pixels for which the ground says which places should be named.
 _NAMED = 900.0
 #: The number of places in the first view that are named, however small they are.
@@ -104,7 +106,7 @@ def backdrop(
 @functools.lru_cache(maxsize=8)
 def _ground(lon: float, lat: float, reach: float, beyond: bool) -> Ground:
     """Return the ground around a location, which is the same whenever one release is drawn."""
-    return ground_around(Projection(lon, lat).to_map, lon, lat, reach, beyond=beyond)
+    return ground_around(Projection(lon, lat).to_map, lon, lat, reach, beyond=beyond, farthest=_BEYOND * reach)
 
 
 def _grown(view: Box) -> Box:

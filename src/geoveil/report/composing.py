@@ -74,8 +74,8 @@ def compose(
     >>> from geoveil.report import Layer
     >>> station = Layer("station", [[-122.39, 37.78]], "marks", "public", texts=("Caltrain",))
     >>> scene = compose([station])
-    >>> scene.layers[0].name, scene.labels[0].text
-    ('station', 'Caltrain')
+    >>> scene.layers[0].name, [label.text for label in scene.labels if label.kind == "mark"]
+    ('station', ['Caltrain'])
     >>> compose([]) is None
     True
     """

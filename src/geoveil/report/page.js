@@ -18,7 +18,7 @@
   const bar = svg.querySelector(".scale");
   const first = svg.viewBox.baseVal;
   const home = { x: first.x + first.width / 2, y: first.y + first.height / 2, width: first.width, height: first.height };
-  const widest = 3e7, finest = 0.02;
+  const widest = Math.min(3e7, 100 * Math.max(home.width, home.height)), finest = 0.02;
   // The middle of what is shown, and metres in a pixel.
   let view = null, touched = false, waiting = false;
 

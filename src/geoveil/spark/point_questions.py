@@ -93,7 +93,7 @@ def points(
         rows both times.
     path : str or Path
         The folder to be written, beside which its certificate is put; a path that the driver and all workers share,
-        or an address such as s3://bucket/folder. It appears at the end, whole, or not at all.
+        or an address such as s3://bucket/folder. It appears at the end; it is whole when its certificate is there.
     times : str, optional
         With a length of time as `unit`, or with `thin`: the column of times, where it is not recognised.
     rng : numpy.random.Generator, optional

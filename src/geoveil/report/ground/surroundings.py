@@ -22,7 +22,11 @@ _COARSER, _DETAILS = 8.0, 600.0
 SOURCE = "© OpenStreetMap contributors (ODbL); GeoNames (CC BY 4.0); Natural Earth"
 #: The longest straight road of each rank, in metres, and the share of the reach that it may have: its real
 #: course bends, which would be seen in a closer view.
-_STRAIGHT, _SHARE = np.array([1_500.0, 5_000.0, 15_000.0, 40_000.0]), 1 / 3
+_STRAIGHT, _SHARE = np.array([1_500.0, 5_000.0, 15_000.0, 40_000.0]), 0.4
+
+#: The widest reach of maps with roads, in metres.
+_ROADS = 2.5e5
+_NOTHING: tuple[Geometries, NDArray[np.int64]] = np.empty(0, dtype=object), np.empty(0, dtype=np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +76,13 @@ class Ground:
 
 
 def ground_around(
-    to_map: Callable[[Floats], Floats], lon: float, lat: float, reach: float, *, beyond: bool = True
+    to_map: Callable[[Floats], Floats],
+    lon: float,
+    lat: float,
+    reach: float,
+    *,
+    beyond: bool = True,
+    farthest: float = FARTHEST,
 ) -> Ground:
     """Return the ground around a location, in full detail nearby and coarser farther away.
 
@@ -86,6 +96,8 @@ def ground_around(
         Half the side of the square with full detail, in metres.
     beyond : bool
         Whether the ground outside of this square is returned as well.
+    farthest : float
+        Half the side of the square beyond which nothing is returned, in metres.
 
     Examples
     --------
@@ -96,21 +108,25 @@ def ground_around(
     ('38 km north-west of Salina, Kansas, United States.', [4000000.0])
     """
     squares, reach = [(0.0, min(reach, FARTHEST))], min(reach, FARTHEST)
-    while beyond and squares[-1][1] < FARTHEST:
-        squares.append((squares[-1][1], min(_COARSER * squares[-1][1], FARTHEST)))
+    while beyond and squares[-1][1] < min(farthest, FARTHEST):
+        squares.append((squares[-1][1], min(_COARSER * squares[-1][1], farthest, FARTHEST)))
 
     def polygons(name: str) -> Geometries:
         return np.concatenate([_square(name, to_map, lon, lat, *square)[0] for square in squares])
 
     def lines(name: str) -> Lines:
-        found = [_square(name, to_map, lon, lat, *square) for square in squares]
+        # Roads around a view would be many, and tell nothing that towns do not.
+        drawn = squares[: reach <= _ROADS] if name == "roads" else squares
+        found = [_NOTHING, *(_square(name, to_map, lon, lat, *square) for square in drawn)]
         shapes, ranks = (np.concatenate(column) for column in zip(*found, strict=True))
         return Lines(shapes, ranks)
 
     return Ground(
         polygons("land"),
         polygons("water"),
-        *map(lines, ("borders", "rivers", "roads")),
+        lines("borders"),
+        lines("rivers"),
+        lines("roads"),
         places_around(to_map, lon, lat, squares),
         where(lon, lat),
     )
@@ -132,6 +148,8 @@ def _square(
         return shapes, ranks
     area = shapely.get_type_id(shapes[0]) == 3
     shapes = shapely.simplify(shapes, detail / 2e5, preserve_topology=False)
+    some = shapely.length(shapes) > 0
+    shapes, ranks = shapes[some], ranks[some]
     # Edges are straight in degrees, and bent on the map.
     flat = shapely.transform(shapely.segmentize(shapes, min(1.0, detail / 500)), to_map)
     if area:
