@@ -28,7 +28,8 @@ class Topic(NamedTuple):
 TABLE = (
     Topic(
         "Where a person was",
-        "Small differences. At the stated distance, such as 100 m, someone who starts from even odds is right at most 75% of the time.",
+        "Small differences. At the stated distance, such as 100 m, someone who starts from even odds is right at most "
+        "75% of the time.",
         "Larger differences: the district and the city can be recognised.",
         "Which distance is hidden? Is it large enough here, also where houses are far apart?",
     ),
@@ -71,7 +72,8 @@ TABLE = (
     Topic(
         "What others know already",
         "What the release adds to it, whatever that is.",
-        "What they knew before. And someone who has to choose only between two far-away places can, as large differences are not hidden.",
+        "What they knew before. And someone who has to choose only between two far-away places can, as large "
+        "differences are not hidden.",
         "Who receives the release, and what else do they have about these persons?",
     ),
     Topic(
