@@ -17,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 import textwrap
+import tomllib
 from collections.abc import Callable, Iterator
 from html.parser import HTMLParser
 from pathlib import Path
@@ -37,6 +38,8 @@ BESIDE = {
     "src/geoveil/certificate.schema.json": "look-up/certificate.schema.json",
 }
 LARGEST = 300_000
+#: The path of the site at its host: the page for missing pages is shown at any depth, so its links begin with it.
+HOME = urlsplit(tomllib.loads((ROOT / "zensical.toml").read_text(encoding="utf-8"))["project"]["site_url"]).path
 
 
 def commands() -> str:
@@ -207,9 +210,11 @@ def problems(site: Path) -> list[str]:
         found += [f"{name}: loads {address} of another host" for address in page.loaded if foreign(address)]
         for address in page.links + page.loaded:
             parts = urlsplit(address)
-            if parts.scheme or parts.netloc or name == "404.html":
+            if parts.scheme or parts.netloc:
                 continue
-            target = (file.parent / unquote(parts.path)).resolve() if parts.path else file
+            path = unquote(parts.path)
+            folder = site if path.startswith(HOME) else file.parent
+            target = (folder / path.removeprefix(HOME)).resolve() if path else file
             anchor = unquote(parts.fragment)
             if not target.is_file():
                 found.append(f"{name}: {address} does not exist")

@@ -75,7 +75,7 @@ Region: TypeAlias = Union["shapely.Polygon", "shapely.MultiPolygon"]
 Labels: TypeAlias = Union["str", "Sequence[Any]", "NDArray[Any]", "pd.Series", "pd.Index", None]
 #: The public time of each point: the name of a column, one for each point of a row, or one time for each row.
 Times: TypeAlias = Union["str", "Sequence[Any]", "NDArray[Any]", "pd.Series", "pd.Index", None]
-#: What one secret may move together: "point", a length of time, the labels of persons, or labels and a length of time.
+#: What is hidden together: "point", a length of time, the labels of persons, or labels and a length of time.
 UnitLike: TypeAlias = Union["str", "timedelta", "Labels", "tuple[Labels, str | timedelta]", None]
 #: Columns that are released unchanged.
 Columns: TypeAlias = Sequence[str] | Literal["all"] | None

@@ -82,13 +82,13 @@ def heatmap(
         noise. By default it is chosen from public numbers.
     every : str or timedelta, optional
         Slices of time: a length such as "1 hour", "hour of day" or "day of week" (UTC). They cost nothing: noise on
-        each slice is as large as that on one map.
+        each slice is as large as that on one map of the same blur. A person counts as one over all slices together.
     rho, epsilon, metric, times, thin, lat, lon, area, crs, outside, missing, where, rng : optional
         As for `points`.
     method : {"best", "both"}
         "both" guarantees CGP and GP at once.
     unit : str, labels or tuple, optional
-        Whose points one secret may move together: the column or the labels of persons; ("user", "1 day") for any day
+        Whose points are hidden together: the column or the labels of persons; ("user", "1 day") for any day
         of a person, which then counts as one for each day; "point". By default all points are one person's.
 
     Returns
@@ -102,7 +102,7 @@ def heatmap(
     Notes
     -----
     Each point adds the values of a cubic B-spline at the cells around it; the sum is Lipschitz, and binned counts are
-    not (docs/understand/crowd-theorems.md). Maximum entropy then removes blur and noise together, at no cost.
+    not. Maximum entropy then removes blur and noise together, at no cost.
 
     Examples
     --------
@@ -178,13 +178,13 @@ def counts(
         noise. By default it is chosen from public numbers.
     every : str or timedelta, optional
         Slices of time: a length such as "1 hour", "hour of day" or "day of week" (UTC). They cost nothing: noise on
-        each slice is as large as that on one map.
+        each slice is as large as that on one map of the same blur. A person counts as one over all slices together.
     rho, epsilon, metric, times, thin, lat, lon, area, crs, outside, missing, where, rng : optional
         As for `points`.
     method : {"best", "both"}
         "both" guarantees CGP and GP at once.
     unit : str, labels or tuple, optional
-        Whose points one secret may move together: the column or the labels of persons; ("user", "1 day") for any day
+        Whose points are hidden together: the column or the labels of persons; ("user", "1 day") for any day
         of a person, which then counts as one for each day; "point". By default all points are one person's.
 
     Returns
@@ -275,13 +275,13 @@ def flows(
         noise. By default it is chosen from public numbers.
     every : str or timedelta, optional
         Slices of time: a length such as "1 hour", "hour of day" or "day of week" (UTC). They cost nothing: noise on
-        each slice is as large as that on one map.
+        each slice is as large as that on one map of the same blur. A person counts as one over all slices together.
     rho, epsilon, metric, times, thin, lat, lon, area, crs, outside, missing, where, rng : optional
         As for `points`.
     method : {"best", "both"}
         "both" guarantees CGP and GP at once.
     unit : str, labels or tuple, optional
-        Whose points one secret may move together: the column or the labels of persons; ("user", "1 day") for any day
+        Whose points are hidden together: the column or the labels of persons; ("user", "1 day") for any day
         of a person, which then counts as one for each day; "point". By default all points are one person's.
 
     Returns

@@ -106,7 +106,7 @@ def points_file(
     by : str, optional
         The column that names the person of each row. Without it all points belong to one person.
     unit : str or timedelta, optional
-        What one secret may move together: a length of time such as "1 day", or "point". By default all points of a
+        What is hidden together: a length of time such as "1 day", or "point". By default all points of a
         person. As for `points`.
     times : str, or a list of them, optional
         With a length of time as `unit`, or with `thin`: the column of times. Rows with an origin and a destination

@@ -155,7 +155,7 @@ def plan(
     metric, method : optional
         As for the question itself.
     unit : str or timedelta, optional
-        What one secret may move together: a length of time such as "1 day", or "point".
+        What is hidden together: a length of time such as "1 day", or "point".
     largest : int, optional
         With a length of time as `unit`: the largest number of a person's points in a stretch of that length.
         Under a metric of persons: the largest number of points of one person.

@@ -28,8 +28,8 @@ class Topic(NamedTuple):
 TABLE = (
     Topic(
         "Where a person was",
-        "Small differences. At the stated distance, such as 100 m, someone who starts from even odds is right at "
-        "most 75% of the time.",
+        "Small differences. At the stated distance, such as 100 m, someone who starts from even odds is right at most "
+        "75% of the time.",
         "Larger differences: the district and the city can be recognised.",
         "Which distance is hidden? Is it large enough here, also where houses are far apart?",
     ),

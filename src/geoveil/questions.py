@@ -102,7 +102,7 @@ def points(
         The person of each point: a column of a frame, or one label for each point. Each person's points are then
         released as a tuple with the whole budget. Without it all points belong to one person.
     unit : str, timedelta, labels or tuple, optional
-        What one secret may move together; by default all points of a person. "1 day", or any length of time: any
+        What is hidden together; by default all points of a person. "1 day", or any length of time: any
         stretch of that length of a person's movements. "point": each single point. For one answer about many persons:
         the column or the labels of persons, or these and a length of time, ("user", "1 day"). A smaller unit needs
         less noise, and protects less: differences over a longer time are easier to detect.

@@ -68,7 +68,7 @@ class Session(Card):
     by : str or array of labels, optional
         The person of each point. The total is then for each person, and so is every answer.
     unit : str, timedelta, labels or tuple, optional
-        What one secret may move together, in all questions: "1 day", "point"; or, for answers about all persons
+        What is hidden together, in all questions: "1 day", "point"; or, for answers about all persons
         together, the column or the labels of persons, or ("user", "1 day"). As for `points`.
     times, thin : optional
         As for `points`.

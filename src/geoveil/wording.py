@@ -22,7 +22,7 @@ _DIFFERING = {
     "2": "whose locations differ by at most {} together (root sum of squares)",
     "1": "whose locations differ by at most {} together (sum)",
 }
-#: What one secret may move together, by metric.
+#: What is hidden together, by metric.
 _PROTECTED = {
     "inf": "all of a person's locations",
     "2": "all of a person's locations, by the root of the sum of their squared movements",

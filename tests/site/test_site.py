@@ -79,6 +79,7 @@ def test_what_is_wrong_with_a_site_is_found(tmp_path: Path) -> None:
     """Missing pages, headings and pictures, other hosts and large pages."""
     docs = script()
     (tmp_path / "good.html").write_text('<h1 id="top">x</h1><a href="#top">y</a><a href="https://example.org">z</a>')
+    (tmp_path / "404.html").write_text(f'<a href="{docs.HOME}good.html">at any depth</a>')
     assert docs.problems(tmp_path) == []
     (tmp_path / "large.html").write_text("x" * 300_001)
     (tmp_path / "style.css").write_text("a { background: url(//example.org/a.png) }")
@@ -133,6 +134,7 @@ def test_the_site_is_built_without_a_problem(site: Path) -> None:
     assert "geoveil budget restore" in (site / "look-up" / "commands.html").read_text(encoding="utf-8")
     assert "LedgerTampered" in (site / "look-up" / "errors.html").read_text(encoding="utf-8")
     assert "beyond_the_map" in (site / "look-up" / "certificate.html").read_text(encoding="utf-8")
+    assert (site / "sitemap.xml").read_text(encoding="utf-8").count("<loc>") >= len([*DOCS.rglob("*.md")])
     assert not any("<!-- generated:" in page.read_text(encoding="utf-8") for page in site.rglob("*.html"))
 
 

@@ -208,7 +208,7 @@ def take_in(
     by, lat, lon, area, crs, outside, missing, where, pseudonyms, times, thin : optional
         As for `geoveil.points`.
     unit : Unit, optional
-        What one secret may move together.
+        What is hidden together.
     timed : bool
         Whether every point needs a time, whatever the unit.
     """

@@ -1,4 +1,4 @@
-"""What one secret may move together, as callers say it: all points, a stretch of time, a person's points, a point."""
+"""What is hidden together, as callers say it: all points, a stretch of time, a person's points, a point."""
 
 from __future__ import annotations
 

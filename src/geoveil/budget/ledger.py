@@ -112,7 +112,7 @@ class Ledger(Card):
         metric : {"inf", "2", "1"}, default "inf"
             The metric for which the totals hold.
         unit : str or timedelta, optional
-            What one secret may move together, in place of a metric: a length of time such as "1 day", or "point". By
+            What is hidden together, in place of a metric: a length of time such as "1 day", or "point". By
             default all of a person's locations. Releases for another unit are charged what they cost for this one.
 
         Returns

@@ -35,7 +35,9 @@ _NAME = click.option("--name", metavar="COLUMN", help="The column of --regions t
 def _crowd(command: F) -> F:
     """Add the options of questions about a crowd."""
     own = (
-        click.option("--every", metavar="LENGTH", help="Slices of time: '1 hour', 'hour of day' or 'day of week'."),
+        click.option(
+            "--every", metavar="LENGTH", help="Slices of time (UTC): '1 hour', 'hour of day' or 'day of week'."
+        ),
         click.option("--cap", type=float, help="Count visits, at most this many of each person, instead of persons."),
         click.option("--bandwidth", type=LENGTH, help="How far places are blurred. [default: chosen from the budget]"),
     )

@@ -338,7 +338,7 @@ persons = click.option(
 
 @dataclass(frozen=True)
 class Protected:
-    """What one secret may move together, and the rows that are used."""
+    """What is hidden together, and the rows that are used."""
 
     unit: str | None
     times: tuple[str, ...]
@@ -393,7 +393,7 @@ unit = click.option(
     metavar="UNIT",
     cls=Option,
     heading="What is protected",
-    help="What one secret may move together: '1 day', or any length of time: any stretch of that length; 'point': "
+    help="What is hidden together: '1 day', or any length of time: any stretch of that length; 'point': "
     "each single point. [default: all points of a person]",
 )
 every = click.option(
@@ -414,7 +414,7 @@ protection = gathered(
         ("--unit",),
         {
             "metavar": "UNIT",
-            "help": "What one secret may move together: '1 day', or any length of time: any stretch of that length; "
+            "help": "What is hidden together: '1 day', or any length of time: any stretch of that length; "
             "'point': each single point. Smaller units need less noise, and protect less. For one answer about many "
             "persons (not for points), their column: 'user', or 'user, 1 day'. [default: all points of a person]",
         },
