@@ -207,13 +207,13 @@ def test_no_output_is_wider_than_the_terminal(width: int) -> None:
 
 
 def test_every_command_is_looked_at() -> None:
-    """Apart from those that print a script, change nothing that is seen, or take hours."""
+    """Apart from those that print a script, change nothing that is seen, take hours, or serve pages."""
     seen = {
         f"geoveil {' '.join(line.split()[: 2 if line.startswith(('budget', 'key')) else 1])}"
         for line in (*FIXED, *DRAWN)
     }
     other = {"geoveil budget", "geoveil key", "geoveil experiments", "geoveil experiments run", "geoveil completion"}
-    other |= {"geoveil budget forget", "geoveil budget restore"}
+    other |= {"geoveil budget forget", "geoveil budget restore", "geoveil studio"}
     assert {*EVERY} - other <= seen
 
 
