@@ -13,19 +13,20 @@ from geoveil.geo.distortion import earth
 from geoveil.report.ground.packed import packed_file
 from geoveil.report.layers import Floats
 
-#: The reach of a square over the size of the smallest details in it.
-_DETAILS = 600.0
-
 __all__ = ["Places", "places_around", "where"]
 
+#: The reach of a square over the size of the smallest details in it.
+_DETAILS = 600.0
 #: A square is divided into this many squares along a side, of which each names at most this many places.
 _SIDES, _EACH = 10, 3
 #: A place is named in views that reach this many metres, times the root of its population; and at least so far.
 _FAME, _LEAST = 400.0, 15_000.0
-#: The distances in metres within which the nearest place is looked for, and within which it is the place itself.
-_WITHIN, _HERE = (3e4, 1e5, 4e5, 2e6, 2.1e7), 3_000.0
-#: The radius of a city over the root of its population, in metres.
-_ROOM = 5.0
+#: Levels and distances in metres at which the nearest place is looked for, at last among the largest cities.
+_SEARCHES = (0, 1e5), (0, 1e6), (0, 3e6), (2, 2.1e7)
+#: The radius of a place in metres, at least, and over the root of its population.
+_HERE, _ROOM = 3_000.0, 5.0
+#: The power of its inhabitants with which a place is known farther away, and the inhabitants of a hamlet.
+_KNOWN, _FEW = 0.15, 100.0
 _POINTS = ("north", "north-east", "east", "south-east", "south", "south-west", "west", "north-west")
 
 
@@ -59,6 +60,10 @@ class _Known:
     within: list[str]
     degrees: Floats
     populations: Floats
+
+    def title(self, row: int) -> str:
+        """Return a name with what the place lies in, none of them twice."""
+        return ", ".join(dict.fromkeys([self.names[row], *self.within[row].split(", ")]))
 
 
 def _read(level: int, lon: float, lat: float, distance: float) -> _Known:
@@ -127,24 +132,31 @@ def _places_in(
 
 
 def where(lon: float, lat: float) -> str:
-    """Return where a location is, by the city it is in or by the nearest place.
+    """Return where a location is, by the city it is in or by one nearby.
 
     Examples
     --------
-    >>> where(36.82, -1.29), where(-150.0, 10.0)
+    >>> where(36.82, -1.29), where(-150.0, 12.0)
+    ('Nairobi, Nairobi County, Kenya.', '1,327 km south-east of Honolulu, Hawaii, United States.')
     """
-    for distance in _WITHIN:
-        known = _read(0 if distance < 1e6 else 1, lon, lat, distance)
-        if not len(known.names):
-            continue
-        ahead, _, away = earth().inv(*(np.full(len(known.names), at) for at in (lon, lat)), *known.degrees.T)
-        # A city reaches as far as its inhabitants need room.
-        inside = np.flatnonzero(away < np.maximum(_HERE, _ROOM * np.sqrt(known.populations)))
-        if len(inside):
-            row = inside[known.populations[inside].argmax()]
-            return f"{known.names[row]}, {known.within[row]}."
-        row = away.argmin()
-        if away[row] <= distance:
-            towards = _POINTS[round((float(ahead[row]) + 180) / 45) % 8]
-            return f"{away[row] / 1000:,.0f} km {towards} of {known.names[row]}, {known.within[row]}."
-    raise AssertionError("the Earth has places")  # pragma: no cover
+    known, back, away = _nearest(lon, lat)
+    # A city reaches as far as its inhabitants need room.
+    inside = np.flatnonzero(away < np.maximum(_HERE, _ROOM * np.sqrt(known.populations)))
+    if len(inside):
+        row = inside[known.populations[inside].argmax()]
+        return f"{known.title(int(row))}."
+    # A city farther away says more than a village.
+    row = (away / np.maximum(known.populations, _FEW) ** _KNOWN).argmin()
+    towards = _POINTS[round(float(back[row]) / 45) % 8]
+    return f"{away[row] / 1000:,.0f} km {towards} of {known.title(int(row))}."
+
+
+def _nearest(lon: float, lat: float) -> tuple[_Known, Floats, Floats]:
+    """Return places around a location, the directions from them to a location, and the distances."""
+    for level, distance in _SEARCHES:
+        known = _read(level, lon, lat, distance)
+        here = [np.full(len(known.names), at) for at in (lon, lat)]
+        _, back, away = earth().inv(here[0], here[1], *known.degrees.T)
+        if np.min(away, initial=np.inf) <= distance:
+            break
+    return known, back, away

@@ -25,6 +25,9 @@ __all__ = ["Geometries", "PackedFile", "Pieces", "packed_file"]
 #: An array of shapely geometries.
 Geometries: TypeAlias = NDArray[np.object_]
 
+#: The size of the details of a level over that of the smallest that can be seen, at most.
+_NEARLY = 3.0
+
 
 @dataclass(frozen=True, eq=False)
 class Pieces:
@@ -74,8 +77,8 @@ class PackedFile:
         self._kept = functools.lru_cache(maxsize=64)(self._pieces)
 
     def level(self, detail: float) -> int:
-        """Return the coarsest level whose details are as small as those that can be seen, or the finest."""
-        return max((at for at, size in enumerate(self.details) if size <= detail), default=0)
+        """Return the coarsest level whose details are nearly as small as those that can be seen, or the finest."""
+        return max((at for at, size in enumerate(self.details) if size <= _NEARLY * detail), default=0)
 
     def blocks(self, level: int, lon: float, lat: float, distance: float) -> list[int]:
         """Return the numbers of the blocks of a level that may reach within a distance of a location."""

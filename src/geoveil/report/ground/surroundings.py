@@ -19,10 +19,14 @@ FARTHEST = 1.5e7
 #: The reach of each level of detail over that of the finer one, and over the size of its smallest details.
 _COARSER, _DETAILS = 8.0, 600.0
 #: Whose data the ground is, as maps have to say it.
-SOURCE = "© OpenStreetMap contributors (ODbL); GeoNames (CC BY 4.0); Natural Earth"
+SOURCE = "Roads © OpenStreetMap contributors (ODbL), coasts GSHHG (LGPL), names GeoNames (CC BY 4.0), Natural Earth"
 #: The longest straight road of each rank, in metres, and the share of the reach that it may have: its real
 #: course bends, which would be seen in a closer view.
-_STRAIGHT, _SHARE = np.array([1_500.0, 5_000.0, 15_000.0, 40_000.0]), 1 / 3
+_STRAIGHT, _SHARE = np.array([1_500.0, 5_000.0, 15_000.0, 40_000.0]), 0.4
+
+#: The widest reach of maps with roads, in metres.
+_ROADS = 2.5e5
+_NOTHING: tuple[Geometries, NDArray[np.int64]] = np.empty(0, dtype=object), np.empty(0, dtype=np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +97,7 @@ def ground_around(
     >>> kansas = Projection(-98.0, 39.0)
     >>> ground = ground_around(kansas.to_map, -98.0, 39.0, 1000.0, beyond=False)
     >>> ground.where, [float(piece.area) for piece in ground.land]
-    ('38 km north-west of Salina, Kansas, United States.', [4000000.0])
+    ('13 km east of Lincoln, Kansas, United States.', [4000000.0])
     """
     squares, reach = [(0.0, min(reach, FARTHEST))], min(reach, FARTHEST)
     while beyond and squares[-1][1] < FARTHEST:
@@ -103,14 +107,18 @@ def ground_around(
         return np.concatenate([_square(name, to_map, lon, lat, *square)[0] for square in squares])
 
     def lines(name: str) -> Lines:
-        found = [_square(name, to_map, lon, lat, *square) for square in squares]
+        # Roads around a view would be many, and tell nothing that towns do not.
+        drawn = squares[: reach <= _ROADS] if name == "roads" else squares
+        found = [_NOTHING, *(_square(name, to_map, lon, lat, *square) for square in drawn)]
         shapes, ranks = (np.concatenate(column) for column in zip(*found, strict=True))
         return Lines(shapes, ranks)
 
     return Ground(
         polygons("land"),
         polygons("water"),
-        *map(lines, ("borders", "rivers", "roads")),
+        lines("borders"),
+        lines("rivers"),
+        lines("roads"),
         places_around(to_map, lon, lat, squares),
         where(lon, lat),
     )
@@ -132,19 +140,29 @@ def _square(
         return shapes, ranks
     area = shapely.get_type_id(shapes[0]) == 3
     shapes = shapely.simplify(shapes, detail / 2e5, preserve_topology=False)
+    some = shapely.length(shapes) > 0
+    shapes, ranks = shapes[some], ranks[some]
     # Edges are straight in degrees, and bent on the map.
-    flat = shapely.transform(shapely.segmentize(shapes, min(1.0, detail / 500)), to_map)
-    if area:
-        flat = shapely.make_valid(flat)
-    flat = shapely.clip_by_rect(flat, -reach, -reach, reach, reach)
-    if area:
-        # Cells are joined, so that their edges are not seen.
-        flat = shapely.union_all(shapely.make_valid(flat), grid_size=detail / 8)
-        flat, ranks = np.array([flat]), np.zeros(1, dtype=np.int64)
+    cells = area and packed_file(name).level(detail) == 0
+    flat = shapely.transform(shapely.segmentize(shapes, 0.1 if cells else 1.0), to_map)
+    flat = shapely.clip_by_rect(_valid(flat) if area else flat, -reach, -reach, reach, reach)
+    if cells:
+        # Cells are joined, so that their edges are not seen; nearby also where they do not quite meet.
+        joined = shapely.union_all(_valid(flat), grid_size=None if inner else detail / 8)
+        flat, ranks = np.array([joined]), np.zeros(1, dtype=np.int64)
     if inner:
-        flat = shapely.difference(flat, shapely.box(-inner, -inner, inner, inner))
+        flat = shapely.difference(_valid(flat) if area else flat, shapely.box(-inner, -inner, inner, inner))
     flat, row = shapely.get_parts(shapely.simplify(flat, detail), return_index=True)
     flat, inside = shapely.get_parts(flat, return_index=True)
     size, least = (shapely.area(flat), detail**2) if area else (shapely.length(flat), 0.0)
     kept = (shapely.get_type_id(flat) == (3 if area else 1)) & (size > least)
     return flat[kept], ranks[row[inside][kept]]
+
+
+def _valid(shapes: Geometries) -> Geometries:
+    """Return shapes, of which those are changed that are not valid."""
+    import shapely
+
+    wrong = ~shapely.is_valid(shapes)
+    shapes[wrong] = shapely.make_valid(shapes[wrong])
+    return shapes
