@@ -15,6 +15,8 @@ from geoveil.geo.distortion import earth
 from geoveil.report.ground import Ground, check_basemap, graticule_around, ground_around, read_basemap
 from geoveil.report.map_projection import Box, Projection
 
+pytestmark = pytest.mark.once
+
 TEN = {
     "San Francisco": (-122.42, 37.77),
     "Beijing": (116.40, 39.91),
@@ -82,7 +84,7 @@ def test_water_is_where_it_is() -> None:
 @pytest.mark.parametrize("name", TEN)
 def test_ten_places_are_recognisable(name: str) -> None:
     """A map of each place names it or what is near; it is valid, and small enough for a page."""
-    ground = around(*TEN[name], 15_000.0, beyond=True)
+    ground = around(*TEN[name], 15_000.0, beyond=name == "Fiji")
     known = {"Fiji": "Fiji", "Svalbard": "Longyearbyen", "Arizona": "Arizona", "Pacific": "Hawaii"}
     assert known.get(name, name) in ground.where
     assert shapely.is_valid(ground.land).all()
@@ -94,7 +96,8 @@ def test_ten_places_are_recognisable(name: str) -> None:
     assert corners.sum() < 50_000
     assert all(len(each.shapes) == len(each.ranks) for each in lines)
     places = ground.places
-    assert len(places.names) == len(places.flat) == len(places.populations) == len(places.reaches) > 50
+    assert len(places.names) == len(places.flat) == len(places.populations) == len(places.reaches)
+    assert name != "Fiji" or len(places.names) > 50
     assert (np.diff(places.populations) <= 0).all()
     if name in ("Beijing", "Zürich", "Oslo", "Nairobi", "Singapore", "San Francisco"):
         near = np.abs(places.flat).max(axis=1) < 15_000
@@ -103,7 +106,7 @@ def test_ten_places_are_recognisable(name: str) -> None:
         assert len(ground.roads.shapes) > 20
 
 
-@pytest.mark.parametrize("reach", [300.0, 5e3, 1e5, 2e6, 2e7])
+@pytest.mark.parametrize("reach", [300.0, 1e5, 2e7])
 @pytest.mark.parametrize("middle", [(180.0, -17.0), (0.0, 90.0), (8.54, 47.37)])
 def test_views_of_any_size(middle: tuple[float, float], reach: float) -> None:
     """Everything lies in the square, from some hundred metres to the whole world."""
@@ -118,7 +121,7 @@ def test_views_of_any_size(middle: tuple[float, float], reach: float) -> None:
 
 def test_squares_of_a_map_do_not_overlap() -> None:
     """Land of the nearest square and land beyond it touch at most."""
-    land = around(-122.42, 37.77, 20_000.0, beyond=True).land
+    land = around(-122.42, 37.77, 500_000.0, beyond=True).land
     assert shapely.area(shapely.union_all(land)) == pytest.approx(shapely.area(land).sum(), rel=1e-3)
 
 
@@ -205,9 +208,9 @@ def test_base_maps_stay_small(tmp_path: Path) -> None:
     """Of a file with more than a map has room for, the coarser part is drawn, and the map says so."""
     import geopandas
 
-    x = np.linspace(8.4, 8.7, 200_000)
+    x = np.linspace(8.4, 8.7, 100_000)
     line = shapely.LineString(np.column_stack([x, 47.37 + 0.02 * np.random.default_rng(1).random(len(x))]))
-    points = shapely.points(np.column_stack([x[::20], np.full(10_000, 47.38)]))
+    points = shapely.points(np.column_stack([x[::10], np.full(10_000, 47.38)]))
     path = tmp_path / "much.parquet"
     geopandas.GeoDataFrame(geometry=[line, *points], crs="EPSG:4326").to_parquet(path)
     found = read_basemap(path, Projection(8.54, 47.37), Box(-20_000, -20_000, 20_000, 20_000))
