@@ -20,12 +20,9 @@ FARTHEST = 1.5e7
 _COARSER, _DETAILS = 8.0, 600.0
 #: Whose data the ground is, as maps have to say it.
 SOURCE = "Roads © OpenStreetMap contributors (ODbL), coasts GSHHG (LGPL), names GeoNames (CC BY 4.0), Natural Earth"
-#: The longest straight road of each rank, in metres, and the share of the reach that it may have: its real
-#: course bends, which would be seen in a closer view.
-_STRAIGHT, _SHARE = np.array([1_500.0, 5_000.0, 15_000.0, 40_000.0]), 0.4
-
-#: The widest reach of maps with roads, in metres.
-_ROADS = 2.5e5
+#: The reach in metres from which roads of each rank are drawn, and up to which roads are. Their straight parts are at
+#: most 1.5, 5, 15 and 40 km long; their real course bends, as a closer view would show.
+_FROM, _ROADS = np.array([0.0, 8e3, 4.5e4, 9e4]), 2.5e5
 _NOTHING: tuple[Geometries, NDArray[np.int64]] = np.empty(0, dtype=object), np.empty(0, dtype=np.int64)
 
 
@@ -134,7 +131,7 @@ def _square(
     # A shape may lie in a corner of the square.
     shapes, ranks = packed_file(name).near(detail, lon, lat, min(1.5 * reach, FARTHEST))
     if name == "roads":
-        drawn = _STRAIGHT[ranks] <= max(_SHARE * reach, _STRAIGHT[0])
+        drawn = _FROM[ranks] <= reach
         shapes, ranks = shapes[drawn], np.zeros_like(ranks[drawn])
     if not len(shapes):
         return shapes, ranks
@@ -146,12 +143,12 @@ def _square(
     cells = area and packed_file(name).level(detail) == 0
     flat = shapely.transform(shapely.segmentize(shapes, 0.1 if cells else 1.0), to_map)
     flat = shapely.clip_by_rect(_valid(flat) if area else flat, -reach, -reach, reach, reach)
-    if cells:
-        # Cells are joined, so that their edges are not seen; nearby also where they do not quite meet.
-        joined = shapely.union_all(_valid(flat), grid_size=None if inner else detail / 8)
+    if area:
+        # Pieces are joined, so that their edges are not seen; cells nearby also where they do not quite meet.
+        joined = shapely.union_all(_valid(flat), grid_size=detail / 8 if cells and not inner else None)
         flat, ranks = np.array([joined]), np.zeros(1, dtype=np.int64)
     if inner:
-        flat = shapely.difference(_valid(flat) if area else flat, shapely.box(-inner, -inner, inner, inner))
+        flat = shapely.difference(flat, shapely.box(-inner, -inner, inner, inner))
     flat, row = shapely.get_parts(shapely.simplify(flat, detail), return_index=True)
     flat, inside = shapely.get_parts(flat, return_index=True)
     size, least = (shapely.area(flat), detail**2) if area else (shapely.length(flat), 0.0)
