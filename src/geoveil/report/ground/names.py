@@ -25,6 +25,8 @@ _FAME, _LEAST = 400.0, 15_000.0
 _SEARCHES = (0, 1e5), (0, 1e6), (0, 3e6), (2, 2.1e7)
 #: The radius of a place in metres, at least, and over the root of its population.
 _HERE, _ROOM = 3_000.0, 5.0
+#: The power of its inhabitants with which a place is known farther away, and the inhabitants of a hamlet.
+_KNOWN, _FEW = 0.15, 100.0
 _POINTS = ("north", "north-east", "east", "south-east", "south", "south-west", "west", "north-west")
 
 
@@ -58,6 +60,10 @@ class _Known:
     within: list[str]
     degrees: Floats
     populations: Floats
+
+    def title(self, row: int) -> str:
+        """Return a name with what the place lies in, none of them twice."""
+        return ", ".join(dict.fromkeys([self.names[row], *self.within[row].split(", ")]))
 
 
 def _read(level: int, lon: float, lat: float, distance: float) -> _Known:
@@ -126,26 +132,27 @@ def _places_in(
 
 
 def where(lon: float, lat: float) -> str:
-    """Return where a location is, by the city it is in or by the nearest place.
+    """Return where a location is, by the city it is in or by one nearby.
 
     Examples
     --------
     >>> where(36.82, -1.29), where(-150.0, 12.0)
-    ('Nairobi, Nairobi County, Kenya.', '980 km south-east of Leilani Estates, Hawaii, United States.')
+    ('Nairobi, Nairobi County, Kenya.', '1,327 km south-east of Honolulu, Hawaii, United States.')
     """
     known, back, away = _nearest(lon, lat)
     # A city reaches as far as its inhabitants need room.
     inside = np.flatnonzero(away < np.maximum(_HERE, _ROOM * np.sqrt(known.populations)))
     if len(inside):
         row = inside[known.populations[inside].argmax()]
-        return f"{known.names[row]}, {known.within[row]}."
-    row = away.argmin()
+        return f"{known.title(int(row))}."
+    # A city farther away says more than a village.
+    row = (away / np.maximum(known.populations, _FEW) ** _KNOWN).argmin()
     towards = _POINTS[round(float(back[row]) / 45) % 8]
-    return f"{away[row] / 1000:,.0f} km {towards} of {known.names[row]}, {known.within[row]}."
+    return f"{away[row] / 1000:,.0f} km {towards} of {known.title(int(row))}."
 
 
 def _nearest(lon: float, lat: float) -> tuple[_Known, Floats, Floats]:
-    """Return places of which one is the nearest, the directions from them to a location, and the distances."""
+    """Return places around a location, the directions from them to a location, and the distances."""
     for level, distance in _SEARCHES:
         known = _read(level, lon, lat, distance)
         here = [np.full(len(known.names), at) for at in (lon, lat)]

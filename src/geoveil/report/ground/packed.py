@@ -27,6 +27,8 @@ Geometries: TypeAlias = NDArray[np.object_]
 
 #: The size of the details of a level over that of the smallest that can be seen, at most.
 _NEARLY = 3.0
+#: The distance of the antipode, in metres, with a margin.
+_ANTIPODE = 1.99e7
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +52,9 @@ class Pieces:
 
     def near(self, lon: float, lat: float, distance: float) -> tuple[Geometries, NDArray[np.int64]]:
         """Return the pieces that may reach within a distance of a location, in metres, and their ranks."""
-        chosen = ground_distances(lat, lon, self.middles[:, 1], self.middles[:, 0]) <= distance + self.halves
+        away = ground_distances(lat, lon, self.middles[:, 1], self.middles[:, 0])
+        # A piece around the antipode has no image on a map.
+        chosen = (away <= distance + self.halves) & (away + self.halves < _ANTIPODE)
         return self.shapes[chosen], self.ranks[chosen]
 
 

@@ -19,13 +19,10 @@ FARTHEST = 1.5e7
 #: The reach of each level of detail over that of the finer one, and over the size of its smallest details.
 _COARSER, _DETAILS = 8.0, 600.0
 #: Whose data the ground is, as maps have to say it.
-SOURCE = "© OpenStreetMap contributors (ODbL); GeoNames (CC BY 4.0); Natural Earth"
-#: The longest straight road of each rank, in metres, and the share of the reach that it may have: its real
-#: course bends, which would be seen in a closer view.
-_STRAIGHT, _SHARE = np.array([1_500.0, 5_000.0, 15_000.0, 40_000.0]), 0.4
-
-#: The widest reach of maps with roads, in metres.
-_ROADS = 2.5e5
+SOURCE = "Roads © OpenStreetMap contributors (ODbL), coasts GSHHG (LGPL), names GeoNames (CC BY 4.0), Natural Earth"
+#: The reach in metres from which roads of each rank are drawn, and up to which roads are. Their straight parts are at
+#: most 1.5, 5, 15 and 40 km long; their real course bends, as a closer view would show.
+_FROM, _ROADS = np.array([0.0, 8e3, 4.5e4, 9e4]), 2.5e5
 _NOTHING: tuple[Geometries, NDArray[np.int64]] = np.empty(0, dtype=object), np.empty(0, dtype=np.int64)
 
 
@@ -142,7 +139,7 @@ def _square(
     # A shape may lie in a corner of the square.
     shapes, ranks = packed_file(name).near(detail, lon, lat, min(1.5 * reach, FARTHEST))
     if name == "roads":
-        drawn = _STRAIGHT[ranks] <= max(_SHARE * reach, _STRAIGHT[0])
+        drawn = _FROM[ranks] <= reach
         shapes, ranks = shapes[drawn], np.zeros_like(ranks[drawn])
     if not len(shapes):
         return shapes, ranks
@@ -151,14 +148,13 @@ def _square(
     some = shapely.length(shapes) > 0
     shapes, ranks = shapes[some], ranks[some]
     # Edges are straight in degrees, and bent on the map.
-    flat = shapely.transform(shapely.segmentize(shapes, min(1.0, detail / 500)), to_map)
+    cells = area and packed_file(name).level(detail) == 0
+    flat = shapely.transform(shapely.segmentize(shapes, 0.1 if cells else 1.0), to_map)
+    flat = shapely.clip_by_rect(_valid(flat) if area else flat, -reach, -reach, reach, reach)
     if area:
-        flat = shapely.make_valid(flat)
-    flat = shapely.clip_by_rect(flat, -reach, -reach, reach, reach)
-    if area:
-        # Cells are joined, so that their edges are not seen.
-        flat = shapely.union_all(shapely.make_valid(flat), grid_size=detail / 8)
-        flat, ranks = np.array([flat]), np.zeros(1, dtype=np.int64)
+        # Pieces are joined, so that their edges are not seen; cells nearby also where they do not quite meet.
+        joined = shapely.union_all(_valid(flat), grid_size=detail / 8 if cells and not inner else None)
+        flat, ranks = np.array([joined]), np.zeros(1, dtype=np.int64)
     if inner:
         flat = shapely.difference(flat, shapely.box(-inner, -inner, inner, inner))
     flat, row = shapely.get_parts(shapely.simplify(flat, detail), return_index=True)
@@ -166,3 +162,12 @@ def _square(
     size, least = (shapely.area(flat), detail**2) if area else (shapely.length(flat), 0.0)
     kept = (shapely.get_type_id(flat) == (3 if area else 1)) & (size > least)
     return flat[kept], ranks[row[inside][kept]]
+
+
+def _valid(shapes: Geometries) -> Geometries:
+    """Return shapes, of which those are changed that are not valid."""
+    import shapely
+
+    wrong = ~shapely.is_valid(shapes)
+    shapes[wrong] = shapely.make_valid(shapes[wrong])
+    return shapes
