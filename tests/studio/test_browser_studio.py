@@ -132,7 +132,7 @@ def test_a_file_that_is_refused(visit: Visit, tmp_path: Path) -> None:
     assert "names.csv" in said
     assert visitor.page.locator(".frame").count() == 0
     visitor.page.get_by_role("button", name="Or try it on a made-up city with taxis").click()
-    visitor.page.wait_for_selector(".frame svg")
+    visitor.page.wait_for_selector(".frame > svg")
 
 
 def test_what_was_not_decided_is_asked_for(visit: Visit, trips: Path) -> None:
@@ -286,5 +286,5 @@ def test_a_file_that_needs_help(visit: Visit, tmp_path: Path) -> None:
     assert "plain.csv" in visitor.page.get_by_role("alert").inner_text()
     visitor.page.locator("input[name=names]").fill("who,lat,lon")
     visitor.press("Read it again")
-    assert visitor.page.locator(".frame svg").count() == 1
+    assert visitor.page.locator(".frame > svg").count() == 1
     assert visitor.page.locator("select[name=persons] option[value='=who']").count() == 1

@@ -112,7 +112,7 @@ def test_by_keyboard_alone(visit: Visit, trips: Path) -> None:
     seen = "() => getComputedStyle(document.querySelector('label[for=chosen]')).outlineStyle"
     assert page.evaluate(seen) == "solid"
     page.locator("#chosen").set_input_files(trips)
-    page.wait_for_selector(".frame svg")
+    page.wait_for_selector(".frame > svg")
     visitor.at_rest()
     to("select[name=persons]")
     page.keyboard.type("Each user")

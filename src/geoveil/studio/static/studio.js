@@ -72,7 +72,7 @@
   }
 
   // The slider: numbers follow it, and circles grow with it. Nothing is decided until its form is sent.
-  const range = find("#range"), svg = find(".frame svg");
+  const range = find("#range"), svg = find(".frame > svg");
   const hide = find("#budget input[name=hide]");
   const circles = [];
   const words = (away) => (away >= 1000 ? `${away / 1000} km` : `${away} m`);
