@@ -15,6 +15,7 @@ import pandas as pd
 import pytest
 
 import geoveil as gv
+from geoveil.errors import InvalidParameter
 from geoveil.noise import Entropy
 from geoveil.report import tiles
 from geoveil.studio import project as projects
@@ -170,6 +171,24 @@ def decided(studio: Studio, trips: Path, **more: Any) -> None:
     choices.budget, choices.question = ChosenBudget("hide", "200"), "points"
     for name, value in more.items():
         setattr(choices, name, value)
+
+
+def test_a_release_is_what_was_looked_at(studio: Studio, trips: Path) -> None:
+    """A page whose decisions were changed by another page releases nothing, nor does one whose file has changed."""
+    from geoveil.studio.choices import ChosenBudget
+
+    decided(studio, trips)
+    project = studio.project
+    ticket = project.ticket
+    assert project.ticket == ticket
+    project.choices.budget = ChosenBudget("hide", "10")
+    with pytest.raises(InvalidParameter, match="another page has changed it"):
+        project.release(ticket)
+    with trips.open("a") as held:
+        held.write("\n")
+    with pytest.raises(InvalidParameter, match="unchanged since it was read"):
+        project.release(project.ticket)
+    assert project.releasing is None
 
 
 def test_a_tab_that_is_closed_during_a_release(

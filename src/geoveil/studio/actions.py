@@ -14,7 +14,7 @@ from geoveil.geo.areas import area_of
 from geoveil.report.tiles import check_tiles
 from geoveil.studio.choices import Choices, ChosenBudget, Kind, StatedArea
 from geoveil.studio.pages import QUESTIONS, STEPS, UNITS
-from geoveil.studio.project import Project, new_ticket
+from geoveil.studio.project import Project
 from geoveil.typed_values import read_length
 
 __all__ = ["act"]
@@ -180,8 +180,7 @@ def _release(project: Project, form: Form) -> str:
     if does == "ledger":
         project.choices.ledger, project.choices.subject = _one(form, "ledger"), _one(form, "subject")
     elif does == "again":
-        project.releasing = None
-        project.ticket = new_ticket()
+        project.prepare_another()
     elif does == "release":
         if _one(form, "looked") != "yes":
             raise InvalidParameter("looked", None, "confirmed", "Tick that you have looked at what will be released.")

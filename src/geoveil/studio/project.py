@@ -95,8 +95,8 @@ class Project:
         self.notice: tuple[str, str] | None = None
         #: Places around which the hidden distance is drawn: latitudes and longitudes.
         self.places: list[tuple[float, float]] = []
-        #: The right to make one release, which a page holds.
-        self.ticket = new_ticket()
+        #: The right to make one release of what was decided when a page showed it, and the rights that were used.
+        self._ticket, self._decided, self._used = new_ticket(), "", set[str]()
         self._lock = threading.RLock()
         self._checked_for: Any = None
         self._previewed: tuple[Any, Preview] | None = None
@@ -124,7 +124,7 @@ class Project:
         reading, where = {**self.choices.reading}, self.choices.where
         more = {"demo": demo, "received": path.is_relative_to(self.folder)}
         self.reading = Job(f"Reading {name}", lambda tell: OpenedData.open(path, name, reading, where, tell, **more))
-        self._source = (path, name, demo)
+        self._source, self._state = (path, name, demo), _state(path)
 
     def read_again(self) -> None:
         """Read the file anew, after the way of reading was corrected."""
@@ -215,16 +215,47 @@ class Project:
 
     # The release ---------------------------------------------------------------------------------------------------
 
+    @property
+    def ticket(self) -> str:
+        """The right to make one release of what is decided now; another decision takes another ticket."""
+        with self._lock:
+            decided = repr((self.choices, self._received, self.regions))
+            if decided != self._decided:
+                self._ticket, self._decided = new_ticket(), decided
+            return self._ticket
+
+    def prepare_another(self) -> None:
+        """Forget the last release, unless it is still being made."""
+        with self._lock:
+            if self.releasing is None or not self.releasing.running:
+                self.releasing, self._decided = None, ""
+
     def release(self, ticket: str) -> None:
         """Make the release that a ticket is for, once: a ticket that was used changes nothing."""
         with self._lock:
-            if ticket != self.ticket or (self.releasing is not None and self.releasing.running):
+            if ticket in self._used or (self.releasing is not None and self.releasing.running):
                 return
+            if ticket != self.ticket:
+                remedy = "Look again at what will be released: another page has changed it."
+                raise InvalidParameter("ticket", None, "that of the decisions which this page showed", remedy)
             request = self.request()
             request.check()
-            self.ticket = new_ticket()
+            if _state(self._source[0]) != self._state:
+                remedy = "Open it again in step 1, and look at it."
+                raise InvalidParameter("file", self._source[1], "unchanged since it was read", remedy)
+            self._used.add(ticket)
+            self._decided = ""
             folder = self.new_folder("release")
             self.releasing = Job(f"Releasing {request.data.name}", lambda tell: _released(request, folder, tell))
+
+
+def _state(path: Path) -> tuple[int, int] | None:
+    """Return what changes when somebody writes to a file; None if it is gone."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_size, found.st_mtime_ns
 
 
 def new_ticket() -> str:
