@@ -38,13 +38,19 @@
     });
   }
 
-  // Work in the background: the bar follows it, and the page is shown anew when it ends.
+  // Work in the background: the bar follows it, and the page is shown anew when it ends, unless somebody has begun to
+  // fill it in: what was found is then on the next page.
+  let edited = false;
+  document.addEventListener("input", () => { edited = true; });
   async function follow() {
     const bar = find("progress");
     try {
       const { running } = await (await fetch("status")).json();
       const mine = running.find((job) => job.title === document.body.dataset.busy);
-      if (!mine) { location.reload(); return; }
+      if (!mine) {
+        if (!edited) location.reload();
+        return;
+      }
       if (bar && mine.share > 0) bar.value = mine.share;
     } catch {
       if (bar) bar.removeAttribute("value");
