@@ -15,7 +15,7 @@ from geoveil.cli.command import Command
     cls=Command,
     examples=(
         ("Begin with a file:", "geoveil studio trips.csv"),
-        ("On a machine without a browser; open the address elsewhere:", "geoveil studio --no-browser --port 8899"),
+        ("Print the address, without opening the browser:", "geoveil studio --no-browser --port 8899"),
     ),
 )
 @click.argument("file", required=False, type=click.Path(exists=True, path_type=Path))

@@ -17,6 +17,7 @@ from geoveil.errors import GeoveilError, InvalidParameter, LedgerUnavailable
 from geoveil.file_check import CheckedFile, Finding
 from geoveil.file_summary import combined
 from geoveil.geo.formats.atomic import certificate_path
+from geoveil.geo.formats.fingerprints import State, file_state
 from geoveil.noise import random_bytes
 from geoveil.privacy import CGP, exact
 from geoveil.release_record import ReleaseRecord
@@ -249,13 +250,12 @@ class Project:
             self.releasing = Job(f"Releasing {request.data.name}", lambda tell: _released(request, folder, tell))
 
 
-def _state(path: Path) -> tuple[int, int] | None:
-    """Return what changes when somebody writes to a file; None if it is gone."""
+def _state(path: Path) -> State | None:
+    """Return the state of a file, a folder or a shapefile; None if it is gone."""
     try:
-        found = path.stat()
+        return file_state(path)
     except OSError:
         return None
-    return found.st_size, found.st_mtime_ns
 
 
 def new_ticket() -> str:
