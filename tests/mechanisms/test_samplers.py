@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -196,6 +196,20 @@ def fits_counts(counts: Floats, probabilities: Floats) -> bool:
     return bool(stats.chisquare(counts, probabilities / probabilities.sum() * counts.sum()).pvalue > FALSE_ALARM)
 
 
+def missed(draws: float, law: Floats, wrong: Floats) -> float:
+    """Return how often draws from a law pass the chi-square test of a wrong one."""
+    expected, degrees = wrong / wrong.sum(), len(wrong) - 1
+    distance = draws * float(((law / law.sum() - expected) ** 2 / expected).sum())
+    return float(stats.ncx2.cdf(stats.chi2.isf(FALSE_ALARM, degrees), degrees, distance))
+
+
+def check_counts(counts: Floats, law: Floats, wrong: Floats) -> None:
+    """Counts follow a law and not a wrong one, and are enough to tell the two apart whatever the stream."""
+    assert missed(counts.sum(), law, wrong) < 1e-9
+    assert fits_counts(counts, law)
+    assert not fits_counts(counts, wrong)
+
+
 def counts_of(sample: Callable[[Source], int | None], outcomes: int, draws: int) -> Iterator[Floats]:
     """How often each outcome comes, by plain and by exact noise, which take other ways; None is the last."""
     for source in (Experiment(np.random.default_rng(8)), Entropy(read=np.random.default_rng(18).bytes)):
@@ -209,17 +223,17 @@ def test_exponential_mechanism_follows_its_probabilities(trials: Trials) -> None
     mechanism = Exponential(RHO)
     scores = mechanism.scale * np.array([0.0, 1.0, 2.5, 4.0])
     for counts in counts_of(lambda source: mechanism.sample(scores, source), 4, trials.draws):
-        assert fits_counts(counts, mechanism.probabilities(scores))
-        assert not fits_counts(counts, mechanism.probabilities(trials.off * scores))
+        check_counts(counts, mechanism.probabilities(scores), mechanism.probabilities(trials.off * scores))
 
 
 def check_sparse_vector_sampler(trials: Trials = FEW, *, cyclic: bool) -> None:
     """Counts against probabilities, and against those of a scale that is off."""
     mechanism = SparseVector(RHO, cyclic=cyclic)
-    values = mechanism.scale * np.array([3.0, 4.0, 2.0, 6.0])
-    for counts in counts_of(lambda source: mechanism.sample(values, 0.0, source), 4 + (not cyclic), trials.draws):
-        assert fits_counts(counts, mechanism.probabilities(values, 0.0))
-        assert not fits_counts(counts, mechanism.probabilities(trials.off * values, 0.0))
+    # Ten equal values show the threshold's noise most clearly: without it the positions are geometric.
+    values = mechanism.scale * (np.array([3.0, 4.0, 2.0, 6.0]) if cyclic else np.ones(10))
+    outcomes = len(values) + (not cyclic)
+    for counts in counts_of(lambda source: mechanism.sample(values, 0.0, source), outcomes, trials.draws):
+        check_counts(counts, mechanism.probabilities(values, 0.0), mechanism.probabilities(trials.off * values, 0.0))
 
 
 @TRIALS
@@ -229,14 +243,15 @@ def test_sparse_vector_follows_its_probabilities(trials: Trials, cyclic: bool) -
     check_sparse_vector_sampler(trials, cyclic=cyclic)
 
 
-def check_neighbour_sampler(gamma0: float, trials: Trials = FEW) -> None:
+def check_neighbour_sampler(
+    gamma0: float, trials: Trials = FEW, scores: Sequence[float] = (7.0, 0.0, 5.0, 9.0)
+) -> None:
     """Counts against probabilities, and against those of a scale that is off."""
     mechanism = NearestNeighbour(RHO, gamma0 * NearestNeighbour(RHO).scale)
-    values = mechanism.scale * np.array([7.0, 0.0, 5.0, 9.0])
+    values = mechanism.scale * np.array(scores)
     walk = Walk(values, 2 * mechanism.scale)
-    for counts in counts_of(lambda source: mechanism.visit(walk, source), 4, trials.draws):
-        assert fits_counts(counts, mechanism.probabilities(values))
-        assert not fits_counts(counts, mechanism.probabilities(trials.off * values))
+    for counts in counts_of(lambda source: mechanism.visit(walk, source), len(values), trials.draws):
+        check_counts(counts, mechanism.probabilities(values), mechanism.probabilities(trials.off * values))
 
 
 @TRIALS
@@ -321,8 +336,7 @@ def check_permute_and_flip_sampler(trials: Trials = FEW) -> None:
     mechanism = PermuteAndFlip(EPSILON)
     scores = mechanism.scale * np.array([2.5, 0.0, 1.0, 4.0])
     for counts in counts_of(lambda source: mechanism.sample(scores, source), 4, trials.draws):
-        assert fits_counts(counts, mechanism.probabilities(scores))
-        assert not fits_counts(counts, mechanism.probabilities(trials.off * scores))
+        check_counts(counts, mechanism.probabilities(scores), mechanism.probabilities(trials.off * scores))
 
 
 @TRIALS

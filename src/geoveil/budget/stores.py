@@ -15,7 +15,10 @@ from typing import Any, ClassVar, Generic, Protocol, TypeAlias, TypeVar
 from geoveil.errors import LedgerTimeout, LedgerUnavailable
 from geoveil.processes import this_process
 
-__all__ = ["FEW", "Row", "SQLValue", "Statement", "Store", "Transaction", "is_database", "open_store"]
+__all__ = [
+    *("FEW", "Row", "SQLValue", "Statement", "Store", "Transaction"),
+    *("is_database", "open_store", "without_password"),
+]
 
 #: A value that a ledger writes into a column.
 SQLValue: TypeAlias = str | int | None
@@ -215,6 +218,24 @@ def left(deadline: float) -> float:
 def is_database(place: str | os.PathLike[str]) -> bool:
     """Tell whether a place is a PostgreSQL connection string, and not the path of a file."""
     return bool(re.match(r"postgres(ql)?://|.*\bdbname=", str(place)))
+
+
+def without_password(place: str) -> str:
+    """Return the place of a ledger without the passwords in a connection string, to be shown and written.
+
+    Examples
+    --------
+    >>> without_password("postgresql://lab:secret@db.example.org/budgets?sslmode=require&password=secret")
+    'postgresql://lab@db.example.org/budgets?sslmode=require'
+    >>> without_password("host=db dbname=budgets password='a secret' user=lab"), without_password("budget.db")
+    ('host=db dbname=budgets user=lab', 'budget.db')
+    """
+    if not is_database(place):
+        return place
+    # A password may have unescaped characters of an address, up to the last @.
+    place = re.sub(r"^(postgres(?:ql)?://[^:@/?]*):.*@", r"\1@", place, flags=re.DOTALL)
+    place = re.sub(r"(?i)(?<=[?&])[a-z]*password=[^&]*&?", "", place).rstrip("?&")
+    return re.sub(r"(?i)\b[a-z]*password\s*=\s*(?:'(?:\\.|[^'\\])*(?:'|$)|\S*)\s*", "", place).strip()
 
 
 def open_store(place: str | os.PathLike[str], timeout: float) -> Store[Any]:
