@@ -4,6 +4,7 @@ Run from the project's root, with the extra spark and Java 17:
 
     python -m benchmarks.spark bars     # throughput, workers and driver memory; about ten minutes
     python -m benchmarks.spark scale    # 10^6, 10^7 and 10^8 rows with executors of 2 GiB; about an hour
+    python -m benchmarks.spark skew     # one person with 10^7 rows and a million with ten; about ten minutes
     python -m benchmarks.spark demo     # points and a heat map of ten million rows, with certificate and times
 
 Rows are made up by Spark, in a folder that is removed at the end. Each number of workers has a cluster of its own
@@ -63,11 +64,15 @@ def cluster(workers: int, memory: int = 2048) -> Iterator[Any]:
         session.stop()
 
 
-def made_up(spark: Any, path: Path, rows: int, persons: int) -> None:
-    """Write made-up rows: persons in random order, times, and places around a city; about 2.5 million in a file."""
+def made_up(spark: Any, path: Path, rows: int, persons: int, *, skewed: bool = False) -> None:
+    """Write made-up rows: persons in random order, times, and places around a city; about 2.5 million in a file.
+
+    If they are skewed, half of the rows belong to one person.
+    """
     files = max(4, rows // 2_500_000)
+    one = "id % 2 = 0" if skewed else "false"
     columns = [
-        f"cast(cast(rand(1) * {persons} as long) as string) as user",
+        f"if({one}, 'one', cast(cast(rand(1) * {persons} as long) as string)) as user",
         "timestamp_seconds(1600000000 + id) as time",
         "-122.42 + randn(2) * 0.1 as longitude",
         "37.77 + randn(3) * 0.1 as latitude",
@@ -156,6 +161,8 @@ def tasks_of(spark: Any, source: Path, folder: Path) -> dict[str, Callable[[], A
         "points of a DataFrame": lambda: gvs.points(frame, fresh("frame"), **how),
         "points of any day": lambda: gvs.points(frame, fresh("days"), unit="1 day", **how),
         "heat map": lambda: gvs.heatmap(str(source), 2000, unit="user", rho=RHO, area=AREA, outside="clamp"),
+        "radius of persons": lambda: gvs.radius(frame, fresh("radius"), **how),
+        "center of persons": lambda: gvs.center(frame, fresh("center"), **how),
     }
 
 
@@ -166,7 +173,7 @@ def run(given: argparse.Namespace) -> None:
     with cluster(given.workers) as spark:
         source = Path(given.folder) / f"rows-{given.rows}-{given.persons}"
         if not source.exists():
-            made_up(spark, source, given.rows, given.persons)
+            made_up(spark, source, given.rows, given.persons, skewed=given.skewed)
         tasks = tasks_of(spark, source, Path(given.folder))
         for turn in range(given.repeat):
             for name in given.tasks.split(","):
@@ -176,10 +183,13 @@ def run(given: argparse.Namespace) -> None:
     print(json.dumps(found))
 
 
-def in_a_cluster(folder: Path, workers: int, rows: int, persons: int, repeat: int, tasks: str) -> dict[str, Any]:
+def in_a_cluster(
+    folder: Path, workers: int, rows: int, persons: int, repeat: int, tasks: str, *, skewed: bool = False
+) -> dict[str, Any]:
     """Run tasks in a process of their own, and return the medians of what was measured."""
     command = [sys.executable, "-m", "benchmarks.spark", "run", "--folder", str(folder), "--workers", str(workers)]
     command += ["--rows", str(rows), "--persons", str(persons), "--repeat", str(repeat), "--tasks", tasks]
+    command += ["--skewed"] if skewed else []
     told = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
     found = json.loads(told.splitlines()[-1])
     return {
@@ -218,6 +228,18 @@ def scale(given: argparse.Namespace) -> None:
             shutil.rmtree(Path(folder) / f"rows-{rows}-{persons}")
 
 
+def skew(given: argparse.Namespace) -> None:
+    """Print times and memory of questions about persons of whom one has as many rows as a million others together."""
+    tasks = "radius of persons,center of persons"
+    with tempfile.TemporaryDirectory(dir=given.folder) as folder:
+        found = in_a_cluster(Path(folder), 2, 2 * given.rows, given.rows // 10, 1, tasks, skewed=True)
+    print("| rows | persons | task | seconds | processor µs a row | Python worker |")
+    print("|---|---|---|---|---|---|")
+    for name, one in found.items():
+        told = f"{one['wall']:.0f} | {one['processor'] / (2 * given.rows) * 1e6:.2f} | {one['worker'] / 2**20:.0f} MiB"
+        print(f"| {2 * given.rows:,} | {given.rows // 10 + 1:,} | {name} | {told} |")
+
+
 def demo(given: argparse.Namespace) -> None:
     """Release points and a heat map of made-up rows, and print the certificate and the times."""
     import geoveil.spark as gvs
@@ -252,16 +274,17 @@ def demo(given: argparse.Namespace) -> None:
 def main() -> None:
     """Do what is asked for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["bars", "scale", "demo", "run"])
+    parser.add_argument("what", choices=["bars", "scale", "skew", "demo", "run"])
     parser.add_argument("--rows", type=int, default=10**7)
     parser.add_argument("--persons", type=int, default=10**5)
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--sizes", default="1e6,1e7,1e8")
     parser.add_argument("--tasks", default="copy,points of a path,points of any day,heat map")
+    parser.add_argument("--skewed", action="store_true")
     parser.add_argument("--folder")
     given = parser.parse_args()
-    {"bars": bars, "scale": scale, "demo": demo, "run": run}[given.what](given)
+    {"bars": bars, "scale": scale, "skew": skew, "demo": demo, "run": run}[given.what](given)
 
 
 if __name__ == "__main__":

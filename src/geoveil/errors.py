@@ -141,18 +141,18 @@ class InvalidInput(GeoveilError, ValueError):
         self.allowed = allowed
 
     def _problem(self, naming: Naming) -> str:
+        named = naming.argument(self.argument)
+        return naming.refused(named, self.value, self._shown(), worded(self.allowed, naming))
+
+    def _shown(self) -> str:
+        """Return the value as Python writes it, shortened."""
         try:
             shown = repr(self.value)
         except ValueError:  # Python writes no whole number of more than some thousand digits
             shown = f"a {type(self.value).__name__} too large to write"
         if "\n" in shown:  # a table, or an array
             shown = type(self.value).__name__
-        if len(shown) > 120:
-            shown = shown[:117] + "..."
-        return f"{self._named(naming)} = {shown}: must be {worded(self.allowed, naming)}."
-
-    def _named(self, naming: Naming) -> str:
-        return naming.argument(self.argument)
+        return shown if len(shown) <= 120 else shown[:117] + "..."
 
 
 class InvalidParameter(InvalidInput):
@@ -166,8 +166,8 @@ class InvalidData(InvalidInput):
 class InvalidFile(InvalidData):
     """A file of locations that cannot be used; `argument` is its path, or a place in it."""
 
-    def _named(self, naming: Naming) -> str:
-        return self.argument
+    def _problem(self, naming: Naming) -> str:
+        return naming.refused_file(self.argument, self.value, self._shown(), worded(self.allowed, naming))
 
 
 class FileUnavailable(InvalidFile):
@@ -217,7 +217,7 @@ class BudgetExceeded(BudgetError):
 
     def _problem(self, naming: Naming) -> str:
         account = f" of {self.subject}" if self.subject else ""
-        return f"The budget{account} does not suffice: {self.requested} was asked for, {self.remaining} is left."
+        return f"The budget{account} does not suffice: {self.requested} was asked for, {self.remaining or 0} is left."
 
 
 class LedgerError(BudgetError):

@@ -18,6 +18,7 @@ from scipy import stats
 import geoveil as gv
 import geoveil.spark as gvs
 from geoveil.errors import FileUnavailable, InvalidData, InvalidFile, InvalidParameter
+from geoveil.spark.frame_columns import open_frame
 from tests.certificates.test_signatures import KEY
 from tests.spark.trips import AREA, RHO, in_order, noise, trips, written
 
@@ -70,6 +71,49 @@ def test_a_seeded_release_is_that_of_the_file(spark: Any, tmp_path: Path) -> Non
         for column in ("id", "user", "latitude", "longitude", "radius_95", "rho"):
             assert (found[column] == expected[column]).all(), (name, column)
         assert "numpy generator" in release.inexact
+
+
+def test_workers_read_the_files_of_a_plain_table(spark: Any, tmp_path: Path) -> None:
+    """A DataFrame of Parquet files is read by workers themselves; one that filters, renames or is in memory is not."""
+    source = str(written(trips(300, 2), tmp_path / "trips.parquet"))
+    frame = spark.read.parquet(source)
+    frame.createOrReplaceTempView("plain")
+    others = [
+        frame.where("id > 5"),
+        frame.limit(50),
+        frame.withColumn("id", frame["id"] + 1),
+        frame.withColumnRenamed("id", "number"),
+        frame.repartition(3),
+        frame.union(frame),
+    ]
+    for plain in (frame, frame.select("user", "latitude", "longitude"), spark.table("plain")):
+        assert opened(plain).parts is not None
+    for other in others:
+        assert opened(other).parts is None
+    frame.cache()
+    try:
+        assert opened(spark.read.parquet(source)).parts is None
+    finally:
+        frame.unpersist()
+
+
+def opened(frame: Any) -> Any:
+    """Return the columns of a DataFrame as a release sees them."""
+    return open_frame(frame, lat=None, lon=None, geometry=None, crs=None)[1]
+
+
+def test_times_far_away_are_kept_as_they_are(spark: Any, tmp_path: Path) -> None:
+    """Times of Spark's old type that do not fit into nanoseconds are released as Spark reads them."""
+    frame = spark.createDataFrame(trips(20, 1)).selectExpr("user", "latitude", "longitude", "id")
+    frame = frame.selectExpr("*", "timestamp'3024-02-29 12:00:00.000001' as until")
+    spark.conf.set("spark.sql.parquet.outputTimestampType", "INT96")
+    try:
+        frame.coalesce(1).write.parquet(str(tmp_path / "in"))
+    finally:
+        spark.conf.unset("spark.sql.parquet.outputTimestampType")
+    how: dict[str, Any] = {"by": "user", "rho": RHO, "area": AREA, "keep": ["id", "until"]}
+    release = gvs.points(str(tmp_path / "in"), tmp_path / "out", **how)
+    assert release.value.where("until = timestamp'3024-02-29 12:00:00.000001'").count() == 20
 
 
 def test_units_of_time_are_those_of_the_file(spark: Any, tmp_path: Path) -> None:
@@ -223,6 +267,7 @@ def test_persons_without_budget_are_skipped_and_labels_replaced(spark: Any, tmp_
     assert set(found["id"]) == set(data.loc[data["user"] != "u0001", "id"])
     assert found["user"].nunique() == 2
     assert not set(found["user"]) & set(data["user"])
+    assert [*release.by] == sorted(set(found["user"]))
     assert release.certificate()["persons"] == 2
 
 

@@ -353,12 +353,14 @@ class FilePoints(PointRows, Inquiry[Written, FileRelease]):
         """Return what a release states besides its value."""
         import pandas as pd
 
-        there = slice(None) if self.skipped is None else ~self.skipped
+        order = self.listed()
+        skipped = np.zeros(len(order), dtype=bool) if self.skipped is None else self.skipped
+        there = order[~skipped[order]]
         index = self.people.index
         left_out = receipt.skipped_names
         if index is not None and self.pseudonyms is not None:
             index = pd.Index(self.pseudonyms, name=index.name)
-            left_out = () if self.skipped is None else tuple(index[self.skipped])
+            left_out = tuple(index[order[skipped[order]]])
         return {
             "answers": answers_without_values(Persons(self.persons.queries, self.persons.which[there])),
             "guarantee": self.guarantee,
@@ -381,6 +383,10 @@ class FilePoints(PointRows, Inquiry[Written, FileRelease]):
             "moved": drawn.moved,
             "formulas": tuple(name for name in self.kept if name in self.formulas),
         }
+
+    def listed(self) -> Index:
+        """Return the positions of all persons in the order in which a release lists them: that of their first rows."""
+        return np.arange(len(self.people.sizes))
 
     def _changed(self) -> InvalidFile:
         remedy = "Try again when no program writes to it."

@@ -187,7 +187,7 @@ def _names(table: Table, argument: str, given: Any) -> list[Any]:
         if name not in table.names:
             other = "lon" if argument == "lat" else "lat"
             remedy = Message("Name both {lat} and {lon}.") if name is None else f"Is it the name of {other}?"
-            raise InvalidParameter(argument, name, f"a column of x, one of {table.names}", remedy)
+            raise InvalidParameter(argument, name, f"a column of the data, one of {table.names}", remedy)
     return names
 
 

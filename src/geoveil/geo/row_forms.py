@@ -116,7 +116,8 @@ class RowForm(Form):
         columns, index = self.names, getattr(self._given, "index", None)
         if isinstance(by, str):
             if by not in columns:
-                raise InvalidData(argument, by, f"a column of x, one of {columns}", "Or give a label for each row.")
+                allowed = f"a column of the data, one of {columns}"
+                raise InvalidData(argument, by, allowed, "Or give a label for each row.")
             by = self._given.column(by)
         elif isinstance(by, tuple) and by in columns:
             remedy = f"Use {argument}=x[{by!r}]."

@@ -31,6 +31,8 @@ __all__ = ["TIME", "FrameColumns", "frame_of", "open_frame", "time_of"]
 #: The prefix of the columns that are added to those of a DataFrame, and the one of times in microseconds.
 _OWN = "_geoveil_"
 TIME = f"{_OWN}time"
+#: The class of Spark that reads plain Parquet.
+_PARQUET = "org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat"
 #: What workers do not get of a `FrameColumns`.
 _LEFT = {"head": None, "parts": None}
 
@@ -46,7 +48,7 @@ class FrameColumns(PlainParquet):
     geo : bool
         Whether the column of geometries is described as such, so that a release is GeoParquet.
     parts : ParquetParts, optional
-        The files of a table that was given by its path, where workers can read them for themselves.
+        The files of a table that is no more than Parquet files, where workers can read them for themselves.
     """
 
     head: pa.Table = field(default=None, repr=False)
@@ -101,7 +103,7 @@ def open_frame(
     import pyarrow as pa
 
     frame, name, account = frame_of(source)
-    files = [] if name == "DataFrame" else frame.inputFiles()
+    files = frame.inputFiles() if name != "DataFrame" or _is_parquet(frame) else []
     path = Path(name)
     check_names(path, frame.columns)
     if taken := [column for column in frame.columns if column.startswith(_OWN)]:
@@ -138,6 +140,21 @@ def open_frame(
         geo=described is not None and located.names == (described,),
         parts=parts_of(files, head.schema) if files else None,
     )
+
+
+def _is_parquet(frame: DataFrame) -> bool:
+    """Whether a DataFrame is columns of Parquet files, all rows of them, and not kept in memory."""
+    # Selected anew, so that Spark plans it with what is in memory by now.
+    plan: Any = frame.select("*")._jdf.queryExecution().optimizedPlan()
+    if plan.nodeName() == "Project":
+        chosen = plan.projectList()
+        if any(chosen.apply(i).getClass().getSimpleName() != "AttributeReference" for i in range(chosen.size())):
+            return False
+        plan = plan.child()
+    if plan.nodeName() != "LogicalRelation" or plan.relation().getClass().getSimpleName() != "HadoopFsRelation":
+        return False
+    # Delta and others derive formats of their own from Parquet, and leave out rows.
+    return str(plan.relation().fileFormat().getClass().getName()) == _PARQUET
 
 
 def _plain_geometries(frame: DataFrame) -> tuple[DataFrame, dict[str, int | None]]:

@@ -321,6 +321,13 @@ class FramePoints(FilePoints):
         )
         return self._ordered(joined), self.reader([*names, *columns])
 
+    def listed(self) -> Index:
+        """Return the positions of all persons in the order of their pseudonyms, or of their labels without any.
+
+        Rows have no order, and persons come sorted by their labels, of which pseudonyms must tell nothing.
+        """
+        return super().listed() if self.pseudonyms is None else np.argsort(np.array(self.pseudonyms))
+
     def draw(self, source: Source, progress: Progress) -> Written:
         """Run the second job: read the rows again, add noise, and write them."""
         assert self.destination is not None

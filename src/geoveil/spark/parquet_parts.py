@@ -51,7 +51,11 @@ class ParquetParts:
         schema = pa.schema([self.schema.field(name) for name in columns])
         for batch in batches:
             for part in batch.to_pylist():
-                with _opened(part["path"]) as stream, pq.ParquetFile(stream) as file:
+                # Times of Spark's old type do not fit into nanoseconds after 2262.
+                with (
+                    _opened(part["path"]) as stream,
+                    pq.ParquetFile(stream, coerce_int96_timestamp_unit="us") as file,
+                ):
                     for rows in file.iter_batches(ROWS, row_groups=part["groups"], columns=columns):
                         yield pa.table(rows).select(columns).cast(schema)
 

@@ -102,7 +102,8 @@ def points(
         the operating system of its worker.
     key : str, optional
         With a ledger: identifies the release. Asked again with the same key, nothing is charged or drawn, and the
-        folder that was written is returned.
+        release in the folder that was written is returned; if the folder is gone or was changed, it is refused. After
+        a failure the same key is charged again.
     format : {"parquet", "geoparquet"}, optional
         The format; by default GeoParquet if `df` has a described column of geometries, and Parquet otherwise.
     table : str, optional

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from geoveil.errors import FileUnavailable, InvalidFile, InvalidParameter
+from geoveil.errors import FileUnavailable, InvalidFile, InvalidParameter, Message
 from geoveil.geo.formats.archives import ARCHIVES, unpack
 from geoveil.geo.formats.cabspotting import open_cabspotting
 from geoveil.geo.formats.contents import ending_by_content
@@ -80,7 +80,8 @@ def open_locations(path: str | Path, **reading: Any) -> LocationFile:
     taken = set(opener.__kwdefaults__ or {})
     for name in sorted(set(given) - taken):
         allowed = f"left out, as files like {path.name} have no such option"
-        raise InvalidParameter(name, given[name], allowed, f"They take {', '.join(sorted(taken)) or 'no options'}.")
+        options = ", ".join(f"{{{option}}}" for option in sorted(taken))
+        raise InvalidParameter(name, given[name], allowed, Message(f"They take {options or 'no options'}."))
     try:
         with readable(path, ending(path).lstrip(".") or "location"):
             return opener(path, **given)
