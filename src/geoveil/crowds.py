@@ -64,8 +64,8 @@ def heatmap(
 ) -> CrowdRelease:
     """Release a heat map of many persons: how many are expected in each cell of a grid.
 
-    Noise is added to the whole map once. It does not grow with the number of persons, so a map of a crowd is far more
-    accurate than the noisy points of its persons.
+    Noise is added to the whole map once, and not for each person, so a map of a crowd is far more accurate than the
+    noisy points of its persons.
 
     Parameters
     ----------
@@ -79,10 +79,12 @@ def heatmap(
         counts as one person, spread over their points.
     bandwidth : float, optional
         The standard deviation in metres by which places are blurred before noise is added: a wider kernel needs less
-        noise. By default it is chosen from public numbers.
+        noise. By default it follows from public numbers: the budget, the number of persons, and the size and number
+        of cells, those of all slices together.
     every : str or timedelta, optional
-        Slices of time: a length such as "1 hour", "hour of day" or "day of week" (UTC). They cost nothing: noise on
-        each slice is as large as that on one map of the same blur. A person counts as one over all slices together.
+        Slices of time: a length such as "1 hour", "hour of day" or "day of week" (UTC). They cost no budget:
+        noise on each slice is as large as that on one map of the same blur. A person counts as one over all slices
+        together.
     rho, epsilon, metric, times, thin, lat, lon, area, crs, outside, missing, where, rng : optional
         As for `points`.
     method : {"best", "both"}
@@ -175,10 +177,12 @@ def counts(
         counts as one person, spread over their points.
     bandwidth : float, optional
         The standard deviation in metres by which places are blurred before noise is added: a wider kernel needs less
-        noise. By default it is chosen from public numbers.
+        noise. By default it follows from public numbers: the budget, the number of persons, and the number and size
+        of regions.
     every : str or timedelta, optional
-        Slices of time: a length such as "1 hour", "hour of day" or "day of week" (UTC). They cost nothing: noise on
-        each slice is as large as that on one map of the same blur. A person counts as one over all slices together.
+        Slices of time: a length such as "1 hour", "hour of day" or "day of week" (UTC). They cost no budget:
+        noise on each slice is as large as that on one map of the same blur. A person counts as one over all slices
+        together.
     rho, epsilon, metric, times, thin, lat, lon, area, crs, outside, missing, where, rng : optional
         As for `points`.
     method : {"best", "both"}
@@ -272,10 +276,11 @@ def flows(
         counts as one person, spread over their points.
     bandwidth : float, optional
         The standard deviation in metres by which places are blurred before noise is added: a wider kernel needs less
-        noise. By default it is chosen from public numbers.
+        noise. By default it follows from the size of cells or regions.
     every : str or timedelta, optional
-        Slices of time: a length such as "1 hour", "hour of day" or "day of week" (UTC). They cost nothing: noise on
-        each slice is as large as that on one map of the same blur. A person counts as one over all slices together.
+        Slices of time: a length such as "1 hour", "hour of day" or "day of week" (UTC). They cost no budget:
+        noise on each slice is as large as that on one map of the same blur. A person counts as one over all slices
+        together.
     rho, epsilon, metric, times, thin, lat, lon, area, crs, outside, missing, where, rng : optional
         As for `points`.
     method : {"best", "both"}

@@ -43,12 +43,19 @@ class Finding:
     settings : dict
         The settings that do so, by the names of arguments. A release needs those of the kind "need"; those of a note
         are a suggestion. An area is an `AreaSuggestion`.
+    about : {"", "persons", "unchanged", "removed"}
+        The decision that it is about, for readers who make it in another place than the arguments: whose points
+        they are, or which columns are released unchanged or removed.
+    columns : tuple of str
+        The columns that are released unchanged or removed.
     """
 
     kind: Literal["good", "note", "need", "stop"]
     what: Text | GeoveilError
     remedy: Text = ""
     settings: dict[str, Any] = field(default_factory=dict)
+    about: Literal["", "persons", "unchanged", "removed"] = ""
+    columns: tuple[str, ...] = ()
 
     def told(self, naming: Naming) -> tuple[str, str]:
         """Return the fact and the remedy, with the names that a reader knows."""
@@ -318,6 +325,7 @@ def _people(file: Any, frame: Any, by: str | None) -> Iterator[Finding]:
             ),
             Message("If they are of several persons, name the column of persons with {by} COLUMN."),
             next(({"by": name} for name in likely if _labels_all(file, frame, name)), {}),
+            about="persons",
         )
         return
     if by not in frame:
@@ -369,7 +377,9 @@ def _columns(file: Any, frame: Any, by: str | None, plane: Any) -> Iterator[Find
     places = shapely.get_coordinates(shapely.centroid(geometry.array[rows]))
     sample = {name: frame[name].iloc[rows] for name in names}
     if released:
-        yield Finding("good", f"These columns are released unchanged: {', '.join(map(str, released))}.")
+        columns = tuple(map(str, released))
+        what = f"These columns are released unchanged: {', '.join(columns)}."
+        yield Finding("good", what, about="unchanged", columns=columns)
     reasons = reasons_of(released, by=by, times=file.time_columns, structure=file.structure)
     for column in unchanged_columns({name: sample[name] for name in released}, reasons, places, plane):
         if column.warnings:
@@ -385,14 +395,17 @@ def _columns(file: Any, frame: Any, by: str | None, plane: Any) -> Iterator[Find
             Message("It is removed, also with {keep:all}, unless you name it: {named}.", named=named)
             if tells_places(name)
             else Message("It is removed, unless you name it: {named}. Until then {keep:all} is refused.", named=named),
+            about="removed",
+            columns=(str(name),),
         )
     safe = [name for name in left if name not in telling]
     if safe:
         listed = ", ".join(map(str, safe))
-        yield Finding("good", Message("These columns are removed unless {keep} names them: {listed}.", listed=listed))
+        gone = Message("These columns are removed unless {keep} names them: {listed}.", listed=listed)
+        yield Finding("good", gone, about="removed", columns=tuple(map(str, safe)))
     for name in file.recognised.unclear_times:
-        what = f"The column {name!r} may hold times, but its name or its values do not say so."
-        named = Mention("keep", str(name))
-        yield Finding("note", what, Message("It is removed unless {keep} names it: {named}.", named=named))
+        unclear = f"The column {name!r} may hold times, but its name or its values do not say so."
+        remedy = Message("It is removed unless {keep} names it: {named}.", named=Mention("keep", str(name)))
+        yield Finding("note", unclear, remedy, about="removed", columns=(str(name),))
     for name in sorted(unsafe):
         yield Finding("note", f"The column {name!r} may contain locations.", "It is never released.")

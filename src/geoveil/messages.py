@@ -41,6 +41,31 @@ class Naming:
             return f"{name}={value}(...)"
         return f"{name}={value}" if not value or value[0].isdigit() or value[0] == '"' else f'{name}="{value}"'
 
+    def refused(self, named: str, value: object, shown: str, allowed: str) -> str:
+        """Say that a value is not allowed.
+
+        Parameters
+        ----------
+        named : str
+            The argument, in the reader's words; of a file, its path or a place in it.
+        value : object
+            The value.
+        shown : str
+            The value as Python writes it, shortened.
+        allowed : str
+            The values that are allowed, as in "must be ...".
+
+        Examples
+        --------
+        >>> PYTHON.refused("k", 0, "0", "at least 1")
+        'k = 0: must be at least 1.'
+        """
+        return f"{named} = {shown}: must be {allowed}."
+
+    def refused_file(self, place: str, value: object, shown: str, allowed: str) -> str:
+        """Say what is wrong with a file, or at a place in it; the parameters are those of `refused`."""
+        return self.refused(place, value, shown, allowed)
+
 
 PYTHON = Naming()
 

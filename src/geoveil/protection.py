@@ -53,7 +53,8 @@ TABLE = (
     ),
     Topic(
         "Other columns",
-        "Columns that nobody named are removed.",
+        "Columns that nobody named are removed, except times, the index of a table, and the division of GPX into "
+        "tracks and segments.",
         "Columns that were named are released unchanged. Some reveal locations: a street, a cell, a speed.",
         "Which columns were released unchanged, and why was each of them needed?",
     ),

@@ -79,8 +79,9 @@ def paragraphs(facts: Facts) -> tuple[str, str]:
     away = hidden(facts.guarantee.hidden(chance=0.75))
     metric = facts.guarantee.metric
     hides = (
-        f"Anyone trying to tell apart two versions of a person's data {_differing(metric, away)} will be right at "
-        "most 75% of the time. Smaller differences are harder to detect, larger ones easier."
+        f"Starting from even odds, anyone trying to tell apart two versions of a person's data "
+        f"{_differing(metric, away)} will be right at most 75% of the time. Smaller differences are harder to detect, "
+        "larger ones easier."
     )
     if metric.stretch is not None:
         hides += " Differences over a longer time are easier to detect as well."

@@ -93,11 +93,14 @@ KINDS: dict[str, tuple[Any, str]] = {
     "file": (of_file, "Point"),
     "loaded": (lambda tmp_path: gv.load(of_file(tmp_path).value), "Point"),
 }
-#: The kinds that fast tests show.
+#: The kinds that are shown in every run of the tests; the others in a deep one.
 _FIRST = ("points", "lines", "hull", "indices", "file")
 EVERY_KIND = pytest.mark.parametrize(
     "kind",
-    [pytest.param(kind, marks=() if kind in _FIRST else [pytest.mark.once, pytest.mark.slow]) for kind in KINDS],
+    [
+        pytest.param(kind, marks=() if kind in _FIRST else [pytest.mark.deep, pytest.mark.once, pytest.mark.slow])
+        for kind in KINDS
+    ],
 )
 
 

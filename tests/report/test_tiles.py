@@ -94,6 +94,7 @@ def test_other_addresses_are_refused(url: str, asked: list[str]) -> None:
     assert asked == []
 
 
+@pytest.mark.deep
 def test_problems_are_told(asked: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """A map of half the Earth has no tiles; an answer that is no image, or none, is an error with the address."""
     far = Layer("far", np.array([[10.0, 50.0], [60.0, 50.0]]), "points", "released")

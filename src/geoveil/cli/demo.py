@@ -58,7 +58,7 @@ def demo(out: Path) -> None:
     terminal.say("")
     describe(near, "The three points nearest to the station, with their locations")
     terminal.say("", terminal.bold("The certificate, in words"), release.certificate()["words"], "")
-    terminal.say("Map and certificate: " + ", ".join(_drawn(out, source, release, tracks)))
+    terminal.say("Map and certificate: " + ", ".join(_drawn(out, source, tracks)))
 
 
 def _released(source: Path, target: Path, smooth: Path, area: Any, station: tuple[float, float]) -> tuple[Any, ...]:
@@ -76,32 +76,25 @@ def _released(source: Path, target: Path, smooth: Path, area: Any, station: tupl
     return release, tracks, near, hull
 
 
-def _drawn(out: Path, source: Path, release: Any, tracks: Any) -> list[str]:
+def _drawn(out: Path, source: Path, tracks: Any) -> list[str]:
     """Draw the map as a page and as a picture, with the true tracks, which are simulated; return the files."""
-    import numpy as np
-
     from geoveil import read
     from geoveil.report import Layer, Report, write
 
     true = read(source, where=_SHOWN)
-    driven = true.get_coordinates().to_numpy()
-    [points] = release.layers()
-    # One point before smoothing, with its circle, tells how far noise moves each of them.
-    last = len(points.places) - 1
-    layers = (
-        *tracks.layers(name="Released tracks"),
-        Layer("Where they drove (simulated)", driven, "lines", "public", parts=true["taxi"].factorize()[0]),
-        Layer(
-            "One released point, before smoothing",
-            points.places[[last]],
-            "marks",
-            "released",
-            radius=np.atleast_1d(points.radius)[-1:],
-            texts=("released",),
-        ),
-        Layer("Where it was (simulated)", driven[[last]], "marks", "public", texts=("true",)),
+    whose, names = true["taxi"].factorize()
+    driven = Layer(
+        "where they drove (simulated)",
+        true.get_coordinates().to_numpy(),
+        "lines",
+        "public",
+        parts=whose,
+        persons=whose,
+        names=tuple(names),
     )
-    page = Report("Three taxis, released", layers, tracks.facts(), tracks.certificate())
+    layers = (*tracks.layers(name="what was published"), driven)
+    title = "Three taxis: where they drove, and what was published"
+    page = Report(title, layers, tracks.facts(), tracks.certificate())
     with terminal.waiting("Drawing"):
         write(out / "map.html", page)
         if find_spec("matplotlib") is None:

@@ -108,7 +108,8 @@ def _points(release: Release, plane: Plane, name: str) -> tuple[Layer, ...]:
     if names:
         how |= {"persons": whose, "names": names}
     if whose is not None and _is_track(release):
-        name = name.replace("released points", "released tracks")
+        alone = release.by is None or len(release.by) == 1
+        name = name.replace("released points", "released track" if alone else "released tracks")
         return (Layer(name, places, "lines", "released", whose, **how),)
     return (Layer(name, places, "points", "released", **how),)
 

@@ -123,7 +123,7 @@ class CrowdRelease(Release):
 
     def _noise_note(self) -> str:
         """Return how far noise moves a number, for the legend of a map."""
-        return f"Noise moves no number by more than {self.largest:.2g} {self.counted}, with probability 95%."
+        return f"Noise moves no number by more than {self.largest:.3g} {self.counted}, with probability 95%."
 
     def facts(self, *, every_error: bool = True) -> Facts:
         replaced = self._crowd_query.zcdp()

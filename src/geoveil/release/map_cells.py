@@ -21,8 +21,10 @@ if TYPE_CHECKING:
 __all__ = ["boxes_of", "cells_layer", "cells_of", "flows_layer", "regions_layer"]
 
 Floats = NDArray[np.float64]
-#: The largest number of cells of a heat map that are drawn; those of a finer one are joined.
+#: The largest number of cells of a heat map within the part that is drawn; those of a finer one are joined.
 _MOST_CELLS = 40_000
+#: The smallest number in a cell that is drawn, over the largest: a map shows where the numbers are.
+_FAINTEST = 0.01
 
 
 def boxes_of(grid: Grid) -> Any:
@@ -64,20 +66,24 @@ def cells_of(
 def cells_layer(
     grid: Grid, numbers: Floats, plane: Plane, name: str, counted: str = "points", note: str = ""
 ) -> Layer:
-    """Return the cells of a heat map that have points, joined in blocks where there are too many to be seen."""
+    """Return the cells of a heat map that can be seen, joined in blocks where there are too many of them.
+
+    Cells with less than 1% of the largest number are left out, so that a map shows where the numbers are and not the
+    whole area.
+    """
     grid = grid.scaled(plane.drawn_in[1])
-    joined = max(1, int(np.ceil(np.sqrt(numbers.size / _MOST_CELLS))))
-    rows, columns = grid.shape
-    pad = [(0, -size % joined) for size in (rows, columns)]
-    blocks = np.pad(numbers, pad).reshape((rows + pad[0][1]) // joined, joined, -1, joined)
-    together = blocks.sum(axis=(1, 3))
-    row, column = np.nonzero(together > 0)
+    joined, together = 1, numbers
+    while _extent(_seen(together)) > _MOST_CELLS:
+        joined *= 2
+        together = _blocks(numbers, joined)
+    row, column = np.nonzero(_seen(together))
     side = grid.cell * joined
     west, south = grid.bounds[:2]
     corners = [(west + (column + i) * side, south + (row + j) * side) for i, j in ((0, 0), (1, 0), (1, 1), (0, 1))]
     cells = np.stack([np.column_stack(corner) for corner in corners], axis=1)
+    drawn = "" if joined == 1 else f", drawn in blocks of {metres(side)}"
     return Layer(
-        f"{name}: cells of {metres(side)}",
+        f"{name}: cells of {metres(grid.cell)}{drawn}",
         degrees(plane, cells.reshape(-1, 2)),
         "grid",
         "released",
@@ -86,6 +92,24 @@ def cells_layer(
         counted=counted,
         note=note,
     )
+
+
+def _seen(numbers: Floats) -> NDArray[np.bool_]:
+    """Return which cells have a number that can be seen beside the largest."""
+    return np.asarray((numbers > 0) & (numbers >= _FAINTEST * numbers.max(initial=0.0)))
+
+
+def _extent(seen: NDArray[np.bool_]) -> int:
+    """Return the number of cells in the rectangle around those that are seen."""
+    row, column = np.nonzero(seen)
+    return int(np.ptp(row) + 1) * int(np.ptp(column) + 1) if len(row) else 0
+
+
+def _blocks(numbers: Floats, joined: int) -> Floats:
+    """Return the sums of square blocks of so many cells a side; at the edges they may have fewer."""
+    padded = np.pad(numbers, [(0, -size % joined) for size in numbers.shape])
+    rows, columns = (size // joined for size in padded.shape)
+    return np.asarray(padded.reshape(rows, joined, columns, joined).sum(axis=(1, 3)))
 
 
 def regions_layer(shapes: geopandas.GeoSeries, numbers: Floats, name: str, counted: str, note: str) -> Layer:

@@ -41,7 +41,7 @@ def draw_map(release: Release, ax: Axes | None, report: Report, style: dict[str,
     and where there is no ground because the release is in plain metres.
     """
     from geoveil.report import compose
-    from geoveil.report.figure import draw_scene, handles_of, legend_of
+    from geoveil.report.figure import draw_credit, draw_scene, handles_of, legend_of
 
     scene = compose(report.layers, beyond=False, pixels=_PIXELS, basemap=report.basemap, tiles=report.tiles)
     located = any(layer.role == "released" for layer in report.layers)
@@ -54,6 +54,7 @@ def draw_map(release: Release, ax: Axes | None, report: Report, style: dict[str,
     if style:
         scene = replace(scene, groups=tuple(group for group in scene.groups if group.role == "ground"))
     draw_scene(ax, scene, scene.projection.moved_to(release.plane.crs))
+    draw_credit(ax, scene)
     if style:
         return _draw_frame(release, ax, style)
     legend_of(ax, handles_of(scene, 100), loc="upper left", bbox_to_anchor=(0.0, -0.07), borderaxespad=0.0)

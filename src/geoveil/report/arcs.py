@@ -10,23 +10,26 @@ __all__ = ["arcs_of"]
 
 #: The number of corners of an arc, and how far its control point is from the straight line, over the line's length.
 _CORNERS, _BEND = 24, 0.3
+#: The shares of the way at which an arc begins and ends: before it reaches the places themselves.
+_BEGIN, _END = 0.05, 0.9
 
 
 def arcs_of(start: Floats, end: Floats) -> tuple[Floats, Floats]:
     """Return an arc that bends to the left of its direction, and x, y and angle in degrees of its head.
 
-    Flows there and back therefore do not cover each other.
+    Flows there and back therefore do not cover each other. An arc ends before the destination, so that the heads of
+    several that meet there are seen apart.
 
     Examples
     --------
     >>> import numpy as np
     >>> curve, head = arcs_of(np.array([0.0, 0.0]), np.array([100.0, 0.0]))
     >>> curve.shape, head.round(1).tolist()
-    ((24, 2), [100.0, 0.0, -31.0])
+    ((24, 2), [90.0, 5.4, -25.6])
     """
     across = np.array([start[1] - end[1], end[0] - start[0]])
     control = (start + end) / 2 + _BEND * across
-    along = np.linspace(0, 1, _CORNERS)[:, None]
+    along = np.linspace(_BEGIN, _END, _CORNERS)[:, None]
     curve = (1 - along) ** 2 * start + 2 * along * (1 - along) * control + along**2 * end
-    east, north = end - control
-    return curve, np.array([*end, np.degrees(np.arctan2(north, east))])
+    east, north = (1 - _END) * (control - start) + _END * (end - control)
+    return curve, np.array([*curve[-1], np.degrees(np.arctan2(north, east))])

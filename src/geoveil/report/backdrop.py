@@ -13,11 +13,10 @@ import numpy as np
 from geoveil.report.formatting import location
 from geoveil.report.graticules import graticules_of
 from geoveil.report.ground import Ground, Lines, ground_around, read_basemap
-from geoveil.report.labelling import box_of, without_overlaps
-from geoveil.report.layers import Floats
+from geoveil.report.locator import locator_around
 from geoveil.report.map_projection import Box, Projection
 from geoveil.report.oceans import ocean_at
-from geoveil.report.outlines import rings_of
+from geoveil.report.outlines import lines_of, rings_of
 from geoveil.report.scene import Graticule, Group, Label, Locator, Shape, Style, Tile
 from geoveil.report.tiles import fetch_tiles, source_of_tiles
 
@@ -33,10 +32,8 @@ _NAMED = 900.0
 _ALWAYS = 16
 #: The population from which a place is a city.
 _CITY = 100_000
-#: Half the side of the smallest and of the largest map of the surroundings, in metres, and how many views are in it.
-_NEAR, _FAR, _VIEWS = 450e3, 5e6, 8.0
-#: The pixels of the map of the surroundings, the share of land that tells where it is, and the number of its names.
-_SMALL, _TELLING, _NAMES = 120.0, 0.04, 2
+#: Metres within which there is land near a map that is not at sea.
+_NEAR = 450e3
 #: The styles of lines of each kind by rank; ranks beyond the last are drawn like it. None is dashed: a browser would
 #: draw the dashes of a continent's borders one by one.
 _LINES: dict[str, tuple[Style, ...]] = {
@@ -44,17 +41,23 @@ _LINES: dict[str, tuple[Style, ...]] = {
     "roads": (Style("road", 2.2), Style("road", 1.5), Style("road", 0.9)),
     "borders": (Style("border", 1.8, 0.8), Style("border", 1.0, 0.6)),
 }
+#: The lines that are drawn above areas of data.
+_COUNTRY = ("borders", 0)
+#: Whose data the ground is; that of roads comes first, where some are drawn.
+_ROADS = "Roads © OpenStreetMap contributors (ODbL); "
+_SOURCE = "coasts GSHHG (LGPL); names GeoNames (CC BY 4.0); borders and rivers Natural Earth"
 #: Metres in a pixel beyond which lines of a kind would cover the land.
 _COARSEST = {"roads": 700.0, "rivers": 12_000.0}
 
 
 @dataclass(frozen=True, eq=False)
 class Backdrop:
-    """The ground of a scene: groups below and above shades, labels, meridians, and words about it."""
+    """The ground of a scene: groups below and above areas of data, labels, meridians, and words about it."""
 
     below: tuple[Group, ...]
     above: tuple[Group, ...]
     labels: tuple[Label, ...]
+    ocean: str
     graticules: tuple[Graticule, ...]
     locator: Locator | None
     tiles: tuple[Tile, ...]
@@ -85,21 +88,27 @@ def backdrop(
     ground = _ground(projection.lon, projection.lat, _AROUND * wide, beyond)
     where = f"The middle of the map is at {location(projection.lon, projection.lat)}: {ground.where}"
     graticules = graticules_of(projection, view, wide / pixels, beyond=beyond)
-    locator = _locator(projection, view)
+    at_sea = not len(_ground(projection.lon, projection.lat, _NEAR, False).land)
+    locator = locator_around(
+        projection, view, lambda half: _ground(projection.lon, projection.lat, half, False), at_sea=at_sea
+    )
     images = () if tiles is None else fetch_tiles(tiles, projection, view, pixels)
     below = [] if tiles else [_areas(ground, wide)]
-    above = [] if tiles else [_lines(ground, _AROUND * wide, wide / pixels)]
-    source, remarks = ground.source if tiles is None else source_of_tiles(tiles), []
+    thin = [] if tiles else [_thin(ground, wide / pixels)]
+    above = [] if tiles else [_shores(ground, _AROUND * wide)]
+    seen, remarks = _grown(view) if beyond else _framed(view), []
+    source = _source(thin, seen) if tiles is None else f"{source_of_tiles(tiles)}. {_source([], seen)}"
     if basemap is not None:
         own = read_basemap(basemap, projection, _grown(view))
         fill, line, dots = Style("basemap", 0.6, 0.9, 0.25), Style("basemap", 1.1), Style("basemap", 3.0)
         below.append(Group("base map: areas", "ground", (Shape("fill", tuple(rings_of(own.areas)), fill),)))
-        above.append(Group("base map", "ground", (Shape("line", _corners(own.lines), line), *_dots(own.points, dots))))
+        above.append(Group("base map", "ground", (Shape("line", lines_of(own.lines), line), *_dots(own.points, dots))))
         source = f"Base map: {Path(basemap).name}. {source}"
         remarks += [own.remark] if own.remark else []
-    labels = () if tiles else (*_labels(ground, view, wide / pixels), *_ocean(projection, view))
+    labels = () if tiles else _labels(ground, view, wide / pixels)
+    ocean = ocean_at(projection.lon, projection.lat) if at_sea and not tiles else ""
     return Backdrop(
-        tuple(below), tuple(above), labels, graticules, locator, images, where, source, tuple(remarks)
+        (*below, *thin), tuple(above), labels, ocean, graticules, locator, images, where, source, tuple(remarks)
     )  # fmt: skip
 
 
@@ -132,9 +141,25 @@ def _patches(shapes: Any) -> list[Any]:
     return [shapes[size == each] for each in np.unique(size)]
 
 
-def _lines(ground: Ground, reach: float, pixel: float) -> Group:
+def _framed(view: Box) -> Box:
+    """Return the part of the map in the frame of a figure, which is never much higher or wider than the view."""
+    x, y = view.middle
+    half = 0.53 * max(view.width, view.height)
+    return Box(x - half, y - half, x + half, y + half)
+
+
+def _source(drawn: Sequence[Group], seen: Box) -> str:
+    """Return whose data the ground is, as maps have to say it: roads only where some are drawn."""
     import shapely
 
+    lines = [part for group in drawn for shape in group.shapes if shape.style.colour == "road" for part in shape.parts]
+    box = shapely.box(seen.west, seen.south, seen.east, seen.north)
+    roads = any(shapely.LineString(line).intersects(box) for line in lines)
+    return f"{_ROADS if roads else ''}{_SOURCE}"
+
+
+def _thin(ground: Ground, pixel: float) -> Group:
+    """Return the lines that areas of data cover: rivers, roads and the borders of states and provinces."""
     shapes = []
     for name, styles in _LINES.items():
         found: Lines = getattr(ground, name)
@@ -143,23 +168,25 @@ def _lines(ground: Ground, reach: float, pixel: float) -> Group:
         ranks = np.minimum(found.ranks, len(styles) - 1)
         # The most important come last, above the others.
         for rank in range(len(styles) - 1, -1, -1):
-            chosen = found.shapes[ranks == rank]
-            shapes += [Shape("line", _corners(some), styles[rank]) for some in _patches(chosen)]
+            if (name, rank) != _COUNTRY:
+                chosen = found.shapes[ranks == rank]
+                shapes += [Shape("line", lines_of(some), styles[rank]) for some in _patches(chosen)]
+    return Group("rivers, roads and borders", "ground", tuple(shapes))
+
+
+def _shores(ground: Ground, reach: float) -> Group:
+    """Return the lines that are seen above areas of data: borders of countries, and coasts."""
+    import shapely
+
+    country = ground.borders.shapes[ground.borders.ranks == 0]
+    shapes = [Shape("line", lines_of(some), _LINES["borders"][0]) for some in _patches(country)]
     # Where land was cut into pieces there is no coast.
     inner = 0.999 * reach
     whole = shapely.union_all(shapely.make_valid(shapely.clip_by_rect(ground.land, -reach, -reach, reach, reach)))
     coast = shapely.clip_by_rect(shapely.boundary(whole), -inner, -inner, inner, inner)
     shores = shapely.get_parts(shapely.line_merge(coast))
-    shapes.append(Shape("line", _corners(shores), Style("coast", 1.0, 0.9)))
-    return Group("coasts, borders, rivers and roads", "ground", tuple(shapes))
-
-
-def _corners(lines: Any) -> tuple[Floats, ...]:
-    import shapely
-
-    parts = shapely.get_parts(lines)
-    parts = parts[~shapely.is_empty(parts)]
-    return tuple(shapely.get_coordinates(part) for part in parts)
+    shapes.append(Shape("line", lines_of(shores), Style("coast", 1.0, 0.9)))
+    return Group("coasts and borders of countries", "ground", tuple(shapes))
 
 
 def _dots(points: Any, style: Style) -> tuple[Shape, ...]:
@@ -192,68 +219,3 @@ def _labels(ground: Ground, view: Box, pixel: float) -> tuple[Label, ...]:
         )
         if not set(name) & set("(/")  # parts of a place that is named as well
     )
-
-
-def _ocean(projection: Projection, view: Box) -> tuple[Label, ...]:
-    """Return the name of the ocean, where no land is near."""
-    x, y = view.middle
-    if len(_ground(projection.lon, projection.lat, _NEAR, False).land):
-        return ()
-    return (Label(x, y + 0.3 * view.height, ocean_at(projection.lon, projection.lat), "water", "middle"),)
-
-
-def _locator(projection: Projection, view: Box) -> Locator | None:
-    """Return a map of the surroundings, wide enough to show some land; None where the map itself is as wide."""
-    import shapely
-
-    wide = max(view.width, view.height)
-    half = float(np.clip(_VIEWS * wide, _NEAR, _FAR))
-    if wide > half:
-        return None
-    ground = _ground(projection.lon, projection.lat, half, False)
-    while shapely.area(ground.land).sum() < _TELLING * 4 * half**2 and half < _FAR:
-        half *= 1.6
-        ground = _ground(projection.lon, projection.lat, half, False)
-    pixel = 2 * half / _SMALL
-    outline = np.array(
-        [[view.west, view.south], [view.east, view.south], [view.east, view.north], [view.west, view.north]]
-    )
-    middle = np.array([view.middle])
-    here = Shape("fill", (outline,), Style("person-1", 1.5, 1.0, 0.15))
-    if wide < 6 * pixel:
-        here = Shape("dots", (middle,), Style("person-1", 8.0, halo=True))
-    country = ground.borders.shapes[ground.borders.ranks == 0]
-    shapes = (
-        Shape("fill", tuple(rings_of(ground.land)), Style("land", 0.5, 1.0, 1.0)),
-        Shape("fill", tuple(rings_of(ground.water)), Style("sea", 0.3, 1.0, 1.0)),
-        Shape("line", _corners(country), Style("border", 0.8, 0.9)),
-        here,
-    )
-    return Locator(half, shapes, _locator_labels(ground, half, pixel, middle))
-
-
-def _locator_labels(ground: Ground, half: float, pixel: float, middle: Floats) -> tuple[Label, ...]:
-    """Return a few names of the surroundings that fit whole, beside the mark in the middle."""
-    places = ground.places
-    x, y = middle[0].tolist()
-    mark = Label(x, y, "", "town", "middle")
-    found: list[Label] = [mark]
-    for name, (x, y) in zip(places.names, places.flat.tolist(), strict=True):
-        for side in _turned(x):
-            label = Label(x, y, name, "town", side)
-            west, south, east, north = np.array(box_of(label)) + np.tile([x, y], 2) / pixel
-            whole = min(west, south) > -half / pixel + 2 and max(east, north) < half / pixel - 2
-            if whole and np.hypot(x, y) > 8 * pixel and len(_shown([*found, label], pixel)) == len(found) + 1:
-                found.append(label)
-                break
-        if len(found) > _NAMES:
-            break
-    return tuple(found[1:])
-
-
-def _turned(x: float) -> Sequence[Any]:
-    return ("east", "west") if x < 0 else ("west", "east")
-
-
-def _shown(labels: Sequence[Label], pixel: float) -> list[Label]:
-    return [label for label in without_overlaps(labels) if label.coarsest >= pixel]

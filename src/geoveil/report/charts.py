@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from html import escape
 
 import numpy as np
@@ -10,7 +12,7 @@ import numpy as np
 from geoveil.privacy import Guarantee, exact
 from geoveil.report.document import Balance
 from geoveil.report.formatting import round_below
-from geoveil.words import apart, chance, hidden, metres
+from geoveil.words import apart, chance, counted, hidden, metres
 
 __all__ = ["attacker_curve", "gauges"]
 
@@ -75,9 +77,13 @@ def attacker_curve(guarantee: Guarantee, later: Sequence[int] = ()) -> str:
     )
 
 
-def gauges(balances: Sequence[Balance]) -> str:
-    """Return a bar for each account: the budget spent before, the cost of this release, and the budget left."""
-    least = sorted(balances, key=lambda balance: balance.left / balance.total)[:_SUBJECTS]
+def gauges(balances: Sequence[Balance], *, named: bool) -> str:
+    """Return a bar for each account: the budget spent before, the cost of this release, and the budget left.
+
+    Without names there is one bar for all accounts with the same amounts, which says how many they are.
+    """
+    accounts = Counter(balance if named else replace(balance, subject="") for balance in balances)
+    least = sorted(accounts, key=lambda balance: balance.left / balance.total)[:_SUBJECTS]
     bars = []
     for balance in least:
         before = balance.spent - balance.cost
@@ -94,11 +100,11 @@ def gauges(balances: Sequence[Balance]) -> str:
         )
         shown = " · ".join(f"<span>{escape(part)}</span>" for part in said)
         bars.append(
-            f'<li><span class="subject">{escape(balance.subject)}</span>'
+            f'<li><span class="subject">{escape(balance.subject or counted(accounts[balance], "account"))}</span>'
             f'<div class="gauge" role="img" aria-label="{escape(", ".join(said))}">{filled}</div>'
             f'<div class="said">{shown}</div></li>'
         )
-    more = len(balances) - len(least)
+    more = len(balances) - sum(accounts[balance] for balance in least)
     rest = f'<p class="said">{more} more accounts have at least as much left.</p>' if more else ""
     parts = {"before": "spent before", "cost": "this release", "left": "left"}
     key = " ".join(f'<i class="{part}"></i>{text}' for part, text in parts.items())

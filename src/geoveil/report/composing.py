@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
@@ -10,14 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from geoveil.report.arcs import arcs_of
-from geoveil.report.backdrop import backdrop
+from geoveil.report.backdrop import Backdrop, backdrop
 from geoveil.report.classes import classes_of, hexagons
 from geoveil.report.formatting import between, lengths, round_below
-from geoveil.report.labelling import choose_sides, without_overlaps
+from geoveil.report.labelling import without_overlaps
 from geoveil.report.layers import Floats, Layer
 from geoveil.report.map_projection import Box, Projection, view_of
 from geoveil.report.outlines import rings_of, split
-from geoveil.report.palette import PERSONS, person, shade
+from geoveil.report.palette import PERSONS, ink, person, shade
+from geoveil.report.placing import Choice, Frame, Obstacles, around, frames_of, free_corner, place_labels
 from geoveil.report.scene import Group, Key, Label, Scene, Shape, Style
 from geoveil.words import counted, metres
 
@@ -41,8 +42,8 @@ _NAMES = 30
 _ACROSS, _HEXAGONS = 36, 6_000
 #: The smallest value of a heat map or region that is drawn, over the largest.
 _FAINTEST = 0.01
-#: The opacity of shades, and the width in pixels of tracks and of the widest arc.
-_SHADE, _TRACK, _WIDEST = 0.85, 2.5, 10.0
+#: The width in pixels of tracks, and of the widest and the thinnest arc.
+_TRACK, _WIDEST, _THINNEST = 2.5, 10.0, 0.8
 _DASHES = (6.0, 3.0)
 
 
@@ -83,34 +84,52 @@ def compose(
         return None
     projection, view = view_of(layers)
     ground = backdrop(projection, view, pixels=pixels, beyond=beyond, basemap=basemap, tiles=tiles)
-    plan = _Plan(projection, view, pixels)
+    tracked = any(layer.role == "released" and layer.persons is not None for layer in layers)
+    plan = _Plan(projection, view, pixels, [(label.x, label.y) for label in ground.labels[:_NAMES]], tracked)
     drawn = [plan.group(layer) for layer in layers]
-    # Shades lie below coasts, borders and roads, so that these are seen; everything else above.
+    # Areas of data cover roads, rivers and thin borders, so that a class has one tone; coasts are seen above them.
     shaded = [any(shape.style.colour.startswith("shade") for shape in group.shapes) for group in drawn]
     order = sorted(range(len(drawn)), key=lambda i: not shaded[i])
     groups = [drawn[i] for i in order]
     cut = sum(shaded)
     together = (*ground.below, *groups[:cut], *ground.above, *groups[cut:])
     at = {id(group): i for i, group in enumerate(together)}
-    own = [replace(label, group=at[id(drawn[label.group])]) for label in plan.labels]
-    labels = without_overlaps(_placed(own, ground.labels, view, plan))
+    own = [_of_group(choice, lambda group: at[id(drawn[group])]) for choice in plan.choices]
+    locator = ground.locator
+    if locator is not None:
+        data = np.concatenate([plan.obstacles.all()[0], *plan.cells])
+        locator = replace(locator, corner=free_corner(data, view))
+    frames = frames_of(view, pixels, page=beyond, located=None if locator is None else locator.corner)
+    labels = without_overlaps(_placed(own, ground, view, plan.obstacles, frames))
     said = ["The map is true to scale at its middle."] if max(view.width, view.height) > 3e6 else []
     remarks = (ground.where, *ground.remarks, *plan.remarks, *said)
     return Scene(
-        projection, view, together, labels, ground.graticules, ground.locator, ground.tiles, ground.where,
+        projection, view, together, labels, ground.graticules, locator, ground.tiles, ground.where,
         ground.source, remarks,
     )  # fmt: skip
 
 
-def _placed(own: Sequence[Label], names: Sequence[Label], view: Box, plan: _Plan) -> list[Label]:
-    """Return labels on sides where they do not cover each other: the first place of the view, then those of layers."""
+def _of_group(choice: Choice, position: Callable[[int], int]) -> Choice:
+    """Return a choice whose labels name their group by its position in the scene."""
+    return replace(choice, labels=tuple(replace(label, group=position(label.group)) for label in choice.labels))
+
+
+def _placed(
+    own: Sequence[Choice], ground: Backdrop, view: Box, obstacles: Obstacles, frames: Sequence[Frame]
+) -> list[Label]:
+    """Return labels where they cover neither each other nor data: the main place of the view, then those of layers."""
     x, y = view.middle
-    seen = [abs(name.x - x) < view.width / 2 and abs(name.y - y) < view.height / 2 for name in names]
-    near = [name for name, inside in zip(names, seen, strict=True) if inside][:_NAMES]
+    seen = [abs(name.x - x) < view.width / 2 and abs(name.y - y) < view.height / 2 for name in ground.labels]
+    near = [Choice(around(name)) for name, inside in zip(ground.labels, seen, strict=True) if inside][:_NAMES]
     ordered = [*near[:1], *own, *near[1:]]
-    placed = choose_sides(ordered, plan.pixel, plan.symbols(), view)
-    known = set(map(id, near))
-    return [*placed, *(name for name in names if id(name) not in known)]
+    if ground.ocean:
+        spots = [
+            (x + i * view.width, y + j * view.height) for j in (0.3, -0.3, 0.4, -0.4, 0) for i in (0, -0.25, 0.25)
+        ]
+        ordered.append(Choice(tuple(Label(*spot, ground.ocean, "water", "middle") for spot in spots)))
+    placed = place_labels(ordered, obstacles, frames)
+    known = {choice.labels[0].text for choice in near}
+    return [*placed, *(name for name in ground.labels if name.text not in known)]
 
 
 #: The colour, the name and the rows of a person, or of all persons of a layer together.
@@ -124,20 +143,28 @@ class _Plan:
     projection: Projection
     view: Box
     pixels: float
-    labels: list[Label] = field(default_factory=list)
+    named: Sequence[tuple[float, float]] = ()
+    released: bool = False
+    choices: list[Choice] = field(default_factory=list)
+    cells: list[Floats] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
-    marked: list[Floats] = field(default_factory=list)
+    obstacles: Obstacles = field(init=False)
     colours: int = 0
     groups: int = 0
+    owners: int = 0
+
+    def __post_init__(self) -> None:
+        self.obstacles = Obstacles(self.pixel)
 
     @property
     def pixel(self) -> float:
         """Metres in a pixel."""
         return max(self.view.width, self.view.height) / self.pixels
 
-    def symbols(self) -> Floats:
-        """Return the places of marks, which no label should cover."""
-        return np.concatenate(self.marked) if self.marked else np.empty((0, 2))
+    def _owner(self) -> int:
+        """Return a new number for data that has a label of its own."""
+        self.owners += 1
+        return self.owners
 
     def group(self, layer: Layer) -> Group:
         """Return the shapes and the legend of a layer."""
@@ -174,6 +201,7 @@ class _Plan:
         for colour, name, rows in whose:
             own = replace(style, colour=colour)
             shapes.append(Shape("dots", (flat[rows],), own))
+            self.obstacles.add(self._owner(), flat[rows])
             keys.append(Key("dots", own, name))
         circles, said = self._circles(layer, flat, whose)
         return [*circles, *shapes], [*keys, *said]
@@ -187,12 +215,15 @@ class _Plan:
         public = layer.role == "public"
         style = Style(self._colour(layer), 11.0, marker="diamond" if public else "disc", halo=True)
         dots = Shape("dots", (flat[rows],), style)
-        self.marked.append(flat[rows])
+        # A mark is as large as the locations around it.
+        for step in ((0, 0), (5, 0), (-5, 0), (0, 5), (0, -5)):
+            self.obstacles.add(self._owner(), flat[rows] + np.array(step) * self.pixel)
         # Labels of public locations are on the left, so that they do not cover those of released ones nearby.
         side = "west" if public else "east"
         for i in rows:
             x, y = map(float, flat[i])
-            self.labels.append(Label(x, y, layer.texts[i], "mark", side, group=self.groups))  # type: ignore[arg-type]
+            label = Label(x, y, layer.texts[i], "mark", side, group=self.groups)  # type: ignore[arg-type]
+            self.choices.append(Choice(around(label)))
         circles, said = self._circles(layer, flat, [(style.colour, layer.name, known)])
         return [*circles, dots], [Key("dots", style, layer.name), *said]
 
@@ -207,12 +238,14 @@ class _Plan:
         parts = np.zeros(len(flat), dtype=np.int64) if parts is None else parts
         thin = layer.role != "released"
         whose = list(self._by_person(layer, known))
-        bands, shapes, keys = [], [], _heading(layer, whose)
+        # Tracks that are not released have the colours of their persons, whom the released ones name.
+        beside = thin and len(whose) > 1 and self.released
+        bands, shapes, keys = [], [], [] if beside else _heading(layer, whose)
         for colour, name, rows in whose:
             number = int(colour.rpartition("-")[2]) if colour.startswith("person") else 0
             faint = many or (layer.persons is None and len(np.unique(parts)) > PERSONS)
             style = Style(
-                colour,
+                ink(colour) if beside else colour,
                 1.2 if thin or faint else _TRACK,
                 0.5 if faint else 0.95,
                 dash=_DASHES if number >= PERSONS // 2 else (),
@@ -235,16 +268,28 @@ class _Plan:
                 shapes.append(Shape("line", drawn, style))
             if alone:
                 shapes.append(Shape("dots", (np.concatenate(alone),), Style(colour, 5.0)))
-            keys.append(Key("line", style, name))
-            if len(whose) > 1 and drawn:
-                # The name of a person also stands at the end of the track.
-                x, y = map(float, drawn[-1][-1])
-                self.labels.append(Label(x, y, name, "mark", "east", group=self.groups))
+            if not beside:
+                keys.append(Key("line", style, name))
+            owner = self._owner()
+            self.obstacles.add(owner, *drawn, joined=True)
+            if len(whose) > 1 and drawn and not beside:
+                self.choices.append(self._track_label(name, ink(colour), drawn, owner))
+        if beside:
+            keys.append(Key("line", Style("text", 1.2, 0.95), f"{layer.name}, in the same colours"))
         circles, said = self._circles(layer, flat, whose)
         if layer.expected is not None:
             about = f"the true track is expected within about {metres(layer.expected)} of it (no guarantee)"
-            said = [Key("line", replace(bands[0].style, metres=0, width=9.0), f"band: {about}"), *said]
+            band = Style(bands[0].style.colour if len(bands) == 1 else "text", 9.0, 0.3)
+            said = [Key("line", band, f"band: {about}"), *said]
         return [*bands, *circles, *shapes], [*keys, *said]
+
+    def _track_label(self, name: str, colour: str, drawn: Sequence[Floats], owner: int) -> Choice:
+        """Return places for the name of a person: at an end of the track, or beside it."""
+        longest = max(drawn, key=len)
+        some = [longest[round(share * (len(longest) - 1))] for share in (0.5, 0.25, 0.75, 0.12, 0.88, 0.37, 0.63)]
+        spots = [drawn[-1][-1], drawn[0][0], *some]
+        kept = [Label(float(x), float(y), name, "mark", "east", group=self.groups, colour=colour) for x, y in spots]
+        return Choice(tuple(label for spot in kept for label in around(spot)), owner)
 
     def _by_person(self, layer: Layer, known: NDArray[np.bool_]) -> Iterator[Owned]:
         """Return the colour, the name and the rows of each person of a layer; of all together if there are many."""
@@ -297,6 +342,7 @@ class _Plan:
         if len(counts) > _HEXAGONS:
             most = np.sort(np.argsort(counts)[-_HEXAGONS:])
             corners, counts = corners[most], counts[most]
+        self.cells.append(corners.mean(axis=1))
         found = classes_of(shapely.polygons(corners), counts, least=1.0, overlapping=False)
         said = f"{layer.name}: points in hexagons {metres(width)} wide"
         shapes, keys = self._shaded(found, said)
@@ -305,16 +351,30 @@ class _Plan:
             radius = np.broadcast_to(np.asarray(layer.radius, dtype=float), len(layer.places))
             style = Style("text", 1.5, 1.0)
             said = f"95% of true locations lie within such a circle: {lengths((radius.min(), radius.max()))}"
-            shapes.append(Shape("circles", (np.array([[*self.view.middle, float(np.median(radius))]]),), style))
+            x, y = self._away_from_names()
+            shapes.append(Shape("circles", (np.array([[x, y, float(np.median(radius))]]),), style))
+            shapes.append(Shape("dots", (np.array([[x, y]]),), Style("text", 3.5)))
             keys.append(Key("circles", style, said))
         return shapes, keys
 
+    def _away_from_names(self) -> tuple[float, float]:
+        """Return a place in the view for an example, where nobody takes it for the symbol of a town."""
+        across, up = np.meshgrid(*[np.linspace(-0.3, 0.3, 7)] * 2)
+        spots = np.column_stack([across.ravel(), up.ravel()]) * [self.view.width, self.view.height] + self.view.middle
+        names = np.array(self.named).reshape(-1, 2)
+        if not len(names):
+            return self.view.middle
+        away = np.hypot(*(spots[:, None] - names).transpose(2, 0, 1)).min(axis=1)
+        x, y = spots[away.argmax()].tolist()
+        return x, y
+
     def _shaded(self, classes: Iterator[tuple[int, float, float, object]], said: str) -> tuple[list[Shape], list[Key]]:
         shapes, keys = [], [Key("fill", Style("text"), said)]
-        for number, low, high, cells in classes:
-            style = Style(shade(number), fill=_SHADE)
+        found = list(classes)
+        for number, low, high, cells in found:
+            style = Style(shade(number), fill=1.0)
             shapes.append(Shape("fill", tuple(rings_of(cells)), style))
-            keys.append(Key("fill", style, between(low, high)))
+            keys.append(Key("fill", style, between(low, high, last=cells is found[-1][-1])))
         return shapes, keys
 
     def _grid(self, layer: Layer, flat: Floats, known: NDArray[np.bool_]) -> tuple[list[Shape], list[Key]]:
@@ -330,6 +390,7 @@ class _Plan:
             cells = shapely.make_valid(cells)
         least = _FAINTEST * float(values.max(initial=0.0))
         found = classes_of(cells, values, least=least, overlapping=layer.overlapping) if least > 0 else iter(())
+        self.cells.append(shapely.get_coordinates(shapely.centroid(cells[values >= max(least, 1e-300)])))
         shapes, keys = self._shaded(found, f"{layer.name}, in {layer.counted}")
         if layer.overlapping:  # regions have outlines
             outlines = Style("text", 0.75, 0.5)
@@ -349,23 +410,27 @@ class _Plan:
         shapes = []
         # The largest flows come last, above the others.
         for i in np.argsort(values, kind="stable"):
-            width = max(_WIDEST * float(values[i]) / most, 0.6)
+            width = max(_WIDEST * float(values[i]) / most, _THINNEST)
             curve, head = arcs_of(pairs[i, 0], pairs[i, 1])
             shapes.append(Shape("line", (curve,), Style(colour, width, 0.65)))
             shapes.append(Shape("arrows", (head[None],), Style(colour, max(2.2 * width, 7.0), 0.9)))
-        places = np.unique(pairs.reshape(-1, 2), axis=0)
-        shapes.append(Shape("dots", (places,), Style("public", 4.0)))
-        top = round_below(most)
-        sizes = [top, top / 2, top / 5] if top / 5 >= float(values.min()) else [top, top / 2]
         keys = [Key("fill", Style("text"), f"{layer.name}: widths are proportional to {layer.counted}")]
-        keys += [
-            Key("line", Style(colour, _WIDEST * size / most, 0.65), f"{size:,.6g} {layer.counted}") for size in sizes
-        ]
-        return shapes, keys
+        top, thin = round_below(most), _THINNEST / _WIDEST * most
+        least = round_below(max(float(values.min()), thin))
+        for size in dict.fromkeys((top, round_below((top * least) ** 0.5), least)):
+            fewer = " or fewer" if size == least and values.min() < least else ""
+            style = Style(colour, max(_WIDEST * size / most, _THINNEST), 0.65)
+            keys.append(Key("line", style, f"{size:,.6g} {layer.counted}{fewer}"))
+        self.obstacles.add(self._owner(), *(shape.parts[0] for shape in shapes if shape.form == "line"))
+        # Arcs end before their places, so that heads of arrows do not cover each other.
+        places, style = np.unique(pairs.reshape(-1, 2), axis=0), Style("public", 4.0)
+        shapes.append(Shape("dots", (places,), style))
+        return shapes, [*keys, Key("dots", style, "where arrows begin and end: centres of cells or regions")]
 
     def _area(self, layer: Layer, flat: Floats, known: NDArray[np.bool_]) -> tuple[list[Shape], list[Key]]:
         parts = np.zeros(len(flat), dtype=np.int64) if layer.parts is None else layer.parts
         rings = tuple(split(flat[known], parts[known]))
+        self.obstacles.add(self._owner(), *rings[:_AREAS], joined=True)
         name = layer.name
         if len(rings) > _AREAS:
             some = rings[:: -(-len(rings) // _AREAS)]

@@ -68,7 +68,7 @@ class Report:
     certificate : mapping
         The certificate of the release, from `Release.certificate`, which the page shows in full.
     balances : tuple of Balance
-        The accounts that were charged; empty if none was.
+        The accounts that were charged; empty if none was. They are named only where the release names the persons.
     remarks : tuple of str
         Sentences to show below the map.
     basemap : str, optional
@@ -100,6 +100,11 @@ class Report:
         """The sentences that a reader must not miss: of true locations, and of columns that may reveal them."""
         told = warning_line(self.facts)
         return (*((WARNING,) if self.shows_truth else ()), *((f"Warning: {told}.",) if told else ()))
+
+    @property
+    def names_persons(self) -> bool:
+        """Whether the release has the labels of persons: no pseudonyms, and no answer about a crowd or one person."""
+        return any(column.reason == "person" for column in self.facts.unchanged)
 
     @property
     def shows_truth(self) -> bool:

@@ -14,7 +14,7 @@ from geoveil.errors import InvalidData
 from geoveil.report.composing import compose
 from geoveil.report.document import Report
 from geoveil.report.formatting import WARNING, round_below
-from geoveil.report.labelling import box_of, font_of
+from geoveil.report.labelling import anchor_of, font_of, text_box_of
 from geoveil.report.layers import Floats
 from geoveil.report.palette import LIGHT
 from geoveil.report.plain_words import summary
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.patches import PathPatch
 
-__all__ = ["draw", "draw_scene", "handles_of", "legend_of"]
+__all__ = ["draw", "draw_credit", "draw_scene", "handles_of", "legend_of"]
 
 #: A pixel of the scene in points, and in millimetres.
 _POINT, _MM = 0.75, 25.4 / 96
@@ -35,7 +35,7 @@ WIDTH = 180.0
 _TEXT, _QUIET, _WARN = LIGHT["text"], "#566069", "#b91c1c"
 _MARKERS = {"disc": "o", "square": "s", "diamond": "D"}
 #: The side of the small map of the surroundings, in pixels, and the least width of a figure that has one.
-_LOCATOR, _ROOM = 84.0, 300.0
+_LOCATOR, _ROOM = 100.0, 300.0
 #: Fonts are part of the file: as TrueType in PDF, as outlines in SVG; equal scenes give equal files.
 _EMBEDDED: Any = {"pdf.fonttype": 42, "svg.fonttype": "path", "svg.hashsalt": "geoveil"}
 
@@ -52,9 +52,10 @@ def draw(path: Path, report: Report) -> None:
     scene = compose(report.layers, pixels=width, beyond=False, basemap=report.basemap, tiles=report.tiles)
     if scene is None:
         raise InvalidData("report", report.title, "one with a location on a map", "Use a path that ends in .html.")
-    columns = int(width // 28)
     title = textwrap.wrap(report.title, int(width // 9.5), max_lines=2, placeholder=" …")
-    said = textwrap.wrap(" ".join(f"{name}: {text}" for name, text in summary(report.facts)[1:]), int(width // 6.3))
+    said = textwrap.wrap(
+        " ".join(f"{name}: {text}" for name, text in summary(report.facts)[1:]), int((width - 16) // 6.8)
+    )
     warnings = [line for text in report.warnings for line in textwrap.wrap(text, int(width // 8.2))]
     across = 2 if width > 500 and sum(len(group.keys) for group in scene.layers) > 3 else 1
     handles = handles_of(scene, int((width / across - 45) // 6.4))
@@ -64,14 +65,16 @@ def draw(path: Path, report: Report) -> None:
     rows = max(sum(lines[:half]), sum(lines[half:]))
     map_width, map_height = width - 52.0, (width - 52.0) * min(max(scene.view.height / scene.view.width, 0.6), 0.95)
     top = 26.0 * len(warnings) + 20.0 * len(title) + 15.5 * len(said) + 14.0
-    below = 24.0 + 16.5 * rows + 20.0
+    source = textwrap.wrap(f"Map: {scene.source}", int((width - 12) // 5.3))
+    below = 24.0 + 16.5 * rows + 8.0 + 12.0 * len(source)
     height = top + map_height + below
     with matplotlib.rc_context({**_EMBEDDED, "font.size": 12 * _POINT}):
         figure = Figure(figsize=(width / 96, height / 96))
+        how: dict[str, Any]
         y = 1.0
         for line in warnings:
             banner = {"facecolor": _WARN, "edgecolor": _WARN, "pad": 3.5}
-            how: dict[str, Any] = {"color": "w", "weight": "bold", "ha": "center", "va": "center", "parse_math": False}
+            how = {"color": "w", "weight": "bold", "ha": "center", "va": "center", "parse_math": False}
             figure.text(0.5, y - 14 / height, line, size=13 * _POINT, bbox=banner, **how)
             y -= 26 / height
         for line in title:
@@ -84,10 +87,12 @@ def draw(path: Path, report: Report) -> None:
             y -= 15.5 / height
         axes = figure.add_axes((44 / width, below / height, map_width / width, map_height / height))
         draw_scene(axes, scene)
-        place: dict[str, Any] = {"loc": "lower left", "bbox_to_anchor": (2 / width, 16 / height), "borderaxespad": 0.0}
-        legend_of(figure, handles, columns=across, **place)
-        source = textwrap.shorten(f"Map: {scene.source}", columns * 5, placeholder=" …")
-        figure.text(1 - 6 / width, 4 / height, source, color=_QUIET, size=9.5 * _POINT, ha="right", parse_math=False)
+        corner = (2 / width, (4 + 12 * len(source)) / height)
+        legend_of(figure, handles, columns=across, loc="lower left", bbox_to_anchor=corner, borderaxespad=0.0)
+        # A credit is part of the licence of the ground: it is never cut.
+        for at, line in enumerate(reversed(source)):
+            how = {"color": _QUIET, "size": 9 * _POINT, "ha": "right", "parse_math": False}
+            figure.text(1 - 6 / width, (4 + 12 * at) / height, line, **how)
         # Without a date, equal reports give equal files.
         metadata: dict[str, Any] = {"Title": (f"{WARNING} " if report.shows_truth else "") + report.title}
         ending = path.suffix.lower()
@@ -131,7 +136,11 @@ def draw_scene(axes: Axes, scene: Scene, to_axes: Move | None = None) -> None:
                 _draw_shape(axes, shape, move, pixel, 1 + 1e-2 * number + 1e-5 * at)
     _draw_graticule(axes, scene, move, pixel, box, 1 + 1e-2 * scene.ground + 9e-3)
     located = scene.locator is not None and wide >= _ROOM
-    taken = [(0.0, 0.0, 150.0, 62.0), *([(wide - _LOCATOR - 14, 0.0, wide, _LOCATOR + 14)] if located else [])]
+    taken = [(0.0, 0.0, 150.0, 62.0)]
+    if located:
+        assert scene.locator is not None
+        left, low = _locator_at(scene.locator, wide, high)
+        taken.append((left - 6, low - 6, left + _LOCATOR + 6, low + _LOCATOR + 6))
     for label in scene.labels:
         if label.finest <= pixel <= label.coarsest:
             _draw_label(axes, label, move, pixel, box, taken)
@@ -139,6 +148,13 @@ def draw_scene(axes: Axes, scene: Scene, to_axes: Move | None = None) -> None:
     if located:
         assert scene.locator is not None
         _draw_locator(axes, scene.locator, wide, high)
+
+
+def draw_credit(axes: Axes, scene: Scene) -> None:
+    """Write whose data the ground is upwards along the right edge of axes, where nothing else is."""
+    how: dict[str, Any] = {"color": _QUIET, "size": 8 * _POINT, "rotation": 90, "va": "bottom", "parse_math": False}
+    text = "\n".join(textwrap.wrap(f"Map: {scene.source}", 75))
+    axes.annotate(text, (1.0, 0.0), (3.0, 0.0), "axes fraction", textcoords="offset points", **how)
 
 
 def _draw_tile(axes: Axes, image: bytes, matrix: tuple[float, ...], move: Move) -> None:
@@ -229,10 +245,29 @@ def _draw_graticule(axes: Axes, scene: Scene, move: Move, pixel: float, box: Seq
             inside = [(name, met) for name, met, _ in found if met is not None and low < met < high]
             for _, _, line in found:
                 axes.plot(*move(line).T, color=LIGHT["graticule"], linewidth=0.4, alpha=0.6, zorder=level)
-            places = np.array([[met, edge] if at else [edge, met] for _, met in inside]).reshape(-1, 2)
-            ticks(move(places)[:, 0 if at else 1], [name for name, _ in inside])
+            spaced = _spaced([(name, (met - low) / pixel) for name, met in inside], (high - low) / pixel)
+            places = np.array([[low + met * pixel, edge][:: 1 if at else -1] for _, met in spaced]).reshape(-1, 2)
+            ticks(move(places)[:, 0 if at else 1], [name for name, _ in spaced])
     for text in axes.get_yticklabels():
         text.set(rotation=90, va="center")
+
+
+def _spaced(ticks: Sequence[tuple[str, float]], long: float) -> list[tuple[str, float]]:
+    """Return the degrees of an edge of so many pixels whose texts lie beside it and apart from each other.
+
+    Where all lines meet the edge near its ends, the one nearest to its middle is kept.
+
+    Examples
+    --------
+    >>> _spaced([("12° N", 4.0), ("13° N", 100.0), ("14° N", 120.0)], 300.0)
+    [('13° N', 100.0)]
+    """
+    found: list[tuple[str, float]] = []
+    for name, at in sorted(ticks, key=lambda tick: tick[1]):
+        half = 3.2 * len(name)
+        if half <= at <= long - half and (not found or at - found[-1][1] > 2 * half + 8):
+            found.append((name, at))
+    return found or sorted(ticks, key=lambda tick: abs(tick[1] - long / 2))[:1]
 
 
 def crossing(line: Floats, at: int, edge: float) -> float | None:
@@ -266,29 +301,35 @@ def _draw_label(
     axes: Axes, label: Label, move: Move, pixel: float, box: Sequence[float], taken: Sequence[tuple[float, ...]]
 ) -> None:
     """Draw a label, whole or, if it names a place of the ground that is at the edge, not at all."""
-    from matplotlib.patheffects import withStroke
-
-    west, south, east, north = box_of(label)
+    west, south, east, north = text_box_of(label)
     x, y = (label.x - box[0]) / pixel, (label.y - box[1]) / pixel
     wide, high = (box[2] - box[0]) / pixel, (box[3] - box[1]) / pixel
     inside = x + west > 2 and x + east < wide - 2 and y + south > 2 and y + north < high - 2
     free = not any(x + east > b[0] and x + west < b[2] and y + north > b[1] and y + south < b[3] for b in taken)
     if not (0 <= x <= wide and 0 <= y <= high) or (label.group < 0 and not (inside and free)):
         return
+    _write_label(axes, label, move)
+
+
+def _write_label(axes: Axes, label: Label, move: Move, scale: float = 1.0) -> None:
+    """Write a label, with a halo; `scale` makes it smaller."""
+    from matplotlib.patheffects import withStroke
+
     size, weight, slant = font_of(label.kind)
-    gap = (10.0 if label.kind == "mark" else 6.0) * _POINT
-    offset = {"east": (gap, 0), "west": (-gap, 0), "north": (0, gap), "south": (0, -gap)}.get(label.side, (0, 0))
-    colour = {"mark": LIGHT["text"], "water": LIGHT["coast"]}.get(label.kind, LIGHT["place"])
+    across, up, align = anchor_of(label)
+    offset = across * _POINT * scale, up * _POINT * scale
+    usual = {"mark": "text", "water": "water"}.get(label.kind, "place")
+    colour = LIGHT[label.colour or usual]
     place = move(np.array([[label.x, label.y]]))
     if label.kind in ("city", "town"):
         axes.plot(*place.T, "o", color=LIGHT["place"], markersize=2.6, markeredgewidth=0)
     how: dict[str, Any] = {
-        "ha": {"east": "left", "west": "right"}.get(label.side, "center"),
-        "va": {"north": "bottom", "south": "top"}.get(label.side, "center_baseline"),
+        "ha": {"start": "left", "end": "right"}.get(align, "center"),
+        "va": "center_baseline",
         "path_effects": [withStroke(linewidth=1.8, foreground=LIGHT["sea" if label.kind == "water" else "halo"])],
     }
     weight = 700 if weight >= 600 else weight  # the next that fonts of matplotlib have
-    style: dict[str, Any] = {"size": size * _POINT, "weight": weight, "style": slant, "color": colour}
+    style: dict[str, Any] = {"size": size * _POINT * scale, "weight": weight, "style": slant, "color": colour}
     axes.annotate(label.text, place[0], offset, textcoords="offset points", parse_math=False, **how, **style)
 
 
@@ -309,9 +350,16 @@ def _draw_scale_bar(axes: Axes, move: Move, pixel: float, box: Sequence[float]) 
     axes.fill(*move(arrow).T, color=_TEXT, linewidth=0.3, zorder=4)
 
 
+def _locator_at(locator: Locator, wide: float, high: float) -> tuple[float, float]:
+    """Return the pixels from the left and from the bottom at which the small map begins."""
+    left = wide - _LOCATOR - 8 if locator.corner.endswith("east") else 8.0
+    return left, high - _LOCATOR - 8 if locator.corner.startswith("north") else 8.0
+
+
 def _draw_locator(axes: Axes, locator: Locator, wide: float, high: float) -> None:
     side = _LOCATOR
-    inset = axes.inset_axes((1 - (side + 8) / wide, 8 / high, side / wide, side / high))
+    left, low = _locator_at(locator, wide, high)
+    inset = axes.inset_axes((left / wide, low / high, side / wide, side / high))
     inset.set(xlim=(-locator.half, locator.half), ylim=(-locator.half, locator.half), xticks=[], yticks=[])
     inset.set(facecolor=LIGHT["sea"])
     inset.set_autoscale_on(False)
@@ -319,6 +367,8 @@ def _draw_locator(axes: Axes, locator: Locator, wide: float, high: float) -> Non
         spine.set(color=LIGHT["coast"], linewidth=0.6)
     for number, shape in enumerate(locator.shapes):
         _draw_shape(inset, shape, lambda flat: flat, 2 * locator.half / side, 1 + number / 1000)
+    for label in locator.labels:
+        _write_label(inset, label, lambda flat: flat, side / 120)
 
 
 def handles_of(scene: Scene, letters: int) -> list[Artist]:

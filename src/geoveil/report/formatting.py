@@ -35,15 +35,17 @@ def number(value: float) -> str:
     return f"{float(f'{value:.2g}'):,.12g}"
 
 
-def between(low: float, high: float) -> str:
-    """Return the limits of a class of numbers as text.
+def between(low: float, high: float, *, last: bool = False) -> str:
+    """Return the limits of a class of numbers as text; only the last class has its upper limit in it.
 
     Examples
     --------
-    >>> between(1.0, 2.0), between(1000.0, 4321.0), between(100.0, 102.0)
-    ('1 to 2', '1,000 to 4,300', '100 or more')
+    >>> between(1.0, 2.0), between(1000.0, 4321.0, last=True), between(100.0, 102.0, last=True)
+    ('1 to under 2', '1,000 to 4,300', '100 or more')
     """
-    return f"{number(low)} or more" if number(low) == number(high) else f"{number(low)} to {number(high)}"
+    if number(low) == number(high):
+        return f"{number(low)} or more"
+    return f"{number(low)} to {'' if last else 'under '}{number(high)}"
 
 
 def location(lon: float, lat: float) -> str:

@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 import math
+from typing import TypeAlias
 
 from geoveil.report.ground import graticule_around
+from geoveil.report.layers import Floats
 from geoveil.report.map_projection import Box, Projection
 from geoveil.report.scene import Graticule
 
 __all__ = ["graticules_of"]
 
+#: Lines with their texts at the frame.
+Lines: TypeAlias = tuple[tuple[str, Floats], ...]
+
 #: The steps between lines in degrees: of degrees, minutes and seconds.
 _STEPS = (30.0, 15.0, 10.0, 5.0, 2.0, 1.0, *(n / 60 for n in (30, 15, 10, 5, 2, 1)), *(n / 3600 for n in (30, 15, 5)))
 #: The largest number of pixels between two parallels, and metres in a degree.
-_APART, _DEGREE = 240.0, 111_195.0
+_APART, _DEGREE = 170.0, 111_195.0
+#: How much farther than parallels meridians may be apart on the map, at most.
+_WIDER = 1.55
+#: The pixels that a line may be off unseen.
+_UNSEEN = 0.3
 #: How much finer and coarser than at first a reader may see the map, and half the pixels that are covered then.
 _FINER, _COARSER, _COVERED = 6.0, 60.0, 1100.0
 #: The largest distance of a line from the middle, in metres.
@@ -35,7 +44,7 @@ def graticules_of(projection: Projection, view: Box, pixel: float, *, beyond: bo
     Examples
     --------
     >>> oslo = graticules_of(Projection(10.75, 59.91), Box(-9e3, -6e3, 9e3, 6e3), 20.0, beyond=False)
-    >>> [name for name, _ in oslo[0].parallels]
+    >>> [name for name, _ in oslo[0].parallels][3:8]
     ['59° 50′ N', '59° 52′ N', '59° 54′ N', '59° 56′ N', '59° 58′ N']
     """
     finest = [_DEGREE * step / _APART for step in _STEPS]
@@ -48,16 +57,27 @@ def graticules_of(projection: Projection, view: Box, pixel: float, *, beyond: bo
         if not (low <= far and high > near):
             continue
         # Closer views are parts of the first one.
-        box = _grown(view, min(high, far) * _COVERED if beyond and high > pixel else 0.0)
-        wider = min(each for each in (*_STEPS, 90.0) if each >= 0.999 * step / narrow or each == 90)
+        box = _grown(view, min(high, far) * _COVERED if beyond and high > pixel else 0.0, 0.75 if beyond else 1.1)
+        # Some meridian has to be in the narrow frame of a phone.
+        wider = max(each for each in (*_STEPS, 60.0) if each <= max(_WIDER * step / narrow, _STEPS[-1]))
         meridians, _ = graticule_around(projection, box, wider)
         _, parallels = graticule_around(projection, box, step)
-        found.append(Graticule(meridians, parallels, low, high))
+        found.append(Graticule(_simple(meridians, low), _simple(parallels, low), low, high))
     return tuple(found)
 
 
-def _grown(view: Box, least: float) -> Box:
+def _simple(lines: Lines, pixel: float) -> Lines:
+    """Return lines without corners that cannot be seen at the finest scale at which the lines are shown."""
+    import shapely
+
+    return tuple(
+        (name, shapely.get_coordinates(shapely.simplify(shapely.LineString(line), _UNSEEN * pixel)))
+        for name, line in lines
+    )
+
+
+def _grown(view: Box, least: float, share: float) -> Box:
     """Return a box around a view that is somewhat larger, and reaches at least so far."""
     x, y = view.middle
-    wide, high = (min(max(0.75 * side, least), _FARTHEST) for side in (view.width, view.height))
-    return Box(x - wide, y - high, x + wide, y + high)
+    half = min(max(share * max(view.width, view.height), least), _FARTHEST)
+    return Box(x - half, y - half, x + half, y + half)

@@ -1,4 +1,4 @@
-"""Labels that do not overlap: the side of each, and the scales at which it is shown."""
+"""Labels that do not overlap: the box of each, and the scales at which it is shown."""
 
 from __future__ import annotations
 
@@ -8,28 +8,69 @@ from typing import Literal
 
 import numpy as np
 
-from geoveil.report.layers import Floats
-from geoveil.report.map_projection import Box
-from geoveil.report.scene import Label
+from geoveil.report.scene import Label, Side
 
-__all__ = ["box_of", "choose_sides", "font_of", "without_overlaps"]
+__all__ = ["SIDES", "anchor_of", "box_of", "font_of", "text_box_of", "without_overlaps"]
 
 #: The size in pixels, the weight and the style of each kind of label.
 _FONTS: dict[str, tuple[float, int, str]] = {
     "mark": (13.0, 600, "normal"),
-    "country": (13.0, 500, "normal"),
+    "country": (12.0, 400, "normal"),
     "city": (13.0, 600, "normal"),
     "town": (12.0, 400, "normal"),
     "water": (12.0, 400, "italic"),
 }
-#: The width of a letter over the size of the font, a generous mean; the space between a location and its label.
-_LETTER, _GAP = 0.6, 6.0
-_SIDES: tuple[Literal["east", "west", "north", "south"], ...] = ("east", "west", "north", "south")
+#: The width of a letter over the size of the font, a generous mean; the space between a location, or a mark, and its
+#: label, in pixels.
+_LETTER, _GAP, _MARK = 0.6, 6.0, 10.0
+#: The sides of a location on which its label may stand, the best first.
+SIDES: tuple[Side, ...] = (
+    "east", "west", "north", "south", "north-east", "south-east", "north-west", "south-west",
+)  # fmt: skip
 
 
 def font_of(kind: str) -> tuple[float, int, str]:
     """Return the size in pixels, the weight and the style of the font of a kind of label."""
     return _FONTS[kind]
+
+
+def anchor_of(label: Label) -> tuple[float, float, Literal["start", "middle", "end"]]:
+    """Return where the middle of a text's height is, in pixels east and north of its location, and its alignment.
+
+    Examples
+    --------
+    >>> anchor_of(Label(0.0, 0.0, "Oslo", "city", "east"))
+    (6.0, 0.0, 'start')
+    """
+    size, gap, side = _FONTS[label.kind][0], _gap(label), label.side
+    if side == "middle":
+        return 0.0, 0.0, "middle"
+    up = ("north" in side) - ("south" in side)
+    across = side.endswith("east") - side.endswith("west")
+    if not across:
+        return 0.0, up * (gap + 0.6 * size), "middle"
+    near = 0.6 if up else 1.0
+    return across * near * gap, up * (near * gap + 0.4 * size), "start" if across > 0 else "end"
+
+
+def _gap(label: Label) -> float:
+    """Return the pixels between a location and its text; marks are larger than other symbols."""
+    return _MARK if label.kind == "mark" and not label.colour else _GAP
+
+
+def text_box_of(label: Label) -> tuple[float, float, float, float]:
+    """Return west, south, east and north of a text alone, in pixels from its location.
+
+    Examples
+    --------
+    >>> [round(end) for end in text_box_of(Label(0.0, 0.0, "Oslo", "city", "east"))]
+    [6, -8, 37, 8]
+    """
+    size = _FONTS[label.kind][0]
+    x, y, align = anchor_of(label)
+    wide, high = _LETTER * size * len(label.text), 1.2 * size
+    west = x - {"start": 0.0, "middle": wide / 2, "end": wide}[align]
+    return west, y - high / 2, west + wide, y + high / 2
 
 
 def box_of(label: Label) -> tuple[float, float, float, float]:
@@ -38,57 +79,12 @@ def box_of(label: Label) -> tuple[float, float, float, float]:
     Examples
     --------
     >>> [round(end) for end in box_of(Label(0.0, 0.0, "Oslo", "city", "east"))]
-    [-4, -13, 49, 13]
+    [-4, -12, 42, 12]
     """
-    size = _FONTS[label.kind][0]
-    roomy = label.kind in ("city", "town")  # names of the ground keep some distance
-    wide, high = _LETTER * size * len(label.text) + (12 if roomy else 2), (2.0 if roomy else 1.4) * size
-    if label.side == "east":
-        return -4.0, -high / 2, _GAP + wide, high / 2
-    if label.side == "west":
-        return -_GAP - wide, -high / 2, 4.0, high / 2
-    low, top = {"north": (-4.0, _GAP + high), "south": (-_GAP - high, 4.0)}.get(label.side, (-high / 2, high / 2))
-    return -wide / 2, low, wide / 2, top
-
-
-def choose_sides(labels: Sequence[Label], pixel: float, taken: Floats, view: Box) -> list[Label]:
-    """Return labels, each on the first side where it is in the view and covers no other and no symbol.
-
-    The side that a label has comes first.
-
-    Parameters
-    ----------
-    labels : sequence of Label
-        The labels, the most important first.
-    pixel : float
-        Metres in a pixel at which they are placed.
-    taken : array
-        (n, 2): locations of symbols that no label should cover, in metres.
-    view : Box
-        The box in which labels should be whole.
-    """
-    frame = np.array([view.west, view.south, view.east, view.north]) / pixel
-    placed: list[Label] = []
-    boxes: list[Floats] = []
-    symbols = [np.concatenate([spot / pixel - 5, spot / pixel + 5]) for spot in taken]
-    for label in labels:
-        own = np.array([label.x, label.y]) / pixel
-        others = [spot for spot in symbols if np.abs(spot[:2] + 5 - own).max() > 0.5]
-        best, fewest = label, np.inf
-        for side in dict.fromkeys((label.side, *_SIDES)):
-            tried = replace(label, side=side)
-            box = np.array(box_of(tried)) + np.tile(own, 2)
-            covered = sum(_meet(box, other) for other in boxes) * 3 + sum(_meet(box, other) for other in others)
-            covered += 2 * bool((box[:2] < frame[:2]).any() or (box[2:] > frame[2:]).any())
-            if covered < fewest:
-                best, fewest = tried, covered
-        placed.append(best)
-        boxes.append(np.array(box_of(best)) + np.tile(own, 2))
-    return placed
-
-
-def _meet(one: Floats, other: Floats) -> bool:
-    return bool((one[:2] < other[2:]).all() and (other[:2] < one[2:]).all())
+    # Names of the ground keep some distance.
+    room = 5.0 if label.kind in ("city", "town") else 1.0
+    west, south, east, north = text_box_of(label)
+    return min(west - room, -4.0), min(south - 0.8 * room, -4.0), max(east + room, 4.0), max(north + 0.8 * room, 4.0)
 
 
 def without_overlaps(labels: Sequence[Label]) -> tuple[Label, ...]:

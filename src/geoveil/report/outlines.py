@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from geoveil.report.layers import Floats
 
-__all__ = ["polygons_of", "rings_of", "split"]
+__all__ = ["lines_of", "polygons_of", "rings_of", "split"]
 
 
 def rings_of(polygons: Any) -> list[Floats]:
@@ -18,6 +18,14 @@ def rings_of(polygons: Any) -> list[Floats]:
     import shapely
 
     return [shapely.get_coordinates(ring) for ring in shapely.get_rings(shapely.get_parts(polygons))]
+
+
+def lines_of(lines: Any) -> tuple[Floats, ...]:
+    """Return the coordinates of lines that are not empty."""
+    import shapely
+
+    parts = shapely.get_parts(lines)
+    return tuple(shapely.get_coordinates(part) for part in parts[~shapely.is_empty(parts)])
 
 
 def split(flat: Floats, parts: NDArray[np.int64]) -> Iterator[Floats]:

@@ -38,9 +38,11 @@
     svg.setAttribute("viewBox", `${view.x - width / 2} ${view.y - height / 2} ${width} ${height}`);
     const place = (element, x, y) => element.setAttribute("transform", `translate(${x} ${y}) scale(${view.metres})`);
     for (const spot of spots) place(spot, spot.dataset.x, spot.dataset.y);
-    const taken = [...frame.querySelectorAll(".buttons, .locator, .source")].map((element) => [
-      element.offsetLeft - 4, element.offsetTop - 4, frame.clientWidth, element.offsetTop + element.offsetHeight + 4]);
+    const taken = [...frame.querySelectorAll(".buttons, .locator")].map((element) => [
+      element.offsetLeft - 4, element.offsetTop - 4,
+      element.offsetLeft + element.offsetWidth + 4, element.offsetTop + element.offsetHeight + 4]);
     taken.push([0, frame.clientHeight - 70, 170, frame.clientHeight]);
+    const written = [];
     const wide = frame.clientWidth, high = frame.clientHeight;
     for (const { element, of, x: east, y: south, box, finest, coarsest } of names) {
       const x = (east - view.x) / view.metres + wide / 2, y = (south - view.y) / view.metres + high / 2;
@@ -51,12 +53,13 @@
       const shown = view.metres >= finest && view.metres <= coarsest && (of >= 0 || whole) && !hidden.has(of);
       element.classList.toggle("off", !shown);
       if (shown) place(element, east, south);
+      if (shown) written.push([left, top, right, bottom]);
     }
-    drawDegrees();
+    drawDegrees([...taken, ...written]);
     // The bar is part of the map, so that it stays true wherever the map is made smaller, as in print.
     const length = roundBelow(Math.min(140, frame.clientWidth / 3) * view.metres);
     const left = view.x - width / 2 + 14 * view.metres;
-    const low = view.y + height / 2 - (frame.clientWidth < 480 ? 36 : 14) * view.metres;
+    const low = view.y + height / 2 - 14 * view.metres;
     bar.querySelector("path").setAttribute("d", `M${left} ${low - 6 * view.metres}V${low}h${length}v${-6 * view.metres}`);
     bar.querySelector("g").setAttribute("transform", `translate(${left} ${low - 9 * view.metres}) scale(${view.metres})`);
     const digits = { maximumSignificantDigits: 1, useGrouping: false };
@@ -65,32 +68,49 @@
     bar.dataset.metres = length;
   }
 
-  // Where meridians leave the map at its top, and parallels at its left, their degrees are written.
-  function drawDegrees() {
+  // Degrees are written where meridians leave the map at its top or bottom, and parallels at its left or right: inside
+  // the frame, and not on anything that is there already.
+  function drawDegrees(taken) {
     degrees.textContent = "";
-    const left = view.x - frame.clientWidth * view.metres / 2, top = view.y - frame.clientHeight * view.metres / 2;
+    const wide = frame.clientWidth, high = frame.clientHeight;
+    const left = view.x - wide * view.metres / 2, top = view.y - high * view.metres / 2;
     for (const graticule of graticules) {
       const { finest, coarsest } = graticule.dataset;
       const shown = view.metres >= +finest && view.metres < +(coarsest ?? Infinity);
       graticule.classList.toggle("off", !shown);
       if (!shown) continue;
       for (const line of graticule.children) {
-        const upright = line.dataset.way === "meridian";
-        const places = corners(line), at = upright ? 1 : 0, edge = upright ? top : left;
-        const after = places.findIndex((place, i) => i && (places[i - 1][at] - edge) * (place[at] - edge) <= 0);
-        if (after < 0) continue;
-        const [one, two] = [places[after - 1], places[after]];
-        const share = one[at] === two[at] ? 0 : (edge - one[at]) / (two[at] - one[at]);
-        const met = one[1 - at] + share * (two[1 - at] - one[1 - at]);
-        const pixel = (met - (upright ? left : top)) / view.metres;
-        const room = upright ? frame.clientWidth - 80 : frame.clientHeight - 80;
-        if (pixel < 40 || pixel > room) continue;
-        const text = degrees.appendChild(document.createElement("span"));
-        text.className = line.dataset.way;
-        text.style[upright ? "left" : "top"] = `${pixel}px`;
-        text.textContent = line.dataset.name;
+        const upright = line.dataset.way === "meridian", long = 6.6 * line.dataset.name.length;
+        for (const far of [false, true]) {
+          const edge = upright ? top + far * high * view.metres : left + far * wide * view.metres;
+          const met = crossing(corners(line), upright ? 1 : 0, edge);
+          if (met === null) continue;
+          const pixel = (met - (upright ? left : top)) / view.metres;
+          const x = upright ? pixel : far ? wide - 5 - long / 2 : 5 + long / 2;
+          const y = upright ? (far ? high - 10 : 10) : pixel;
+          const box = [x - long / 2 - 3, y - 8, x + long / 2 + 3, y + 8];
+          const free = box[0] >= 0 && box[1] >= 0 && box[2] <= wide && box[3] <= high &&
+            !taken.some((other) => box[2] > other[0] && box[0] < other[2] && box[3] > other[1] && box[1] < other[3]);
+          if (!free) continue;
+          const text = degrees.appendChild(document.createElement("span"));
+          text.className = line.dataset.way;
+          text.style.left = `${upright ? x : far ? wide - 5 - long : 5}px`;
+          text.style.top = `${upright ? y - 6 : y}px`;
+          text.textContent = line.dataset.name;
+          taken.push(box);
+          break;
+        }
       }
     }
+  }
+
+  // Where a line crosses an edge of the map, along that edge.
+  function crossing(places, at, edge) {
+    const after = places.findIndex((place, i) => i && (places[i - 1][at] - edge) * (place[at] - edge) <= 0);
+    if (after < 0) return null;
+    const [one, two] = [places[after - 1], places[after]];
+    const share = one[at] === two[at] ? 0 : (edge - one[at]) / (two[at] - one[at]);
+    return one[1 - at] + share * (two[1 - at] - one[1 - at]);
   }
 
   // The corners of a line: its first, and the steps from each to the next.

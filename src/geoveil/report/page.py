@@ -67,7 +67,7 @@ def _charts(report: Report) -> str:
     if stated:
         found.append(("attacker", "What an attacker can learn", attacker_curve(guarantee)))
     if report.balances:
-        found.append(("budget", "Budget", gauges(report.balances)))
+        found.append(("budget", "Budget", gauges(report.balances, named=report.names_persons)))
     return "\n".join(
         f'<section aria-labelledby="{name}">\n<h2 id="{name}">{heading}</h2>\n{inside}\n</section>'
         for name, heading, inside in found
@@ -117,7 +117,11 @@ def drawing(scene: Scene, label: str, remarks: Sequence[str] = ()) -> str:
         Sentences to show below the map, before those of the scene.
     """
     keys = "Map: arrow keys move it, plus and minus zoom, zero shows all again."
-    locator = "" if scene.locator is None else f'<div class="locator">{locator_svg(scene.locator)}</div>'
+    locator = (
+        ""
+        if scene.locator is None
+        else f'<div class="locator {scene.locator.corner}">{locator_svg(scene.locator)}</div>'
+    )
     legend = "\n".join(_entry(i, group) for i, group in enumerate(scene.groups) if group.role != "ground")
     return (
         f'<div class="frame" tabindex="0" role="group" aria-label="{keys}">\n'
@@ -125,7 +129,7 @@ def drawing(scene: Scene, label: str, remarks: Sequence[str] = ()) -> str:
         '<div class="buttons"><button type="button" data-does="in" aria-label="Zoom in">+</button>'
         '<button type="button" data-does="out" aria-label="Zoom out">−</button>'
         '<button type="button" data-does="reset" aria-label="Show all">⤢</button></div>\n'
-        f'<div class="source">{escape(scene.source)}</div>\n</div>\n'
+        f'</div>\n<div class="source">Map: {escape(scene.source)}</div>\n'
         f'<ul class="legend">\n{legend}\n</ul>\n{_listed([*remarks, *scene.remarks])}'
     )
 

@@ -35,11 +35,13 @@ def summary(facts: Facts) -> tuple[tuple[str, str], ...]:
 
     Examples
     --------
+    >>> import textwrap
     >>> import geoveil as gv
     >>> for heading, text in summary(gv.mean([[0.0, 0.0], [100.0, 0.0]], rho=1e-4).facts()):
-    ...     print(f"{heading}: {text}")
-    Released: The mean of all locations, with random noise. It is about 2 points of one person.
-    Hidden: Differences of up to 74.1 m in all of a person's locations: a guess is right at most 3 times in 4.
+    ...     print(*textwrap.wrap(f"{heading}: {text}", 111), sep=chr(10))
+    Released: The mean of all locations, with random noise: 2 points of one person.
+    Hidden: Which of two versions of all of a person's locations is true, if they differ by up to 74.1 m. Starting
+    from even odds, nobody guesses right more than 75% of the time.
     Error: At most 174 m, with probability 95%.
     """
     return (("Released", _released(facts)), ("Hidden", _hidden(facts)), ("Error", _error(facts)))
@@ -54,23 +56,28 @@ def _released(facts: Facts) -> str:
     if facts.persons is None and facts.crowd is None:
         whose = "one person"
     items = counted(facts.points, "trip" if facts.query == "flows" else "point")
-    return f"{what}{after if facts.processed else ''}. It is about {items} of {whose}."
+    return f"{what}{after if facts.processed else ''}: {items} of {whose}."
 
 
 def _hidden(facts: Facts) -> str:
     away, what = hidden(facts.guarantee.hidden(chance=0.75)), protected(facts.guarantee.metric)
-    return f"Differences of up to {away} in {what}: a guess is right at most 3 times in 4."
+    what = what.replace("each single", "any single")
+    return (
+        f"Which of two versions of {what} is true, if they differ by up to {away}. Starting from even odds, nobody "
+        "guesses right more than 75% of the time."
+    )
 
 
 def _error(facts: Facts) -> str:
     bound, noise = facts.error, facts.noise
     if noise is not None:
         return (
-            f"No number is off by more than {noise.largest:.3g} {noise.counted} because of noise, with probability "
-            f"95%. Places are blurred by {metres(noise.blur)} (standard deviation)."
+            f"With probability 95%, noise moves no number by more than {noise.largest:.3g} {noise.counted}. "
+            f"Locations are blurred by {metres(noise.blur)} (standard deviation)."
         )
     if bound is None and facts.expected_error is not None:
-        return f"About {metres(facts.expected_error)} is expected (root mean square). This is not a guaranteed bound."
+        off = metres(facts.expected_error)
+        return f"Locations are expected to be about {off} off (root mean square). This is no guaranteed bound."
     if bound is None:
         return "There is no guaranteed bound after these steps."
     ends = " to ".join(dict.fromkeys((metres(bound.smallest), metres(bound.largest))))

@@ -17,10 +17,28 @@ from geoveil.report.layers import Floats, Role
 from geoveil.report.map_projection import Box, Projection
 from geoveil.report.outlines import polygons_of
 
-__all__ = ["Form", "Graticule", "Group", "Key", "Label", "Locator", "Scene", "Shape", "Style", "Tile"]
+__all__ = [
+    "Corner",
+    "Form",
+    "Graticule",
+    "Group",
+    "Key",
+    "Label",
+    "Locator",
+    "Scene",
+    "Shape",
+    "Side",
+    "Style",
+    "Tile",
+]
 
 #: Filled outlines; lines; dots of one size; circles as rows of x, y and radius; arrowheads as rows of x, y and angle.
 Form: TypeAlias = Literal["fill", "line", "dots", "circles", "arrows"]
+#: The side of a location on which its label stands, and a corner of the map.
+Side: TypeAlias = Literal[
+    "east", "west", "north", "south", "north-east", "south-east", "north-west", "south-west", "middle"
+]
+Corner: TypeAlias = Literal["south-east", "north-west", "north-east", "south-west"]
 
 
 @dataclass(frozen=True)
@@ -122,22 +140,25 @@ class Label:
         The text.
     kind : {"mark", "country", "city", "town", "water"}
         What it names, which decides its style.
-    side : {"east", "west", "north", "south", "middle"}
+    side : {"east", "west", "north", "south", "north-east", ..., "middle"}
         Where it stands relative to the location.
     finest, coarsest : float
         The metres in a pixel between which it is shown.
     group : int
         The group with which it is shown and hidden; -1 for the ground.
+    colour : str
+        A name of the palette, such as that of the track which it names; by default that of its kind.
     """
 
     x: float
     y: float
     text: str
     kind: Literal["mark", "country", "city", "town", "water"]
-    side: Literal["east", "west", "north", "south", "middle"]
+    side: Side
     finest: float = 0.0
     coarsest: float = float("inf")
     group: int = -1
+    colour: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,11 +191,14 @@ class Locator:
         Its shapes, in metres of the map.
     labels : tuple of Label
         Its texts.
+    corner : {"south-east", "north-west", "north-east", "south-west"}
+        The corner of the map in which it is drawn: one with little data.
     """
 
     half: float
     shapes: tuple[Shape, ...]
     labels: tuple[Label, ...] = ()
+    corner: Corner = "south-east"
 
 
 @dataclass(frozen=True, eq=False)
@@ -231,8 +255,9 @@ class Scene:
 
     @property
     def ground(self) -> int:
-        """The number of groups that are ground or lie below some of it; meridians are drawn above them."""
-        return 1 + max((i for i, group in enumerate(self.groups) if group.role == "ground"), default=-1)
+        """The number of groups of the ground below all layers; meridians are drawn above them."""
+        first = (i for i, group in enumerate(self.groups) if group.role != "ground")
+        return next(first, len(self.groups))
 
     def as_dict(self) -> dict[str, Any]:
         """Return the scene as data for JSON: GeoJSON features in degrees with their styles, legend and palettes.
@@ -265,7 +290,7 @@ class Scene:
         at = self._degrees(np.array([[label.x, label.y]]))[0]
         coarsest = None if np.isinf(label.coarsest) else label.coarsest
         return {
-            **{name: getattr(label, name) for name in ("text", "kind", "side", "finest", "group")},
+            **{name: getattr(label, name) for name in ("text", "kind", "side", "finest", "group", "colour")},
             **{"coarsest": coarsest, "coordinates": at},
         }
 

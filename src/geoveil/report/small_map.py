@@ -10,7 +10,7 @@ import numpy as np
 
 from geoveil.report.composing import compose
 from geoveil.report.formatting import round_below
-from geoveil.report.labelling import box_of
+from geoveil.report.labelling import anchor_of, box_of
 from geoveil.report.layers import Floats, Layer
 from geoveil.report.palette import LIGHT
 from geoveil.report.scene import Key, Label, Scene, Shape
@@ -52,7 +52,7 @@ def small_map(layers: Sequence[Layer]) -> str:
         f'<figure><svg viewBox="{-_WIDTH / 2:g} {-_HEIGHT / 2:g} {_WIDTH:g} {_HEIGHT:g}" width="{_WIDTH:g}" '
         f'height="{_HEIGHT:g}" role="img" aria-label="{escape(label)}" fill-rule="evenodd">'
         f"{''.join(drawn)}{''.join(_names(scene, pixel))}{_scale_bar(pixel)}</svg>"
-        f"<figcaption>{'<br>'.join(said)}</figcaption></figure>"
+        f"<figcaption>{'<br>'.join(said)}<br><small>Map: {escape(scene.source)}</small></figcaption></figure>"
     )
 
 
@@ -109,12 +109,12 @@ def _names(scene: Scene, pixel: float) -> list[str]:
 
 
 def _name(label: Label, x: float, y: float) -> str:
-    across, anchor = {"east": (7, "start"), "west": (-7, "end")}.get(label.side, (0, "middle"))
-    down = {"north": -9, "south": 17}.get(label.side, 4)
+    across, up, anchor = anchor_of(label)
+    hue = LIGHT[label.colour] if label.colour else "currentColor"
     faint = ' fill-opacity=".75"' if label.group < 0 else ""
     dot = f'<circle cx="{x:.1f}" cy="{y:.1f}" r="1.5" fill="currentColor"/>' if label.kind in ("city", "town") else ""
     return (
-        f'{dot}<text x="{x + across:.1f}" y="{y + down:.1f}" text-anchor="{anchor}" fill="currentColor"{faint} '
+        f'{dot}<text x="{x + across:.1f}" y="{y - up + 4:.1f}" text-anchor="{anchor}" fill="{hue}"{faint} '
         f'font-size="11">{escape(label.text)}</text>'
     )
 

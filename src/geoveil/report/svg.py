@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from geoveil.report.formatting import round_below
-from geoveil.report.labelling import box_of, font_of
+from geoveil.report.labelling import anchor_of, box_of, font_of
 from geoveil.report.layers import Floats
 from geoveil.report.map_projection import Box
 from geoveil.report.scene import Graticule, Key, Label, Locator, Scene, Shape, Style
@@ -173,9 +173,9 @@ def _spot(x: float, y: float, digits: int, pixel: float, inside: str) -> str:
 
 def _label(label: Label, pixel: float, digits: int) -> str:
     size, _, _ = font_of(label.kind)
-    gap = 10.0 if label.kind == "mark" else 6.0
-    x, anchor = {"east": (gap, "start"), "west": (-gap, "end")}.get(label.side, (0.0, "middle"))
-    y = 0.35 * size + {"north": -gap - 0.6 * size, "south": gap + 0.6 * size}.get(label.side, 0.0)
+    x, up, anchor = anchor_of(label)
+    y = 0.35 * size - up
+    hue = f' style="fill: {variable(label.colour)}"' if label.colour else ""
     dot = '<circle r="2"/>' if label.kind in ("city", "town") else ""
     west, south, east, north = box_of(label)
     shown = " off" if not label.finest <= pixel <= label.coarsest else ""
@@ -185,7 +185,7 @@ def _label(label: Label, pixel: float, digits: int) -> str:
         f'<g class="spot name {label.kind}{shown}" data-x="{label.x:.{digits}f}" data-y="{-label.y:.{digits}f}"'
         f'{finest}{coarsest} data-box="{west:.0f} {-north:.0f} {east:.0f} {-south:.0f}" data-of="{label.group}"'
         f' transform="translate({label.x:.{digits}f} {-label.y:.{digits}f}) scale({pixel:.4g})">'
-        f'{dot}<text x="{x:g}" y="{y:.1f}" text-anchor="{anchor}">{escape(label.text)}</text></g>'
+        f'{dot}<text x="{x:g}" y="{y:.1f}" text-anchor="{anchor}"{hue}>{escape(label.text)}</text></g>'
     )
 
 
@@ -219,7 +219,8 @@ def key_svg(key: Key) -> str:
     inside = {
         "fill": f'<rect x="3" y="3" width="20" height="12" style="fill: {hue}; stroke: {hue}" {_attributes(style)}/>',
         "line": f'<path d="M2 9H24" fill="none" style="stroke: {hue}" {_attributes(style)}/>',
-        "circles": f'<circle cx="13" cy="9" r="7.5" style="fill: {hue}; stroke: {hue}" {_attributes(style)}/>',
+        "circles": f'<circle cx="13" cy="9" r="7.5" style="fill: {hue}; stroke: {hue}" {_attributes(style)}/>'
+        f'<circle cx="13" cy="9" r="1.5" style="fill: {hue}"/>',
         "dots": f'<g style="fill: {hue}" transform="translate(13 9) scale({large:g})">{_MARKERS[style.marker]}</g>',
     }[key.form]
     return f'<svg viewBox="0 0 26 18" aria-hidden="true">{inside}</svg>'

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -19,6 +20,8 @@ __all__ = ["Places", "places_around", "where"]
 _DETAILS = 600.0
 #: A square is divided into this many squares along a side, of which each names at most this many places.
 _SIDES, _EACH = 10, 3
+#: The number of places that are enough for a view, and its reach in metres up to which more are looked for.
+_SOME, _ISLANDS = 16, 2e6
 #: A place is named in views that reach this many metres, times the root of its population; and at least so far.
 _FAME, _LEAST = 400.0, 15_000.0
 #: Levels and distances in metres at which the nearest place is looked for, at last among the largest cities.
@@ -38,6 +41,8 @@ class Places:
     ----------
     names : tuple of str
         Their names.
+    countries : tuple of str
+        The country of each.
     flat : array
         (n, 2): their locations in metres of the map.
     populations : array of int
@@ -47,6 +52,7 @@ class Places:
     """
 
     names: tuple[str, ...]
+    countries: tuple[str, ...]
     flat: Floats
     populations: NDArray[np.int64]
     reaches: Floats
@@ -63,7 +69,21 @@ class _Known:
 
     def title(self, row: int) -> str:
         """Return a name with what the place lies in, none of them twice."""
-        return ", ".join(dict.fromkeys([self.names[row], *self.within[row].split(", ")]))
+        name, *regions, country = [self.names[row], *self.within[row].split(", ")]
+        told = [region for region in regions if not (_begins(region, name) or _begins(country, region))]
+        return ", ".join(dict.fromkeys([name, *told, country]))
+
+
+def _begins(longer: str, name: str) -> bool:
+    """Return whether a name begins with all words of another, whatever their accents.
+
+    Examples
+    --------
+    >>> _begins("Nairobi County", "Nairobi"), _begins("Zurich", "Zürich"), _begins("Yorkshire", "York")
+    (True, True, False)
+    """
+    first, second = (unicodedata.normalize("NFKD", text).encode("ascii", "ignore").lower() for text in (longer, name))
+    return first == second or first.startswith(second + b" ")
 
 
 def _read(level: int, lon: float, lat: float, distance: float) -> _Known:
@@ -104,22 +124,28 @@ def places_around(
         Half the sides of the inner and the outer square of each, in metres.
     """
     found = [_places_in(to_map, lon, lat, *square) for square in squares]
-    names = [name for texts, _, _ in found for name in texts]
-    flat = np.concatenate([places for _, places, _ in found])
-    population = np.concatenate([people for _, _, people in found])
+    names = [name for texts, _, _, _ in found for name in texts]
+    countries = [name for _, texts, _, _ in found for name in texts]
+    flat = np.concatenate([places for _, _, places, _ in found])
+    population = np.concatenate([people for _, _, _, people in found])
     order = np.argsort(-population, kind="stable")
     reaches = np.maximum(_FAME * np.sqrt(population[order]), _LEAST)
-    return Places(tuple(names[row] for row in order), flat[order], population[order].astype(np.int64), reaches)
+    chosen, lands = (tuple(texts[row] for row in order) for texts in (names, countries))
+    return Places(chosen, lands, flat[order], population[order].astype(np.int64), reaches)
 
 
 def _places_in(
     to_map: Callable[[Floats], Floats], lon: float, lat: float, inner: float, reach: float
-) -> tuple[list[str], Floats, Floats]:
-    """Return names, places and populations in a square without an inner one, a few in each part of it."""
-    known = _read(packed_file("places").level(reach / _DETAILS), lon, lat, 1.5 * reach)
-    flat = to_map(known.degrees)
-    far = np.abs(flat).max(axis=1, initial=0.0)
-    rows = np.flatnonzero((far < reach) & (far >= inner))
+) -> tuple[list[str], list[str], Floats, Floats]:
+    """Return names, countries, places and populations in a square without an inner one, a few in each part of it."""
+    # Where a level has few places, as on islands, the finer one names more.
+    for level in range(packed_file("places").level(reach / _DETAILS), -1, -1):
+        known = _read(level, lon, lat, 1.5 * reach)
+        flat = to_map(known.degrees)
+        far = np.abs(flat).max(axis=1, initial=0.0)
+        rows = np.flatnonzero((far < reach) & (far >= inner))
+        if len(rows) >= _SOME or inner or reach > _ISLANDS:
+            break
     rows = rows[np.argsort(-known.populations[rows], kind="stable")]
     _, part = np.unique(np.floor(flat[rows] * (_SIDES / 2 / reach)), axis=0, return_inverse=True)
     # The how-manieth each place is in its part.
@@ -128,7 +154,8 @@ def _places_in(
     turn = np.empty(len(rows), dtype=np.int64)
     turn[order] = np.arange(len(rows)) - first
     rows = rows[turn < _EACH]
-    return [known.names[row] for row in rows], flat[rows], known.populations[rows]
+    countries = [known.within[row].rpartition(", ")[2] for row in rows]
+    return [known.names[row] for row in rows], countries, flat[rows], known.populations[rows]
 
 
 def where(lon: float, lat: float) -> str:
@@ -137,7 +164,7 @@ def where(lon: float, lat: float) -> str:
     Examples
     --------
     >>> where(36.82, -1.29), where(-150.0, 12.0)
-    ('Nairobi, Nairobi County, Kenya.', '1,327 km south-east of Honolulu, Hawaii, United States.')
+    ('Nairobi, Kenya.', '1,327 km south-east of Honolulu, Hawaii, United States.')
     """
     known, back, away = _nearest(lon, lat)
     # A city reaches as far as its inhabitants need room.

@@ -12,14 +12,12 @@ from geoveil.report.ground.names import Places, places_around, where
 from geoveil.report.ground.packed import Geometries, packed_file
 from geoveil.report.layers import Floats
 
-__all__ = ["FARTHEST", "SOURCE", "Ground", "Lines", "ground_around"]
+__all__ = ["FARTHEST", "Ground", "Lines", "ground_around"]
 
 #: Metres from the middle of an azimuthal map beyond which nothing is drawn: shapes are unrecognisable there.
 FARTHEST = 1.5e7
 #: The reach of each level of detail over that of the finer one, and over the size of its smallest details.
 _COARSER, _DETAILS = 8.0, 600.0
-#: Whose data the ground is, as maps have to say it.
-SOURCE = "Roads © OpenStreetMap contributors (ODbL), coasts GSHHG (LGPL), names GeoNames (CC BY 4.0), Natural Earth"
 #: The reach in metres from which roads of each rank are drawn, and up to which roads are. Their straight parts are at
 #: most 1.5, 5, 15 and 40 km long; their real course bends, as a closer view would show.
 _FROM, _ROADS = np.array([0.0, 8e3, 4.5e4, 9e4]), 2.5e5
@@ -58,8 +56,6 @@ class Ground:
         Cities, towns and villages, the most important first.
     where : str
         Where the location is, in a sentence.
-    source : str
-        Whose data this is; a map has to say it.
     """
 
     land: Geometries
@@ -69,7 +65,6 @@ class Ground:
     roads: Lines
     places: Places
     where: str
-    source: str = SOURCE
 
 
 def ground_around(
