@@ -38,12 +38,13 @@ def visit(studio: Studio, browser: Browser) -> Iterator[Callable[..., Visitor]]:
     """Open the studio in a new window."""
     contexts = []
 
-    def opened(step: str = "", **how: Any) -> Visitor:
+    def opened(step: str = "", *, rest: bool = True, **how: Any) -> Visitor:
         context = browser.new_context(**{"viewport": {"width": 1280, "height": 900}, **how})
         contexts.append(context)
         visitor = Visitor(context.new_page(), studio.address)
         visitor.page.goto(studio.address + step)
-        visitor.at_rest()
+        if rest:
+            visitor.at_rest()
         return visitor
 
     yield opened

@@ -76,9 +76,10 @@ class Visitor:
         self.at_rest()
 
     def decide(self, *, unit: str = "all", planned: int = 3, steps: int = 14, area: str = "San Francisco") -> None:
-        """Go through the first three steps."""
+        """Go through the first three steps, with labels as they are."""
         page = self.page
         page.locator("select[name=persons]").select_option("=user")
+        page.locator("input[name=pseudonyms][value=no]").check()
         page.locator("input[name=area]").fill(area)
         self.press("On to protection")
         page.locator(f"input[value='{unit}']").check()
@@ -121,7 +122,7 @@ def asked(address: str, path: str = "", **how: Any) -> Answered:
     """Send a plain request to a studio, with any headers."""
     parts = urlsplit(address)
     headers = {"Host": parts.netloc, **how.get("headers", {})}
-    form = urlencode(how["form"]) if "form" in how else None
+    form = urlencode(how["form"]) if "form" in how else how.get("body")
     with closing(http.client.HTTPConnection("127.0.0.1", parts.port or 80, timeout=60)) as connection:
         connection.request(how.get("method", "POST" if form else "GET"), f"{parts.path}{path}", form, headers)
         found = connection.getresponse()

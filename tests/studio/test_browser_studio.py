@@ -15,14 +15,16 @@ import pandas as pd
 import pytest
 
 import geoveil as gv
-from geoveil.errors import InvalidParameter
-from geoveil.noise import Entropy
+from geoveil.errors import GeoveilError
 from geoveil.report import tiles
-from geoveil.studio import project as projects
+from geoveil.report.formatting import WARNING
+from geoveil.studio import releasing
 from geoveil.studio.file_request import FileRequest
 from geoveil.studio.server import Studio
 from tests.formats import SECRET
+from tests.studio.draw_counting import Draws
 from tests.studio.driving import Visitor
+from tests.studio.test_another_file import decide
 
 pytestmark = [
     pytest.mark.once,
@@ -33,17 +35,9 @@ Visit = Callable[..., Visitor]
 
 
 @pytest.fixture
-def draws(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The numbers of random bytes that were drawn for noise on true data; previews draw none of these."""
-    drawn: list[int] = []
-    (read,) = Entropy.__init__.__defaults__ or ()
-
-    def counted(size: int) -> bytes:
-        drawn.append(size)
-        return bytes(read(size))
-
-    monkeypatch.setattr(Entropy.__init__, "__defaults__", (counted,))
-    return drawn
+def draws(trips: Path, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
+    """All draws of randomness while true data is in play; previews have none."""
+    return Draws(trips, monkeypatch).made
 
 
 def regions(folder: Path) -> Path:
@@ -72,7 +66,7 @@ FIELDS = {
     "question", [name if name in ("points",) else pytest.param(name, marks=pytest.mark.deep) for name in FIELDS]
 )
 def test_the_whole_way(
-    question: str, studio: Studio, visit: Visit, trips: Path, tmp_path: Path, draws: list[int]
+    question: str, studio: Studio, visit: Visit, trips: Path, tmp_path: Path, draws: list[tuple[str, int]]
 ) -> None:
     """A file is dropped, decided about, released and downloaded; noise on it is drawn once, after the last look.
 
@@ -124,6 +118,7 @@ def test_the_whole_way(
     assert visitor.complaints == []
 
 
+@pytest.mark.deep
 def test_a_file_that_is_refused(visit: Visit, tmp_path: Path) -> None:
     """A file without locations is refused with the reason, and another one can be dropped at once."""
     (tmp_path / "names.csv").write_text("name,age\nann,3\nbob,4\n")
@@ -160,17 +155,9 @@ def test_what_was_not_decided_is_asked_for(visit: Visit, trips: Path) -> None:
 
 def decided(studio: Studio, trips: Path, **more: Any) -> None:
     """Decide everything, without the pages."""
-    from geoveil.studio.choices import ChosenBudget, StatedArea
-
-    project = studio.project
-    project.open(trips, trips.name)
-    assert project.reading is not None
-    assert project.reading.wait(60)
-    choices = project.choices
-    choices.persons, choices.area, choices.unit, choices.planned = "user", StatedArea("San Francisco"), "all", 2
-    choices.budget, choices.question = ChosenBudget("hide", "200"), "points"
+    decide(studio.project, trips)
     for name, value in more.items():
-        setattr(choices, name, value)
+        setattr(studio.project.choices, name, value)
 
 
 def test_a_release_is_what_was_looked_at(studio: Studio, trips: Path) -> None:
@@ -182,15 +169,16 @@ def test_a_release_is_what_was_looked_at(studio: Studio, trips: Path) -> None:
     ticket = project.ticket
     assert project.ticket == ticket
     project.choices.budget = ChosenBudget("hide", "10")
-    with pytest.raises(InvalidParameter, match="another page has changed it"):
+    with pytest.raises(GeoveilError, match="another page has changed the decisions"):
         project.release(ticket)
     with trips.open("a") as held:
         held.write("\n")
-    with pytest.raises(InvalidParameter, match="unchanged since it was read"):
+    with pytest.raises(GeoveilError, match="has changed since it was read"):
         project.release(project.ticket)
     assert project.releasing is None
 
 
+@pytest.mark.deep
 def test_a_tab_that_is_closed_during_a_release(
     studio: Studio, visit: Visit, trips: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -203,7 +191,7 @@ def test_a_tab_that_is_closed_during_a_release(
         return run(self, *args)
 
     monkeypatch.setattr(FileRequest, "run", slowly)
-    monkeypatch.setattr(projects, "_drawn", lambda folder, report: [])
+    monkeypatch.setattr(releasing, "_drawn", lambda folder, report: [])
     decided(studio, trips)
     first = visit("release")
     ticket = first.page.locator("input[name=ticket]").input_value()
@@ -226,6 +214,7 @@ def test_a_tab_that_is_closed_during_a_release(
     page.close()
 
 
+@pytest.mark.deep
 def test_a_ledger_that_is_busy(
     studio: Studio, visit: Visit, trips: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -236,8 +225,8 @@ def test_a_ledger_that_is_busy(
     decided(studio, trips, ledger=str(place))
     visitor = visit("release")
     assert "3 accounts" in visitor.page.locator("section:has(#charge)").inner_text()
-    monkeypatch.setattr(projects, "_PATIENCE", 0.2)
-    monkeypatch.setattr(projects, "_drawn", lambda folder, report: [])
+    monkeypatch.setattr(releasing, "_PATIENCE", 0.2)
+    monkeypatch.setattr(releasing, "_drawn", lambda folder, report: [])
     with closing(sqlite3.connect(place)) as other:
         other.execute("begin exclusive")
         visitor.page.locator("input[name=looked]").check()
@@ -257,6 +246,35 @@ def test_a_ledger_that_is_busy(
     visitor.page.get_by_role("button", name="History of u0").click()
     visitor.page.wait_for_selector("#history")
     assert "points" in visitor.page.locator("section:has(#history)").inner_text()
+
+
+@pytest.mark.deep
+def test_signed_and_with_the_truth(studio: Studio, visit: Visit, trips: Path, tmp_path: Path) -> None:
+    """A key is taken by its path, a box asks for the true locations, and what is downloaded has both and says so."""
+    key = gv.SigningKey.create("city-lab")
+    decided(studio, trips)
+    visitor = visit("release")
+    page = visitor.page
+    page.get_by_text("The key", exact=True).click()
+    page.locator("input[name=sign]").fill("nowhere.pem")
+    visitor.press("Take this key")
+    assert "nowhere.pem: file not found" in page.get_by_role("alert").inner_text()
+    page.get_by_text("The key", exact=True).click()
+    page.locator("input[name=sign]").fill(str(key.save(tmp_path / "city-lab.pem", passphrase="correct horse")))
+    page.locator("input[name=passphrase]").fill("correct horse")
+    visitor.press("Take this key")
+    assert "city-lab" in page.locator("section:has(#look)").inner_text()
+    assert "correct horse" not in page.content()
+    assert not page.locator("input[name=truth]").is_checked()
+    page.locator("input[name=truth]").check()
+    visitor.release()
+    assert "TRUE locations: for you alone" in page.locator(".files").inner_text()
+    assert "--with-truth" in page.locator("pre").first.inner_text()
+    files = {path.name: path for path in visitor.download(tmp_path)}
+    assert gv.verify(files["released.csv"], key=key.public).signer == key.public
+    assert WARNING in files["report-true-locations.html"].read_text()
+    assert WARNING not in files["report.html"].read_text()
+    assert visitor.complaints == []
 
 
 @pytest.mark.deep

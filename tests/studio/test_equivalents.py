@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,9 @@ import pytest
 import shapely
 
 import geoveil as gv
+from geoveil.report.formatting import WARNING
 from geoveil.studio.choices import Choices, ChosenBudget, StatedArea
-from geoveil.studio.file_request import FileRequest
+from geoveil.studio.file_request import TRUE_REPORT, FileRequest
 from geoveil.studio.opened_data import OpenedData
 
 pytestmark = pytest.mark.once
@@ -105,3 +107,39 @@ def test_a_ledger_is_charged_and_shown(run: Any, tmp_path: Path) -> None:
     exec(compile(request.python(), "shown", "exec"), {})
     assert float(ledger.spent("march/u0")) == pytest.approx(3e-4)
     assert gv.verify(tmp_path / "released.csv", ledger=ledger)
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("name", ["points", "points, smoothed", "heat map", "flows", "nearest", "summary"])
+def test_signatures_and_true_locations(name: str, run: Any, tmp_path: Path, regions: Path) -> None:
+    """With a key and with the true locations, the command and the code sign too, and write the marked report."""
+    question, options, more = ASKED[name]
+    path, key = tmp_path / "trips.csv", gv.SigningKey.create("city-lab")
+    choices = Choices(persons="user", area=StatedArea("San Francisco"), unit="all", planned=1, question=question)
+    choices.budget, choices.options = ChosenBudget("hide", "500"), options
+    for field, value in more.items():
+        setattr(choices, field, value)
+    choices.sign, choices.with_truth = str(key.save(tmp_path / "city-lab.pem")), True
+    data = OpenedData.open(path, path.name, {}, choices.where, lambda share: None)
+    request = FileRequest(choices, data, regions, key)
+    (tmp_path / "studio").mkdir()
+    request.run(tmp_path / "studio", None, lambda share: None)
+    ran = run(*shlex.split(request.command())[1:])
+    assert ran.code == 0, ran.err
+    report = tmp_path / TRUE_REPORT
+    folders = [tmp_path / "studio", tmp_path]
+    for folder in folders:
+        assert all(gv.verify(file, key=key.public).signer == key.public for file in request.written(folder))
+    assert WARNING in report.read_text()
+    report.unlink()
+    for file in request.written(tmp_path):
+        file.unlink()
+    if question == "summary":
+        (tmp_path / "summary").rename(tmp_path / "before")
+    exec(compile(request.python(), "shown", "exec"), {})
+    assert all(gv.verify(file, key=key.public) for file in request.written(tmp_path))
+    assert WARNING in report.read_text()
+    # Without either, neither is in the code.
+    plain = FileRequest(replace(choices, sign="", with_truth=False), data, regions)
+    assert "sign" not in plain.command() + plain.python()
+    assert "truth" not in plain.command() + plain.python()

@@ -71,13 +71,12 @@ def test_another_site_cannot_drive_it(studio: Studio) -> None:
 
 
 def test_what_is_received_stays_private(studio: Studio) -> None:
-    """A file that is sent lies in the studio's folder under its own name only, readable by its owner alone."""
+    """A file that is sent lies in the studio's folder under its own name, for its owner, until the next one."""
     own = {"Origin": f"http://{urlsplit(studio.address).netloc}"}
     for name in ("..%2F..%2Fescaped.csv", "plain.csv"):
         assert asked(studio.address, f"upload?as=data&name={name}", form={"a": "1"}, headers=own).status == 200
-    found = sorted(studio.project.folder.rglob("*.csv"))
-    assert [path.name for path in found] == ["escaped.csv", "plain.csv"]
-    for path in found:
+        [path] = studio.project.folder.rglob("*.csv")
+        assert path.name == name.rpartition("%2F")[2]
         assert path.parent.parent == studio.project.folder
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
         assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
@@ -92,6 +91,9 @@ def test_nothing_else_is_served(studio: Studio) -> None:
         "static/studio.css.bak",
         "files/plain.csv",
         "files/..%2Fplain.csv",
+        "files/0/plain.csv",
+        "files/1/plain.csv",
+        "files/1/..%2Fplain.csv",
         "nothing",
     ):
         assert asked(studio.address, path).status == 404, path

@@ -116,6 +116,8 @@ def test_by_keyboard_alone(visit: Visit, trips: Path) -> None:
     visitor.at_rest()
     to("select[name=persons]")
     page.keyboard.type("Each user")
+    to("input[name=pseudonyms]")
+    page.keyboard.press("Space")
     to("input[name=area]")
     page.keyboard.type("San Francisco")
     to("button[value=next]")
@@ -218,3 +220,19 @@ def test_the_folder_goes_with_the_studio(number: int, code: int, trips: Path, tm
         assert process.wait(60) == code
     assert [*tmp_path.glob(".geoveil-*")] == []
     assert trips.exists()
+
+
+@pytest.mark.posix
+def test_the_end_prints_no_traceback(trips: Path, tmp_path: Path) -> None:
+    """Ctrl-C just after the first page, while later pages are prepared, prints that the studio has ended."""
+    environment = {**os.environ, "TMPDIR": str(tmp_path), "GEOVEIL_RECORD": "off"}
+    line = [sys.executable, "-m", "geoveil", "studio", str(trips), "--no-browser"]
+    with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment) as process:
+        assert process.stdout is not None
+        found = re.search(r"http://127\.0\.0\.1:\d+/\S+", process.stdout.readline())
+        assert found is not None
+        assert asked(found[0], "data").status == 200
+        process.send_signal(signal.SIGINT)
+        told, complaints = process.communicate(timeout=60)
+    assert "The studio has ended" in told + complaints
+    assert "Traceback" not in told + complaints

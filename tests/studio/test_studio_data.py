@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from geoveil.studio import opened_data
-from geoveil.studio.choices import Choices, StatedArea
+from geoveil.studio import opened_data, pages
+from geoveil.studio.choices import Choices, ChosenBudget, StatedArea
+from geoveil.studio.foresight import foresee
 from geoveil.studio.jobs import Job
 from geoveil.studio.made_up import make_up
 from geoveil.studio.opened_data import OpenedData
+from geoveil.studio.project import Project
+from geoveil.typed_values import read_length
 
 
 def opened(path: Path, n: int, persons: int) -> OpenedData:
@@ -35,7 +39,7 @@ def test_of_very_many_points_some_are_drawn(tmp_path: Path, monkeypatch: pytest.
     assert (layer.kind, layer.role, len(layer.names)) == ("lines", "truth", 5)
     monkeypatch.setattr(opened_data, "_MANY", 1_000)
     (layer,) = data.layers("user")
-    assert (layer.kind, layer.name, len(layer.places)) == ("points", "true locations, of one in 3 rows", 1_000)
+    assert (layer.kind, layer.name, len(layer.places)) == ("points", "locations, of one in 3 rows", 1_000)
 
 
 def test_what_is_made_up_has_the_public_shape_alone(tmp_path: Path) -> None:
@@ -73,3 +77,25 @@ def test_a_job_keeps_its_problem() -> None:
     assert not job.running
     with pytest.raises(ValueError, match="no"):
         raise job.problem or AssertionError
+
+
+def test_smoothing_changes_errors_and_no_curve(tmp_path: Path) -> None:
+    """What a budget means is said after smoothing, too: another error for tracks, and the same for an attacker."""
+    data = opened(tmp_path / "trips.csv", 300, 4)
+    project = Project(tmp_path)
+    choices = Choices(persons="user", area=StatedArea("San Francisco"), unit="all", planned=3)
+    found = foresee(ChosenBudget("hide", "200"), choices, data, None)
+    said = r"After smoothing, which costs nothing, .* off by (\S+ k?m) if .* by (\S+ k?m) in cars\."
+    off = re.fullmatch(said, found.smoothed)
+    assert off is not None
+    before = read_length(found.errors[0][1].removeprefix("up to ").replace(",", ""))
+    walking, car = (read_length(text.replace(",", "")) for text in off.groups())
+    assert before is not None
+    assert walking is not None
+    assert car is not None
+    assert walking < car < before
+    # Neither tracks without times nor ε are smoothed.
+    assert foresee(ChosenBudget("epsilon", "0.01"), choices, data, None).smoothed == ""
+    page = pages.numbers(project, ChosenBudget("hide", "200"))
+    assert "<td>any of them, smoothed</td><td>the same</td><td>the same</td>" in page
+    assert "Smoothing makes tracks more accurate and leaves these curves as they are" in page

@@ -7,15 +7,29 @@ from pathlib import Path
 from typing import Any
 
 from geoveil.budget import Ledger
-from geoveil.budget.stores import is_database
+from geoveil.budget.stores import is_database, without_password
 from geoveil.city import write_taxis
-from geoveil.errors import InvalidParameter
+from geoveil.errors import GeoveilError
 from geoveil.geo.areas import area_of
 from geoveil.report.tiles import check_tiles
-from geoveil.studio.choices import Choices, ChosenBudget, Kind, StatedArea
+from geoveil.studio.choices import (
+    NO_BUDGET,
+    NO_FILE,
+    NO_LABELS,
+    NO_PERSONS,
+    NO_UNIT,
+    Choices,
+    ChosenBudget,
+    Kind,
+    StatedArea,
+    whole_number,
+)
 from geoveil.studio.pages import QUESTIONS, STEPS, UNITS
 from geoveil.studio.project import Project
+from geoveil.studio.releasing import open_ledger
+from geoveil.studio.typed_paths import typed_path
 from geoveil.typed_values import read_length
+from geoveil.words import counted
 
 __all__ = ["act"]
 
@@ -23,6 +37,9 @@ __all__ = ["act"]
 _READING = ("crs", "lat", "lon", "geometry", "delimiter", "decimal", "encoding", "names", "layer")
 #: The options of questions.
 _OPTIONS = ("thin", "motion", "cell", "every", "trip", "at", "k", "locations", "name")
+
+#: Seconds that a form waits for a preview, and for a busy ledger.
+_SOON, _PATIENCE = 3.0, 5.0
 
 Form = Mapping[str, list[str]]
 
@@ -62,18 +79,26 @@ def _data(project: Project, form: Form) -> str:
     elif does == "tiles":
         address = _one(form, "tiles")
         if address and _one(form, "agreed") != "yes":
-            raise InvalidParameter("tiles", address, "agreed to", "Tick that the server may learn where the map is.")
+            raise GeoveilError("The tiles were not taken.", "Tick that their server may learn where the map is.")
         if address:
-            check_tiles(address)
+            try:
+                check_tiles(address)
+            except ValueError as problem:
+                if isinstance(problem, GeoveilError):
+                    raise
+                remedy = "Use an address such as https://tiles.example.org/{z}/{x}/{y}.png."
+                raise GeoveilError(f"“{address}” is no address of map tiles.", remedy) from None
         project.tiles = address
     elif does == "ground":
         project.basemap, project.tiles = None, ""
     elif does == "reading":
+        if project.reading is None:
+            raise GeoveilError(NO_FILE, "Drop a file on the page, or choose one.")
         given = {name: text for name in _READING if (text := _one(form, name))}
         where = _one(form, "where")
-        if (given, where) != (project.choices.reading, project.choices.where):
-            project.choices.reading, project.choices.where = given, where
-            project.read_again()
+        project.choices.reading, project.choices.where = given, where
+        # Also without a correction: the file itself may have changed.
+        project.read_again()
     else:
         _decide_data(project, form)
         if does == "next":
@@ -85,7 +110,7 @@ def _decide_data(project: Project, form: Form) -> None:
     """Take whose points they are, where, and which columns are released."""
     data, choices = project.data, project.choices
     if data is None:
-        raise InvalidParameter("file", None, "chosen first", "Drop a file on the page, or choose one.")
+        raise GeoveilError(NO_FILE, "Drop a file on the page, or choose one.")
     persons = _one(form, "persons")
     choices.persons = None if persons == "?" else persons.removeprefix("=")
     choices.times = _one(form, "times")
@@ -95,13 +120,15 @@ def _decide_data(project: Project, form: Form) -> None:
     choices.outside = "clamp" if outside == "clamp" else "drop" if outside == "drop" else "refuse"
     choices.missing = "drop" if missing == "drop" else "refuse"
     choices.keep = tuple(name for name in form.get("keep", []) if name in data.columns)
-    choices.pseudonyms = _one(form, "pseudonyms") == "yes"
+    choices.pseudonyms = {"yes": True, "no": False}.get(_one(form, "pseudonyms"))
     if _one(form, "do") == "next":
         if choices.persons is None:
-            raise InvalidParameter("by", None, "chosen", "Say whose points they are before you go on.")
+            raise GeoveilError(NO_PERSONS, "Choose it before you go on.")
+        if choices.by is not None and choices.pseudonyms is None:
+            raise GeoveilError(NO_LABELS, "Choose it before you go on.")
         if choices.area is None and not data.file.crs.is_projected:
-            remedy = "Name a city, a region or a country, or type latitude, longitude, radius."
-            raise InvalidParameter("area", None, "stated", remedy)
+            remedy = "Name a city, a region or a country, or type a latitude, a longitude and a radius."
+            raise GeoveilError("It is not stated yet where the data is.", remedy)
 
 
 def _area(project: Project, text: str) -> StatedArea:
@@ -113,16 +140,20 @@ def _area(project: Project, text: str) -> StatedArea:
 def _protection(project: Project, form: Form) -> str:
     unit, planned = _one(form, "unit"), _one(form, "planned")
     project.choices.unit = unit if unit in UNITS else project.choices.unit
-    project.choices.planned = int(planned) if planned.isdecimal() and int(planned) > 0 else None
+    project.choices.planned = whole_number(planned)
     if _one(form, "do") != "next":
         return "protection"
     if project.choices.unit is None:
-        raise InvalidParameter("unit", None, "chosen", "Choose one of the four before you go on.")
+        raise GeoveilError(NO_UNIT, "Choose one of the four before you go on.")
     if project.choices.planned is None:
-        raise InvalidParameter(
-            "planned", planned or None, "a number of releases, at least 1", "Type how many you plan."
-        )
+        raise GeoveilError(*_no_number(planned))
     return _next("protection")
+
+
+def _no_number(text: str) -> tuple[str, str]:
+    """Return why a text is no number of releases, and what to do."""
+    problem = f"“{text}” is no number of releases." if text else "The number of releases is missing."
+    return problem, "Type a whole number of at least 1."
 
 
 def budget_of(form: Form) -> ChosenBudget | None:
@@ -136,7 +167,7 @@ def budget_of(form: Form) -> ChosenBudget | None:
         if kind == "hide":
             away = read_length(text)
             if away is None:
-                raise InvalidParameter("distance", text, "a length such as 200 m", "Move the slider, or type one.")
+                raise GeoveilError(f"“{text}” is no length.", "Move the slider, or type a length such as 200 m.")
             text = f"{away:g}"
         found = ChosenBudget(kind, text)
         # A number that is no budget is refused now.
@@ -160,7 +191,7 @@ def _budget(project: Project, form: Form) -> str:
     if does != "next":
         return "budget"
     if project.choices.budget is None:
-        raise InvalidParameter("budget", None, "chosen", "Move the slider, take a level, or type ρ or ε.")
+        raise GeoveilError(NO_BUDGET, "Move the slider, take a level, or type ρ or ε.")
     return _next("budget")
 
 
@@ -171,62 +202,105 @@ def _question(project: Project, form: Form) -> str:
     project.choices.options |= {name: _one(form, name) for name in _OPTIONS if name in form}
     if _one(form, "do") != "next":
         return "question"
-    project.request().check()
+    # A preview refuses what a release would, and draws on made-up data. A long one goes on while step 5 is read.
+    job = project.previewing()
+    if job.wait(_SOON) and job.problem is not None:
+        raise job.problem
     return _next("question")
 
 
 def _release(project: Project, form: Form) -> str:
     does = _one(form, "do")
     if does == "ledger":
-        project.choices.ledger, project.choices.subject = _one(form, "ledger"), _one(form, "subject")
+        place = _place(_one(form, "ledger"), project.choices.ledger)
+        project.choices.ledger, project.choices.subject = place, _one(form, "subject")
+    elif does == "key":
+        project.sign_with(_one(form, "sign"), form.get("passphrase", [""])[0])
     elif does == "again":
         project.prepare_another()
     elif does == "release":
         if _one(form, "looked") != "yes":
-            raise InvalidParameter("looked", None, "confirmed", "Tick that you have looked at what will be released.")
-        project.release(_one(form, "ticket"))
+            remedy = "Tick that you have looked at what will be released, and press Release again."
+            raise GeoveilError("Nothing was released.", remedy)
+        project.release(_one(form, "ticket"), with_truth=_one(form, "truth") == "yes")
     return "release"
 
 
 def _account(project: Project, form: Form) -> str:
     does, choices = _one(form, "do"), project.choices
     if does == "open":
-        choices.ledger = _one(form, "ledger")
+        project.looked_at, project.statement = _place(_one(form, "ledger"), project.looked_at or choices.ledger), ""
+    elif does == "charge":
+        choices.ledger, project.looked_at = project.looked_at or choices.ledger, ""
     elif does == "statement":
-        choices.options["statement"] = _one(form, "subject")
+        project.statement = _one(form, "subject")
     elif does == "create":
         _open_accounts(project, form)
     return "account"
 
 
+def _place(typed: str, known: str) -> str:
+    """Return the path or address of a ledger that somebody typed.
+
+    Parameters
+    ----------
+    typed : str
+        The text; ~ stands for the home folder.
+    known : str
+        The ledger that the page showed, whose address a page has without its password.
+    """
+    if typed and typed == without_password(known):
+        return known
+    return typed if not typed or is_database(typed) else str(typed_path(typed, "ledger"))
+
+
 def _open_accounts(project: Project, form: Form) -> None:
     """Open an account for every person of the file, with a budget for so many releases as the one that is chosen."""
     choices, data = project.choices, project.data
-    place = _one(form, "ledger") or choices.ledger
+    place = _place(_one(form, "ledger"), project.looked_at or choices.ledger) or choices.ledger
     if not place:
-        raise InvalidParameter("ledger", None, "the path of a file", "Type where the ledger is kept.")
+        raise GeoveilError("No ledger is named.", "Type the path of the file in which the accounts are kept.")
     if data is None or choices.persons is None or choices.budget is None or choices.unit is None:
-        raise InvalidParameter("file", None, "chosen, and steps 1 to 3 decided", "Decide them first.")
-    times = _one(form, "times")
-    if not times.isdecimal() or int(times) < 1:
-        raise InvalidParameter("times", times, "a number of releases, at least 1", "Type how many releases it is for.")
-    choices.ledger, choices.subject = place, _one(form, "subject")
+        raise GeoveilError(
+            "It is not decided yet whose accounts they are and how much they hold.", "Decide steps 1 to 3."
+        )
+    times = whole_number(_one(form, "times"))
+    if times is None:
+        raise GeoveilError(*_no_number(_one(form, "times")))
+    subject = _one(form, "subject")
     labels = ["" if choices.by is None else str(each) for each in _labels(data.frame, choices)]
-    before = f"{choices.subject}/" if choices.subject and choices.by is not None else choices.subject
+    before = f"{subject}/" if subject and choices.by is not None else subject
     names = [f"{before}{label}" for label in labels]
     if not all(names):
-        raise InvalidParameter("subject", choices.subject, "the name of the account", "Type one.")
-    total = choices.guarantee() * int(times)
-    with Ledger(place if is_database(place) else Path(place).expanduser()) as ledger:
+        raise GeoveilError("The account has no name yet.", "Type one.")
+    total = choices.guarantee() * times
+    with _made(place) as ledger:
         known = {*ledger.subjects()}
         new = [name for name in names if name not in known]
         if new:
             given: dict[str, Any] = {total.symbol: total}
             ledger.create(*new, **given)
+    choices.ledger, choices.subject, project.looked_at = place, subject, ""
     project.notice = (
         "good",
-        f"{len(new):,} accounts were opened, each for {times} releases as the one that is chosen.",
+        f"{counted(len(new), 'account')} {'was' if len(new) == 1 else 'were'} opened, each for "
+        f"{counted(times, 'release')} like the one that is chosen. Step 5 charges this ledger.",
     )
+
+
+def _made(place: str) -> Ledger:
+    """Return a ledger, which is made if it is new: it names persons, so that its owner alone may read it."""
+    if is_database(place):
+        return open_ledger(place, _PATIENCE)
+    path = Path(place)
+    if path.exists():
+        return open_ledger(place, _PATIENCE)
+    try:
+        path.touch(mode=0o600)
+        return Ledger(path)
+    except OSError as problem:
+        remedy = "Type the path of a file in a folder that you can write to."
+        raise GeoveilError(f"{place}: {problem.strerror or problem}.", remedy) from None
 
 
 def _labels(frame: object, choices: Choices) -> list[object]:

@@ -4,16 +4,38 @@ from __future__ import annotations
 
 import shlex
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from geoveil.errors import InvalidParameter
-from geoveil.geo import Area, local
-from geoveil.geo.gazetteer import find_place
-from geoveil.privacy import CGP, GP, Guarantee
+from geoveil.errors import GeoveilError
 from geoveil.studio.codes import Code, call
 from geoveil.typed_values import read_area
 
-__all__ = ["CHANCE", "Choices", "ChosenBudget", "Kind", "StatedArea"]
+if TYPE_CHECKING:
+    from geoveil.geo import Area
+    from geoveil.privacy import Guarantee
+
+__all__ = [
+    "CHANCE",
+    "NO_BUDGET",
+    "NO_FILE",
+    "NO_LABELS",
+    "NO_PERSONS",
+    "NO_QUESTION",
+    "NO_UNIT",
+    "Choices",
+    "ChosenBudget",
+    "Kind",
+    "StatedArea",
+    "whole_number",
+]
+
+#: What a page says about a decision that is not made yet.
+NO_FILE = "No file is open yet."
+NO_PERSONS = "It is not chosen yet whose points they are."
+NO_LABELS = "It is not chosen yet what is released in place of the persons' labels."
+NO_UNIT = "It is not chosen yet what is hidden together."
+NO_BUDGET = "It is not chosen yet how much is hidden."
+NO_QUESTION = "It is not chosen yet what is asked."
 
 #: How a budget is stated.
 Kind: TypeAlias = Literal["hide", "rho", "epsilon"]
@@ -54,6 +76,8 @@ class StatedArea:
     @property
     def code(self) -> Code:
         """The area as an argument in Python."""
+        from geoveil.geo import local
+
         if (disc := self._disc) is None:
             return Code.of(self.text)
         lat, lon, radius = disc
@@ -75,6 +99,8 @@ class StatedArea:
     @property
     def described(self) -> str:
         """What the area is, in words."""
+        from geoveil.geo.gazetteer import find_place
+
         place = find_place(self.text) if self._disc is None else None
         around = "" if place is None else f": {place.radius / 1000:g} km around {place.lat:.2f}, {place.lon:.2f}"
         return f"{self.text}{around}"
@@ -97,6 +123,8 @@ class ChosenBudget:
 
     def code(self, metric: str) -> Code:
         """Return the guarantee under a metric, as an argument in Python."""
+        from geoveil.privacy import CGP, GP
+
         if self.kind == "hide":
             given = {"distance": Code.of(float(self.text)), "chance": Code.of(CHANCE), "metric": Code.of(metric)}
             return call("gv.CGP.hiding", CGP.hiding, **given)
@@ -129,7 +157,7 @@ class Choices:
         Where the data is.
     keep : tuple of str
         Columns that are released unchanged.
-    pseudonyms : bool
+    pseudonyms : bool, optional
         Whether the labels of persons are replaced.
     unit : {"all", "1 day", "1 hour", "point"}, optional
         What is protected.
@@ -143,6 +171,10 @@ class Choices:
         The options of the question, as texts.
     ledger, subject : str
         The ledger that is charged, and the name or prefix of accounts.
+    sign : str
+        The path of the private key that signs certificates.
+    with_truth : bool
+        Whether a report with the true locations is written as well.
     """
 
     reading: dict[str, str] = field(default_factory=dict)
@@ -153,7 +185,7 @@ class Choices:
     times: str = ""
     area: StatedArea | None = None
     keep: tuple[str, ...] = ()
-    pseudonyms: bool = False
+    pseudonyms: bool | None = None
     unit: str | None = None
     planned: int | None = None
     budget: ChosenBudget | None = None
@@ -161,6 +193,8 @@ class Choices:
     options: dict[str, str] = field(default_factory=dict)
     ledger: str = ""
     subject: str = ""
+    sign: str = ""
+    with_truth: bool = False
 
     @property
     def by(self) -> str | None:
@@ -170,7 +204,7 @@ class Choices:
     def metric(self, *, crowd: bool) -> str:
         """Return the name of the metric of the chosen unit, for answers about one person or about a crowd."""
         if self.unit is None:
-            raise InvalidParameter("unit", None, "chosen in step 2", "Choose it first.")
+            raise GeoveilError(NO_UNIT, "Choose it in step 2.")
         return _METRICS[self.unit][crowd and self.by is not None]
 
     def unit_of(self, *, crowd: bool) -> Any:
@@ -183,6 +217,17 @@ class Choices:
     def guarantee(self, *, crowd: bool = False) -> Guarantee:
         """Return the guarantee of a release."""
         if self.budget is None:
-            raise InvalidParameter("rho", None, "chosen in step 3", "Choose how much is hidden.")
+            raise GeoveilError(NO_BUDGET, "Choose it in step 3.")
         found: Guarantee = self.budget.code(self.metric(crowd=crowd)).value
         return found
+
+
+def whole_number(text: str) -> int | None:
+    """Return a whole number from 1 to 999 999 999 that somebody typed; None for any other text.
+
+    Examples
+    --------
+    >>> whole_number("12"), whole_number("0"), whole_number("9" * 5000)
+    (12, None, None)
+    """
+    return int(text) if text.isdecimal() and len(text) < 10 and int(text) > 0 else None

@@ -16,17 +16,24 @@ import geopandas
 
 import geoveil as gv
 from geoveil._types import Progress
-from geoveil.errors import InvalidParameter
+from geoveil.budget.stores import without_password
+from geoveil.errors import GeoveilError, InvalidParameter
 from geoveil.file_summary import SUMMARY, ask_summary, summary_file
 from geoveil.geo.formats.workspace import workspace
 from geoveil.geo.region_files import read_regions
 from geoveil.privacy import Guarantee
-from geoveil.studio.choices import Choices
+from geoveil.studio.choices import NO_QUESTION, Choices, whole_number
 from geoveil.studio.codes import Code, statement
 from geoveil.studio.opened_data import OpenedData
 from geoveil.typed_values import read_chance, read_length, read_place
 
-__all__ = ["CROWD", "FileRequest", "number_of"]
+__all__ = ["CROWD", "PASSWORD", "TRUE_REPORT", "FileRequest", "number_of"]
+
+#: The name of a report with the true locations, for their owner alone.
+TRUE_REPORT = "report-true-locations.html"
+
+#: How a command or Python gets the password of a database, which is written nowhere.
+PASSWORD = "The password of the database is read from the environment variable PGPASSWORD."
 
 #: Questions with one answer about all persons together.
 CROWD = ("heatmap", "counts", "flows")
@@ -35,12 +42,12 @@ _FILES = {"heatmap": "heatmap.gpkg", "counts": "counts.gpkg", "flows": "flows.cs
 _FILES |= {"nearest": "nearest.csv"}
 
 
-def number_of(options: dict[str, str], name: str, low: int = 1) -> int:
+def number_of(options: dict[str, str], name: str) -> int:
     """Return an option that is a whole number."""
     text = options.get(name, "").strip()
-    if not text.isdecimal() or int(text) < low:
-        raise InvalidParameter(name, text, f"a whole number of at least {low}", "Type one.")
-    return int(text)
+    if (found := whole_number(text)) is None:
+        raise InvalidParameter(name, text, "a whole number of at least 1", "Type one.")
+    return found
 
 
 @dataclass(frozen=True)
@@ -55,16 +62,19 @@ class FileRequest:
         The file.
     regions : Path, optional
         A file of public regions.
+    key : SigningKey, optional
+        The key that signs certificates.
     """
 
     choices: Choices
     data: OpenedData
     regions: Path | None = None
+    key: gv.SigningKey | None = None
     question: str = field(init=False)
 
     def __post_init__(self) -> None:
         if self.choices.question is None:
-            raise InvalidParameter("question", None, "chosen in step 4", "Choose what is asked.")
+            raise GeoveilError(NO_QUESTION, "Choose it in step 4.")
         object.__setattr__(self, "question", self.choices.question)
 
     @property
@@ -83,6 +93,11 @@ class FileRequest:
         if self.question == "summary":
             return "summary"
         return _FILES.get(self.question) or f"released{self.data.released_ending}"
+
+    @property
+    def has_password(self) -> bool:
+        """Whether the address of the ledger holds a password, which commands do not state."""
+        return without_password(self.choices.ledger) != self.choices.ledger
 
     def written(self, folder: Path) -> list[Path]:
         """Return the released files in a folder, without their certificates."""
@@ -148,6 +163,11 @@ class FileRequest:
         return {"subject": Code.of(self.choices.subject)} if self.choices.ledger and self.choices.subject else {}
 
     @property
+    def _signed(self) -> dict[str, Code]:
+        """The argument that names the key of the certificate."""
+        return {} if self.key is None else {"sign": Code(repr(self.choices.sign), self.key)}
+
+    @property
     def _own(self) -> dict[str, Code]:
         """The options of the question itself."""
         options = self.choices.options
@@ -160,7 +180,12 @@ class FileRequest:
         if self.question == "nearest":
             found = {"k": Code.of(number_of(options, "k"))}
             share = options.get("locations", "")
-            return {**found, "locations": Code.of(read_chance(share))} if share else found
+            if not share:
+                return found
+            if (part := read_chance(share)) is None:
+                allowed = "a part of the budget such as 50%"
+                raise InvalidParameter("locations", share, allowed, "Leave it empty to release no locations.")
+            return {**found, "locations": Code.of(part)}
         return {}
 
     @property
@@ -168,9 +193,7 @@ class FileRequest:
         """The side of a cell in metres."""
         found = read_length(self.choices.options.get("cell", ""))
         if found is None:
-            raise InvalidParameter(
-                "grid", self.choices.options.get("cell", ""), "a length such as 500 m", "It is the side of a cell."
-            )
+            raise InvalidParameter("grid", self.choices.options.get("cell", ""), "a length such as 500 m", "Type one.")
         return found
 
     @property
@@ -179,21 +202,21 @@ class FileRequest:
         found = read_place(self.choices.options.get("at", ""))
         if found is None:
             allowed = "a latitude and a longitude, such as 37.795, -122.394"
-            raise InvalidParameter("p", self.choices.options.get("at", ""), allowed, "Type it, or click on the map.")
+            raise InvalidParameter("p", self.choices.options.get("at", ""), allowed, "Type both, with a comma.")
         return found
 
     @property
     def regions_code(self) -> Code:
         """The public regions, named."""
         if self.regions is None:
-            raise InvalidParameter("regions", None, "a file of polygons", "Choose a file of public regions.")
+            raise GeoveilError("No file of public regions is chosen yet.", "Choose one, or drop it here.")
         name = self.choices.options.get("name", "")
         text = f"geopandas.read_file({self.regions.name!r})"
         frame = read_regions(self.regions)
         if name:
             if name not in frame:
                 others = ", ".join(column for column in frame if column != frame.geometry.name)
-                raise InvalidParameter("regions", name, f"named by one of its columns: {others}", "Choose one.")
+                raise GeoveilError(f"The regions have no column “{name}”.", f"Choose one of {others}.")
             return Code(f"{text}.set_index({name!r}).geometry", frame.set_index(name).geometry)
         return Code(f'{text}.geometry.rename_axis("region")', frame.geometry.rename_axis("region"))
 
@@ -226,14 +249,15 @@ class FileRequest:
         if self.question == "counts":
             _ = self.regions_code
         if self.question == "flows" and not self.data.trips and not self.choices.options.get("trip"):
-            allowed = "rows with an origin and a destination, or a column of trips"
-            raise InvalidParameter("trip", None, allowed, "Name the column of trips.")
+            problem = "Flows need to know which points are one trip."
+            raise GeoveilError(problem, "Choose the column of trips, or a file whose rows have both ends of a trip.")
         if self.motion and self.guarantee.symbol != "rho":
-            raise InvalidParameter(
-                "epsilon", self.guarantee.budget, "ρ, where tracks are smoothed", "Choose metres or ρ."
-            )
+            problem = "Tracks that are released under ε cannot be smoothed."
+            raise GeoveilError(problem, "Choose metres or ρ in step 3, or no smoothing.")
         if self.choices.ledger and self.question == "flows" and self.choices.options.get("trip"):
-            raise InvalidParameter("ledger", self.choices.ledger, "left out with a column of trips", "Leave it out.")
+            problem = "Flows between the ends of trips that a column names cannot be charged to a ledger."
+            remedy = "Use a file whose rows have both ends of a trip: flows of such a file are charged to everybody."
+            raise GeoveilError(problem, remedy)
 
     def run(self, folder: Path, ledger: gv.Ledger | None, progress: Progress) -> list[gv.Release]:
         """Charge, draw and write the release into a folder; return the answers."""
@@ -244,7 +268,7 @@ class FileRequest:
 
     def _run_points(self, folder: Path, account: dict[str, Code], progress: Progress) -> list[gv.Release]:
         target = folder / self.target
-        keywords = _values({**self._points_keywords, **account})
+        keywords = _values({**self._points_keywords, **account, **({} if self.motion else self._signed)})
         with ExitStack() as stack:
             first = stack.enter_context(workspace(folder)) / target.name if self.motion else target
             # What gives cause for concern was shown before.
@@ -253,7 +277,7 @@ class FileRequest:
             )
             if self.motion:
                 release = gv.smooth(gv.load(first), motion=self.motion, times=self.time)
-                release.to_file(target)
+                release.to_file(target, sign=self.key)
         return [gv.load(target)]
 
     @property
@@ -265,7 +289,8 @@ class FileRequest:
         """The column of times."""
         found = [*([self.choices.times] if self.choices.times else []), *self.data.times]
         if not found:
-            raise InvalidParameter("times", None, "a column of times", "Smoothing needs the time of each point.")
+            remedy = "Choose the column of times in step 1, or no smoothing."
+            raise GeoveilError("Smoothing needs the time of each point, and the file has none.", remedy)
         return found[0]
 
     def _run_crowd(self, folder: Path, account: dict[str, Code], progress: Progress) -> list[gv.Release]:
@@ -274,7 +299,7 @@ class FileRequest:
             release = gv.heatmap_file(self.data.path, self.cell, **keywords, progress=progress)
         else:
             release = gv.counts_file(self.data.path, self.regions_code.value, **keywords, progress=progress)
-        release.to_file(folder / self.target)
+        release.to_file(folder / self.target, sign=self.key)
         return [release]
 
     def _run_flows(self, folder: Path, account: dict[str, Code], progress: Progress) -> list[gv.Release]:
@@ -286,7 +311,7 @@ class FileRequest:
             frame = gv.read(self.data.path, **_values({**self._reading, **self._rows}))
             keywords = _values({**self._budget, **self._units, **self._place, **self._own})
             release = gv.flows(frame, None, self.cell, trip=trip, **keywords)
-        release.to_file(folder / self.target)
+        release.to_file(folder / self.target, sign=self.key)
         return [release]
 
     def _run_session(self, folder: Path, account: dict[str, Code], progress: Progress) -> list[gv.Release]:
@@ -300,7 +325,7 @@ class FileRequest:
                 releases = ask_summary(session, self.guarantee)
                 (folder / self.target).mkdir()
                 for release in releases:
-                    release.to_file(folder / self.target / summary_file(release.query))
+                    release.to_file(folder / self.target / summary_file(release.query), sign=self.key)
                 return releases
             if self.question == "nearest":
                 lat, lon = self.at
@@ -308,7 +333,7 @@ class FileRequest:
                 release = session.nearest(place, **_values({**self._own, **self._budget}))
             else:
                 release = session.hull(**_values(self._budget))
-            release.to_file(folder / self.target)
+            release.to_file(folder / self.target, sign=self.key)
             return [release]
 
     @property
@@ -323,23 +348,40 @@ class FileRequest:
         lines = ["import geopandas"] if self.question in ("counts", "nearest") else []
         lines += ["import pathlib", ""] if self.question == "summary" else []
         lines += ["import geoveil as gv", ""]
-        lines += [f"ledger = gv.Ledger({self.choices.ledger!r})"] if self.choices.ledger else []
+        lines += [f"# {PASSWORD}"] if self.has_password else []
+        lines += [f"ledger = gv.Ledger({without_password(self.choices.ledger)!r})"] if self.choices.ledger else []
         if self.question == "points":
             lines += self._python_points(account)
         elif self.crowd:
             lines += self._python_crowd(account)
         else:
             lines += self._python_session(account)
+        if self.choices.with_truth:
+            lines += self._python_truth()
         return "\n".join(lines) + "\n"
+
+    def _python_truth(self) -> list[str]:
+        """Return the code of a report with the true locations, which is for their owner alone."""
+        where = {"where": Code.of(self.choices.where)} if self.choices.where else {}
+        reading = {**self._reading, "missing": Code.of("drop"), **where}
+        drawn = f"gv.load({self.target!r})" if self.question == "points" else "release"
+        return [
+            *statement("truth = gv.read", (self._source,), reading),
+            *statement(f"{drawn}.report", (Code.of(TRUE_REPORT),), {"truth": Code("truth", None)}),
+        ]
+
+    def _to_file(self, target: str) -> str:
+        """Return the arguments of `to_file`."""
+        return ", ".join([repr(target), *(f"{name}={code.text}" for name, code in self._signed.items())])
 
     def _python_points(self, account: dict[str, Code]) -> list[str]:
         first = f"noisy{self.data.released_ending}" if self.motion else self.target
-        keywords = {**self._points_keywords, **account}
+        keywords = {**self._points_keywords, **account, **({} if self.motion else self._signed)}
         lines = statement("release = gv.points_file", (self._source, Code.of(first)), keywords)
         if self.motion:
             how = {"motion": Code.of(self.motion), "times": Code.of(self.time)}
             lines += statement("release = gv.smooth", (Code(f"gv.load({first!r})", None),), how)
-            lines.append(f"release.to_file({self.target!r})")
+            lines.append(f"release.to_file({self._to_file(self.target)})")
         return lines
 
     def _python_crowd(self, account: dict[str, Code]) -> list[str]:
@@ -354,7 +396,7 @@ class FileRequest:
                 lines.append(f"regions = {self.regions_code.text}")
             what = Code("regions", None) if self.question == "counts" else Code.of(self.cell)
             lines += statement(f"release = gv.{self.question}_file", (self._source, what), keywords)
-        return [*lines, f"release.to_file({self.target!r})"]
+        return [*lines, f"release.to_file({self._to_file(self.target)})"]
 
     def _python_session(self, account: dict[str, Code]) -> list[str]:
         lines = statement("trips = gv.read", (self._source,), {**self._reading, "missing": Code.of("keep")})
@@ -366,8 +408,9 @@ class FileRequest:
             lines = [f"pathlib.Path({self.target!r}).mkdir()", *lines]
             lines.append(f"    shares = {budget.text}.split({len(SUMMARY)})")
             for at, name in enumerate(SUMMARY):
-                file = f"{self.target}/{summary_file(name)}"
-                lines.append(f"    session.{name}({self.guarantee.symbol}=shares[{at}]).to_file({file!r})")
+                file = self._to_file(f"{self.target}/{summary_file(name)}")
+                lines.append(f"    release = session.{name}({self.guarantee.symbol}=shares[{at}])")
+                lines.append(f"    release.to_file({file})")
             return lines
         if self.question == "nearest":
             lat, lon = self.at
@@ -376,7 +419,7 @@ class FileRequest:
             lines += statement("    release = session.nearest", place, {**self._own, **self._budget})
         else:
             lines += statement("    release = session.hull", (), self._budget)
-        return [*lines, f"release.to_file({self.target!r})"]
+        return [*lines, f"release.to_file({self._to_file(self.target)})"]
 
     @property
     def _source(self) -> Code:
@@ -386,12 +429,12 @@ class FileRequest:
     def command(self) -> str:
         """Return the command line that does the same."""
         choices, options = self.choices, self.choices.options
-        words = ["geoveil", self.question, shlex.quote(self.data.name), "-o", self.target]
+        words = ["geoveil", self.question, _path(self.data.name), "-o", self.target]
         if self.question in ("heatmap", "flows"):
             words += ["--cell", f"{self.cell:g}m"]
         if self.question == "counts":
             assert self.regions is not None
-            words += ["--regions", shlex.quote(self.regions.name)]
+            words += ["--regions", _path(self.regions.name)]
             words += ["--name", shlex.quote(options["name"])] if options.get("name") else []
         if self.question == "flows" and options.get("trip"):
             words += ["--trip", shlex.quote(options["trip"])]
@@ -421,9 +464,16 @@ class FileRequest:
         words += ["--where", shlex.quote(choices.where)] if choices.where else []
         words += [f"--{name} {shlex.quote(text)}" for name, text in choices.reading.items()]
         if choices.ledger:
-            words += ["--ledger", shlex.quote(choices.ledger)]
+            words += ["--ledger", shlex.quote(without_password(choices.ledger))]
             words += ["--subject", shlex.quote(choices.subject)] if choices.subject else []
+        words += ["--sign", _path(choices.sign)] if self.key is not None else []
+        words += ["--report", TRUE_REPORT, "--with-truth"] if choices.with_truth else []
         return " ".join(words)
+
+
+def _path(name: str) -> str:
+    """Return the path of a file for a shell; a name that begins with a dash is no option."""
+    return shlex.quote(f"./{name}" if name.startswith("-") else name)
 
 
 def _values(keywords: dict[str, Code]) -> dict[str, Any]:

@@ -12,13 +12,14 @@ import numpy as np
 import geoveil as gv
 from geoveil.city import generator, made_up_tracks
 from geoveil.errors import GeoveilError
-from geoveil.privacy import Guarantee
+from geoveil.privacy import Guarantee, exact
 from geoveil.report.charts import attacker_curve
 from geoveil.studio.choices import Choices, ChosenBudget
+from geoveil.studio.made_up import seconds_between
 from geoveil.studio.opened_data import OpenedData
 from geoveil.unit_noise import TypicalPerson
-from geoveil.wording import guarantee_line
-from geoveil.words import chance, hidden, metres
+from geoveil.wording import protected
+from geoveil.words import chance, counted, hidden, metres
 
 __all__ = ["DISTANCES", "Foresight", "foresee"]
 
@@ -30,14 +31,17 @@ DISTANCES = (
 #: Numbers of releases whose curves are drawn.
 LATER = (10, 100)
 #: The questions of one person whose errors are shown, in words; planning a hull takes too long for a slider.
-_QUESTIONS: dict[str, tuple[str, dict[str, Any]]] = {
-    "points": ("a released point", {"each": True}),
-    "center": ("the center of a person's points", {}),
-    "radius": ("the radius around a person's points", {}),
-    "nearest": ("the point nearest to a place", {"k": 1}),
-}
-#: The number of points of a track from which the error after smoothing is computed, and seconds between them.
-_TRACK, _STEP = 60, 30.0
+_QUESTIONS: tuple[tuple[str, str, dict[str, Any]], ...] = (
+    ("any one released point", "points", {"each": True}),
+    ("all released points of a person at once", "points", {}),
+    ("the center of a person's points", "center", {}),
+    ("the radius around a person's points", "radius", {}),
+    ("the point nearest to a place", "nearest", {"k": 1}),
+)
+#: The largest number of points of a track from which the error after smoothing is computed.
+_TRACK = 300
+#: A hidden distance in metres below which hardly anything is hidden: receivers are often wrong by as much.
+_HARDLY = 20.0
 
 
 @dataclass(frozen=True)
@@ -48,22 +52,31 @@ class Foresight:
     ----------
     sentence : str
         What is hidden.
+    warning : str
+        That this hides almost nothing; empty if it hides more.
     line : str
         The guarantee in numbers.
+    away : str
+        The distance that one release hides.
     errors : list of (str, str)
         What is asked, and the largest error with probability 95%.
+    reason : str
+        Why errors are larger than the hidden distance, and what makes them smaller; empty without errors.
     later : list of (int, str, str)
         A number of releases, the distance that is hidden after them, and how often a guess at the distance that one
-        release hides is right then.
+        release hides is right then. The chart has a curve for each number.
     curve : str
         The chart of what an attacker can tell, as HTML.
     smoothed : str
-        What smoothing changes.
+        What smoothing changes for the error of tracks; empty if there are no tracks to smooth.
     """
 
     sentence: str
+    warning: str
     line: str
+    away: str
     errors: list[tuple[str, str]]
+    reason: str
     later: list[tuple[int, str, str]]
     curve: str
     smoothed: str
@@ -82,15 +95,53 @@ def foresee(
         (k, hidden((guarantee * k).hidden(chance=0.75)), chance((guarantee * k).attacker(distance=away)))
         for k in times
     ]
-    sentence = f"Two places {hidden(away)} apart can be told apart at most 3 times in 4."
+    sentence = f"From even odds, two places {hidden(away)} apart can be told apart at most 3 times in 4."
     errors = _errors(guarantee, choices, data, typical)
     return Foresight(
         sentence,
-        guarantee_line(guarantee),
+        _warning(away),
+        _line(guarantee),
+        hidden(away),
         errors,
+        _reason(hidden(away), guarantee, typical) if errors else "",
         later,
-        attacker_curve(guarantee, LATER),
+        attacker_curve(guarantee, [k for k in times if k > 1]),
         _smoothed(guarantee, choices, data, typical),
+    )
+
+
+def _warning(away: float) -> str:
+    """Return that a hidden distance is very small; empty if it is not."""
+    if away >= _HARDLY:
+        return ""
+    return (
+        f"This hides almost nothing: {hidden(away)} is less than the width of a street or a house. Whoever gets the "
+        "release knows at which house a person was. Choose a larger distance, or a smaller ρ or ε."
+    )
+
+
+def _line(guarantee: Guarantee) -> str:
+    """Return the guarantee in numbers, and what it protects in words."""
+    notion, symbol, per = (
+        ("Concentrated geo-privacy", "ρ", "m²")
+        if isinstance(guarantee, gv.CGP)
+        else ("Geo-indistinguishability", "ε", "m")
+    )
+    budget = exact.rounded_up(guarantee.budget)
+    return f"{notion} with {symbol} = {budget} per {per}. Protected together: {protected(guarantee.metric)}"
+
+
+def _reason(away: str, guarantee: Guarantee, typical: TypicalPerson | None) -> str:
+    """Return why errors are larger than the hidden distance, and what makes them smaller."""
+    together = 1 if typical is None else typical.largest.get(guarantee.metric.name, 1)
+    shared = "all points that are protected together share one promise, so that each needs more"
+    if together > 1:
+        shared = (
+            f"the {counted(together, 'point')} that are protected together share one promise, so that each needs more"
+        )
+    return (
+        f"Why more than {away}: noise hides {away} only if it is often larger than that, and {shared}. Errors shrink "
+        "with a smaller unit (step 2), with thinning, smoothing, or a heat map in place of points (step 4)."
     )
 
 
@@ -103,7 +154,7 @@ def _errors(
     area = None if choices.area is None else choices.area.value
     largest = None if typical is None else typical.largest.get(guarantee.metric.name)
     found = []
-    for name, (words, options) in _QUESTIONS.items():
+    for words, name, options in _QUESTIONS:
         how: dict[str, Any] = {guarantee.symbol: guarantee, "area": area, "largest": largest, **options}
         try:
             plan = gv.plan(name, n=_points(choices, data, typical), **how)
@@ -120,28 +171,61 @@ def _points(choices: Choices, data: OpenedData, typical: TypicalPerson | None) -
 
 
 def _smoothed(guarantee: Guarantee, choices: Choices, data: OpenedData | None, typical: TypicalPerson | None) -> str:
-    """Return what smoothing does to the error of tracks, and that it changes nothing for an attacker."""
-    same = "Smoothing costs nothing: it uses nothing private, and the curves stay as they are."
+    """Return what smoothing does to the error of tracks; empty if there are none, or if they cannot be smoothed."""
     if data is None or not data.times or not isinstance(guarantee, gv.CGP):
-        return same
+        return ""
     largest = None if typical is None else typical.largest.get(guarantee.metric.name)
     try:
         scale = gv.plan("points", n=_points(choices, data, typical), rho=guarantee, largest=largest, each=True).error
     except GeoveilError:
-        return same
-    walking, car = (metres(_expected(round(scale, 2), motion)) for motion in ("walking", "car"))
+        return ""
+    steps = _steps(choices, data)
+    if steps is None:
+        return ""
+    walking, car = (metres(_expected(round(scale, 2), motion, steps)) for motion in ("walking", "car"))
     return (
-        f"{same} Released tracks with a point every {_STEP:g} s are then typically off by {walking} if people walk, "
-        f"and by {car} in cars."
+        f"After smoothing, which costs nothing, released tracks with points as far apart in time as in this file "
+        f"(typically {_time_words(float(np.median(steps[1:])))}) are typically off by {walking} if people walk, and "
+        f"by {car} in cars."
     )
 
 
+def _steps(choices: Choices, data: OpenedData) -> tuple[float, ...] | None:
+    """Return the seconds between the points of the person with the median number of points; times are public.
+
+    None if that person has fewer than two points.
+    """
+    whose = data.whose(choices.by)
+    sizes = np.bincount(whose)
+    person = np.argsort(sizes, kind="stable")[len(sizes) // 2]
+    rows = np.flatnonzero(whose == person)[:_TRACK]
+    times = [*([choices.times] if choices.times else []), *data.times]
+    steps = seconds_between(data.frame.iloc[rows], times, whose[rows])
+    return tuple(steps.tolist()) if len(steps) > 1 else None
+
+
+def _time_words(seconds: float) -> str:
+    """Return a length of time in words.
+
+    Examples
+    --------
+    >>> _time_words(1), _time_words(30), _time_words(1620), _time_words(7200.0), _time_words(200_000)
+    ('1 second', '30 seconds', '27 minutes', '2 hours', '2.3 days')
+    """
+    length, name = next(
+        (seconds / size, name)
+        for size, name in ((86_400, "day"), (3600, "hour"), (60, "minute"), (1, "second"))
+        if seconds >= 1.5 * size or size == 1
+    )
+    return f"{length:.2g} {name}" + ("" if f"{length:.2g}" == "1" else "s")
+
+
 @lru_cache(maxsize=512)
-def _expected(radius: float, motion: str) -> float:
+def _expected(radius: float, motion: str, steps: tuple[float, ...]) -> float:
     """Return the expected error of a smoothed track whose points have this 95% radius before."""
     # A Gaussian of variance 1/(2ρ) along each axis is within r with probability 1 - exp(-ρr²).
     rho = -math.log(0.05) / radius**2
-    steps = np.full(_TRACK, _STEP)
-    places = made_up_tracks(steps, np.zeros(_TRACK, dtype=np.int64), generator())
+    passed = np.array(steps)
+    places = made_up_tracks(passed, np.zeros(len(steps), dtype=np.int64), generator())
     release = gv.points(places, rho=gv.CGP(rho=rho, metric="1"), rng=generator())
-    return gv.smooth(release, motion=motion, times=np.cumsum(steps)).expected_error()
+    return gv.smooth(release, motion=motion, times=np.cumsum(passed)).expected_error()

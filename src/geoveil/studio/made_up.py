@@ -13,13 +13,15 @@ import geopandas
 import numpy as np
 
 from geoveil.city import generator, made_up_tracks, made_up_visits
+from geoveil.errors import GeoveilError
 from geoveil.geo.geometries import Index
 from geoveil.geo.planes import Plane, plane_of
+from geoveil.geo.seconds import seconds_of, without_time
 from geoveil.report.layers import Floats
 from geoveil.studio.choices import Choices
 from geoveil.studio.opened_data import OpenedData
 
-__all__ = ["MadeUp", "make_up"]
+__all__ = ["MadeUp", "make_up", "seconds_between"]
 
 #: The largest number of rows that are made up: of persons who each get an answer, and of a crowd.
 _PERSONAL, _CROWD = 4_000, 40_000
@@ -72,7 +74,7 @@ def make_up(data: OpenedData, choices: Choices, *, crowd: bool) -> MadeUp:
     public += [name for name in (choices.options.get("trip"),) if name in data.frame]
     frame = data.frame[[*dict.fromkeys(public)]].iloc[rows]
     rng, plane = generator(), plane_of(data.file.crs, None if choices.area is None else choices.area.value)
-    steps = _steps(frame, [*([choices.times] if choices.times else []), *data.times], whose[rows])
+    steps = seconds_between(frame, [*([choices.times] if choices.times else []), *data.times], whose[rows])
     many = crowd and len(rows) > _PERSONAL
     places = made_up_visits(len(rows), rng) if many else made_up_tracks(steps, whose[rows], rng)
     found = geopandas.GeoDataFrame(frame.reset_index(drop=True), geometry=_ground(places, plane))
@@ -96,15 +98,19 @@ def _some(whose: Index, most: int) -> Index:
     return np.asarray(rows[np.isin(whose[rows], chosen)][:most], dtype=np.int64)
 
 
-def _steps(frame: Any, times: list[str], whose: Index) -> Floats:
+def seconds_between(frame: Any, times: list[str], whose: Index) -> Floats:
     """Return the seconds between neighbouring rows of a person; 0 at the first."""
-    import pandas as pd
-
     steps = np.full(len(frame), _EVERY)
     column = next((name for name in times if name in frame), None)
-    if column is not None and frame[column].dtype.kind == "M":
-        seconds = (frame[column] - frame[column].min()) / pd.Timedelta(seconds=1)
-        steps = np.abs(np.diff(seconds.to_numpy(dtype=float), prepend=0.0))
+    if column is not None:
+        seconds = np.full(len(frame), np.nan)
+        known = ~without_time(frame[column])
+        try:
+            seconds[known] = seconds_of(frame[column][known], column)
+        except GeoveilError:
+            # A release says what is wrong with them.
+            known[:] = False
+        steps = np.abs(np.diff(seconds, prepend=0.0))
         steps[~np.isfinite(steps)] = _EVERY
     steps[np.diff(whose, prepend=-1) != 0] = 0.0
     return steps

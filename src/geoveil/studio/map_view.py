@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -46,6 +47,8 @@ class MapView:
         try:
             x, y = float(east), -float(south)
         except ValueError:
+            x = y = math.nan
+        if not (math.isfinite(x) and math.isfinite(y)):
             x, y = self.scene.view.middle
         lon, lat = self.scene.projection.to_degrees(x, y)
         return round(lat, 6), round(lon, 6)

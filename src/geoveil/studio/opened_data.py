@@ -98,17 +98,18 @@ class OpenedData:
     def layers(self, by: str | None) -> tuple[Layer, ...]:
         """Return the layers that show the true locations to their owner: tracks, trips or points."""
         role: Role = "public" if self.demo else "truth"
-        name = "made-up" if self.demo else "true"
+        # A legend marks what is true by itself.
+        name = "made-up " if self.demo else ""
         if len(self.frame) > _MANY:
             step = -(-len(self.frame) // _MANY)
-            return (Layer(f"{name} locations, of one in {step} rows", self.degrees(step), "points", role),)
+            return (Layer(f"{name}locations, of one in {step} rows", self.degrees(step), "points", role),)
         places = self.degrees()
         if self.trips:
             rows = np.repeat(np.arange(len(self.frame)), 2)
-            return (Layer(f"{name} trips", places, "lines", role, rows),)
+            return (Layer(f"{name}trips", places, "lines", role, rows),)
         if by in self.frame and self.times and len(places) == len(self.frame):
-            return (tracks(f"{name} tracks", places, self.frame[by], role),)
-        return (Layer(f"{name} locations", places, "points", role),)
+            return (tracks(f"{name}tracks", places, self.frame[by], role),)
+        return (Layer(f"{name}locations", places, "points", role),)
 
 
 def tracks(name: str, degrees: Floats, labels: Any, role: Role) -> Layer:

@@ -1,18 +1,24 @@
-"""The names that arguments and functions of the library have on the pages of the studio."""
+"""The names that arguments and functions of the library have on the pages of the studio, and its refusals there."""
 
 from __future__ import annotations
+
+import re
+from decimal import Decimal
+from pathlib import Path
 
 from geoveil.errors import GeoveilError
 from geoveil.messages import Naming
 
 __all__ = ["ON_PAGE", "message_of"]
 
+#: What arguments are called where one of them is refused.
 _ARGUMENTS = {
     "by": "the column of persons",
     "area": "the area",
-    "outside": "points outside the area",
-    "missing": "rows without a location",
-    "keep": "columns to release unchanged",
+    "radius": "the radius of the area",
+    "outside": "the choice about points outside the area",
+    "missing": "the choice about rows without a location",
+    "keep": "the choice of columns to release unchanged",
     "where": "the filter of rows",
     "crs": "the coordinate system",
     "lat": "the column of latitude",
@@ -20,27 +26,52 @@ _ARGUMENTS = {
     "geometry": "the column of geometries",
     "delimiter": "the separator of fields",
     "decimal": "the decimal mark",
+    "encoding": "the encoding",
+    "names": "the list of column names",
     "layer": "the layer",
     "times": "the column of times",
-    "thin": "thinning",
+    "thin": "the interval in which one row is kept",
+    "every": "the length of a slice of time",
+    "trip": "the column of trips",
     "unit": "what is protected",
     "rho": "ρ",
     "epsilon": "ε",
     "k": "the number of neighbours",
     "p": "the place asked about",
-    "ledger": "a ledger",
+    "locations": "the share of the budget for locations",
+    "ledger": "the ledger",
     "subject": "the name of the account",
-    "pseudonyms": "pseudonyms",
+    "sign": "the key that signs",
+    "pseudonyms": "the choice of pseudonyms",
     "regions": "the file of regions",
     "grid": "the side of a cell",
+    "cell": "the side of a cell",
+    "side": "the side of a cell",
+    "west": "the western edge of the cells",
+    "south": "the southern edge of the cells",
+    "lattice": "the number of cells",
+    "rows": "the number of rows of cells",
+    "tiles": "the address of map tiles",
+    "basemap": "the base map",
     "target": "the released file",
+}
+#: Where something can be chosen, where a remedy mentions it.
+_MENTIONS = {
+    "area": "the field of the area",
+    "outside": "“Points outside the area”",
+    "missing": "“Rows without a location”",
+    "keep": "“Columns that are released unchanged”",
+    "times": "the choice “When?”",
+    "thin": "thinning",
+    "ledger": "a ledger",
+    "pseudonyms": "pseudonyms",
 }
 #: What an argument with a value is on a page.
 _VALUES = {
-    ("outside", "drop"): "removing points outside the area",
-    ("outside", "clamp"): "moving points outside to the edge of the area",
-    ("missing", "drop"): "removing rows without a location",
-    ("keep", "all"): "releasing all columns",
+    ("outside", "drop"): "“remove their rows” under “Points outside the area”",
+    ("outside", "clamp"): "“move them to the edge” under “Points outside the area”",
+    ("missing", "drop"): "“remove them” under “Rows without a location”",
+    ("keep", "all"): "a tick at every column under “Columns that are released unchanged”",
 }
 _FUNCTIONS = {
     "gv.local": "a place and a radius",
@@ -49,9 +80,13 @@ _FUNCTIONS = {
     "gv.smooth": "smoothing",
     "gv.hull": "the hull",
     "gv.center": "the summary",
-    "ledger.create": "the account page",
+    "ledger.create": "step 6",
     "gv.read": "a program",
 }
+#: Names that a remedy may begin with, in small letters.
+_BEGINNINGS = re.compile(r"(?<=[.!?] )(?=(?:the|a|thinning|smoothing|pseudonyms) )")
+#: Names as Python lists them.
+_LIST = re.compile(r"\[(?:'[^'\]]*'(?:, )?)+\]")
 
 
 class _OnPage(Naming):
@@ -73,23 +108,89 @@ class _OnPage(Naming):
         Examples
         --------
         >>> ON_PAGE.mention("outside", "drop"), ON_PAGE.mention("thin", "1 minute"), ON_PAGE.mention("gv.smooth")
-        ('removing points outside the area', 'thinning (1 minute)', 'smoothing')
+        ('“remove their rows” under “Points outside the area”', 'thinning (1 minute)', 'smoothing')
         """
         if (name, value) in _VALUES:
             return _VALUES[name, value]
         if value in _FUNCTIONS or name in _FUNCTIONS:
             return _FUNCTIONS.get(value) or _FUNCTIONS[name]
-        named = self.argument(name)
-        return f"{named} ({value.strip(chr(34))})" if value else named
+        if not value:
+            return _MENTIONS.get(name) or self.argument(name)
+        if name == "thin":
+            return f"thinning ({value})"
+        if name == "keep":
+            return f"a tick at {value.strip(chr(34))} under {_MENTIONS[name]}"
+        # Two columns are mentioned in a row, as options are on the command line.
+        before = "and " if name == "lon" else ""
+        return f"{before}{self.argument(name)} “{value.strip(chr(34))}”"
+
+    def refused(self, named: str, value: object, shown: str, allowed: str) -> str:
+        """Say that a value is not allowed.
+
+        Examples
+        --------
+        >>> ON_PAGE.refused("the side of a cell", "abc", "'abc'", "a length such as 500 m")
+        'The side of a cell cannot be “abc”: it must be a length such as 500 m.'
+        >>> ON_PAGE.refused("the side of a cell", "", "''", "a length such as 500 m")
+        'The side of a cell is missing: it must be a length such as 500 m.'
+        """
+        if named not in _ARGUMENTS.values():
+            return self.refused_file(named, value, shown, allowed)
+        # Greek letters stay as they are.
+        begun = named[0].upper() + named[1:] if named.isascii() else named
+        given = _given(value, shown)
+        problem = f"cannot be {given}" if given else "is missing"
+        return f"{begun} {problem}: it must be {allowed}."
+
+    def refused_file(self, place: str, value: object, shown: str, allowed: str) -> str:
+        """Say what is wrong with a file, or at a place in it.
+
+        Examples
+        --------
+        >>> ON_PAGE.refused_file("trips.csv, row 3", "x", "'x'", "a number")
+        'trips.csv, row 3: found “x”; it must be a number.'
+        """
+        found = _given(value, shown) or "nothing"
+        # Of a whole file, the value says in words what is wrong with it.
+        found = found if ", row " in place else found.strip("“”")
+        return f"{place}: found {found}; it must be {allowed}."
 
 
 ON_PAGE = _OnPage()
 
 
-def message_of(problem: Exception) -> str:
-    """Return what happened and what to do next, for someone at a page."""
+def _given(value: object, shown: str) -> str:
+    """Return a value as a person would write it; empty if there is none."""
+    if value is None or value == "":
+        return ""
+    if isinstance(value, str):
+        return f"“{value if len(value) <= 120 else value[:117] + '...'}”"
+    if isinstance(value, tuple) and len(value) == 2 and all(isinstance(each, int) for each in value):
+        # Rows and columns of cells.
+        return f"{value[0]:,} by {value[1]:,}"
+    if isinstance(value, list | tuple) and value:
+        return ", ".join(map(str, value))
+    if isinstance(value, float):
+        return f"{value:,.10g}"
+    return str(value) if isinstance(value, int | float | Decimal) else shown
+
+
+def message_of(problem: Exception, folder: Path | None = None) -> str:
+    """Return what happened and what to do next, for someone at a page.
+
+    Parameters
+    ----------
+    problem : Exception
+        The problem.
+    folder : Path, optional
+        The private folder of the studio, whose path says nothing to a reader.
+    """
     if isinstance(problem, GeoveilError):
-        return problem.worded(ON_PAGE)
-    if isinstance(problem, OSError) and problem.filename is not None:
-        return f"{problem.filename}: {problem.strerror}"
-    return f"{type(problem).__name__}: {problem}. This should not happen."
+        said = _BEGINNINGS.sub("\0", problem.worded(ON_PAGE))
+        said = re.sub("\0(.)", lambda found: found[1].upper(), said)
+        said = _LIST.sub(lambda found: found[0][1:-1].replace("'", ""), said)
+    elif isinstance(problem, OSError) and problem.filename is not None:
+        said = f"{problem.filename}: {problem.strerror}."
+    else:
+        said = f"{type(problem).__name__}: {problem}. This should not happen."
+    return said if folder is None else re.sub(rf"{re.escape(str(folder))}[/\\][a-z]+-\d+[/\\]", "", said)

@@ -2,33 +2,29 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from functools import cache
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jinja2
 from markupsafe import Markup
 
 from geoveil._version import __version__
-from geoveil.budget import price
 from geoveil.errors import GeoveilError
-from geoveil.file_check import Finding
-from geoveil.planning import COMPARED
-from geoveil.privacy import exact
 from geoveil.protection import LEVELS
-from geoveil.release_record import ReleaseRecord, adds_up
-from geoveil.report import palette
-from geoveil.report.charts import gauges
-from geoveil.report.page import static
 from geoveil.studio.choices import ChosenBudget
-from geoveil.studio.file_request import CROWD, FileRequest
-from geoveil.studio.foresight import DISTANCES, Foresight, foresee
+from geoveil.studio.later_modules import prepare
 from geoveil.studio.page_words import ON_PAGE, message_of
-from geoveil.studio.project import Outcome, Project, open_ledger
-from geoveil.verification import Verification
-from geoveil.wording import guarantee_line, lines, paragraphs, protected, unit_name
+from geoveil.studio.project import Project
 from geoveil.words import counted, metres
+
+if TYPE_CHECKING:
+    from geoveil.file_check import Finding
+    from geoveil.studio.file_request import FileRequest
+    from geoveil.studio.releasing import Outcome
+    from geoveil.verification import Verification
 
 __all__ = ["STEPS", "numbers", "released", "render", "style"]
 
@@ -48,19 +44,34 @@ UNITS = {
     "1 hour": ("Any hour", "One errand is hidden; a day of them shows through."),
     "point": ("Each point", "A single visit is hidden; two visits at the same place show through."),
 }
+#: Where the points are that each unit holds: a day may begin at any time.
+WITHIN = {
+    "all": "",
+    "1 day": " within any 24 hours, also across midnight",
+    "1 hour": " within any 60 minutes",
+    "point": "",
+}
 #: The questions: what each is, and what comes back.
 QUESTIONS = {
     "points": ("Points", "Every point with noise, in a file like yours."),
-    "heatmap": ("Heat map", "How many persons are expected in each cell of a grid."),
-    "counts": ("Counts", "How many persons are expected in each of your regions."),
-    "flows": ("Flows", "How many persons go from one cell to another."),
-    "hull": ("Hull", "The smallest convex area that holds all points."),
+    "heatmap": ("Heat map", "How many persons are in each cell of a grid: one map for all."),
+    "counts": ("Counts", "How many persons are in each of your regions: one table for all."),
+    "flows": ("Flows", "How many persons go from one cell to another: one table for all."),
+    "hull": ("Hull", "For each person, the smallest convex area that holds all of that person's points."),
     "nearest": ("Nearest", "Which rows are nearest to a public place."),
     "summary": ("Summary", "Center, radius and bounds."),
+}
+#: What is counted in place of persons, by unit: what is protected counts as one.
+_COUNTED = {
+    "1 day": "Each day of a person counts as one, so that numbers are person-days.",
+    "1 hour": "Each hour of a person counts as one, so that numbers are person-hours.",
+    "point": "Each point counts as one, so that numbers are points.",
 }
 MOTIONS = ("walking", "cycling", "car", "taxi")
 #: The most rows of a table of accounts, and the seconds that a page waits for a busy ledger.
 _ROWS, _PATIENCE = 200, 2.0
+#: Seconds that a page waits for a preview before it is shown without one.
+_SOON = 1.5
 
 
 @cache
@@ -73,17 +84,23 @@ def _templates() -> jinja2.Environment:
 
 def style() -> str:
     """Return the style of all pages: the colours and the map of reports, and what is the studio's own."""
+    from geoveil.report import palette
+    from geoveil.report.page import static
+
     own = resources.files("geoveil.studio").joinpath("static", "studio.css").read_text(encoding="utf-8")
     return palette.variables() + static("page.css") + own
 
 
 def render(step: str, project: Project) -> str:
-    """Return the page of a step."""
+    """Return the page of a step. The first page waits for nothing: what others need is imported by then."""
+    if step != "data" or project.data is not None:
+        prepare()
     views = {"data": _data, "protection": _protection, "budget": _budget, "question": _question}
     views |= {"release": _release, "account": _account}
     # Work that ends while the page is made is not yet on it.
-    busy = _busy(project)
-    told = views[step](project)
+    busy = _busy(project, step)
+    # What a view has read of the data stays so, also if another file is read meanwhile.
+    told = {"data": project.data} | views[step](project)
     notice, project.notice = project.notice, None
     return (
         _templates()
@@ -96,8 +113,8 @@ def render(step: str, project: Project) -> str:
             version=__version__,
             project=project,
             choices=project.choices,
-            data=project.data,
-            busy=busy or _busy(project),
+            busy=busy or _busy(project, step),
+            previewing=_previewing(project, step),
             **told,
         )
     )
@@ -106,7 +123,8 @@ def render(step: str, project: Project) -> str:
 def _done(project: Project) -> set[str]:
     """Return the steps in which everything is decided."""
     choices, done = project.choices, set()
-    if project.data is not None and choices.persons is not None:
+    labels = choices.by is None or choices.pseudonyms is not None
+    if project.data is not None and choices.persons is not None and labels:
         done.add("data")
     if choices.unit is not None and choices.planned is not None:
         done.add("protection")
@@ -119,10 +137,19 @@ def _done(project: Project) -> set[str]:
     return done
 
 
-def _busy(project: Project) -> str:
+def _busy(project: Project, step: str) -> str:
     """Return what goes on in the background and changes the page when it ends."""
     jobs = (project.reading, project.checking, project.releasing)
-    return next((job.title for job in jobs if job is not None and job.running), "")
+    running = [job.title for job in jobs if job is not None and job.running]
+    if _previewing(project, step) and project.previewed is not None:
+        running.append(project.previewed.title)
+    return next(iter(running), "")
+
+
+def _previewing(project: Project, step: str) -> bool:
+    """Return whether a page waits for a preview."""
+    job = project.previewed
+    return step in ("question", "release") and job is not None and job.running
 
 
 # Data ----------------------------------------------------------------------------------------------------------------
@@ -130,22 +157,22 @@ def _busy(project: Project) -> str:
 
 def _data(project: Project) -> dict[str, Any]:
     data, job = project.data, project.reading
-    problem = None if job is None or job.problem is None else message_of(job.problem)
+    problem = None if job is None or job.problem is None else project.told(job.problem)
     if data is None:
-        return {"problem": problem, "map": None}
+        return {"data": None, "problem": problem, "map": None}
     # The map comes first: the check is long, and would take its time.
     view = project.map_of_data()
     checking = project.check()
     assert checking is not None
     checked = checking.result
-    findings = [] if checked is None else [_told(finding) for finding in checked.findings]
+    findings = [] if checked is None else [_told(finding, project) for finding in checked.findings]
     kept = [name for name in data.columns if name not in _always(project)]
     return {
         "problem": problem,
         "map": view,
         "findings": findings,
         "checking": checking.running,
-        "check_problem": None if checking.problem is None else message_of(checking.problem),
+        "check_problem": None if checking.problem is None else project.told(checking.problem),
         "sizes": data.sizes(project.choices.by),
         "likely": [str(name) for name in data.file.recognised.persons],
         "always": _always(project),
@@ -164,12 +191,13 @@ def _always(project: Project) -> list[str]:
     return [name for name in dict.fromkeys(found) if name in data.columns]
 
 
-_KINDS = {"good": "In order", "note": "Note", "need": "To decide", "stop": "To correct"}
+#: What a finding is called; labels that are released unchanged are no error, and never in order.
+_KINDS = {"good": "In order", "note": "Note", "need": "To decide", "stop": "To correct", "warning": "Warning"}
 
 
-def _told(finding: Finding) -> dict[str, Any]:
+def _told(finding: Finding, project: Project) -> dict[str, Any]:
     """Return a finding in words, and the button that does what it proposes."""
-    what, remedy = finding.told(ON_PAGE)
+    kind, (what, remedy) = _worded(finding, project)
     settings = finding.settings
     button, value = "", ""
     if "area" in settings:
@@ -177,17 +205,17 @@ def _told(finding: Finding) -> dict[str, Any]:
         value = found.place or f"{found.lat:g}, {found.lon:g}, {found.radius / 1000:g} km"
         inside = "all points" if not found.outside else f"{found.points - found.outside:,} of {found.points:,} points"
         remedy = (
-            f"{value} covers {inside}. That was found by looking at the data: prefer the area that you would have "
-            "named without looking."
+            f"Name the area that you would have named without looking at the points. {value} was found by looking at "
+            f"them, and covers {inside}: take it only if you would have named it anyway."
         )
-        button = f"Use {value}" + (", and remove the rest" if found.outside else "")
+        button = f"I would have named {value}" + (": use it, and remove the rest" if found.outside else ": use it")
     elif "missing" in settings:
         button = "Remove these rows"
     elif "by" in settings:
         value, button = str(settings["by"]), f"Each {settings['by']} is one person"
     return {
-        "kind": finding.kind,
-        "sign": _KINDS[finding.kind],
+        "kind": kind,
+        "sign": _KINDS[kind],
         "what": what,
         "remedy": remedy,
         "button": button,
@@ -197,19 +225,46 @@ def _told(finding: Finding) -> dict[str, Any]:
     }
 
 
+def _worded(finding: Finding, project: Project) -> tuple[str, tuple[str, str]]:
+    """Return the kind, the fact and the remedy of a finding, where the page has a field for what it is about."""
+    what, remedy = finding.told(ON_PAGE)
+    if finding.about == "persons":
+        return finding.kind, (what, "If they are of several persons, choose the column of persons below.")
+    if finding.about == "removed":
+        if finding.kind == "good":
+            return finding.kind, (f"These columns are removed unless you tick them below: {_listed(finding)}.", "")
+        return finding.kind, (what, "It is removed unless you tick it below.")
+    if finding.about != "unchanged" or (by := project.choices.by) not in finding.columns:
+        return finding.kind, (what, remedy)
+    others = [name for name in finding.columns if name != by]
+    rest = f" Also released unchanged: {', '.join(others)}." if others else ""
+    if project.choices.pseudonyms:
+        return finding.kind, (f"Random pseudonyms take the place of what is in {by}.{rest}", "")
+    told = f"What is in {by} is released as it is: whoever gets the file reads it beside every point.{rest}"
+    return "warning", (told, "If someone can be known by it, choose random pseudonyms below.")
+
+
+def _listed(finding: Finding) -> str:
+    return ", ".join(finding.columns)
+
+
 # Protection ----------------------------------------------------------------------------------------------------------
 
 
 def _protection(project: Project) -> dict[str, Any]:
+    from geoveil.planning import COMPARED
+
     typical = project.typical
     most = {} if typical is None else dict(zip(UNITS, (typical.largest[name] for name in COMPARED), strict=True))
-    return {"units": UNITS, "most": most, "typical": typical}
+    return {"units": UNITS, "within": WITHIN, "most": most, "typical": typical}
 
 
 # How much ------------------------------------------------------------------------------------------------------------
 
 
 def _budget(project: Project) -> dict[str, Any]:
+    from geoveil.studio.foresight import DISTANCES
+
     budget = project.choices.budget
     view = project.map_of_data()
     circles = [] if view is None else [(*view.drawn(*place), view.named(*place)) for place in project.places]
@@ -227,14 +282,17 @@ def _budget(project: Project) -> dict[str, Any]:
 
 def _nearest(away: float) -> int:
     """Return the position of the slider for a distance."""
+    from geoveil.studio.foresight import DISTANCES
+
     return min(range(len(DISTANCES)), key=lambda at: abs(DISTANCES[at] - away))
 
 
 def numbers(project: Project, budget: ChosenBudget) -> Markup:
     """Return what a budget means, as a part of a page."""
-    found: Foresight = foresee(budget, project.choices, project.data, project.typical)
-    planned = project.choices.planned
-    told = {"found": found, "curve": Markup(found.curve), "planned": planned, "whole": project.data is not None}
+    from geoveil.studio.foresight import foresee
+
+    found = foresee(budget, project.choices, project.data, project.typical)
+    told = {"found": found, "curve": Markup(found.curve), "planned": project.choices.planned}
     return Markup(_templates().get_template("numbers.html").render(**told))
 
 
@@ -242,16 +300,27 @@ def numbers(project: Project, budget: ChosenBudget) -> Markup:
 
 
 def _question(project: Project) -> dict[str, Any]:
+    from geoveil.studio.file_request import CROWD
+
     shown, problem, view = None, "", None
-    if project.choices.question is not None:
+    missing = _missing(project)
+    if project.choices.question is not None and not missing:
         try:
-            shown = project.preview()
-            view = project.view(shown.layers, "Map of the answer about made-up data")
+            job = project.previewing()
+            # What is done soon is on this page; for the rest, it is shown anew.
+            job.wait(_SOON)
+            if job.problem is not None:
+                problem = project.told(job.problem)
+            elif job.result is not None:
+                shown = job.result
+                view = project.view(shown.layers, "Map of the answer about made-up data")
         except GeoveilError as refused:
-            problem = message_of(refused)
+            problem = project.told(refused)
     return {
         "questions": QUESTIONS,
         "crowd": CROWD,
+        "counted": _COUNTED.get(project.choices.unit or "", ""),
+        "missing": missing,
         "preview": shown,
         "problem": problem,
         "map": view,
@@ -260,12 +329,33 @@ def _question(project: Project) -> dict[str, Any]:
     }
 
 
+def _missing(project: Project) -> str:
+    """Return what a question that was just chosen still asks for; empty if nothing is missing."""
+    choices, data = project.choices, project.data
+    options, question = choices.options, choices.question
+    if question in ("heatmap", "flows") and not options.get("cell"):
+        return "How long is the side of a cell? Type a length such as 500 m."
+    if question == "counts" and project.regions is None:
+        return "Which regions? Choose a file of public regions, or drop it above."
+    if question == "flows" and data is not None and not data.trips and not options.get("trip"):
+        return "Which points are one trip? Choose the column of trips."
+    if question == "nearest" and not options.get("at"):
+        return "Nearest to which place? Type the latitude and the longitude of a public place."
+    if question == "nearest" and not options.get("k"):
+        return "How many neighbours? Type a whole number."
+    return ""
+
+
 def _region_names(project: Project) -> list[str]:
     from geoveil.geo.region_files import read_regions
 
     if project.regions is None:
         return []
-    frame = read_regions(project.regions)
+    try:
+        frame = read_regions(project.regions)
+    except GeoveilError:
+        # The preview says why.
+        return []
     return [str(name) for name in frame if name != frame.geometry.name]
 
 
@@ -273,12 +363,15 @@ def _region_names(project: Project) -> list[str]:
 
 
 def _release(project: Project) -> dict[str, Any]:
+    from geoveil.budget.stores import without_password
+
     job = project.releasing
     told: dict[str, Any] = {"job": job, "outcome": None, "failed": None, "problem": "", "ready": False, "facts": []}
     told |= {"accounts": None, "earlier": "", "map": None, "gauges": "", "ledger_problem": ""}
+    told |= {"sitting": _sitting(project), "ledger_shown": without_password(project.choices.ledger)}
     if job is not None and not job.running:
         if job.problem is not None:
-            told["failed"] = message_of(job.problem)
+            told["failed"] = project.told(job.problem)
         else:
             assert job.result is not None
             return told | _outcome(project, job.result)
@@ -286,29 +379,142 @@ def _release(project: Project) -> dict[str, Any]:
         try:
             request = project.request()
             request.check()
-            told |= {"ready": True, **_foreseen(request)}
+            facts = _facts(request)
+            at = [name for name, _ in facts].index("Planned")
+            facts.insert(at, ("Expected error", _expected_error(project)))
+            told |= {"ready": True, "keys": project.keys(), "facts": facts, **_foreseen(request)}
         except GeoveilError as refused:
-            told["problem"] = message_of(refused)
+            told["problem"] = project.told(refused)
     return told
 
 
-def _foreseen(request: FileRequest) -> dict[str, Any]:
-    """Return what will be released and charged."""
+def _sitting(project: Project) -> list[dict[str, Any]]:
+    """Return the releases that were made since the studio began, other than the one that the page shows."""
+    shown = None if project.releasing is None else project.releasing.result
+    return [
+        {
+            "number": number,
+            "title": f"{QUESTIONS[outcome.request.question][0]} of {outcome.request.data.name}",
+            "when": f"{outcome.when:%H:%M}",
+            "files": [(path.name, path.stat().st_size, _file_words(path.name)) for path in outcome.files],
+        }
+        for number, outcome in enumerate(project.outcomes, 1)
+        if outcome is not shown
+    ]
+
+
+def _expected_error(project: Project) -> str:
+    """Return how wrong the answer can be, from the preview."""
+    job = project.previewing()
+    job.wait(_SOON)
+    if job.problem is not None:
+        return f"not known: {project.told(job.problem)}"
+    if job.result is None:
+        return "being computed on made-up data …"
+    errors = job.result.errors
+    told = "; ".join(error if len(errors) == 1 else f"{name}: {error}" for name, error in errors)
+    return f"{told}. This is of made-up data of the same shape; the certificate states that of the release."
+
+
+def _facts(request: FileRequest) -> list[tuple[str, str]]:
+    """Return all that is decided about a release, as names and texts."""
+    from geoveil.budget.stores import without_password
+    from geoveil.wording import guarantee_line, protected
+
     choices, data = request.choices, request.data
     sizes = data.sizes(choices.by)
     persons = "one person" if choices.by is None else counted(len(sizes), "person")
-    released = [name for name in (choices.by, *data.times, *choices.keep) if name]
+    rows = [f"only rows with {choices.where}"] if choices.where else []
+    rows.append("rows without a location are removed" if choices.missing == "drop" else "none may lack a location")
+    area = "as the coordinate system of the file states" if choices.area is None else choices.area.described
     facts = [
         ("File", f"{data.name}: {counted(int(sizes.sum()), 'point')} of {persons}"),
         ("Question", QUESTIONS[request.question][0] + ". " + QUESTIONS[request.question][1]),
-        ("Protected", protected(request.guarantee.metric)),
-        ("Hidden", guarantee_line(request.guarantee, each=choices.by is not None and not request.crowd)),
+        *_settings(request),
+        ("Rows", "; ".join(rows)),
+        ("Area", area),
+        ("Points outside", _OUTSIDE[choices.outside]),
     ]
     if request.question == "points":
-        facts.append(("Unchanged", ", ".join(dict.fromkeys(released)) or "nothing"))
-        if choices.by is not None:
-            facts.append(("Labels", "replaced by random pseudonyms" if choices.pseudonyms else "released unchanged"))
-    told: dict[str, Any] = {"facts": facts, "earlier": _earlier(request), "ledger_problem": ""}
+        facts.append(("Unchanged", ", ".join(_unchanged(request)) or "nothing"))
+    if choices.by is not None and not request.crowd:
+        labels = "replaced by random pseudonyms" if choices.pseudonyms else "released unchanged"
+        facts.append((f"Labels in {choices.by}", labels))
+    facts += [
+        ("Protected", protected(request.guarantee.metric)),
+        ("Hidden", guarantee_line(request.guarantee, each=choices.by is not None and not request.crowd)),
+        ("Planned", _planned(request)),
+    ]
+    whom = "accounts with the prefix" if choices.by else "account"
+    account = f", {whom} {choices.subject}" if choices.subject else ""
+    charged = f"to {without_password(choices.ledger)}{account}" if choices.ledger else "to nobody: no ledger is named"
+    signed = (
+        "no: nobody can tell later who wrote the certificate" if request.key is None else f"by {request.key.public}"
+    )
+    truth = "in no file, unless you tick the second box below"
+    return [*facts, ("Charged", charged), ("Signed", signed), ("True locations", truth)]
+
+
+_OUTSIDE = {
+    "refuse": "the release is refused if there are any",
+    "clamp": "are moved to the edge of the area",
+    "drop": "their rows are removed, and which rows these were is not hidden",
+}
+
+
+def _settings(request: FileRequest) -> list[tuple[str, str]]:
+    """Return the settings of a question."""
+    options, question = request.choices.options, request.question
+    found = []
+    if question in ("heatmap", "flows"):
+        found.append(("Side of a cell", metres(request.cell)))
+    if question == "counts" and request.regions is not None:
+        named = f", named by {options['name']}" if options.get("name") else ", by number"
+        found.append(("Regions", f"{request.regions.name}{named}"))
+    if question in ("heatmap", "counts"):
+        found.append(("Slices of time", options.get("every") or "one for the whole time"))
+    if question in ("points", "heatmap", "counts"):
+        thin = options.get("thin")
+        found.append(("Thinning", f"one row of a person in every {thin}" if thin else "none: all rows are used"))
+    if question == "points":
+        found.append(("Smoothing", f"people move by {request.motion}" if request.motion else "none"))
+    if question == "flows" and options.get("trip"):
+        found.append(("Trips", f"the first and last points of each {options['trip']}"))
+    if question == "nearest":
+        share = options.get("locations")
+        found.append(("Place", "{}, {}".format(*request.at)))
+        places = f"with their locations for {share} of the budget" if share else "without their locations"
+        found.append(("Neighbours", f"{options.get('k')}, {places}"))
+    return found
+
+
+def _unchanged(request: FileRequest) -> list[str]:
+    """Return the columns of points that are released unchanged."""
+    choices, data = request.choices, request.data
+    found = dict.fromkeys([choices.by, *data.times, *data.file.structure, choices.times, *choices.keep])
+    labels = choices.by if choices.pseudonyms else None
+    return [name for name in found if name and name in data.columns and name != labels]
+
+
+def _planned(request: FileRequest) -> str:
+    """Return the number of planned releases, and what they amount to together."""
+    from geoveil.words import chance, hidden
+
+    planned, guarantee = request.choices.planned, request.guarantee
+    assert planned is not None
+    if planned == 1:
+        return "1 release: this one"
+    away, together = guarantee.hidden(chance=0.75), guarantee * planned
+    return (
+        f"{counted(planned, 'release')} like this one. Together they hide "
+        f"{hidden(together.hidden(chance=0.75))}, and a guess at {hidden(away)} is right at most "
+        f"{chance(together.attacker(distance=away))} of the time"
+    )
+
+
+def _foreseen(request: FileRequest) -> dict[str, Any]:
+    """Return what will be charged, and what was released before."""
+    told: dict[str, Any] = {"earlier": _earlier(request), "ledger_problem": ""}
     try:
         told["accounts"] = _charged(request)
     except GeoveilError as refused:
@@ -318,6 +524,8 @@ def _foreseen(request: FileRequest) -> dict[str, Any]:
 
 def _earlier(request: FileRequest) -> str:
     """Return that earlier releases of the file add up with this one; a ledger keeps account itself."""
+    from geoveil.release_record import ReleaseRecord, adds_up
+
     record = ReleaseRecord.of_user()
     if record is None or request.choices.ledger or request.data.demo:
         return ""
@@ -327,6 +535,11 @@ def _earlier(request: FileRequest) -> str:
 
 def _charged(request: FileRequest) -> dict[str, Any] | None:
     """Return what will be charged to whom, and who has too little left."""
+    from geoveil.budget import price
+    from geoveil.budget.stores import without_password
+    from geoveil.privacy import exact
+    from geoveil.studio.releasing import open_ledger
+
     choices = request.choices
     if not choices.ledger:
         return None
@@ -345,19 +558,43 @@ def _charged(request: FileRequest) -> dict[str, Any] | None:
             cost = price(request.guarantee.under_unit(total.metric), total).budget
         enough = cost is None or cost <= left
         short += not enough
-        rows.append((name, exact.shown(left), "computed then" if cost is None else exact.shown(cost), enough))
+        more = "computed then" if cost is None else counted(int(left // cost), "release")
+        rows.append((name, more, _amount(left), "computed then" if cost is None else _amount(cost), enough))
     unknown = [name for name in names if name not in known]
-    return {"rows": rows[:_ROWS], "count": len(rows), "short": short, "unknown": unknown, "ledger": choices.ledger}
+    place = without_password(choices.ledger)
+    return {"rows": rows[:_ROWS], "count": len(rows), "short": short, "unknown": unknown, "ledger": place}
+
+
+def _amount(budget: Decimal) -> str:
+    """Return a budget with four digits, in one notation for all.
+
+    Examples
+    --------
+    >>> _amount(Decimal("0.0001647918")), _amount(Decimal("5.49306e-05")), _amount(Decimal(0))
+    ('0.0001648', '0.00005493', '0')
+    """
+    shown = format(Decimal(f"{budget:.3e}"), "f")
+    return shown.rstrip("0").rstrip(".") if "." in shown else shown
 
 
 def _outcome(project: Project, outcome: Outcome) -> dict[str, Any]:
     """Return what was released, and the files to be downloaded."""
+    from geoveil.report.charts import gauges
+    from geoveil.studio.file_request import PASSWORD
+    from geoveil.wording import lines, paragraphs
+
     first = outcome.report.facts
     folder = outcome.files[0].parent
     view = project.view(outcome.report.layers, "Map of the release")
     hides, rest = paragraphs(first)
+    of = outcome.request.data
     return {
         "outcome": outcome,
+        "number": project.outcomes.index(outcome) + 1,
+        "changed": _changed(project, outcome),
+        "password": PASSWORD if outcome.request.has_password else "",
+        # A release that was being made while another file was opened.
+        "other": of.name if of is not project.data and of.path != project.source_path else "",
         "map": view if view.scene is not None else None,
         "words": [hides, rest],
         "lines": lines(first, ON_PAGE),
@@ -366,22 +603,43 @@ def _outcome(project: Project, outcome: Outcome) -> dict[str, Any]:
         "command": outcome.request.command(),
         "python": outcome.request.python(),
         "verified": [_verified(check) for check in outcome.checks],
-        "gauges": Markup(gauges(outcome.report.balances)) if outcome.report.balances else "",
+        "gauges": Markup(gauges(outcome.report.balances, named=True)) if outcome.report.balances else "",
     }
 
 
+def _changed(project: Project, outcome: Outcome) -> list[tuple[str, str]]:
+    """Return what is decided now and was not released: names and texts; empty if nothing is decided otherwise."""
+    # Of another file, the page says so.
+    if not project.differs or outcome.request.data.path != project.source_path:
+        return []
+    try:
+        now = _facts(project.request())
+    except GeoveilError as refused:
+        return [("Not decided", project.told(refused))]
+    before = _facts(outcome.request)
+    return [fact for fact in now if fact not in before] or [("File", f"{project.source_name}, as it is now")]
+
+
 def _file_words(name: str) -> str:
+    from geoveil.studio.file_request import TRUE_REPORT
+
     if name.endswith(".certificate.json"):
         return "certificate: keep it beside the file"
     known = {"report.html": "page with map and certificate", "map.png": "figure"}
     known |= {"command.txt": "the same on the command line", "release.py": "the same in Python"}
+    known |= {TRUE_REPORT: "page with the TRUE locations: for you alone, do not share it"}
     return known.get(name, "the release")
 
 
 def _verified(check: Verification) -> dict[str, Any]:
     from geoveil.messages import worded
 
-    told = [(each.outcome, each.name, worded(each.text, ON_PAGE)) for each in check.checks]
+    told = []
+    for each in check.checks:
+        text = worded(each.text, ON_PAGE)
+        if each.name == "noise" and each.outcome == "open" and check:
+            text += " That takes each person's number of points, which this answer does not tell. Nothing is wrong."
+        told.append((each.outcome, each.name, text))
     return {"name": check.path.name, "good": bool(check), "checks": told}
 
 
@@ -389,39 +647,47 @@ def _verified(check: Verification) -> dict[str, Any]:
 
 
 def _account(project: Project) -> dict[str, Any]:
+    from geoveil.budget.stores import without_password
+    from geoveil.privacy import exact
+    from geoveil.studio.releasing import open_ledger
+    from geoveil.wording import unit_name
+
     choices = project.choices
-    told: dict[str, Any] = {"accounts": [], "problem": "", "intact": None, "count": 0, "shown": None, "missing": []}
-    if not choices.ledger:
+    place = project.looked_at or choices.ledger
+    told: dict[str, Any] = {"accounts": [], "problem": "", "intact": None, "count": 0, "shown": None, "missing": None}
+    told |= {"ledger": without_password(place), "charged": without_password(choices.ledger)}
+    if not place:
         return told
     try:
-        with open_ledger(choices.ledger, _PATIENCE) as ledger:
+        with open_ledger(place, _PATIENCE) as ledger:
             names = ledger.subjects()
             accounts = ledger.accounts(names[:_ROWS])
             told["intact"] = ledger.verify()
-            subject = choices.options.get("statement", "")
+            subject = project.statement
             if subject in names:
                 told["shown"] = (subject, ledger.statement(subject))
     except GeoveilError as refused:
-        told["problem"] = message_of(refused)
+        told["problem"] = project.told(refused)
         return told
     data = project.data
     if data is not None and choices.by is not None:
         before = f"{choices.subject}/" if choices.subject else ""
+        known = {*names}
         told["missing"] = [
-            label for each in data.frame[choices.by].drop_duplicates() if (label := f"{before}{each}") not in names
+            label for each in data.frame[choices.by].drop_duplicates() if (label := f"{before}{each}") not in known
         ]
     told["count"] = len(names)
     for name, (total, spent) in accounts.items():
         share = float(spent / total.budget)
-        left = exact.shown(exact.subtract(total.budget, spent))
+        left = _amount(exact.subtract(total.budget, spent))
         kind = f"{'ρ' if total.symbol == 'rho' else 'ε'}, {unit_name(total.metric)}"
-        told["accounts"].append((name, kind, exact.shown(total.budget), exact.shown(spent), left, f"{share:.0%}"))
+        told["accounts"].append((name, kind, _amount(total.budget), _amount(spent), left, f"{share:.0%}"))
     return told
 
 
-def released(project: Project, name: str) -> Path | None:
-    """Return the path of a file of the last release; None if there is no such file."""
-    job = project.releasing
-    if job is None or job.result is None:
+def released(project: Project, number: int, name: str) -> Path | None:
+    """Return the path of a file of a release, by the number of the release; None if there is no such file."""
+    outcomes = project.outcomes
+    if not 1 <= number <= len(outcomes):
         return None
-    return next((path for path in job.result.files if path.name == name), None)
+    return next((path for path in outcomes[number - 1].files if path.name == name), None)

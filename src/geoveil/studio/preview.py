@@ -13,12 +13,23 @@ import geoveil as gv
 from geoveil.city import generator
 from geoveil.file_summary import ask_summary
 from geoveil.report import Layer
+from geoveil.report.formatting import lengths
 from geoveil.studio.file_request import FileRequest
 from geoveil.studio.made_up import MadeUp, make_up
 from geoveil.studio.opened_data import tracks
 from geoveil.wording import error_line
 
 __all__ = ["Preview", "preview"]
+
+
+#: What the answers are called beside their errors.
+_NAMES = {
+    "points": "a released point, after smoothing",
+    "heatmap": "the number in a cell",
+    "counts": "the number in a region",
+    "flows": "the number between two cells",
+    "hull": "the hull of a person",
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,9 +57,25 @@ def preview(request: FileRequest) -> Preview:
     made_up = make_up(request.data, request.choices, crowd=request.crowd)
     releases = _answers(request, made_up)
     shown = [layer for release in releases for layer in release.layers()]
-    errors = [(release.query, error_line(release.facts(every_error=False))) for release in releases]
+    errors = [row for release in releases for row in _errors(release)]
     remark = "" if made_up.whole else f"It shows {made_up.persons:,} of {made_up.all_persons:,} persons."
     return Preview((*_ground(request, made_up), *shown), errors, remark)
+
+
+def _errors(release: Any) -> list[tuple[str, str]]:
+    """Return how wrong an answer can be: of points, any one of them and all of a person's at once."""
+    name, sure = _NAMES.get(release.query, release.query), "with probability 95%"
+    if release.query == "points" and release.processing.bounded:
+        one, all_of_them = (lengths(np.atleast_1d(release.error(0.05, each=each))) for each in (True, False))
+        return [
+            ("any one released point", f"at most {one} {sure}"),
+            ("all released points of a person at once", f"at most {all_of_them} {sure}"),
+        ]
+    if release.query == "hull":
+        edges = lengths(np.atleast_1d(release.error(0.05)))
+        told = f"the edge is off by at most {edges} {sure} on this made-up data"
+        return [(name, f"{told}; the error of a hull depends on the answer, and the release states its own")]
+    return [(name, error_line(release.facts(every_error=False)))]
 
 
 def _answers(request: FileRequest, made_up: MadeUp) -> list[Any]:
@@ -78,7 +105,9 @@ def _answers(request: FileRequest, made_up: MadeUp) -> list[Any]:
 
 
 def _ground(request: FileRequest, made_up: MadeUp) -> tuple[Layer, ...]:
-    """Return the made-up data as a layer: as tracks, points or trips."""
+    """Return the made-up data as a layer: as tracks, points or trips; none below shades, which it would cover."""
+    if request.question in ("heatmap", "counts"):
+        return ()
     places = shapely.get_coordinates(made_up.frame.geometry.array)
     by = request.choices.by
     if made_up.ends is not None:

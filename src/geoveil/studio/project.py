@@ -2,67 +2,41 @@
 
 from __future__ import annotations
 
+import shutil
 import threading
 from collections.abc import Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import geoveil as gv
 from geoveil._types import Progress
-from geoveil.budget.stores import is_database
-from geoveil.errors import GeoveilError, InvalidParameter, LedgerUnavailable
-from geoveil.file_check import CheckedFile, Finding
-from geoveil.file_summary import combined
-from geoveil.geo.formats.atomic import certificate_path
+from geoveil.errors import GeoveilError, InvalidFile
 from geoveil.geo.formats.fingerprints import State, file_state
 from geoveil.noise import random_bytes
-from geoveil.privacy import CGP, exact
-from geoveil.release_record import ReleaseRecord
-from geoveil.report import Balance, Layer, Report, write
-from geoveil.studio.choices import Choices
-from geoveil.studio.file_request import FileRequest
+from geoveil.studio.choices import NO_FILE, NO_LABELS, NO_PERSONS, Choices
 from geoveil.studio.jobs import Job
-from geoveil.studio.map_view import MapView
-from geoveil.studio.opened_data import OpenedData
+from geoveil.studio.later_modules import prepare
 from geoveil.studio.page_words import message_of
-from geoveil.studio.preview import Preview, preview
-from geoveil.unit_noise import TypicalPerson
+from geoveil.studio.received_files import Parcel
+from geoveil.studio.typed_paths import regular_size, typed_path
 
-__all__ = ["Outcome", "Project"]
+if TYPE_CHECKING:
+    from geoveil.certificates import SigningKey
+    from geoveil.file_check import Finding
+    from geoveil.report import Layer
+    from geoveil.studio.file_request import FileRequest
+    from geoveil.studio.map_view import MapView
+    from geoveil.studio.opened_data import OpenedData
+    from geoveil.studio.preview import Preview
+    from geoveil.studio.releasing import Outcome
+    from geoveil.unit_noise import TypicalPerson
 
-#: Seconds that a ledger may be busy before a release is refused.
-_PATIENCE = 20.0
+__all__ = ["Project"]
 
-
-@dataclass(frozen=True, eq=False)
-class Outcome:
-    """A release that was made.
-
-    Parameters
-    ----------
-    request : FileRequest
-        What was asked.
-    releases : list of Release
-        The answers.
-    report : Report
-        Its report, without true locations.
-    files : list of Path
-        The files to be downloaded.
-    checks : list of Verification
-        Whether each released file belongs to its certificate.
-    when : datetime
-        The time of the release.
-    """
-
-    request: FileRequest
-    releases: list[gv.Release]
-    report: Report
-    files: list[Path]
-    checks: list[gv.Verification]
-    when: datetime
+#: The most parcels of files that are being received at a time.
+_PARCELS = 8
+#: The largest file of a private key, in bytes.
+_LARGEST_KEY = 65_536
 
 
 @dataclass
@@ -89,20 +63,32 @@ class Project:
         self.checking: Job[Checked] | None = None
         self.releasing: Job[Outcome] | None = None
         self.regions: Path | None = None
+        #: The key that signs certificates.
+        self.key: SigningKey | None = None
         #: What maps stand on besides the ground that geoveil brings: a file of the user, and tiles from the network.
         self.basemap: Path | None = None
         self.tiles = ""
         #: What a page says once: a refusal, or what was done.
         self.notice: tuple[str, str] | None = None
+        #: The ledger that step 6 shows, the account whose history it shows, and releases made since the studio began.
+        self.looked_at, self.statement = "", ""
+        self._made: list[Job[Outcome]] = []
         #: Places around which the hidden distance is drawn: latitudes and longitudes.
         self.places: list[tuple[float, float]] = []
         #: The right to make one release of what was decided when a page showed it, and the rights that were used.
         self._ticket, self._decided, self._used = new_ticket(), "", set[str]()
+        self._released = ""
         self._lock = threading.RLock()
         self._checked_for: Any = None
-        self._previewed: tuple[Any, Preview] | None = None
+        self._previewed: tuple[Any, Job[Preview]] | None = None
         self._map: tuple[Any, MapView] | None = None
         self._received = 0
+        self._superseded: set[Path] = set()
+        self._parcels: dict[str, Parcel] = {}
+
+    def told(self, problem: Exception) -> str:
+        """Return what happened and what to do next; the studio's own folder is not named."""
+        return message_of(problem, self.folder)
 
     # The data ------------------------------------------------------------------------------------------------------
 
@@ -114,21 +100,63 @@ class Project:
         folder.mkdir(mode=0o700)
         return folder
 
-    def open(self, path: Path, name: str, *, demo: bool = False) -> None:
-        """Read a file in the background, and forget what was decided about another one."""
+    def parcel(self, purpose: str, number: str) -> Parcel:
+        """Return the files that a page has sent under a number, to be opened together; new ones without a number."""
         with self._lock:
-            self.choices = Choices(ledger=self.choices.ledger)
+            if not number:
+                return Parcel(self.new_folder(purpose))
+            if number not in self._parcels:
+                # Of those that were never finished, few are kept in mind.
+                self._parcels = dict([*self._parcels.items()][-_PARCELS:])
+                self._parcels[number] = Parcel(self.new_folder(purpose))
+            return self._parcels[number]
+
+    def open(self, path: Path, name: str, *, demo: bool = False) -> None:
+        """Read a file in the background, and forget what was decided about another one, and its last release.
+
+        A release that is being made goes on, and a page says so.
+        """
+        with self._lock:
+            if self.releasing is not None and self.releasing.running:
+                going = self.releasing.title.removeprefix("Releasing ")
+                self.notice = ("need", f"The release of {going} goes on. Step 5 shows it, and when it is done.")
+            self.prepare_another()
+            self._discard(self.source_path if self.source_path != path else None, self.regions)
+            self.choices = Choices(ledger=self.choices.ledger, sign=self.choices.sign)
             self.places, self.regions, self.checking = [], None, None
             self._read(path, name, demo)
 
+    def take_regions(self, path: Path) -> None:
+        """Take a file of public regions in place of the one before."""
+        with self._lock:
+            before, self.regions = self.regions, path
+            self._discard(before)
+
+    def _discard(self, *superseded: Path | None) -> None:
+        """Remove received files that others replace; those of a release that is being made, later."""
+        received = (path for path in superseded if path is not None and path.is_relative_to(self.folder))
+        self._superseded |= {self.folder / path.relative_to(self.folder).parts[0] for path in received}
+        if self.releasing is None or not self.releasing.running:
+            for folder in self._superseded:
+                shutil.rmtree(folder, ignore_errors=True)
+            self._superseded.clear()
+
     def _read(self, path: Path, name: str, demo: bool) -> None:
+        # The state comes first: a file that changes while it is read is another one.
+        self._source, self._state = (path, name, demo), _state(path)
         reading, where = {**self.choices.reading}, self.choices.where
         more = {"demo": demo, "received": path.is_relative_to(self.folder)}
-        self.reading = Job(f"Reading {name}", lambda tell: OpenedData.open(path, name, reading, where, tell, **more))
-        self._source, self._state = (path, name, demo), _state(path)
+
+        def work(tell: Progress) -> OpenedData:
+            prepare()
+            from geoveil.studio.opened_data import OpenedData
+
+            return OpenedData.open(path, name, reading, where, tell, **more)
+
+        self.reading = Job(f"Reading {name}", work)
 
     def read_again(self) -> None:
-        """Read the file anew, after the way of reading was corrected."""
+        """Read the file anew, after it was changed or the way of reading was corrected."""
         self._read(*self._source)
 
     @property
@@ -137,12 +165,20 @@ class Project:
         return self._source[1] if self.reading is not None else ""
 
     @property
+    def source_path(self) -> Path | None:
+        """The path of the file, also of one that is refused."""
+        return self._source[0] if self.reading is not None else None
+
+    @property
     def data(self) -> OpenedData | None:
         """The file, once it was read."""
         return None if self.reading is None else self.reading.result
 
     def check(self) -> Job[Checked] | None:
         """Look in the background at what there is to know about the file, whenever a decision about it changed."""
+        from geoveil.file_check import CheckedFile
+        from geoveil.privacy import CGP
+
         data, choices = self.data, self.choices
         if data is None:
             return None
@@ -168,7 +204,7 @@ class Project:
     @property
     def typical(self) -> TypicalPerson | None:
         """The person with the median number of points, if that is known yet."""
-        job = self.check()
+        job = None if self.data is None else self.check()
         return None if job is None or job.result is None else job.result.typical
 
     def map_of_data(self) -> MapView | None:
@@ -176,43 +212,94 @@ class Project:
         if (data := self.data) is None:
             return None
         known = (data, self.choices.by, self.basemap, self.tiles)
-        with self._lock:
-            if self._map is None or self._map[0] != known:
-                self._map = known, self.view(data.layers(self.choices.by), f"Map of {data.name}")
-            return self._map[1]
+        # No lock is held while it is drawn: other pages would wait.
+        found = self._map
+        if found is None or found[0] != known:
+            found = self._map = known, self.view(data.layers(self.choices.by), f"Map of {data.name}")
+        return found[1]
 
     def view(self, layers: Sequence[Layer], label: str) -> MapView:
         """Return a map of some layers, on what the user has chosen; without that if it cannot be read or fetched."""
+        from geoveil.studio.map_view import MapView
+
         basemap = None if self.basemap is None else str(self.basemap)
         try:
             return MapView(layers, label, basemap=basemap, tiles=self.tiles or None)
         except GeoveilError as problem:
             if basemap is None and not self.tiles:
                 raise
-            self.basemap, self.tiles, self.notice = None, "", ("stop", message_of(problem))
+            self.basemap, self.tiles, self.notice = None, "", ("stop", self.told(problem))
             return MapView(layers, label)
 
     # The question --------------------------------------------------------------------------------------------------
 
     def request(self) -> FileRequest:
         """Return the question as it is decided now, or refuse one that is not ready."""
+        from geoveil.studio.file_request import FileRequest
+
         data = self.data
         if data is None:
-            raise InvalidParameter("file", None, "chosen in step 1", "Choose a file first.")
+            raise GeoveilError(NO_FILE, "Step 1 opens one.")
         if self.choices.persons is None:
-            raise InvalidParameter("by", None, "chosen in step 1", "Say whose points they are.")
+            raise GeoveilError(NO_PERSONS, "Choose it in step 1.")
+        if self.choices.by is not None and self.choices.pseudonyms is None:
+            raise GeoveilError(NO_LABELS, "Choose it in step 1.")
         if self.choices.planned is None:
-            raise InvalidParameter("planned", None, "stated in step 2", "Say how many releases are planned.")
-        return FileRequest(replace(self.choices, options={**self.choices.options}), data, self.regions)
+            raise GeoveilError("It is not stated yet how many releases are planned.", "State it in step 2.")
+        choices = replace(self.choices, options={**self.choices.options})
+        return FileRequest(choices, data, self.regions, self.key)
 
-    def preview(self) -> Preview:
-        """Return what the answer will look like, on made-up data."""
+    def previewing(self) -> Job[Preview]:
+        """Work out in the background what the answer will look like, on made-up data, whenever a decision changed."""
+        from geoveil.studio.preview import preview
+
         request = self.request()
         known = (repr(request.choices), request.data.path, self.regions)
         with self._lock:
             if self._previewed is None or self._previewed[0] != known:
-                self._previewed = known, preview(request)
+                self._previewed = known, Job("Computing the preview", lambda _: preview(request))
             return self._previewed[1]
+
+    @property
+    def previewed(self) -> Job[Preview] | None:
+        """The preview that was begun last."""
+        return None if self._previewed is None else self._previewed[1]
+
+    def preview(self) -> Preview:
+        """Return what the answer will look like, on made-up data."""
+        job = self.previewing()
+        while not job.wait(60):
+            continue
+        if job.problem is not None:
+            raise job.problem
+        assert job.result is not None
+        return job.result
+
+    def sign_with(self, path: str, passphrase: str) -> None:
+        """Take the private key that signs certificates; an empty path takes none. No passphrase is kept."""
+        from geoveil.certificates.signing_keys import PassphraseNeeded, SigningKey
+
+        place = str(typed_path(path, "private key")) if path else ""
+        if place and Path(place).exists() and not 0 < regular_size(Path(place)) <= _LARGEST_KEY:
+            raise GeoveilError(f"{path} is no file with a private key.", "Choose the .pem file of your key.")
+        try:
+            key = SigningKey.load(place, passphrase=passphrase or None) if place else None
+        except PassphraseNeeded:
+            raise GeoveilError(f"{place} is encrypted.", "Type its passphrase beside its path.") from None
+        except InvalidFile as problem:
+            if "passphrase" not in str(problem.value):
+                raise
+            remedy = "Type it again, or choose another file."
+            raise GeoveilError(f"The passphrase is wrong, or {path} is no key that signs.", remedy) from None
+        with self._lock:
+            self.key, self.choices.sign = key, place
+
+    def keys(self) -> list[str]:
+        """Return the paths of private keys beside the file and in the folder in which the studio was started."""
+        data = self.data
+        folders = [Path.cwd(), *([] if data is None or data.received else [data.path.parent])]
+        found = {str(path) for folder in folders for path in folder.glob("*.pem") if _is_private(path)}
+        return sorted(found)
 
     # The release ---------------------------------------------------------------------------------------------------
 
@@ -220,34 +307,63 @@ class Project:
     def ticket(self) -> str:
         """The right to make one release of what is decided now; another decision takes another ticket."""
         with self._lock:
-            decided = repr((self.choices, self._received, self.regions))
+            decided = self._signed()
             if decided != self._decided:
                 self._ticket, self._decided = new_ticket(), decided
             return self._ticket
 
+    def _signed(self) -> str:
+        """Return all that a release consists of: decisions, the states of the files that were read, and the key."""
+        source = () if self.reading is None else (self._source, self._state)
+        regions = None if self.regions is None else (self.regions, _state(self.regions))
+        signer = None if self.key is None else (self.key.public.name, self.key.public.fingerprint)
+        return repr((self.choices, source, regions, signer))
+
+    @property
+    def outcomes(self) -> list[Outcome]:
+        """The releases that were made since the studio began, the first one first."""
+        return [job.result for job in self._made if job.result is not None]
+
+    @property
+    def differs(self) -> bool:
+        """Whether something else is decided now than what was released last."""
+        return self.releasing is not None and self._released != self._signed()
+
     def prepare_another(self) -> None:
-        """Forget the last release, unless it is still being made."""
+        """Go on to another release, unless the last one is still being made; its files stay until the studio ends."""
         with self._lock:
             if self.releasing is None or not self.releasing.running:
                 self.releasing, self._decided = None, ""
 
-    def release(self, ticket: str) -> None:
-        """Make the release that a ticket is for, once: a ticket that was used changes nothing."""
+    def release(self, ticket: str, *, with_truth: bool = False) -> None:
+        """Make the release that a ticket is for, once: a ticket that was used changes nothing.
+
+        Parameters
+        ----------
+        ticket : str
+            The right to make one release of what is decided now.
+        with_truth : bool
+            Whether a report with the true locations is written as well, for their owner alone.
+        """
+        from geoveil.studio.releasing import make_release
+
         with self._lock:
             if ticket in self._used or (self.releasing is not None and self.releasing.running):
                 return
             if ticket != self.ticket:
-                remedy = "Look again at what will be released: another page has changed it."
-                raise InvalidParameter("ticket", None, "that of the decisions which this page showed", remedy)
+                problem = "another page has changed the decisions, the file or the key that this one showed."
+                raise GeoveilError(f"Nothing was released: {problem}", "Look again at what will be released.")
             request = self.request()
+            request = replace(request, choices=replace(request.choices, with_truth=with_truth))
             request.check()
             if _state(self._source[0]) != self._state:
-                remedy = "Open it again in step 1, and look at it."
-                raise InvalidParameter("file", self._source[1], "unchanged since it was read", remedy)
+                problem = f"Nothing was released: {self._source[1]} has changed since it was read."
+                raise GeoveilError(problem, "Press “Read it again” in step 1, and look at it.")
             self._used.add(ticket)
-            self._decided = ""
+            self._released, self._decided = self._signed(), ""
             folder = self.new_folder("release")
-            self.releasing = Job(f"Releasing {request.data.name}", lambda tell: _released(request, folder, tell))
+            self.releasing = Job(f"Releasing {request.data.name}", lambda tell: make_release(request, folder, tell))
+            self._made.append(self.releasing)
 
 
 def _state(path: Path) -> State | None:
@@ -263,85 +379,10 @@ def new_ticket() -> str:
     return random_bytes(12).hex()
 
 
-def open_ledger(place: str, patience: float) -> gv.Ledger:
-    """Open a ledger that exists, so that a misspelt name creates no new one; wait so many seconds for a busy one."""
-    if not is_database(place) and not Path(place).expanduser().exists():
-        raise LedgerUnavailable(f"{place}: there is no such ledger. Step 6 makes one.")
-    return gv.Ledger(place if is_database(place) else Path(place).expanduser(), timeout=patience)
-
-
-def _released(request: FileRequest, folder: Path, progress: Progress) -> Outcome:
-    """Charge, draw, write, record, draw the report and verify."""
-    with ExitStack() as stack:
-        ledger = (
-            stack.enter_context(open_ledger(request.choices.ledger, _PATIENCE)) if request.choices.ledger else None
-        )
-        before = None if ledger is None else _spent(ledger)
-        releases = request.run(folder, ledger, lambda share: progress(0.9 * share))
-        progress(0.92)
-        _record(request)
-        written = (
-            [*(folder / request.target).iterdir()] if request.question == "summary" else [folder / request.target]
-        )
-        written = [path for path in written if not path.name.endswith(".certificate.json")]
-        checks = [gv.verify(path, ledger=ledger) for path in written]
-        balances = () if ledger is None or before is None else _balances(ledger, before)
-    report = _report(request, releases, balances)
-    files = [file for path in written for file in (path, certificate_path(path))]
-    files += [*_drawn(folder, report), *_code(request, folder)]
-    return Outcome(request, releases, report, files, checks, datetime.now())
-
-
-def _code(request: FileRequest, folder: Path) -> list[Path]:
-    """Write the command and the Python that do the same."""
-    texts = {"command.txt": f"{request.command()}\n", "release.py": request.python()}
-    for name, text in texts.items():
-        (folder / name).write_text(text, encoding="utf-8", newline="\n")
-    return [folder / name for name in texts]
-
-
-def _spent(ledger: gv.Ledger) -> dict[str, Any]:
-    return {name: spent for name, (_, spent) in ledger.accounts(ledger.subjects()).items()}
-
-
-def _balances(ledger: gv.Ledger, before: dict[str, Any]) -> tuple[Balance, ...]:
-    """Return the balances of the accounts that were charged."""
-    found = []
-    for name, (total, spent) in ledger.accounts([*before]).items():
-        cost = exact.subtract(spent, before[name])
-        if cost > 0:
-            found.append(Balance(name, total.symbol, total.budget, spent, cost))
-    return tuple(found)
-
-
-def _record(request: FileRequest) -> None:
-    """Record the release, for later ones of the same file; the record never stops one."""
-    record = ReleaseRecord.of_user()
-    if record is not None and not request.data.demo:
-        try:
-            record.add(request.data.path, request.guarantee, named=not request.data.received)
-        except OSError:
-            return
-
-
-def _report(request: FileRequest, releases: list[gv.Release], balances: tuple[Balance, ...]) -> Report:
-    title = f"{request.data.name}, released"
-    layers: tuple[Layer, ...] = tuple(layer for release in releases for layer in release.layers())
-    if request.question == "summary":
-        whole, different, remarks = combined(releases, request.guarantee)
-        return Report(title, layers, whole.facts(), {**whole.certificate(), **different}, balances, remarks)
-    (release,) = releases
-    return Report(title, layers, release.facts(), release.certificate(), balances)
-
-
-def _drawn(folder: Path, report: Report) -> list[Path]:
-    """Draw the report as a page and, where matplotlib is installed, as a figure."""
-    files = []
-    for name in ("report.html", "map.png"):
-        try:
-            write(folder / name, report)
-        except (GeoveilError, ValueError):
-            # No figure without matplotlib, and none of an answer that has no place.
-            continue
-        files.append(folder / name)
-    return files
+def _is_private(path: Path) -> bool:
+    """Return whether a file begins like a private key."""
+    try:
+        with path.open("rb") as held:
+            return b"PRIVATE KEY" in held.read(64)
+    except OSError:
+        return False

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
+import logging
 import socket
+import threading
 import webbrowser
 from collections.abc import Callable
 from html import escape
@@ -11,33 +14,26 @@ from importlib import resources
 from pathlib import Path
 from urllib.parse import parse_qs
 
-import numpy as np
 import uvicorn
 from starlette.applications import Starlette
 from starlette.background import BackgroundTask
 from starlette.concurrency import run_in_threadpool
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import FileResponse, HTMLResponse, JSONResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from geoveil.errors import GeoveilError
 from geoveil.geo.formats.workspace import workspace
-from geoveil.geo.gazetteer import places_beginning
-from geoveil.report import Layer
-from geoveil.report.page import static
-from geoveil.studio.actions import act, budget_of
 from geoveil.studio.gate import Gate, new_token
-from geoveil.studio.map_view import MapView
-from geoveil.studio.page_words import message_of
+from geoveil.studio.later_modules import prepare
 from geoveil.studio.pages import STEPS, numbers, released, render, style
 from geoveil.studio.project import Project
+from geoveil.studio.received_files import ReceivedName
 
 __all__ = ["Studio", "listen", "serve"]
 
 #: What a file is received for, and the step that shows it.
 _PURPOSES = {"data": "data", "regions": "question", "basemap": "data"}
-#: A layer of one place, whose map reads the ground.
-_SOMEWHERE = Layer("somewhere", np.array([[8.54, 47.37]]), "marks", "public", texts=("",))
 #: The largest form, in bytes.
 _FORM = 1_000_000
 
@@ -65,7 +61,7 @@ class Studio:
             Route("/numbers", self._numbers),
             Route("/places", self._places),
             Route("/upload", self._upload, methods=["POST"]),
-            Route("/files/{name}", self._file),
+            Route("/files/{number:int}/{name}", self._file),
             Route("/static/{name}", self._static),
             Route("/{step}", self._page, methods=["GET"]),
             Route("/{step}", self._form, methods=["POST"]),
@@ -87,6 +83,7 @@ class Studio:
             loop="asyncio",
             timeout_graceful_shutdown=1,
         )
+        logging.getLogger("uvicorn.error").addFilter(_is_no_end)
         return uvicorn.Server(settings)
 
     def _to(self, step: str) -> Response:
@@ -94,17 +91,17 @@ class Studio:
 
     def _first(self, request: Request) -> Response:
         """Go to the step at which the work is."""
-        found = self._to("data" if self.project.releasing is None else "release")
-        if not self._warm:
-            # What every map needs is read while a person looks at the first page.
-            self._warm, found.background = True, BackgroundTask(MapView, [_SOMEWHERE], "")
-        return found
+        return self._to("data" if self.project.releasing is None else "release")
 
     def _page(self, request: Request) -> Response:
         step = request.path_params["step"]
         if step not in STEPS:
             return PlainTextResponse("404: there is no such page.\n", status_code=404)
-        return HTMLResponse(render(step, self.project))
+        found = HTMLResponse(render(step, self.project))
+        if not self._warm:
+            # What every map needs is read while a person looks at the first page; the end does not wait for it.
+            self._warm, found.background = True, BackgroundTask(threading.Thread(target=_warm, daemon=True).start)
+        return found
 
     async def _form(self, request: Request) -> Response:
         """Do what a form asks for, and show the page that follows."""
@@ -119,61 +116,81 @@ class Studio:
         form = parse_qs(body.decode("utf-8", errors="replace"), keep_blank_values=True)
 
         def done() -> str:
+            prepare()
+            from geoveil.studio.actions import act
+
             try:
                 return act(step, self.project, form)
-            except GeoveilError as refused:
-                self.project.notice = ("stop", message_of(refused))
+            except Exception as refused:  # told to the owner by the page
+                self.project.notice = ("stop", self.project.told(refused))
                 return step
 
         return self._to(await run_in_threadpool(done))
 
     async def _upload(self, request: Request) -> Response:
-        """Receive a file into the private folder, piece by piece."""
-        name = Path(request.query_params.get("name", "")).name
-        purpose = request.query_params.get("as", "data")
-        if not name or name.startswith(".") or purpose not in _PURPOSES:
-            return PlainTextResponse("400: a file needs a name.\n", status_code=400)
-        path = self.project.new_folder(purpose) / name
-        with path.open("xb") as held:
-            path.chmod(0o600)
-            async for part in request.stream():
-                held.write(part)
+        """Receive a file into the private folder, piece by piece, and open it.
+
+        Files that belong together name the same `parcel`; a last request without a name opens them.
+        """
+        purpose, number = request.query_params.get("as", "data"), request.query_params.get("parcel", "")
+        name = request.query_params.get("name", "")
+        if purpose not in _PURPOSES:
+            return PlainTextResponse("Files are sent as data, regions or a base map.\n", status_code=400)
+        try:
+            parcel = self.project.parcel(purpose, number)
+            if name or not number:
+                await _receive(request, parcel.place(name if number else ReceivedName(name).shown))
+            if number and name:
+                return JSONResponse({"next": None})
+            path, shown = parcel.whole()
+        except GeoveilError as refused:
+            return PlainTextResponse(f"{self.project.told(refused)}\n", status_code=400)
+        except OSError as problem:
+            words = f"The file cannot be kept: {problem.strerror or problem}.\n"
+            return PlainTextResponse(words, status_code=507)
         if purpose == "data":
-            self.project.open(path, name)
+            self.project.open(path, shown)
         elif purpose == "regions":
-            self.project.regions = path
+            self.project.take_regions(path)
         else:
             self.project.basemap = path
         return JSONResponse({"next": f"/{self.token}/{_PURPOSES[purpose]}"})
 
     def _status(self, request: Request) -> Response:
         """Tell what goes on in the background."""
-        jobs = (self.project.reading, self.project.checking, self.project.releasing)
+        jobs = (self.project.reading, self.project.checking, self.project.releasing, self.project.previewed)
         running = [job for job in jobs if job is not None and job.running]
         told = [{"title": job.title, "share": round(job.share, 3)} for job in running]
         return JSONResponse({"running": told})
 
     def _numbers(self, request: Request) -> Response:
         """Return what a budget means, while the slider moves; nothing is decided."""
+        prepare()
+        from geoveil.studio.actions import budget_of
+
         try:
             budget = budget_of({name: [text] for name, text in request.query_params.items()})
         except GeoveilError as refused:
-            return HTMLResponse(f'<p class="problem" role="alert">{escape(message_of(refused))}</p>')
+            return HTMLResponse(f'<p class="problem" role="alert">{escape(self.project.told(refused))}</p>')
         return HTMLResponse("" if budget is None else numbers(self.project, budget))
 
     def _places(self, request: Request) -> Response:
         """Return names of places that begin with a text."""
+        from geoveil.geo.gazetteer import places_beginning
+
         text = request.query_params.get("q", "")
         return JSONResponse([place.title for place in places_beginning(text)] if len(text) > 1 else [])
 
     def _file(self, request: Request) -> Response:
-        """Send a file of the last release, to be kept and not to be opened here."""
-        path = released(self.project, request.path_params["name"])
+        """Send a file of a release, to be kept and not to be opened here."""
+        path = released(self.project, request.path_params["number"], request.path_params["name"])
         if path is None:
             return PlainTextResponse("404: there is no such file.\n", status_code=404)
         return FileResponse(path, filename=path.name, content_disposition_type="attachment")
 
     def _static(self, request: Request) -> Response:
+        from geoveil.report.page import static
+
         name = request.path_params["name"]
         made: dict[str, tuple[str, Callable[[], str]]] = {
             "style.css": ("text/css", style),
@@ -184,6 +201,37 @@ class Studio:
             return PlainTextResponse("404: there is no such file.\n", status_code=404)
         kind, text = made[name]
         return Response(text(), media_type=kind)
+
+
+def _is_no_end(record: logging.LogRecord) -> bool:
+    """Return whether a message is about anything but requests that the end of the studio cuts off."""
+    ended = record.exc_info is not None and isinstance(record.exc_info[1], asyncio.CancelledError)
+    return not ended and not record.getMessage().startswith("Cancel ")
+
+
+def _warm() -> None:
+    """Import what later pages need, and read the ground that every map stands on."""
+    prepare()
+    import numpy as np
+
+    from geoveil.report import Layer
+    from geoveil.studio.map_view import MapView
+
+    MapView([Layer("somewhere", np.array([[8.54, 47.37]]), "marks", "public", texts=("",))], "")
+
+
+async def _receive(request: Request, path: Path) -> None:
+    """Write the body of a request into a new file that its owner alone can read; of one that breaks off, nothing."""
+    try:
+        with path.open("xb") as held:
+            path.chmod(0o600)
+            async for part in request.stream():
+                held.write(part)
+    except (ClientDisconnect, OSError) as problem:
+        path.unlink(missing_ok=True)
+        if isinstance(problem, OSError):
+            raise
+        raise GeoveilError("The file did not arrive whole.", "Choose it again.") from None
 
 
 def _own(name: str) -> str:

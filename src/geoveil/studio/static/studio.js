@@ -4,26 +4,68 @@
   const find = (what, where = document) => where.querySelector(what);
   const all = (what, where = document) => [...where.querySelectorAll(what)];
 
-  // Files are sent as they are, piece by piece, and never pass through a form.
-  function send(zone, file) {
-    if (!file) return;
+  // Files are sent as they are, piece by piece, and never pass through a form. Several of them, such as the parts of a
+  // shapefile or a folder, are sent one after the other under one number, and then opened together.
+  function post(address, body, tell) {
+    return new Promise((resolve, reject) => {
+      const request = new XMLHttpRequest();
+      request.open("POST", address);
+      request.upload.addEventListener("progress", (event) => tell(event.loaded));
+      request.addEventListener("load", () => {
+        if (request.status === 200) resolve(JSON.parse(request.responseText).next);
+        else reject(new Error(request.responseText));
+      });
+      request.addEventListener("error", () => reject(new Error("The file could not be read, or the studio has ended.")));
+      request.send(body);
+    });
+  }
+  async function send(zone, files) {
+    if (!files.length) return;
     const said = find(".sending", zone) || zone.appendChild(Object.assign(document.createElement("p"), { className: "sending" }));
     said.setAttribute("role", "status");
-    said.textContent = `Taking in ${file.name} …`;
-    const request = new XMLHttpRequest();
-    request.open("POST", `${zone.dataset.upload}&name=${encodeURIComponent(file.name)}`);
-    request.upload.addEventListener("progress", (event) => {
-      said.textContent = `Taking in ${file.name}: ${Math.round((100 * event.loaded) / event.total)}%`;
-    });
-    request.addEventListener("load", () => {
-      if (request.status === 200) location.assign(JSON.parse(request.responseText).next);
-      else said.textContent = request.responseText;
-    });
-    request.addEventListener("error", () => { said.textContent = "The studio has ended: start it again."; });
-    request.send(file);
+    const title = files.length > 1 ? `${files.length} files` : files[0].file.name;
+    const total = files.reduce((sum, { file }) => sum + file.size, 0);
+    const number = files.length > 1 || files[0].path.includes("/") ? `&parcel=${crypto.randomUUID()}` : "";
+    said.textContent = `Taking in ${title} …`;
+    try {
+      let done = 0, next = null;
+      for (const { file, path } of files) {
+        next = await post(`${zone.dataset.upload}${number}&name=${encodeURIComponent(path)}`, file, (loaded) => {
+          said.textContent = `Taking in ${title}: ${Math.round((100 * (done + loaded)) / (total || 1))}%`;
+        });
+        done += file.size;
+      }
+      location.assign(number ? await post(`${zone.dataset.upload}${number}`, null, () => {}) : next);
+    } catch (problem) {
+      said.textContent = problem.message;
+    }
+  }
+  // Hidden files, which systems leave in folders, hold no locations.
+  const shown = ({ path }) => !path.split("/").some((part, at) => at > 0 && part.startsWith("."));
+  const chosen = (files) => [...files].map((file) => ({ file, path: file.webkitRelativePath || file.name })).filter(shown);
+  async function within(entry, above = "") {
+    const path = above + entry.name;
+    if (entry.isFile) return [{ file: await new Promise((resolve, reject) => entry.file(resolve, reject)), path }];
+    const reader = entry.createReader(), found = [];
+    for (;;) {
+      // Folders are read in pieces; an empty piece is the end.
+      const part = await new Promise((resolve, reject) => reader.readEntries(resolve, reject));
+      if (!part.length) return found.filter(shown);
+      for (const each of part) found.push(...(await within(each, `${path}/`)));
+    }
+  }
+  async function dropped(transfer) {
+    const entries = [...transfer.items].map((item) => item.webkitGetAsEntry && item.webkitGetAsEntry());
+    const files = chosen(transfer.files);
+    if (!entries.some((entry) => entry && entry.isDirectory)) return files;
+    const found = [];
+    for (const entry of entries) if (entry) found.push(...(await within(entry)));
+    return found;
   }
   for (const zone of all("[data-upload]")) {
-    find("input[type=file]", zone).addEventListener("change", (event) => send(zone, event.target.files[0]));
+    for (const input of all("input[type=file]", zone)) {
+      input.addEventListener("change", () => send(zone, chosen(input.files)));
+    }
   }
   const zone = find("[data-upload]");
   if (zone) {
@@ -31,10 +73,11 @@
     const under = (event) => event.target.closest("[data-upload]") || zone;
     document.addEventListener("dragover", (event) => { event.preventDefault(); under(event).classList.add("over"); });
     document.addEventListener("dragleave", (event) => under(event).classList.remove("over"));
-    document.addEventListener("drop", (event) => {
+    document.addEventListener("drop", async (event) => {
       event.preventDefault();
-      under(event).classList.remove("over");
-      send(under(event), event.dataTransfer.files[0]);
+      const target = under(event);
+      target.classList.remove("over");
+      send(target, await dropped(event.dataTransfer));
     });
   }
 
@@ -48,7 +91,9 @@
       const { running } = await (await fetch("status")).json();
       const mine = running.find((job) => job.title === document.body.dataset.busy);
       if (!mine) {
+        const said = find(".working");
         if (!edited) location.reload();
+        else if (said) said.textContent = "Done. Keep what you have filled in, and the page shows what was found.";
         return;
       }
       if (bar && mine.share > 0) bar.value = mine.share;
@@ -59,13 +104,36 @@
   }
   if (document.body.dataset.busy) setTimeout(follow, 60);
 
-  // Choosing a question shows its options.
+  // Choosing a question shows its options. The page that comes back has the focus where it was, for the arrow keys.
+  const kept = "focus";
   for (const input of all("[data-submits]")) {
     input.addEventListener("change", () => {
       const filled = all("[required]", input.form);
       for (const each of filled) each.required = false;
+      sessionStorage.setItem(kept, input.value);
       input.form.requestSubmit(find("button[value=keep]", input.form));
     });
+    if (input.checked && sessionStorage.getItem(kept) === input.value) input.focus();
+  }
+  sessionStorage.removeItem(kept);
+  // Fine cells take a while.
+  const previewed = find("form[data-previews]");
+  if (previewed) previewed.addEventListener("submit", () => { find(".making", previewed).hidden = false; });
+
+  // Labels of persons: asked once a column is chosen, which may be before this script runs, and again if another one is.
+  const labels = find("fieldset.labels"), persons = find("select[name=persons]");
+  if (labels && persons) {
+    const answers = all("input", labels);
+    const ask = () => {
+      labels.disabled = ["?", "="].includes(persons.value);
+      labels.classList.toggle("warned", !labels.disabled && !answers.some((each) => each.checked && each.value === "yes"));
+    };
+    persons.addEventListener("change", () => {
+      for (const each of answers) each.checked = false;
+      ask();
+    });
+    labels.addEventListener("change", ask);
+    ask();
   }
 
   // Names of places while one types.

@@ -1,0 +1,233 @@
+"""Making a release: charge, draw, write, record, draw the report and verify."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import geoveil as gv
+from geoveil._types import Progress
+from geoveil.budget.stores import is_database
+from geoveil.errors import GeoveilError, GeoveilWarning, LedgerUnavailable
+from geoveil.file_summary import combined
+from geoveil.geo.formats.atomic import certificate_path
+from geoveil.privacy import exact
+from geoveil.release.as_layers import truth_layer
+from geoveil.release_record import ReleaseRecord
+from geoveil.report import Balance, Layer, Report, write
+from geoveil.studio.file_request import PASSWORD, TRUE_REPORT, FileRequest
+from geoveil.studio.page_words import ON_PAGE, message_of
+from geoveil.studio.typed_paths import regular_size, typed_path
+from geoveil.words import counted
+
+__all__ = ["Outcome", "make_release", "open_ledger"]
+
+#: Seconds that a ledger may be busy before a release is refused.
+_PATIENCE = 20.0
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """A release that was made.
+
+    Parameters
+    ----------
+    request : FileRequest
+        What was asked.
+    releases : list of Release
+        The answers.
+    report : Report
+        Its report, without true locations.
+    files : list of Path
+        The files to be downloaded.
+    checks : list of Verification
+        Whether each released file belongs to its certificate.
+    when : datetime
+        The time of the release.
+    remarks : list of str
+        Warnings, and what could not be done after the release was made.
+    """
+
+    request: FileRequest
+    releases: list[gv.Release]
+    report: Report
+    files: list[Path]
+    checks: list[gv.Verification]
+    when: datetime
+    remarks: list[str]
+
+
+def open_ledger(place: str, patience: float) -> gv.Ledger:
+    """Open a ledger that exists, so that a misspelt name creates no new one; wait so many seconds for a busy one."""
+    if is_database(place):
+        _check_address(place)
+        return gv.Ledger(place, timeout=patience)
+    path = typed_path(place, "ledger")
+    if not path.exists():
+        raise LedgerUnavailable(f"{place}: there is no such ledger.", "Step 6 makes one.")
+    if regular_size(path) < 0:
+        raise LedgerUnavailable(f"{place} is no file.", "Type the path of a ledger.")
+    return gv.Ledger(path, timeout=patience)
+
+
+def _check_address(place: str) -> None:
+    """Refuse an address that cannot be read; what the driver says of it may repeat a part of the password."""
+    try:
+        from psycopg import Error
+        from psycopg.conninfo import conninfo_to_dict
+    except ImportError:
+        # The ledger says what is to be installed.
+        return
+    try:
+        conninfo_to_dict(place)
+    except Error:
+        remedy = "An address is like postgresql://user@host/database; in a password, % is written %25 and @ is %40."
+        raise LedgerUnavailable("The address of the database cannot be read.", remedy) from None
+
+
+def make_release(request: FileRequest, folder: Path, progress: Progress) -> Outcome:
+    """Charge, draw, write, record, draw the report and verify."""
+    remarks: list[str] = []
+    with ExitStack() as stack:
+        ledger = (
+            stack.enter_context(open_ledger(request.choices.ledger, _PATIENCE)) if request.choices.ledger else None
+        )
+        before = None if ledger is None else _spent(ledger)
+        try:
+            with warnings.catch_warnings(record=True) as warned:
+                warnings.simplefilter("always", GeoveilWarning)
+                releases = request.run(folder, ledger, lambda share: progress(0.9 * share))
+        except Exception as problem:
+            if ledger is not None and before is not None and getattr(problem, "charged", None) != "nothing":
+                _tell_charged(ledger, before, problem)
+            raise
+        # From here on the release is made and charged: whatever fails now is told, and takes no file away.
+        remarks += [str(each.message).replace(f"{folder}{os.sep}", "") for each in warned if _ours(each)]
+        progress(0.92)
+        _record(request)
+        written = (
+            [*(folder / request.target).iterdir()] if request.question == "summary" else [folder / request.target]
+        )
+        written = [path for path in written if not path.name.endswith(".certificate.json")]
+        key = None if request.key is None else request.key.public
+        checks = []
+        for path in written:
+            with _told(remarks, f"{path.name} could not be verified"):
+                checks.append(gv.verify(path, ledger=ledger, key=key))
+        balances: tuple[Balance, ...] = ()
+        with _told(remarks, "The balances of the accounts that were charged could not be read"):
+            balances = () if ledger is None or before is None else _balances(ledger, before)
+    layers: tuple[Layer, ...] = ()
+    with _told(remarks, "The map could not be drawn"):
+        layers = tuple(layer for release in releases for layer in release.layers())
+    report = _report(request, releases, layers, balances)
+    files = [file for path in written for file in (path, certificate_path(path))]
+    with _told(remarks, "The report could not be written"):
+        files += _drawn(folder, report)
+    with _told(remarks, "The report with the true locations could not be written"):
+        files += _with_truth(request, folder, report, releases)
+    with _told(remarks, "The command could not be written"):
+        files += _code(request, folder)
+    return Outcome(request, releases, report, files, checks, datetime.now(), remarks)
+
+
+@contextmanager
+def _told(remarks: list[str], what: str) -> Iterator[None]:
+    """Add to the remarks what fails after the release was made, and go on."""
+    try:
+        yield
+    except GeoveilError as problem:
+        # What an error says about charges is about its own question, not about the release.
+        remarks.append(f"{what}: {problem.worded(ON_PAGE, outcome=False)}")
+    except Exception as problem:
+        remarks.append(f"{what}: {message_of(problem)}")
+
+
+def _ours(warning: warnings.WarningMessage) -> bool:
+    return issubclass(warning.category, GeoveilWarning)
+
+
+def _tell_charged(ledger: gv.Ledger, before: dict[str, Any], problem: Exception) -> None:
+    """Refuse a release that failed after accounts were charged, and say so; return if none was."""
+    try:
+        charged = len(_balances(ledger, before))
+    except Exception:
+        said = "Nothing was released; whether accounts were charged is not known, as the ledger cannot be read."
+    else:
+        if not charged:
+            return
+        said = f"Nothing was released, and {counted(charged, 'account')} were charged for it."
+    plain = problem.worded(ON_PAGE, outcome=False) if isinstance(problem, GeoveilError) else message_of(problem)
+    raise GeoveilError(plain, said) from problem
+
+
+def _with_truth(request: FileRequest, folder: Path, report: Report, releases: list[gv.Release]) -> list[Path]:
+    """Write a second report with the true locations, if its owner has asked for it; it says what it is."""
+    if not request.choices.with_truth:
+        return []
+    truth = truth_layer(request.data.frame, releases[0])
+    write(folder / TRUE_REPORT, replace(report, layers=(truth, *report.layers)))
+    return [folder / TRUE_REPORT]
+
+
+def _code(request: FileRequest, folder: Path) -> list[Path]:
+    """Write the command and the Python that do the same."""
+    hint = f"# {PASSWORD}\n" if request.has_password else ""
+    texts = {"command.txt": f"{hint}{request.command()}\n", "release.py": request.python()}
+    for name, text in texts.items():
+        (folder / name).write_text(text, encoding="utf-8", newline="\n")
+    return [folder / name for name in texts]
+
+
+def _spent(ledger: gv.Ledger) -> dict[str, Any]:
+    return {name: spent for name, (_, spent) in ledger.accounts(ledger.subjects()).items()}
+
+
+def _balances(ledger: gv.Ledger, before: dict[str, Any]) -> tuple[Balance, ...]:
+    """Return the balances of the accounts that were charged."""
+    found = []
+    for name, (total, spent) in ledger.accounts([*before]).items():
+        cost = exact.subtract(spent, before[name])
+        if cost > 0:
+            found.append(Balance(name, total.symbol, total.budget, spent, cost))
+    return tuple(found)
+
+
+def _record(request: FileRequest) -> None:
+    """Record the release, for later ones of the same file; the record never stops one."""
+    record = ReleaseRecord.of_user()
+    if record is not None and not request.data.demo:
+        try:
+            record.add(request.data.path, request.guarantee, named=not request.data.received)
+        except OSError:
+            return
+
+
+def _report(
+    request: FileRequest, releases: list[gv.Release], layers: tuple[Layer, ...], balances: tuple[Balance, ...]
+) -> Report:
+    title = f"{request.data.name}, released"
+    if request.question == "summary":
+        whole, different, remarks = combined(releases, request.guarantee)
+        return Report(title, layers, whole.facts(), {**whole.certificate(), **different}, balances, remarks)
+    (release,) = releases
+    return Report(title, layers, release.facts(), release.certificate(), balances)
+
+
+def _drawn(folder: Path, report: Report) -> list[Path]:
+    """Draw the report as a page and, where matplotlib is installed, as a figure."""
+    files = []
+    for name in ("report.html", "map.png"):
+        try:
+            write(folder / name, report)
+        except (GeoveilError, ValueError):
+            # No figure without matplotlib, and none of an answer that has no place.
+            continue
+        files.append(folder / name)
+    return files

@@ -1,0 +1,109 @@
+"""Nothing is drawn on true data before a release, from any source; and whoever did would be counted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import geopandas
+import pytest
+
+import geoveil as gv
+from geoveil.city import generator
+from geoveil.noise import Entropy
+from geoveil.studio import foresight, pages
+from geoveil.studio import preview as previews
+from geoveil.studio.choices import ChosenBudget, StatedArea
+from geoveil.studio.foresight import DISTANCES
+from geoveil.studio.made_up import make_up
+from geoveil.studio.project import Project
+from tests.studio.draw_counting import Draws
+
+pytestmark = [pytest.mark.once, pytest.mark.slow]
+
+#: The questions, with their options.
+OPTIONS = {
+    "points": {"thin": "1 minute", "motion": "car"},
+    "heatmap": {"cell": "10 km"},
+    "counts": {},
+    "flows": {"cell": "30 km", "trip": "user"},
+    "hull": {},
+    "nearest": {"at": "37.795, -122.394", "k": "2"},
+    "summary": {},
+}
+
+
+@pytest.fixture
+def project(trips: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
+    """A studio in which the first three steps are decided."""
+    monkeypatch.setenv("GEOVEIL_RECORD", "off")
+    (tmp_path / "workspace").mkdir()
+    found = Project(tmp_path / "workspace")
+    found.open(trips, trips.name)
+    assert found.reading is not None
+    assert found.reading.wait(60)
+    choices = found.choices
+    choices.persons, choices.pseudonyms, choices.area = "user", False, StatedArea("San Francisco")
+    choices.unit, choices.planned = "all", 2
+    choices.budget = ChosenBudget("hide", "200")
+    corner = geopandas.GeoSeries.from_wkt(["POLYGON ((-123 37, -122 37, -122 38, -123 37))"], crs=4326)
+    corner.to_file(tmp_path / "halves.geojson")
+    found.regions = tmp_path / "halves.geojson"
+    return found
+
+
+def look(project: Project, question: str) -> None:
+    """Look at all pages before a release, with the slider moved and the question's preview."""
+    project.choices.question, project.choices.options = question, {**OPTIONS[question]}
+    foresight._expected.cache_clear()
+    for step in ("data", "protection", "budget", "question", "release", "account"):
+        assert pages.render(step, project)
+    for away in DISTANCES[::8]:
+        assert pages.numbers(project, ChosenBudget("hide", f"{away:g}"))
+    assert project.preview().layers
+
+
+@pytest.mark.parametrize("question", OPTIONS)
+def test_nothing_is_drawn_on_true_data_before_a_release(
+    question: str, project: Project, trips: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Maps, checks, the slider and previews draw nothing while true data is in play; a release does."""
+    made = Draws(trips, monkeypatch).made
+    look(project, question)
+    assert made == []
+    project.request().run(project.new_folder("release"), None, lambda share: None)
+    assert made
+
+
+@pytest.mark.parametrize("source", ["numpy", "system"])
+@pytest.mark.parametrize("question", ["points", "heatmap", "hull"])
+def test_a_preview_on_true_data_is_counted(
+    question: str, source: str, project: Project, trips: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A preview that asked about the true rows would be counted, whichever source its noise came from."""
+    made = Draws(trips, monkeypatch).made
+
+    def careless(data: Any, choices: Any, *, crowd: bool) -> Any:
+        found = make_up(data, choices, crowd=crowd)
+        object.__setattr__(found, "frame", data.frame)
+        return found
+
+    monkeypatch.setattr(previews, "make_up", careless)
+    if source == "system":
+        monkeypatch.setattr(previews, "generator", lambda: None)
+    look(project, question)
+    assert made
+    assert ("system" in {name for name, _ in made}) == (source == "system")
+
+
+def test_a_preview_of_the_true_file_is_counted(trips: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Draws on the true file, which is read batch by batch, are counted in the threads that make them."""
+    made = Draws(trips, monkeypatch).made
+    rng = generator()
+    gv.points_file(trips, tmp_path / "out.csv", by="user", rho=1e-4, area="San Francisco", rng=rng)
+    assert {name for name, _ in made} == {"standard_normal"}
+    made.clear()
+    rng.normal(size=3)
+    assert made == []
+    assert Entropy().octets(4)
+    assert made == [("system", 4)]

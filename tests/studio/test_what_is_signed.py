@@ -1,0 +1,368 @@
+"""What a release is bound to: the page shows all of it, and a ticket is for that and nothing else."""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from html import unescape
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import geoveil as gv
+from geoveil.errors import GeoveilError, LedgerUnavailable
+from geoveil.studio import pages, preview, releasing
+from geoveil.studio.actions import act
+from geoveil.studio.file_request import FileRequest
+from geoveil.studio.project import Project
+from geoveil.studio.releasing import Outcome
+from tests.studio.test_another_file import decide
+
+pytestmark = [pytest.mark.once, pytest.mark.slow]
+
+
+@pytest.fixture
+def project(trips: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
+    """A studio in which everything is decided, started in the folder of the file; it draws no reports."""
+    monkeypatch.setenv("GEOVEIL_RECORD", "off")
+    monkeypatch.setattr(releasing, "_drawn", lambda folder, report: [])
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "workspace").mkdir()
+    found = Project(tmp_path / "workspace")
+    decide(found, trips)
+    return found
+
+
+def send(project: Project, step: str, **fields: str) -> None:
+    """Send a form."""
+    act(step, project, {name: [text] for name, text in fields.items()})
+
+
+def ended(project: Project) -> Outcome:
+    """Wait for the release, and return the outcome."""
+    job = project.releasing
+    assert job is not None
+    assert job.wait(120)
+    assert job.problem is None, job.problem
+    assert job.result is not None
+    return job.result
+
+
+def release(project: Project, ticket: str = "") -> Outcome:
+    """Release what is decided."""
+    send(project, "release", do="release", looked="yes", ticket=ticket or project.ticket)
+    return ended(project)
+
+
+def read(project: Project, **fields: str) -> None:
+    """Press "Read it again", and wait."""
+    send(project, "data", do="reading", **fields)
+    assert project.reading is not None
+    assert project.reading.wait(60)
+
+
+def text_of(page: str) -> str:
+    """Return the words of a page."""
+    return re.sub(r"\s+", " ", unescape(re.sub("<[^>]+>", " ", page)))
+
+
+def test_a_ticket_is_for_the_file_that_was_shown(project: Project, trips: Path) -> None:
+    """A file that was changed and read again, in whatever way, takes another look."""
+    ticket = project.ticket
+    pd.read_csv(trips).head(40).to_csv(trips, index=False)
+    read(project, decimal=".")
+    read(project)
+    with pytest.raises(GeoveilError, match="another page has changed the decisions, the file"):
+        release(project, ticket)
+    assert "trips.csv: 40 points" in pages.render("release", project)
+    release(project)
+
+
+def test_a_ticket_is_for_the_key_that_was_shown(project: Project, tmp_path: Path) -> None:
+    """Another key at the same path is another signer, and takes another look."""
+    path = tmp_path / "lab.pem"
+    gv.SigningKey.create("lab").save(path)
+    send(project, "release", do="key", sign=str(path))
+    ticket = project.ticket
+    path.unlink()
+    gv.SigningKey.create("lab").save(path)
+    send(project, "release", do="key", sign=str(path))
+    with pytest.raises(GeoveilError, match="or the key that this one showed"):
+        release(project, ticket)
+
+
+def test_a_ticket_is_for_the_regions_that_were_shown(project: Project, tmp_path: Path) -> None:
+    """Regions that were changed take another look."""
+    project.regions = tmp_path / "regions.geojson"
+    project.regions.write_text("{}")
+    ticket = project.ticket
+    assert project.ticket == ticket
+    project.regions.write_text('{"type": "FeatureCollection"}')
+    assert project.ticket != ticket
+
+
+def test_a_changed_file_is_read_again(project: Project, trips: Path) -> None:
+    """A release of a changed file is refused, and "Read it again" without a correction is the way out."""
+    pd.read_csv(trips).head(40).to_csv(trips, index=False)
+    with pytest.raises(GeoveilError, match=r"has changed since it was read\. Press “Read it again” in step 1"):
+        release(project)
+    read(project)
+    release(project)
+
+
+def test_looking_at_a_history_changes_no_decision(project: Project, tmp_path: Path) -> None:
+    """The history of an account, and another ledger that is opened in step 6, leave step 5 as it was shown."""
+    send(project, "account", do="create", ledger="budget.db", subject="", times="2")
+    ticket = project.ticket
+    with gv.Ledger(tmp_path / "other.db") as other:
+        other.create("somebody", rho=1)
+    send(project, "account", do="statement", subject="u0")
+    assert 'id="history"' in pages.render("account", project)
+    send(project, "account", do="open", ledger="other.db")
+    page = text_of(pages.render("account", project))
+    assert "somebody" in page
+    assert "You are looking at other.db. Step 5 charges budget.db." in page
+    release(project, ticket)
+    assert project.choices.ledger == "budget.db"
+    send(project, "account", do="charge")
+    assert project.choices.ledger == "other.db"
+
+
+#: Decisions, and what step 5 says about them.
+SHOWN = {
+    "points": ({"thin": "1 minute", "motion": "car"}, ["one row of a person in every 1 minute", "people move by car"]),
+    "heatmap": ({"cell": "20 km", "every": "hour of day"}, ["Side of a cell 20 km", "Slices of time hour of day"]),
+    "nearest": ({"at": "37.7, -122.4", "k": "2"}, ["Place 37.7, -122.4", "Neighbours 2, without their locations"]),
+}
+
+
+@pytest.mark.parametrize("question", SHOWN)
+def test_everything_that_is_signed_is_shown(question: str, project: Project) -> None:
+    """Step 5 shows the settings of the question, the area, the rows, the budget and the sum of planned releases."""
+    options, said = SHOWN[question]
+    project.choices.pseudonyms, project.choices.outside, project.choices.missing = True, "clamp", "drop"
+    project.choices.planned = 4
+    send(project, "question", question=question, **options)
+    _ = project.preview()
+    page = text_of(pages.render("release", project))
+    for each in (
+        *said,
+        "San Francisco: 70 km around",
+        "are moved to the edge of the area",
+        "rows without a location are removed",
+        "4 releases like this one. Together they hide 100 m, and a guess at 200 m is right at most",
+        "Expected error",
+        "the certificate states that of the release",
+        "Charged to nobody: no ledger is named",
+        "True locations in no file",
+    ):
+        assert each in page, each
+    if question == "points":
+        assert "Unchanged time" in page
+        assert "Labels in user replaced by random pseudonyms" in page
+
+
+def test_a_release_of_something_else_says_so(project: Project, trips: Path) -> None:
+    """After another decision, the page of the last release says that this is not released yet."""
+    release(project)
+    assert "decided something else" not in pages.render("release", project)
+    send(project, "question", question="hull")
+    page = text_of(pages.render("release", project))
+    assert "You have decided something else since, which is not released : question: Hull." in page
+    send(project, "question", question="points")
+    assert "decided something else" not in pages.render("release", project)
+    pd.read_csv(trips).assign(user="u0").to_csv(trips, index=False)
+    read(project)
+    assert "which is not released : file: trips.csv: 60 points of 1 person." in text_of(
+        pages.render("release", project)
+    )
+    send(project, "question", question="hull")
+    send(project, "release", do="again")
+    assert "Question Hull." in text_of(pages.render("release", project))
+    release(project)
+    assert "which this answer does not tell. Nothing is wrong." in text_of(pages.render("release", project))
+
+
+def test_files_of_earlier_releases_stay(project: Project) -> None:
+    """Files that were paid for can be downloaded until the studio ends, each release by its number."""
+    first = release(project)
+    send(project, "release", do="again")
+    page = pages.render("release", project)
+    assert "Earlier releases of this sitting" in page
+    assert 'href="files/1/released.csv"' in page
+    second = release(project)
+    assert pages.released(project, 1, "released.csv") == first.files[0]
+    assert pages.released(project, 2, "released.csv") == second.files[0]
+    assert first.files[0].read_bytes() != second.files[0].read_bytes()
+    assert pages.released(project, 3, "released.csv") is None
+
+
+def test_what_fails_after_a_release_takes_no_file_away(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A ledger that vanishes after the charge leaves the files, and a page that says what could not be checked."""
+    send(project, "account", do="create", ledger="budget.db", subject="", times="2")
+
+    def gone(*_: Any, **__: Any) -> Any:
+        raise LedgerUnavailable("budget.db is gone.", charged="nothing")
+
+    monkeypatch.setattr(gv, "verify", gone)
+    monkeypatch.setattr(releasing, "_balances", gone)
+    outcome = release(project)
+    assert outcome.files[0].exists()
+    page = text_of(pages.render("release", project))
+    assert "released.csv could not be verified: budget.db is gone." in page
+    assert "The release was made and charged." in page
+    assert "Nothing was charged" not in page
+    with gv.Ledger("budget.db") as ledger:
+        assert all(spent > 0 for _, spent in ledger.accounts(ledger.subjects()).values())
+
+
+def test_a_ledger_that_vanishes_after_the_charge(
+    project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The files of a release are there although the ledger that was charged is gone."""
+    send(project, "account", do="create", ledger="budget.db", subject="", times="2")
+    run = FileRequest.run
+
+    def vanishing(self: FileRequest, *args: Any) -> Any:
+        found = run(self, *args)
+        (tmp_path / "budget.db").rename(tmp_path / "gone.db")
+        return found
+
+    monkeypatch.setattr(FileRequest, "run", vanishing)
+    outcome = release(project)
+    page = text_of(pages.render("release", project))
+    assert outcome.files[0].exists()
+    assert "The release was made and charged." in page
+    assert "Nothing was charged" not in page
+
+
+def test_a_report_of_pseudonyms_names_nobody(trips: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The names of accounts are in no file of a release whose persons have pseudonyms."""
+    monkeypatch.setenv("GEOVEIL_RECORD", "off")
+    monkeypatch.chdir(tmp_path)
+    names = {"u0": "Anne Secret", "u1": "Bruno Secret", "u2": "Chloe Secret"}
+    frame = pd.read_csv(trips)
+    frame.assign(user=frame["user"].map(names)).to_csv(trips, index=False)
+    (tmp_path / "workspace").mkdir()
+    project = Project(tmp_path / "workspace")
+    decide(project, trips)
+    project.choices.pseudonyms = True
+    send(project, "account", do="create", ledger="budget.db", subject="", times="2")
+    outcome = release(project)
+    assert "report.html" in [path.name for path in outcome.files]
+    assert not any("Secret" in path.read_bytes().decode("latin-1") for path in outcome.files)
+
+
+def test_what_fails_after_the_charge_says_so(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An answer that was charged and cannot be written says that it was charged."""
+    send(project, "account", do="create", ledger="budget.db", subject="", times="2")
+    send(project, "question", question="hull")
+
+    def full(*_: Any, **__: Any) -> Any:
+        raise OSError(28, "No space left on device", "hull.geojson")
+
+    monkeypatch.setattr(gv.Release, "to_file", full)
+    send(project, "release", do="release", looked="yes", ticket=project.ticket)
+    assert project.releasing is not None
+    assert project.releasing.wait(60)
+    told = text_of(pages.render("release", project))
+    assert "No space left on device. Nothing was released, and 3 accounts were charged for it." in told
+
+
+def test_warnings_are_on_the_page(project: Project, trips: Path) -> None:
+    """What the library warns of is said beside the release."""
+    pd.read_csv(trips).assign(note="=1+1").to_csv(trips, index=False)
+    read(project)
+    project.choices.keep = ("note",)
+    release(project)
+    assert "a spreadsheet would run texts in note as formulas" in pages.render("release", project)
+
+
+def test_a_slow_preview_blocks_no_page(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Other pages and tickets come while a preview is computed, and its own page says that it is being computed."""
+    go, made = threading.Event(), preview.preview
+
+    def slowly(request: Any) -> Any:
+        assert go.wait(60)
+        return made(request)
+
+    monkeypatch.setattr(preview, "preview", slowly)
+    monkeypatch.setattr(pages, "_SOON", 0.01)
+    monkeypatch.setattr("geoveil.studio.actions._SOON", 0.01)
+    try:
+        page = pages.render("question", project)
+        assert 'data-busy="Computing the preview"' in page
+        assert 'aria-label="Progress of the preview"' in page
+        began = time.monotonic()
+        assert project.ticket
+        assert "being computed on made-up data" in pages.render("release", project)
+        send(project, "question", do="next", question="points")
+        assert time.monotonic() - began < 30
+    finally:
+        go.set()
+    assert project.preview().errors
+    assert "Progress of the preview" not in pages.render("question", project)
+
+
+def test_passwords_are_written_nowhere(project: Project, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The address of a ledger is shown and written without its password, and keeps it when a form sends it back."""
+    address = "postgresql://lab:SECRETPW@127.0.0.1:1/budgets"
+    send(project, "release", do="ledger", ledger=address, subject="")
+    shown = pages.render("release", project) + pages.render("account", project)
+    assert "SECRETPW" not in shown
+    assert "postgresql://lab@127.0.0.1:1/budgets" in shown
+    send(project, "release", do="ledger", ledger="postgresql://lab@127.0.0.1:1/budgets", subject="")
+    assert project.choices.ledger == address
+    request = project.request()
+    files = releasing._code(request, tmp_path)
+    for text in (request.command(), request.python(), *(file.read_text() for file in files)):
+        assert "SECRETPW" not in text
+        assert "postgresql://lab@127.0.0.1:1/budgets" in text
+    assert all("PGPASSWORD" in file.read_text() for file in files)
+    with pytest.raises(LedgerUnavailable, match="cannot be read") as refused:
+        releasing.open_ledger("postgresql://lab:SECRET%PW@h/d", 1)
+    assert "SECRET" not in str(refused.value)
+
+
+#: Forms that no path or address can be of, and what is said.
+UNLIKELY = {
+    "ledger of nobody": ("release", {"do": "ledger", "ledger": "~nouser/x"}, "there is no such user"),
+    "key of nobody": ("release", {"do": "key", "sign": "~nouser/x"}, "there is no such user"),
+    "key with a zero": ("release", {"do": "key", "sign": "a\0b"}, "a character that no path can have"),
+    "key without an end": ("release", {"do": "key", "sign": "/dev/zero"}, "/dev/zero is no file with a private key"),
+    "new ledger with a zero": ("account", {"do": "create", "ledger": "a\0", "times": "1"}, "that no path can have"),
+    "long ledger": ("release", {"do": "ledger", "ledger": "a" * 300}, "it may be too long"),
+    "long ledger to open": ("account", {"do": "open", "ledger": "a" * 300}, "it may be too long"),
+    "no folder": ("account", {"do": "create", "ledger": "none/a.db", "times": "1"}, "No such file or directory"),
+    "tiles": (
+        "data",
+        {"do": "tiles", "tiles": "http://[::1/{z}{x}{y}", "agreed": "yes"},
+        "is no address of map tiles",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", UNLIKELY)
+def test_what_no_path_can_be(name: str, project: Project) -> None:
+    """Paths and addresses that cannot be are refused in words, and later pages are not affected."""
+    step, fields, said = UNLIKELY[name]
+    with pytest.raises(GeoveilError, match=re.escape(said)):
+        send(project, step, **fields)
+    for page in ("data", "release", "account"):
+        assert pages.render(page, project)
+
+
+def test_ledgers_and_uploads_are_private(project: Project, trips: Path, tmp_path: Path) -> None:
+    """A new ledger is for its owner alone, and a received file goes when another one is opened."""
+    send(project, "account", do="create", ledger="budget.db", subject="", times="2")
+    assert (tmp_path / "budget.db").stat().st_mode & 0o077 == 0
+    assert "Every person of trips.csv has an account in this ledger." in pages.render("account", project)
+    received = project.new_folder("data") / "may.csv"
+    received.write_bytes(trips.read_bytes())
+    decide(project, received)
+    decide(project, trips)
+    assert not received.exists()
+    assert trips.exists()
