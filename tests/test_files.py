@@ -914,6 +914,7 @@ def test_read_projects_into_a_plane_that_knows_its_area(tmp_path: Path) -> None:
 @pytest.mark.slow
 @requires_cabspotting
 @pytest.mark.filterwarnings("ignore:Nearly everything would be lost")
+@pytest.mark.deep
 def test_the_cabspotting_folder_goes_through(tmp_path: Path) -> None:
     """Real taxis, by taxi, in their published format; all but the places, and whether taxis are occupied, stays."""
     source = cabspotting_folder()

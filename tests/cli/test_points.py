@@ -147,6 +147,26 @@ def test_a_report_holds_truth_only_if_asked_to(run: Any, tmp_path: Path) -> None
 
 
 @pytest.mark.slow
+def test_a_report_of_pseudonyms_names_no_account(run: Any, tmp_path: Path) -> None:
+    """Accounts are named in a report of labels that are released, and not in one of pseudonyms or of a crowd."""
+    names = {"u0": "Anne Secret", "u1": "Bruno Secret", "u2": "Chloe Secret"}
+    frame = pd.read_csv(tmp_path / "trips.csv")
+    frame.assign(user=frame["user"].map(names)).to_csv(tmp_path / "trips.csv", index=False)
+    with gv.Ledger(tmp_path / "budget.db") as ledger:
+        ledger.create(*names.values(), rho=1)
+    points = ["points", "trips.csv", "--by", "user", *LOCAL, "--rho", "1e-3", "--ledger", "budget.db"]
+    crowd = ["heatmap", "trips.csv", "--unit", "user", *LOCAL, "--rho", "1e-3", "--ledger", "budget.db"]
+    assert run(*points, "-o", "a.csv", "--report", "named.html").code == 0
+    assert run(*points, "-o", "b.csv", "--pseudonyms", "--report", "pseudonyms.html").code == 0
+    assert run(*crowd, "-o", "c.csv", "--cell", "20km", "--report", "crowd.html").code == 0
+    assert "Anne Secret" in (tmp_path / "named.html").read_text(encoding="utf-8")
+    for name in ("pseudonyms.html", "crowd.html"):
+        text = (tmp_path / name).read_text(encoding="utf-8")
+        assert "Secret" not in text
+        assert "3 accounts" in text
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", ["html", "png", "pdf"])
 def test_reports_of_all_kinds(ending: str, run: Any, tmp_path: Path) -> None:
     """A page, a picture or a document, with the ledger's gauge."""

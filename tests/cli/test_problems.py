@@ -256,7 +256,8 @@ def test_messages_are_sentences(run: Any, tmp_path: Path) -> None:
     assert "new_*.txt" in run("check", "empty", *LOCAL).err
     words = json.loads(run("hull", "trips.csv", *LOCAL, "--rho", "1e-4", "--json").out)["certificate"]["words"]
     assert words.startswith(
-        "Anyone trying to tell apart two versions of a person's data in which no location differs by"
+        "Starting from even odds, anyone trying to tell apart two versions of a person's data in which no location "
+        "differs by"
     )
     assert "at most 75% of the time" in words
     (tmp_path / "one.csv").write_text("user,lat,lon\nann,37.77,-122.42\n")

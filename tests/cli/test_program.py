@@ -59,6 +59,7 @@ def test_a_group_without_a_command_shows_its_help(group: list[str], run: Any) ->
     assert done.out == run(*group, "--help").out
 
 
+@pytest.mark.deep
 @pytest.mark.slow
 def test_every_example_runs(run: Any, tmp_path: Path) -> None:
     """What help pages show works as it stands, in this order: accounts are opened first."""

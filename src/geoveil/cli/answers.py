@@ -9,7 +9,7 @@ import click
 
 from geoveil.cli import terminal
 from geoveil.cli.command import Command, Option
-from geoveil.cli.file_arguments import Target, target, writable
+from geoveil.cli.file_arguments import Target, private_key, target, writable
 from geoveil.cli.file_questions import FileQuestion, question
 from geoveil.cli.parameter_types import CHANCE, LENGTH, PLACE
 from geoveil.cli.presentation import in_degrees, lines_of, public_place, value_of
@@ -203,8 +203,9 @@ def within(at: tuple[float, float], radius: float, target: Target, method: Metho
     type=click.Path(path_type=Path),
     help="A new folder for the three answers, each with its certificate.",
 )
+@click.option("--sign", metavar="KEYFILE", help="Sign the certificates with this private key ('geoveil key create').")
 @question
-def summary(folder: Path | None, **asked: Any) -> None:
+def summary(folder: Path | None, sign: str | None, **asked: Any) -> None:
     """Release center, radius and bounds of a file's locations.
 
     The radius is that of the smallest circle around all locations. A third of the budget goes to each of the three.
@@ -214,6 +215,9 @@ def summary(folder: Path | None, **asked: Any) -> None:
     asking = FileQuestion(**asked)
     if asking.account.short == "skip":
         raise click.UsageError("--short skip works for a single question, and a summary asks three: leave it out.")
+    if sign is not None and folder is None:
+        raise click.UsageError("--sign goes with -o: a certificate is signed together with its file.")
+    key = None if sign is None else private_key(sign)
     if folder is not None:
         writable(str(folder))
         if folder.exists():
@@ -227,7 +231,7 @@ def summary(folder: Path | None, **asked: Any) -> None:
         if folder is not None:
             folder.mkdir()
             for release in releases:
-                release.to_file(folder / summary_file(release.query))
+                release.to_file(folder / summary_file(release.query), sign=key)
             terminal.state().released = str(folder)
         whole, different, remarks = combined(releases, guarantee)
         title = f"Summary of {asking.title}"

@@ -61,6 +61,7 @@ def restore(
     The CERTIFICATES of the latest releases, or the ledger's witness, show whether something was.
     """
     from geoveil import Ledger
+    from geoveil.budget.stores import without_password
 
     with terminal.waiting("Restoring"):
         opened = Ledger.restore(
@@ -68,7 +69,8 @@ def restore(
         )
         entries = opened.verify()
         opened.close()
-    terminal.say(f"{ledger}: {entries:,} entries, verified." + (" Nothing is left to spend." if write_off else ""))
+    shown = without_password(str(ledger))
+    terminal.say(f"{shown}: {entries:,} entries, verified." + (" Nothing is left to spend." if write_off else ""))
 
 
 @budget.command(examples=(("Record the last entry:", "geoveil budget witness budget.db witness.db"),))
@@ -80,7 +82,8 @@ def witness(ledger: str, place: str) -> None:
     GEOVEIL_LEDGER_WITNESS=WITNESS in the environment does it after every charge.
     """
     from geoveil import Ledger
+    from geoveil.budget.stores import without_password
 
     with Ledger(existing(ledger), witness=place) as opened:
         number = opened.testify()
-    terminal.say(f"{place}: {ledger} has {number:,} entries.")
+    terminal.say(f"{without_password(place)}: {without_password(ledger)} has {number:,} entries.")

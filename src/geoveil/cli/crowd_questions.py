@@ -39,7 +39,7 @@ def _crowd(command: F) -> F:
             "--every", metavar="LENGTH", help="Slices of time (UTC): '1 hour', 'hour of day' or 'day of week'."
         ),
         click.option("--cap", type=float, help="Count visits, at most this many of each person, instead of persons."),
-        click.option("--bandwidth", type=LENGTH, help="How far places are blurred. [default: chosen from the budget]"),
+        click.option("--bandwidth", type=LENGTH, help="How far places are blurred. [default: from public numbers]"),
     )
     for decorate in (reading, unlabelled, output, area, protection, budget, *own, target, SOURCE):
         command = decorate(command)

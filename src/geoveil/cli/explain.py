@@ -126,7 +126,7 @@ def _shown(guarantee: Guarantee, n: int, told: dict[str, Any], every: str | None
 
     between = apart(hidden(told["hidden_75"]), told["metric"])
     yield terminal.bold(guarantee_line(guarantee))
-    yield f"Anyone trying to tell apart {between} is right at most 75% of the time."
+    yield f"Starting from even odds, anyone trying to tell apart {between} is right at most 75% of the time."
     if guarantee.metric.name != "inf":
         yield f"It protects {protected(guarantee.metric)}."
     level = min(LEVELS, key=lambda name: abs(math.log(LEVELS[name] / told["hidden_75"])))

@@ -87,17 +87,16 @@ _BUDGET: tuple[Any, ...] = (
         ("--privacy",),
         {
             "type": click.Choice([*LEVELS]),
-            "help": "A level: a guess between two locations this far apart is right at most 75% of the time. "
-            + _levels()
-            + ".",
+            "help": "A level: from even odds, a guess between two locations this far apart is right at most 75% of "
+            "the time. " + _levels() + ".",
         },
     ),
     (
         ("--hide",),
         {
             "type": LENGTH,
-            "help": "By meaning: a guess between two locations at this distance (200m, 1.5km, 300ft, 2mi) is "
-            "right at most 75% of the time ...",
+            "help": "By meaning: from even odds, a guess between two locations at this distance (200m, 1.5km, 300ft, "
+            "2mi) is right at most 75% of the time ...",
         },
     ),
     (("--chance",), {"type": CHANCE, "help": "... or at most this share of the time."}),

@@ -57,7 +57,7 @@ def convert_setting(tool: str, setting: str, lat: float, as_json: bool) -> None:
 
     Location Guard adds noise that has a guarantee. Rounded coordinates and truncated codes have none: two places on
     opposite sides of a cell's edge can be told apart, however close they are. For these, the command states the budget
-    under which a guess between two places one cell width apart is right at most 75% of the time.
+    under which, from even odds, a guess between two places one cell width apart is right at most 75% of the time.
     """
     told = _location_guard(setting) if tool == "location-guard" else _cells(tool, setting, lat)
     if as_json:

@@ -94,7 +94,10 @@ def plan(
         ),
         ("protects", "" if metric.name == "inf" else protected(metric)),
         ("error", f"at most {metres(found.error)} with probability {100 * (1 - found.beta):g}%"),
-        ("hides", f"{hidden(away)} at 75%: a guess between {between} is right at most 75% of the time"),
+        (
+            "hides",
+            f"{hidden(away)} at 75%: from even odds, a guess between {between} is right at most 75% of the time",
+        ),
     ]
     terminal.say(
         terminal.bold(f"{question}: {counted(how['n'], 'point')} of one person"),
