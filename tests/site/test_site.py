@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import nbformat
+import pandas as pd
 import pytest
 from nbclient import NotebookClient
 from playwright.sync_api import sync_playwright
@@ -99,6 +100,42 @@ def test_every_field_of_a_certificate_is_described() -> None:
     assert len(rows) > 60
     assert all(len(row) == 4 and len(row[3]) > 5 for row in rows)
     assert len({row[0] for row in rows}) == len(rows)
+
+
+def fields(part: Any, prefix: str = "") -> set[str]:
+    """The names of all fields in a certificate, as the page writes them; the options to read a file are one field."""
+    if isinstance(part, list):
+        return {name for item in part for name in fields(item, f"{prefix}[]")} if prefix else set()
+    if not isinstance(part, dict) or prefix == "file.reading":
+        return set()
+    inner = {name: f"{prefix}.{name}" if prefix else name for name in part}
+    return set(inner.values()) | {name for own, path in inner.items() for name in fields(part[own], path)}
+
+
+def test_the_page_of_fields_has_all_that_the_schema_requires_and_certificates_have(tmp_path: Path) -> None:
+    """No field of a certificate is missing on the page: not one that is required, and not one that is written."""
+    listed = {row.split("`")[1] for row in script().certificate().splitlines()[2:]}
+
+    def required(part: Any) -> set[str]:
+        inside = part.values() if isinstance(part, dict) else part if isinstance(part, list) else ()
+        own = set(part.get("required", ())) if isinstance(part, dict) else set()
+        return own.union(*map(required, inside))
+
+    schema = json.loads((ROOT / "src" / "geoveil" / "certificate.schema.json").read_text(encoding="utf-8"))
+    assert required(schema) <= {name.rpartition(".")[2] for name in listed}
+    homes = {"who": ["ann", "ann", "bob"], "lat": [47.37, 47.38, 47.36], "lon": [8.54, 8.55, 8.53]}
+    trips = pd.DataFrame(homes)
+    trips.to_csv(tmp_path / "homes.csv", index=False)
+    about: dict[str, Any] = {"area": gv.local(lat=47.37, lon=8.54, radius=10_000), "rho": 1e-4}
+    key = gv.SigningKey.create("test")
+    gv.points_file(tmp_path / "homes.csv", tmp_path / "out.csv", by="who", sign=key, **about)
+    heat = gv.heatmap(trips, 2000, unit="who", **about)
+    heat.to_file(tmp_path / "heat.csv")
+    found = [json.loads(path.read_text(encoding="utf-8")) for path in tmp_path.glob("*.certificate.json")]
+    found += [gv.mean(trips, method=method, **about).certificate() for method in ("best", "both")]
+    assert len(found) == 4
+    assert {"file.name", "file.reading", "mechanism[].GP", "also.epsilon", "crowd_noise.zcdp"} <= listed
+    assert set().union(*map(fields, found)) <= listed
 
 
 def test_a_link_out_of_the_docs_leads_somewhere_on_the_site() -> None:
