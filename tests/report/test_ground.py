@@ -15,7 +15,7 @@ from geoveil.geo.distortion import earth
 from geoveil.report.ground import Ground, check_basemap, graticule_around, ground_around, read_basemap
 from geoveil.report.map_projection import Box, Projection
 
-pytestmark = pytest.mark.once
+pytestmark = [pytest.mark.once, pytest.mark.slow]
 
 TEN = {
     "San Francisco": (-122.42, 37.77),

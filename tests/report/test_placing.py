@@ -18,7 +18,7 @@ from geoveil.report.placing import Choice, Obstacles, around, frames_of, free_co
 from geoveil.report.scene import Label
 from tests.report.ten_places import PLACES, release_at
 
-pytestmark = pytest.mark.once
+pytestmark = [pytest.mark.once, pytest.mark.slow]
 
 VIEW = Box(-5e3, -5e3, 5e3, 5e3)
 
@@ -47,7 +47,7 @@ def tracks(scene: Scene) -> dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize("name", ["san-francisco", pytest.param("arizona", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("name", ["san-francisco", "arizona"])
 def test_names_of_tracks_have_their_colour_and_lie_on_no_other_track(name: str) -> None:
     """The name of a person is written in the colour of the track, beside it, and crosses no line of another one."""
     scene = scene_of(name)
@@ -120,7 +120,6 @@ def test_the_small_map_takes_a_corner_without_data(at: tuple[float, float], free
     assert free_corner(np.array([at]), VIEW) in free
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["pacific", "svalbard", "fiji"])
 def test_the_small_map_is_in_the_same_corner_everywhere(name: str) -> None:
     """Pages and figures have it in one corner, and no end of a track lies in it."""
@@ -239,7 +238,6 @@ def test_the_band_of_several_tracks_is_neutral_in_the_legend() -> None:
     assert scene_of("pacific").layers[0].name == "released track"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("width", [85.0, 120.0, 180.0])
 @pytest.mark.parametrize("name", ["san-francisco", "nairobi", "fiji"])
 def test_a_figure_is_whole(name: str, width: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -33,6 +33,8 @@ from geoveil.report.page import page
 from geoveil.report.scene import Shape
 from geoveil.words import metres
 
+pytestmark = pytest.mark.slow
+
 BAY = gv.local(lat=37.77, lon=-122.42, radius=50_000)
 FERRY = (-122.3937, 37.7955)
 ODD = "</script><b onclick='x'>&amp;\"ann"
@@ -97,7 +99,6 @@ class Outline(HTMLParser):
 
 
 @pytest.mark.once
-@pytest.mark.slow
 def test_the_page_is_whole_and_in_order() -> None:
     """Tags nest, and the parts follow one another: heading, plain words, map, legend, meaning, curve, details."""
     release = ask(gv.points, by="user")
@@ -134,7 +135,6 @@ def test_the_page_is_whole_and_in_order() -> None:
 
 
 @pytest.mark.once
-@pytest.mark.slow
 def test_the_page_loads_nothing() -> None:
     """No tag or style of it names a file, an address or an image."""
     text = page(report_of(ask(gv.points, by="user")))
@@ -145,7 +145,6 @@ def test_the_page_loads_nothing() -> None:
     assert "default-src 'none'" in text
 
 
-@pytest.mark.slow
 def test_data_is_text_wherever_it_stands() -> None:
     """Titles, names, labels, remarks, subjects and certificates that look like markup are shown, not obeyed."""
     release = ask(gv.center)
@@ -163,7 +162,6 @@ def test_data_is_text_wherever_it_stands() -> None:
     assert sum(tag == "b" for tag, _ in outline.tags) == 1  # of the curve
 
 
-@pytest.mark.slow
 @pytest.mark.once
 @pytest.mark.parametrize("truth", [False, True])
 def test_truth_is_announced(truth: bool) -> None:
@@ -186,7 +184,6 @@ def dots(text: str) -> np.ndarray[Any, Any]:
 
 
 @pytest.mark.once
-@pytest.mark.slow
 def test_without_truth_nothing_of_it_is_there() -> None:
     """True places are not on the page, neither on the map nor in degrees; with a layer of truth they are."""
     frame = trips(5)
@@ -216,7 +213,6 @@ def test_the_truth_has_no_say_in_the_view() -> None:
 
 
 @pytest.mark.once
-@pytest.mark.slow
 def test_tails_do_not_shrink_the_map() -> None:
     """Points far out are drawn, and the first view is that of most others."""
     places = np.random.default_rng(3).normal([-122.4, 37.8], 0.01, size=(1000, 2))
@@ -275,7 +271,6 @@ def test_a_loaded_file_can_be_shown(tmp_path: Path) -> None:
 
 
 @pytest.mark.once
-@pytest.mark.slow
 def test_a_projected_system_is_taken_back_to_degrees() -> None:
     """Of data in UTM the layer is in degrees; points that noise threw off the Earth have no place."""
     x = trips(50).to_crs(32610)
@@ -308,7 +303,6 @@ def test_a_place_is_a_mark(question: Any) -> None:
 
 
 @pytest.mark.once
-@pytest.mark.slow
 def test_a_hull_is_an_area_with_a_band() -> None:
     """A hull is drawn where it is; between the dashed lines are the hulls that it may be wrong by."""
     release = ask(gv.hull, x=trips(400), rho=1e-2)
@@ -328,7 +322,6 @@ def test_a_hull_is_an_area_with_a_band() -> None:
 
 
 @pytest.mark.once
-@pytest.mark.slow
 def test_hulls_of_persons_are_one_layer() -> None:
     """Each person's hull is a part; many have no bands."""
     frame = trips(300, by=np.repeat(np.arange(30), 10))
@@ -342,7 +335,6 @@ def test_hulls_of_persons_are_one_layer() -> None:
 
 
 @pytest.mark.once
-@pytest.mark.slow
 def test_bounds_are_a_box_whose_band_has_corners() -> None:
     """The box of a release is drawn, and the band around it holds every box within the error."""
     release = ask(gv.bounds)
@@ -418,7 +410,6 @@ def test_smoothed_and_line_shaped_releases() -> None:
 
 
 @pytest.mark.once
-@pytest.mark.slow
 def test_a_heat_map_is_a_grid(monkeypatch: pytest.MonkeyPatch) -> None:
     """Cells that can be seen are drawn where they are, shaded by their numbers; of very many, several are joined."""
     release = ask(gv.points, x=trips(5000), by="user", rho=1e-5)
@@ -473,7 +464,6 @@ def test_gauges_show_those_with_least_left() -> None:
     assert widths[:3] == [("before", "90.000"), ("cost", "10.000"), ("left", "0.000")]
 
 
-@pytest.mark.slow
 def test_accounts_are_named_where_the_release_names_persons() -> None:
     """Pseudonyms, crowds and single persons leave no account's name in a report; equal balances share a bar."""
     balances = tuple(Balance(f"Secretname{i}", "rho", Decimal(10), Decimal(i % 2 + 1), Decimal(1)) for i in range(25))
@@ -502,7 +492,6 @@ def test_other_endings_are_refused(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.once
-@pytest.mark.slow
 def test_no_half_file_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """If drawing fails, an older report stays as it was; if the folder is missing, the error says so."""
     report = report_of(ask(gv.center))

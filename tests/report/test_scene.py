@@ -21,9 +21,10 @@ from geoveil.report.page import page
 from geoveil.report.palette import DARK, LIGHT, PERSONS, SHADES, person, shade
 from geoveil.report.scene import Label
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.once
-@pytest.mark.slow
 def test_many_points_are_a_density_with_a_scale() -> None:
     """More points than can be told apart are counted in hexagons without seams, all of them, with a legend."""
     places = np.random.default_rng(5).normal([-122.4, 37.8], 0.05, size=(50_001, 2))
@@ -79,7 +80,6 @@ def test_classes_have_round_limits(least: float, most: float, limits: list[float
 
 
 @pytest.mark.once
-@pytest.mark.slow
 def test_circles_are_as_many_as_can_be_read() -> None:
     """Few places have all their circles; of more, one stands for all, and all can be asked for; of many, one."""
     places = np.random.default_rng(5).normal([-122.4, 37.8], 0.05, size=(3000, 2))

@@ -16,6 +16,8 @@ import geoveil as gv
 from geoveil.errors import InvalidFile, InvalidParameter
 from geoveil.report import Layer, Report, compose, write
 
+pytestmark = pytest.mark.slow
+
 URL = "https://tiles.example.org/{z}/{x}/{y}.png"
 HOMES = Layer("homes", np.random.default_rng(1).normal([10.75, 59.91], 0.02, (30, 2)), "points", "released")
 
@@ -78,7 +80,6 @@ def test_tiles_are_where_they_belong(asked: list[str]) -> None:
 
 
 @pytest.mark.once
-@pytest.mark.slow
 def test_figures_have_tiles(asked: list[str], tmp_path: Path) -> None:
     """The picture of a map has the colour of its tiles nearly everywhere."""
     write(tmp_path / "out.png", report_of(tiles=URL, width=80))

@@ -14,7 +14,7 @@ from geoveil.studio.file_request import FileRequest
 from geoveil.studio.project import Project
 from tests.formats import people
 
-pytestmark = pytest.mark.once
+pytestmark = [pytest.mark.once, pytest.mark.slow]
 
 
 @pytest.fixture

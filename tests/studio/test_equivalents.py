@@ -18,7 +18,7 @@ from geoveil.studio.choices import Choices, ChosenBudget, StatedArea
 from geoveil.studio.file_request import TRUE_REPORT, FileRequest
 from geoveil.studio.opened_data import OpenedData
 
-pytestmark = pytest.mark.once
+pytestmark = [pytest.mark.once, pytest.mark.slow]
 
 #: Each question with its options, and with what else is decided about it.
 ASKED: dict[str, tuple[str, dict[str, str], dict[str, Any]]] = {

@@ -17,7 +17,7 @@ from geoveil.typed_values import read_length
 from tests.studio.driving import Visitor
 from tests.studio.test_refusals import receive, sent
 
-pytestmark = pytest.mark.once
+pytestmark = [pytest.mark.once, pytest.mark.slow]
 
 Visit = Callable[..., Visitor]
 
@@ -82,7 +82,6 @@ def test_findings_name_what_is_on_the_page(opened: Project) -> None:
         assert "true true" not in said
 
 
-@pytest.mark.slow
 def test_labels_are_asked_for(visit: Visit, trips: Path) -> None:
     """Once a column of persons is chosen one must say what becomes of its labels; neither answer is preselected."""
     visitor = visit()
@@ -213,7 +212,6 @@ def test_a_heat_map_is_seen(opened: Project) -> None:
     assert scene.view.width < 30_000
 
 
-@pytest.mark.slow
 def test_arrow_keys_go_through_the_questions(visit: Visit, studio: Studio, trips: Path) -> None:
     """The card that was chosen has the focus after the page came back, so that arrow keys go on from there."""
     studio.project = decided_on(studio.project, trips)

@@ -15,7 +15,7 @@ from geoveil.studio.actions import act
 from geoveil.studio.project import Project
 from tests.formats import people
 
-pytestmark = pytest.mark.once
+pytestmark = [pytest.mark.once, pytest.mark.slow]
 
 #: What no page says: Python's values and lists, names of arguments, and words from inside the program.
 GARBLED = re.compile(
