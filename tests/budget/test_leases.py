@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import os
 import signal
+import sqlite3
 import sys
 import threading
 import time
+from contextlib import closing
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -115,6 +117,50 @@ def test_a_lease_does_not_trust_clocks(tmp_path: Path) -> None:
     with pytest.raises(LedgerError, match="the charge is spent"):
         ledger.store(attempt, "late")
     assert ledger.spent("ann") == Decimal("2e-6")
+
+
+def test_a_lease_is_renewed_while_its_answer_is_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A draw that takes hours keeps its lease, and gets back none that has expired and was taken over."""
+    monkeypatch.setattr(leases, "_RENEWAL", 0.001)
+    place = str(tmp_path / "budget.db")
+    ledger = Ledger(place)
+    ledger.create("ann", rho=1)
+    expired = json.dumps({"home": "elsewhere", "process": 1, "start": "1", "since": 0, "token": "another"})
+
+    def owner() -> str:
+        with closing(sqlite3.connect(place)) as connection:
+            return str(connection.execute("SELECT owner FROM geoveil_answers").fetchone()[0])
+
+    attempt = charge(ledger, "ann", key="k")
+    edit(place, f"UPDATE geoveil_answers SET owner = '{expired}'")
+    deadline = time.monotonic() + 60
+    with ledger.holding(attempt):
+        while not leases.is_held(owner()) and time.monotonic() < deadline:
+            time.sleep(0.001)
+    assert leases.is_held(owner())
+    assert not [thread for thread in threading.enumerate() if thread.name == "geoveil-lease"]
+    edit(place, f"UPDATE geoveil_answers SET owner = '{expired}'")
+    second = charge(ledger, "ann", key="k")
+    ledger._renew(attempt)
+    assert json.loads(owner())["token"] == second.token
+
+
+def test_long_draws_hold_their_leases(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A map of a crowd, which may be a file or on a cluster, renews its lease; an answer from memory does not."""
+    held: list[str] = []
+    holding = Ledger.holding
+
+    def recorded(ledger: Ledger, attempt: Any) -> Any:
+        held.append(ledger.statement("ann")[-1]["query"])
+        return holding(ledger, attempt)
+
+    monkeypatch.setattr(Ledger, "holding", recorded)
+    ledger = Ledger(tmp_path / "budget.db")
+    ledger.create("ann", rho=1)
+    session = gv.Session(WALK, ledger=ledger, subject="ann")
+    session.mean(rho="1e-6", key="mean")
+    session.heatmap(gv.Grid((0, -1000, 2000, 1000), 500), rho="1e-6", key="map")
+    assert held == ["heatmap"]
 
 
 @pytest.mark.posix

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import cached_property
@@ -141,6 +142,10 @@ class Receipt:
 
     def __init__(self) -> None:
         self.id = uuid4().hex
+
+    def held(self) -> AbstractContextManager[None]:
+        """Keep others that ask with the same key waiting while the answer takes long to draw."""
+        return nullcontext()
 
     def store(self, content: Mapping[str, Any]) -> None:
         """Store the answer before it is released."""
@@ -374,6 +379,9 @@ class _LedgerReceipt(Receipt):
         if charge.content is not None:
             told = json.loads(charge.content)
             self.id, self.stored = told.pop("id"), told
+
+    def held(self) -> AbstractContextManager[None]:
+        return self._ledger.holding(self._charge)
 
     def store(self, content: Mapping[str, Any]) -> None:
         self._ledger.store(self._charge, stored_text(self.id, content))

@@ -500,6 +500,8 @@ class CrowdInquiry(Inquiry[Answer, CrowdRelease]):
         The guarantee, per metre on the ground.
     """
 
+    takes_long = True
+
     def __init__(self, crowd: CrowdSource, question: CrowdQuestion, guarantee: Guarantee) -> None:
         self.crowd, self.question, self.guarantee = crowd, question, guarantee
         self.slices = slices_of(question.every, crowd)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 import functools
 from abc import ABC, abstractmethod
+from contextlib import nullcontext
 from decimal import Decimal
 from typing import Any, Generic, Self, TypeVar
 
@@ -87,7 +88,8 @@ def answer(
     with charger.charge(inquiry.bill(source, charger.metric), key) as receipt:
         inquiry = inquiry.without(receipt.skipped)
         if receipt.stored is None:
-            drawn = inquiry.draw(source, progress)
+            with receipt.held() if inquiry.takes_long else nullcontext():
+                drawn = inquiry.draw(source, progress)
             if receipt.stores:
                 receipt.store(inquiry.packed(drawn))
         else:
@@ -97,6 +99,9 @@ def answer(
 
 class Inquiry(ABC, Generic[D, R]):
     """A question about data that has been taken in, ready to be charged and drawn."""
+
+    #: Whether drawing may take longer than the ledger lets others wait, unless it is told that it goes on.
+    takes_long = False
 
     @abstractmethod
     def bill(self, source: Source, account: Metric | None) -> Bill:

@@ -154,6 +154,8 @@ class FilePoints(PointRows, Inquiry[Written, FileRelease]):
         The length in microseconds of the intervals in which a person keeps one row.
     """
 
+    takes_long = True
+
     removed: tuple[str, ...]
     keep: Columns = None
     key: SigningKey | None = None

@@ -8,17 +8,19 @@ import socket
 import threading
 import time
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from geoveil.budget.entries import Charge
 from geoveil.processes import is_running, this_process
 
-__all__ = ["begin", "end", "is_held", "owner_of", "wait"]
+__all__ = ["begin", "end", "is_held", "owner_of", "renewing", "wait"]
 
 #: Seconds after which a lease of another machine or container expires. Its holder has paid and gets no answer if
 #: another process takes over, which pays as well.
 _LEASE = 600.0
+#: Seconds between renewals of a lease whose answer takes long to draw.
+_RENEWAL = _LEASE / 4
 #: Charges whose answers this process is drawing, as long as the charge object exists.
 _HELD: weakref.WeakValueDictionary[str, Charge] = weakref.WeakValueDictionary()
 #: One condition for each process: a fork may copy a lock that a thread of the parent holds.
@@ -35,6 +37,24 @@ def end(charge: Charge) -> None:
     with _ended() as ended:
         _HELD.pop(charge.token, None)
         ended.notify_all()
+
+
+@contextmanager
+def renewing(renew: Callable[[], None]) -> Iterator[None]:
+    """Renew a lease from time to time, in a thread, until the block ends: other machines see that its holder runs."""
+    over = threading.Event()
+
+    def work() -> None:
+        while not over.wait(_RENEWAL):
+            renew()
+
+    thread = threading.Thread(target=work, name="geoveil-lease", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
 
 
 def wait(seconds: float) -> None:

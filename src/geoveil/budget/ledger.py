@@ -6,7 +6,7 @@ import json
 import os
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any, Literal, Self
@@ -246,6 +246,30 @@ class Ledger(Card):
                 journal.write(transaction)
         finally:
             leases.end(charge)
+
+    def holding(self, charge: Charge) -> AbstractContextManager[None]:
+        """Extend the lease of an attempt from time to time while a block draws, so that other machines go on waiting.
+
+        Examples
+        --------
+        >>> import pathlib, tempfile
+        >>> import geoveil as gv
+        >>> ledger = gv.Ledger(pathlib.Path(tempfile.mkdtemp()) / "budget.db")
+        >>> _ = ledger.create("ann", rho=1e-3)
+        >>> charge = ledger.charge(["ann"], gv.CGP(rho=1e-4), query="mean", key="mean of May")
+        >>> with ledger.holding(charge):
+        ...     answer = "took an hour"
+        >>> ledger.store(charge, answer)
+        """
+        return nullcontext() if charge.key is None else leases.renewing(lambda: self._renew(charge))
+
+    def _renew(self, charge: Charge) -> None:
+        # If this fails, the lease lasts until it expires. One that has expired and was taken over has no row any more.
+        with suppress(LedgerError), self._store.transaction() as transaction:
+            transaction.write(
+                "UPDATE geoveil_answers SET owner = ? WHERE number = ? AND stored IS NULL",
+                (leases.owner_of(charge.token), charge.entry.number),
+            )
 
     def abandon(self, charge: Charge) -> None:
         """End an attempt without an answer: its charge is spent, and others no longer wait for it.

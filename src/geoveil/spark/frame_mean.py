@@ -101,6 +101,8 @@ class MeanInquiry(Inquiry[Answer, Release]):
         The algorithm.
     """
 
+    takes_long = True
+
     def __init__(self, crowd: FrameCrowd, guarantee: Guarantee, method: str = "best") -> None:
         self.crowd, self.guarantee, self.method = crowd, guarantee, method
         working = in_the_plane(guarantee, crowd.area)
