@@ -11,11 +11,11 @@ import numpy as np
 from geoveil._types import CoordinateColumns, CrsLike, Epsilon, MetricLike, Missing, Outside, Progress, Rho, Short
 from geoveil._types import Path as PathLike
 from geoveil.answering import crowd_requests
-from geoveil.answering.charging import Charger, LedgerCharger, NoCharger, account_names, check_ledger
+from geoveil.answering.charging import check_ledger
 from geoveil.answering.crowd import CrowdInquiry, Every
 from geoveil.answering.crowd_sources import FileCrowd
 from geoveil.answering.pipeline import answer
-from geoveil.answering.preparation import read_crowd
+from geoveil.answering.preparation import charger_of, read_crowd
 from geoveil.answering.units import unit_of
 from geoveil.arithmetic import steady
 from geoveil.budget import Ledger
@@ -194,8 +194,4 @@ def _answered(
         raise InvalidData("unit", unit, "a column of persons, for a file of trips", remedy)
     crowd = FileCrowd(reader, trips=trips)
     inquiry = CrowdInquiry(crowd, make(reader.plane, question), guarantee)
-    charger: Charger = NoCharger()
-    if ledger is not None:
-        labels = None if asked.persons is None else reader.people.persons.to_pylist()
-        charger = LedgerCharger(ledger, account_names(subject, labels), short=short)
-    return answer(inquiry, source, charger, progress=told)
+    return answer(inquiry, source, charger_of(reader, ledger, subject, short), progress=told)

@@ -25,7 +25,7 @@ from geoveil._types import (
     UnitLike,
 )
 from geoveil._types import Path as PathLike
-from geoveil.answering.charging import check_ledger
+from geoveil.answering.charging import account_names, check_ledger
 from geoveil.answering.intake import take_in
 from geoveil.answering.loading import frame_of, load
 from geoveil.answering.preparation import Concern, concerns_of, prepare, rehearse, system_of
@@ -45,7 +45,18 @@ from geoveil.privacy import Duration, as_duration, promise
 if TYPE_CHECKING:
     import geopandas
 
-__all__ = ["Concern", "FileRelease", "frame_of", "load", "points_file", "read", "rehearse", "take_in", "unit_of"]
+__all__ = [
+    "Concern",
+    "FileRelease",
+    "account_names",
+    "frame_of",
+    "load",
+    "points_file",
+    "read",
+    "rehearse",
+    "take_in",
+    "unit_of",
+]
 
 
 @steady()

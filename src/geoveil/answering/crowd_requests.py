@@ -164,7 +164,7 @@ def _ends_of_trips(data: Intake, trip: Labels) -> tuple[Index, Index]:
     """Return the positions of the first and the last point of each person's trips, in order of time or of rows."""
     codes = people_of(data.form, trip, "trip").codes
     if data.crowd is not None:
-        # Trips of several persons may have the same label, such as 1: each person's are their own.
+        # Two persons may use the same label, such as 1, for different trips.
         codes = np.unique(codes * len(data.crowd.sizes) + data.crowd.codes, return_inverse=True)[1].ravel()
     timed = data.times is not None or bool(data.form.times)
     order = np.lexsort((data.microseconds if timed else np.arange(len(codes)), codes))

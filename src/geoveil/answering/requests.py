@@ -1,4 +1,4 @@
-"""Requests: what is asked, checked as far as that is possible without looking at points.
+"""Build questions from the arguments of callers, and check them as far as possible without looking at points.
 
 Functions and sessions build their questions here.
 """
@@ -68,7 +68,7 @@ class Question:
     def about(
         self, n: int, dimension: int, guarantee: Guarantee, *, rounding: float = 0.0, units: UnitSizes | None = None
     ) -> Query:
-        """Return the query about n points with units of these sizes, which checks its parameters."""
+        """Build the query about n points with units of these sizes, and check its parameters."""
         more = {"rounding": rounding, "units": units, **self.options}
         return self.query(n, dimension, guarantee, self.method, **more)
 

@@ -1,4 +1,4 @@
-"""What is hidden together, as callers say it: all points, a stretch of time, a person's points, a point."""
+"""The unit of protection that a caller asks for: all points, a stretch of time, a person's points, or a point."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Unit:
     Parameters
     ----------
     metric : Metric or its name, optional
-        Its metric; None where nothing was said about it, so that a budget's own metric holds.
+        Its metric; None if the caller stated none, so that the budget's own metric holds.
     persons : str or array of labels, optional
         The person of each point, where one answer is about the points of many persons.
     """

@@ -64,13 +64,13 @@ def hull(target: Target, method: Method, **asked: Any) -> None:
         more = opened.put(release, target)
         more += opened.report([release], f"Hull of {asking.title}")
         if target.path is None and not asking.output.json:
-            # For other programs: lines are not broken.
+            # Written without line breaks, so that other programs can read it.
             click.echo(_wkt(release))
         opened.show(release, more)
 
 
 def _wkt(release: Release) -> str:
-    """Shapes as people paste them into other programs."""
+    """Return shapes as WKT in degrees, to be pasted into other programs."""
     import geopandas
     import shapely
 
@@ -133,7 +133,7 @@ def nearest(
 
 
 def _rows(release: Release, frame: Any, by: str | None) -> Any:
-    """The rows that were found, with what of them is public: their times, and their places if these were released."""
+    """Return a table of the rows found, with their public times and with their places if these were released."""
     from geoveil.geo.table_kinds import PandasTable
 
     whole = release.to_frame()
@@ -246,7 +246,7 @@ def summary(folder: Path | None, sign: str | None, **asked: Any) -> None:
 
 
 def _summary(releases: list[Release], by: str | None) -> Any:
-    """Return center, radius and bounds of the first persons, and how wrong they can be."""
+    """Return center, radius and bounds of the first persons, with their errors."""
     total = 1 if by is None else len(releases[0].by)
     center, radius, bounds = (release.to_frame().head(_ROWS) for release in releases)
     places, boxes = center.to_crs(4326).geometry, in_degrees(bounds.geometry).bounds

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 LEDGER = click.argument("ledger", metavar="LEDGER")
 SUBJECT = click.argument("subject")
-#: Accounts that are shown where nobody is named: a table of many takes long, and nobody reads it.
+#: The largest number of accounts shown if none is named: nobody reads a longer table.
 _MOST = 1000
 #: Columns of a terminal that has room for a gauge beside the unit of each account.
 _WIDE = 100

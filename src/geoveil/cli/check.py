@@ -103,7 +103,7 @@ def _data(finding: Finding) -> dict[str, str]:
 
 
 def _lowest() -> Guarantee:
-    """Return the guarantee of the lowest level of privacy, which is taken where no budget is given."""
+    """Return the guarantee of the lowest level of privacy, the default of this command."""
     from geoveil.privacy import CGP
 
     return CGP.hiding(distance=LEVELS["low"], chance=0.75)
@@ -134,7 +134,7 @@ def _verdict(found: Sequence[Finding]) -> str:
 
 
 def _show_next(line: str, found: Sequence[Finding], guessed: bool) -> None:
-    """Print the command that releases the file, to be copied, and what in it is a suggestion."""
+    """Print the command that releases the file, and say which of its options are suggestions."""
     suggested = [_options(finding) for finding in found if finding.settings]
     terminal.answer("", "Next:")
     width = terminal.console().width

@@ -110,7 +110,7 @@ class FileQuestion:
             yield path, ledger
 
     def area_of(self, crs: Any) -> Any:
-        """Return the area of the noise, for data in a coordinate system."""
+        """Return the area in whose plane noise is added to data of a coordinate system."""
         from geoveil.geo.planes import plane_of
 
         return plane_of(crs, self.area["area"]).area

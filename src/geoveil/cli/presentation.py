@@ -100,7 +100,8 @@ def foreseen(
         n, most = size
         return plan(name, n=n, largest=most, **{guarantee.symbol: guarantee}, area=area, **how, **more)
 
-    # Errors need not grow with the number of points; of very many numbers, some that are spread among all.
+    # Errors need not grow with the number of points, so several numbers are planned for: if there are very many, an
+    # evenly spread selection.
     held: Sequence[int | None] = largest or [None] * len(sizes)
     numbers = sorted({*zip(sizes, held, strict=True)}, key=lambda each: each[1] or each[0])
     plans = [error(n) for n in numbers[:: -(-len(numbers) // _NUMBERS)] + numbers[-1:]]
@@ -154,7 +155,7 @@ def _foreseen_balance(
 
 
 def _price(guarantee: Guarantee, total: Guarantee) -> Any:
-    """Return the most that an account may be charged for a guarantee; None if that depends on the points' times."""
+    """Return the largest amount that a guarantee may cost an account; None if it depends on the points' times."""
     from geoveil.budget import price
 
     own = guarantee.metric.of_one_person
@@ -219,7 +220,7 @@ def report(
     with waiting("Drawing the map"):
         drawn = [layer for release in releases for layer in release.layers()]
         if output.with_truth and truth is not None:
-            # Below what was released, which it does not cover.
+            # The true locations are drawn first, below the released ones.
             drawn.insert(0, truth_of(*truth, releases[0]))
         told = whole or releases[0]
         account = {**told.certificate(), **(more or {})}
