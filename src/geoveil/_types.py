@@ -94,6 +94,6 @@ Short: TypeAlias = Literal["refuse", "skip"]
 
 #: A user's function of an (n, d) array in metres, with a number or a vector as its value.
 Function: TypeAlias = Callable[[Any], "ArrayLike"]
-#: Is told the share of the work that is done, from 0 to 1.
+#: A function that is called with the share of the work that is done, from 0 to 1.
 Progress: TypeAlias = Callable[[float], None]
 Path: TypeAlias = str | PathLike[str]

@@ -1,4 +1,4 @@
-"""Questions about the crowd in a file, which passes through memory in batches."""
+"""Questions about the crowd in a file, which is read in batches."""
 
 from __future__ import annotations
 
@@ -133,7 +133,8 @@ def flows_file(path: PathLike, grid: Grid | float | None = None, *, regions: Any
 def _ask(path: PathLike, how: dict[str, Any], make: Any, *, trips: bool = False) -> CrowdRelease:
     """Count a file, charge everybody in it, read it again, and release the answer.
 
-    `make` makes the question in a plane; the items are points, or with `trips` the rows, from origin to destination.
+    `make` builds the question, given the plane. Items are points or, with `trips`, rows with an origin and a
+    destination.
     """
     question: dict[str, Any] = {}
     for name in ("cap", "bandwidth", "every", "method"):

@@ -1,4 +1,4 @@
-"""Whether a file is ready to be released: what its owner should know, and the settings that would help."""
+"""Check whether a file is ready to be released: findings for its owner, and settings that would help."""
 
 from __future__ import annotations
 
@@ -35,17 +35,18 @@ class Finding:
     Parameters
     ----------
     kind : {"good", "note", "need", "stop"}
-        Whether it is as it should be, worth knowing, to be stated before a release, or to be corrected first.
+        "good": nothing to do; "note": worth knowing; "need": must be stated before a release; "stop": must be
+        corrected first.
     what : str, Message or GeoveilError
-        The fact; an error is what a release would refuse the file with.
+        The fact, or the error with which a release would refuse the file.
     remedy : str or Message
         What can be done about it.
     settings : dict
         The settings that do so, by the names of arguments. A release needs those of the kind "need"; those of a note
         are a suggestion. An area is an `AreaSuggestion`.
     about : {"", "persons", "unchanged", "removed"}
-        The decision that it is about, for readers who make it in another place than the arguments: whose points
-        they are, or which columns are released unchanged or removed.
+        The decision that the finding is about, for pages that ask for it in their own way: who the persons are, which
+        columns are released unchanged, or which are removed.
     columns : tuple of str
         The columns that are released unchanged or removed.
     """
@@ -77,7 +78,7 @@ class _Proposal(Message):
 
 @dataclass
 class CheckedFile:
-    r"""A file that is looked at for its owner; nothing is drawn, charged or released.
+    r"""A file that is checked for its owner. Nothing is drawn, charged or released.
 
     Parameters
     ----------
@@ -116,7 +117,7 @@ class CheckedFile:
     typical: TypicalPerson | None = None
 
     def findings(self, frame: Any = None) -> Iterator[Finding]:
-        """Yield what there is to say about the file, and find its typical person.
+        """Yield the findings about the file, and find its typical person.
 
         Parameters
         ----------
@@ -138,7 +139,7 @@ class CheckedFile:
             if refused is None:
                 yield Finding("note", problem, "One of the columns to be removed cannot be read.")
             else:
-                # A release would refuse the file sooner or later for this, and an area is of no use to it.
+                # A release would refuse the file for this reason, so proposing an area does not help.
                 refused = problem
         else:
             for finding in _about(file, frame, self.by, self.area, missing, where):
@@ -147,15 +148,16 @@ class CheckedFile:
         for name in formulas:
             what = f"The column {name!r} has texts that a spreadsheet would run as formulas."
             yield Finding("note", what, "They are released unchanged: clean them, or warn the recipient.")
-        # What is found above says more; whatever else a release refuses is told in its words.
+        # A finding of kind "stop" or "need" says more than the error of the release, which is yielded only without
+        # one.
         if refused is not None and not stopped:
             yield Finding("stop", refused)
 
     def _rehearse(self, file: Any) -> Any:
-        """Return the release up to its charge, with the times of points where they can be read."""
+        """Run a release up to its charge, and read the times of points if possible."""
         asked = {"guarantee": self.guarantee, "by": self.by, **self.counting, **self.area, **self.reading}
         timed = self.counting.get("times") or len(file.time_columns) == file.points_in_a_row
-        # Rows of several persons say nothing about the number of points of each.
+        # If the file seems to have several persons and none are named, the points of each person cannot be counted.
         if timed and (self.by is not None or not file.recognised.persons):
             try:
                 inquiry = rehearse(self.path, **asked, timed=True)
@@ -199,7 +201,7 @@ def _about(
 
 
 def _system(file: Any, frame: Any, area: dict[str, Any]) -> tuple[Any, Finding]:
-    """Return the plane in which noise is drawn, if there is one, and what there is to say of the coordinate system."""
+    """Return the plane of the noise, if one can be used, and the findings about the coordinate system."""
     import shapely
 
     unit = str(file.crs.axis_info[0].unit_name)
@@ -232,7 +234,7 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _proposed(coords: Any, crs: Any) -> tuple[Text, dict[str, Any]]:
-    """Return what to say about an area for coordinates of a system, and the settings that state it.
+    """Return a text that proposes an area for some coordinates, and the settings that state it.
 
     The settings are empty if no area can be proposed. An area that a release would refuse raises its error.
     """

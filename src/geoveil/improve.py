@@ -1,4 +1,4 @@
-"""What may be done to a release for free: it sees the release and public facts, never the input."""
+"""Improve a release at no privacy cost, from the release and public facts alone."""
 
 from __future__ import annotations
 
@@ -45,10 +45,10 @@ def smooth(
         or numbers of seconds. Equal times may occur. It may be left out if one column of times was released. Of rows
         with an origin and a destination, the list of both columns.
     motion : {"walking", "cycling", "car", "taxi"} or Motion
-        What is publicly known of how people move. It must not be measured on the trajectories themselves. It has no
+        How people move, from public knowledge; it must not be measured on the trajectories themselves. There is no
         default, since only you know who travels.
     by : array of labels, optional
-        Whose point each is, as it was given to `points`. A frame released by one of its columns knows.
+        The person of each point, as given to `points`. Not needed for a frame that was released by one of its columns.
 
     Returns
     -------
@@ -157,7 +157,7 @@ def clamp(release: Release, region: Region) -> Release:
 
 
 def moved(release: Release, coords: Floats, step: str, *, bounded: bool, expected: float | None) -> Release:
-    """The release with other coordinates, in the form it had."""
+    """Return the release with other coordinates in the same form."""
     kind = release.kind
     if kind == "points":
         value = release.form.replaced(coords)
@@ -180,7 +180,7 @@ def moved(release: Release, coords: Floats, step: str, *, bounded: bool, expecte
 
 
 def in_memory(release: object) -> Release:
-    """Return a release with its points in memory; that of a file is loaded.
+    """Return a release with its points in memory; load them if it is a file.
 
     Anything else is refused: a point that was never released must not be processed as if it were.
     """
@@ -190,5 +190,5 @@ def in_memory(release: object) -> Release:
 
 
 def drawn_in(release: Release) -> tuple[Any, float]:
-    """The plane in which grids and priors for a release are given, and metres in a unit of it."""
+    """Return the coordinate system of grids and priors for a release, and the metres in one of its units."""
     return (None, 1.0) if release.plane is None else release.plane.drawn_in

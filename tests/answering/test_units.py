@@ -609,7 +609,7 @@ def test_each_end_of_a_trip_has_its_own_time(tmp_path: Path) -> None:
 WRONG: list[tuple[dict[str, Any], str]] = [
     ({"unit": "1 day"}, r"times = None: must be a time for each point. Give times="),
     ({"unit": "1 month", "times": WHEN}, r"unit = '1 month'"),
-    ({"unit": "1 day", "metric": "inf", "times": WHEN}, r"metric = 'inf': must be left out beside unit="),
+    ({"unit": "1 day", "metric": "inf", "times": WHEN}, r"metric = 'inf': must be left out if unit= is given"),
     ({"unit": "1 day", "times": WHEN[:3]}, r"times = "),
     ({"unit": "1 day", "times": [*WHEN[:8], np.nan]}, r"times = .*a time in each row"),
     ({"unit": "1 day", "times": [*WHEN[:8], np.inf]}, r"times = "),

@@ -143,7 +143,7 @@ def trips_of(
     form = data.form
     if destinations is not None:
         if trip is not None:
-            raise InvalidParameter("trip", trip, "left out beside destinations", "Give one of them.")
+            raise InvalidParameter("trip", trip, "left out if destinations are given", "Give one of them.")
         ends = enter(destinations, area, lat=lat, lon=lon, crs=crs, outside=outside, missing=missing)
         kept = form.selection.rows is None and ends.selection.rows is None
         if len(ends.coords) != len(form.coords) or not kept:

@@ -244,8 +244,8 @@ def _unit_sizes(
     if not metric.of_unit:
         return None
     if metric.persons:
-        allowed = "a file whose units are of the persons by whom it was released"
-        remedy = "The persons of a crowd are not stated: release points by person, with a length of time as the unit."
+        allowed = "a file whose units belong to the persons in its column of persons"
+        remedy = "A file does not name a crowd's persons: release points by person, with a length of time as the unit."
         raise InvalidFile(str(path), str(metric), allowed, remedy)
     if metric.stretch is None or not times or not {*times} <= {*frame}:
         allowed = "a file with the times from which its units were counted"

@@ -147,9 +147,9 @@ def lipschitz_function(
         metric = given.metric if isinstance(given, Guarantee) else metric
     if isinstance(fn, Lipschitz):
         if lipschitz is not None and lipschitz != fn.constant:
-            raise InvalidParameter("lipschitz", lipschitz, f"{fn.constant}, as fn has it", "Leave it out.")
+            raise InvalidParameter("lipschitz", lipschitz, f"{fn.constant}, the constant of fn", "Leave it out.")
         if metric is not None and as_metric(metric) != fn.metric:
-            raise InvalidParameter("metric", metric, f"{fn.metric.name!r}, as fn has it", "Leave it out.")
+            raise InvalidParameter("metric", metric, f"{fn.metric.name!r}, the metric of fn", "Leave it out.")
         return fn
     if not callable(fn):
         remedy = "The data comes first: gv.answer(x, fn, ...), or fn alone in a session."

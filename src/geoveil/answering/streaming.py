@@ -388,7 +388,7 @@ class FilePoints(PointRows, Inquiry[Written, FileRelease]):
         return InvalidFile(
             str(self.file.path),
             "changed",
-            "unchanged while it is read, twice",
+            "unchanged while it is read two times",
             remedy,
             charged="nothing",
         )

@@ -47,7 +47,7 @@ def unit_of(unit: UnitLike, metric: MetricLike = None, *, by: Labels = None) -> 
     if unit is None:
         return Unit(metric)
     if metric is not None:
-        raise InvalidParameter("metric", metric, Message("left out beside {unit}"), "A unit has its own metric.")
+        raise InvalidParameter("metric", metric, Message("left out if {unit} is given"), "A unit has its own metric.")
     if isinstance(unit, str | timedelta) and (own := as_unit(unit)) is not None:
         return Unit(own)
     labels, stretch = unit, None

@@ -700,7 +700,7 @@ def _account_metric(metric: str | None, unit: str | timedelta | None) -> str | M
     if unit is None:
         return metric
     if metric is not None:
-        raise InvalidParameter("metric", metric, Message("left out beside {unit}"), "A unit has its own metric.")
+        raise InvalidParameter("metric", metric, Message("left out if {unit} is given"), "A unit has its own metric.")
     found = as_unit(unit)
     if found is None:
         remedy = "An account is of one person: leave it out for all of a person's locations."

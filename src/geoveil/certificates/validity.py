@@ -51,7 +51,7 @@ def strict_json(text: str) -> Any:
 
 
 def read_certificate(path: Path) -> dict[str, Any]:
-    """Return the certificate in a file, or raise an error that says why there is none."""
+    """Return the certificate in a file, or raise an error that says why it cannot be read."""
     try:
         account = strict_json(path.read_bytes().decode("utf-8"))
         if not isinstance(account, dict):

@@ -135,7 +135,7 @@ def statement(ledger: str, subject: str, as_json: bool) -> None:
 
 
 def _row(line: dict[str, Any]) -> list[str]:
-    """The time to the second, the event, the query and the first digits of the amount: --json has all of them."""
+    """Return the time to the second, the event, the query and the rounded amount; --json has all digits."""
     from decimal import Decimal
 
     return [line["time"][:19].replace("T", " "), line["event"], line["query"], f"{Decimal(line['amount']):.6g}"]

@@ -153,7 +153,7 @@ def _show_next(line: str, found: Sequence[Finding], guessed: bool) -> None:
         elif option.startswith(("--area", "--local")):
             more.append(f"{option} was found by looking at the data: replace it if you would have named another area.")
         else:
-            more.append(f"{option} removes rows, and that they were removed is stated in the certificate.")
+            more.append(f"{option} removes rows; the certificate states that they were removed.")
     if more:
         terminal.answer("", *more)
 

@@ -337,7 +337,7 @@ persons = click.option(
 
 @dataclass(frozen=True)
 class Protected:
-    """What is hidden together, and the rows that are used."""
+    """The unit of protection, and the rows that are used."""
 
     unit: str | None
     times: tuple[str, ...]
@@ -386,7 +386,7 @@ def under_unit(budget: Budget, unit: str | None, by: str | None = None, *, crowd
     return Budget(budget.guarantee.under_unit(as_metric(asked.metric)))
 
 
-#: The options of commands that know no data, about what is protected.
+#: The options about the unit of protection, for commands without data.
 unit = click.option(
     "--unit",
     metavar="UNIT",
@@ -589,7 +589,7 @@ class Drawing:
 
 @dataclass(frozen=True)
 class Output:
-    """How an answer is shown."""
+    """The options for showing an answer."""
 
     drawing: Drawing = Drawing()
     with_truth: bool = False

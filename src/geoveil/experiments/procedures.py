@@ -50,7 +50,7 @@ class Procedure(ABC):
 
     @abstractmethod
     def elapsed(self, seconds: Seconds) -> Seconds:
-        """Return the time by which a distance is divided to get a speed, from differences of times."""
+        """Return the elapsed time, for speeds, from differences of times."""
 
     @abstractmethod
     def stretch(self, seconds: NDArray[np.int64]) -> slice:

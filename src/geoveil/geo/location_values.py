@@ -236,7 +236,7 @@ def _decoded(geohash: str) -> tuple[float, float]:
 
 
 def _are_h3(column: pd.Series) -> bool:
-    """Whether all values are indices of H3 cells, as texts or as numbers."""
+    """Return whether all values are indices of H3 cells, as texts or as numbers."""
     if column.dtype.kind in "iu":
         cells = [int(value) for value in column if value > 2**58]
     elif column.dtype.kind == "f":
@@ -247,7 +247,7 @@ def _are_h3(column: pd.Series) -> bool:
 
 
 def _is_h3(cell: int) -> bool:
-    """Whether a number is a cell of H3: mode 1, one of 122 base cells, a digit below 7 for each level, then sevens."""
+    """Return whether a number is an H3 cell: mode 1, one of 122 base cells, a digit below 7 per level, then sevens."""
     level = cell >> 52 & 15
     digits = [cell >> 3 * (14 - at) & 7 for at in range(15)]
     used, unused = digits[:level], digits[level:]

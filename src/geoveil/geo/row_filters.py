@@ -140,7 +140,7 @@ class RowFilter:
         return compared and bool(column.this.args.get("quoted")) and self._find(_written(column)) is None
 
     def _find(self, name: str) -> str | None:
-        """Return the column of a name, in which upper and lower case need not be right."""
+        """Return the column of a name, ignoring case."""
         if name in self._kinds:
             return name
         found = self._by_folded_name.get(name.casefold(), [])

@@ -323,7 +323,7 @@ def table_of(x: Any) -> Table | None:
 
 
 def _made_by(library: str, name: str, x: Any) -> bool:
-    """Return whether x is of a class of a library, which is not imported for that."""
+    """Return whether x is of a class of a library, without importing the library."""
     kind = getattr(sys.modules.get(library), name, None)
     return isinstance(kind, type) and isinstance(x, kind)
 

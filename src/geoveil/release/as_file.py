@@ -40,7 +40,7 @@ def write_release(
     Parameters
     ----------
     release : Release
-        About places on the Earth.
+        A release about places on the Earth.
     path : str or Path
         The file; its ending tells the format.
     sign : SigningKey, or path of a private key, optional
@@ -79,7 +79,7 @@ def write_release(
 
 
 def _cut(shape: Any) -> Any:
-    """A shape that goes on beyond 180 degrees, in parts, as GeoJSON asks for (RFC 7946, 3.1.9)."""
+    """Cut a shape that extends beyond 180 degrees into parts, as GeoJSON requires (RFC 7946, 3.1.9)."""
     import shapely
 
     west, _, east, _ = shape.bounds

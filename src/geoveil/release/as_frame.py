@@ -113,7 +113,7 @@ def _points(release: Release) -> Any:
 
 
 def _with_persons(release: Release, frame: Any) -> Any:
-    """Return points with the person of each, where it is known: labels may have been given apart from the data."""
+    """Return points with the person of each, if every person has one point; otherwise it may not be known."""
     if release.by is None or len(release.by) != release.n:
         return frame
     frame.insert(0, release.by.name, release.by[persons(release, None)])
@@ -128,7 +128,7 @@ def _points_of(release: Release, coords: Any) -> Any:
 
 
 def _planar(release: Release, value: Any) -> Any:
-    """Refuse points of more or fewer dimensions than two, which no frame of geometries holds."""
+    """Refuse points that are not two-dimensional, which a frame of geometries cannot hold."""
     dimension = release.answers[0].query.dimension
     if dimension != 2:
         raise InvalidData("release", f"{dimension} dimensions", "in the plane", "Use release.value, an array.")

@@ -1,4 +1,4 @@
-"""The faces of a release: a frame, a file, a picture, a page, and what a notebook shows."""
+"""Show a release: as a frame, a file, a picture, a page, or in a notebook."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ __all__ = ["Shown"]
 
 
 class Shown(Card):
-    """A release as it is shown to people and handed to other programs: the methods of `Release` for that."""
+    """The methods of `Release` that show it to people and hand it to other programs."""
 
     @property
     def _self(self) -> Release:
-        """The release, with all that is known of it."""
+        """The same object, typed as a `Release`."""
         return cast("Release", self)
 
     def in_memory(self) -> Release:
@@ -323,7 +323,7 @@ class Shown(Card):
 
         release = self._self
         facts = release.facts()
-        # Under what was released, true tracks do not cover it.
+        # True tracks are drawn first, below the released ones.
         layers = self.layers() if truth is None else (truth_layer(truth, release), *self.layers())
         name = "Heat map" if release.kind == "cells" else f"Released {facts.query.replace('_', ' ')}"
         where = None if basemap is None else str(basemap)

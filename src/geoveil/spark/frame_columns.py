@@ -1,4 +1,4 @@
-"""A DataFrame as a table of locations: its columns, and the plan that selects what a question needs of them."""
+"""A DataFrame as a table of locations: its columns, and the query plan that selects those a question needs."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _OWN = "_geoveil_"
 TIME = f"{_OWN}time"
 #: The class of Spark that reads plain Parquet.
 _PARQUET = "org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat"
-#: What workers do not get of a `FrameColumns`.
+#: The fields of a `FrameColumns` that are not sent to workers.
 _LEFT = {"head": None, "parts": None}
 
 
@@ -143,8 +143,8 @@ def open_frame(
 
 
 def _is_parquet(frame: DataFrame) -> bool:
-    """Whether a DataFrame is columns of Parquet files, all rows of them, and not kept in memory."""
-    # Selected anew, so that Spark plans it with what is in memory by now.
+    """Return whether a DataFrame is columns of Parquet files, with all of their rows, and not cached."""
+    # Selected again, so that Spark plans it with the tables that are cached by now.
     plan: Any = frame.select("*")._jdf.queryExecution().optimizedPlan()
     if plan.nodeName() == "Project":
         chosen = plan.projectList()

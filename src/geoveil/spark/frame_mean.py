@@ -1,4 +1,4 @@
-"""The mean of a crowd that workers add up: sums of whole numbers, which no order of additions changes."""
+"""The mean of a crowd: workers add up whole numbers, so that the order of additions does not matter."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class CoordinateSums:
     added: int = 0
 
     def merge(self, other: CoordinateSums) -> None:
-        """Add what another process has added up."""
+        """Add the sums of another process."""
         self.x, self.y, self.added = self.x + other.x, self.y + other.y, self.added + other.added
 
     def mean(self) -> Reals:

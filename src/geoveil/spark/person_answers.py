@@ -290,7 +290,7 @@ def _answered(
     )
     about = (file, file, guarantee, "best", by, area, outside, missing, where, None)
     inquiry = cast(FramePersons, inquiry_of(*about, FramePersons, frame=frame, asking=asking))
-    # The values of neighbours are released as they are.
+    # The labels of neighbours are released unchanged.
     inquiry.keep = [] if label is None else [label]
     inquiry.kept, inquiry.removed = dict.fromkeys(inquiry.keep, "named"), ()
     inquiry.destination, inquiry.key, inquiry.times, inquiry.thin = destination, signer, columns, length

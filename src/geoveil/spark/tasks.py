@@ -1,4 +1,4 @@
-"""What runs on workers: count the persons of a partition, and write its rows with noise.
+"""The tasks that run on workers: count the persons of a partition, and write its rows with noise.
 
 A task is a function from Arrow batches to Arrow batches. It draws from a keystream that it makes for itself, with a
 key from the operating system of its worker: no state of randomness is sent along, inherited by a fork, or used by two
@@ -85,7 +85,7 @@ class CountTask:
     Parameters
     ----------
     reader : TaskRows
-        How rows are read.
+        The reader of the rows.
     label : pyarrow.DataType
         The type of the labels of persons.
     """
@@ -102,7 +102,7 @@ class CountTask:
             try:
                 yield from self._counted(batches, facts)
             except GeoveilError as problem:
-                # Passed on, instead of raised: Spark would log the value and try again.
+                # Reported instead of raised: Spark would log the value and try again.
                 facts.refusal = Refusal.of(problem)
                 for _ in batches:
                     pass
@@ -179,7 +179,7 @@ class WriteTask:
     Parameters
     ----------
     reader : TaskRows
-        How rows are read.
+        The reader of the rows.
     destination : Destination
         Where files are written.
     pseudonyms : bool

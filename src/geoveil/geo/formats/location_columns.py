@@ -182,7 +182,7 @@ class GeometryColumn(LocationColumns):
         return shapely.Point((second, first) if self.encoding == "lat,lon" else (first, second))
 
     def _wrong(self, row: str, value: Any) -> InvalidFile:
-        """Return the error of a row with another text than those of the first rows."""
+        """Return the error for a row whose text is not a location like those of the first rows."""
         remedy = Message("Correct it, or leave the field empty and give {missing:drop}.")
         return InvalidFile(row, value, f"a location as {_WRITTEN[self.encoding]}, as in the first rows", remedy)
 

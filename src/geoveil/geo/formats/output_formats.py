@@ -1,4 +1,4 @@
-"""Formats that released points are written in: that of the source, or that of another file ending."""
+"""Choose the format of a released file: that of the source, or that of the target's ending."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _USUAL = ".csv, .xlsx, .parquet, .geojson, .gpkg, .shp or .fgb"
 
 
 def form_of(file: LocationFile, target: Path, ending: str, own: str) -> LocationFile:
-    """Return a file that says how released points are written.
+    """Return a file object that writes released points in the format of the target.
 
     Parameters
     ----------
@@ -44,8 +44,8 @@ def form_of(file: LocationFile, target: Path, ending: str, own: str) -> Location
     Returns
     -------
     LocationFile
-        The source itself if the target has its format; else one of the target's format with the source's columns, of
-        which only `write`, and what describes it, may be used.
+        The source itself if the target has its format; else an object of the target's format with the source's
+        columns, which can write and describe itself, and cannot be read.
     """
     if file.writable and ending == own:
         return file

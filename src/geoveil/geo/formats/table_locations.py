@@ -1,4 +1,4 @@
-"""Tables of which some columns hold the locations: which columns these are, given or recognised."""
+"""Find the columns of a table that hold its locations, as given or recognised."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _SRID = re.compile(r"\s*SRID\s*=\s*(\d+)\s*;", re.IGNORECASE)
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TableFile(LocationFile):
-    """A table of which some columns hold the locations.
+    """A table with columns of locations.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ def locate(
 def _coordinates(
     path: Path, sample: Mapping[str, Sequence[Any]], pairs: tuple[Pair, ...], crs: Any
 ) -> tuple[CoordinateColumns, pyproj.CRS]:
-    """Return columns of coordinates and their system; numbers that are no degrees need one."""
+    """Return columns of coordinates and their system, which must be given unless they are degrees."""
     for pair in pairs if crs is None else ():
         for name in pair:
             values = [abs(float(value)) for value in sample[name] if _is_decimal(value)]
@@ -130,7 +130,7 @@ def _listed(names: str | Sequence[str] | None) -> list[str]:
 
 
 def _given_pairs(found: Recognised, lat: list[str], lon: list[str]) -> tuple[Pair, ...]:
-    """Return the pairs of columns that are named; a partner that is not named is the one of its candidate."""
+    """Return the pairs of columns that are named; if only one of a pair is named, its recognised partner is taken."""
     x_of, y_of = {y: x for x, y in found.candidates}, dict(found.candidates)
     if not lat and all(name in y_of for name in lon):
         lat = [y_of[name] for name in lon]
@@ -162,7 +162,7 @@ def _given_geometry(
 def _geometry(
     path: Path, sample: Mapping[str, Sequence[Any]], name: str, encoding: Encoding, crs: Any
 ) -> tuple[GeometryColumn, pyproj.CRS]:
-    """Return a column of geometries and its coordinate system, by what its texts say and what is given."""
+    """Return a column of geometries and its coordinate system, as its texts state it or as given."""
     import pyarrow as pa
 
     values = [value for value in sample[name] if not is_missing(value)][:100]
@@ -186,7 +186,7 @@ def _can_be_degrees(places: NDArray[Any]) -> bool:
 
 
 def _suggestion(found: Recognised) -> Message | None:
-    """Return the options that name what may be the locations."""
+    """Return a sentence with the options that would name the likely columns of locations."""
     pairs = [Message("{lat} {lon}", lat=Mention("lat", y), lon=Mention("lon", x)) for x, y in found.candidates]
     ways = [*pairs, *(Mention("geometry", name) for name in found.geometries)]
     named = {f"way{i}": way for i, way in enumerate(ways)}
