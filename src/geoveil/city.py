@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -107,7 +106,7 @@ def made_up_tracks(steps: Floats, whose: NDArray[np.int64], rng: np.random.Gener
     return found + rng.normal(scale=6.0, size=found.shape)
 
 
-def _day(rng: Any, length: float) -> tuple[Floats, Floats]:
+def _day(rng: np.random.Generator, length: float) -> tuple[Floats, Floats]:
     """Return one taxi's times and positions along the streets."""
     stops = [_stop(rng)]
     corners, at = [stops[0]], 0.0
@@ -125,7 +124,7 @@ def _day(rng: Any, length: float) -> tuple[Floats, Floats]:
     return seconds, found + rng.normal(scale=6.0, size=found.shape)
 
 
-def _stop(rng: Any) -> Floats:
+def _stop(rng: np.random.Generator) -> Floats:
     quarter = _QUARTERS[rng.choice(len(_QUARTERS), p=_LIKED / _LIKED.sum())]
     return np.asarray(_corner(quarter + rng.normal(scale=650.0, size=2)))
 
@@ -139,7 +138,7 @@ def _corner(place: Floats) -> Floats:
     return np.asarray(_turn(_GRID) @ (np.round(_turn(-_GRID) @ place / _BLOCK) * _BLOCK))
 
 
-def _streets(start: Floats, end: Floats, rng: Any) -> list[Floats]:
+def _streets(start: Floats, end: Floats, rng: np.random.Generator) -> list[Floats]:
     """Return the corners of a route between two stops along the streets."""
     here, there = _turn(-_GRID) @ start, _turn(-_GRID) @ end
     steps = np.sort(rng.random(2))

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from geoveil.errors import GeoveilError, Message
 from geoveil.files import read, rehearse
-from geoveil.geo.areas import local
+from geoveil.geo.areas import Floats, local
 from geoveil.geo.columns import reasons_of, tells_places
 from geoveil.geo.disclosure import sampled, suspicions, unchanged_columns
 from geoveil.geo.formats import open_locations
 from geoveil.geo.plain_values import may_hold_places
-from geoveil.geo.planes import plane_of
+from geoveil.geo.planes import Plane, plane_of
 from geoveil.geo.proposals import LOOKED, AreaSuggestion, propose_area, seem_swapped, to_degrees
 from geoveil.geo.row_locations import GeometryRows
 from geoveil.geo.row_selection import select_rows
@@ -24,6 +24,12 @@ from geoveil.messages import PYTHON, Mention, Naming, Text, worded
 from geoveil.privacy import Guarantee
 from geoveil.unit_noise import TypicalPerson, typical_person
 from geoveil.words import counted
+
+if TYPE_CHECKING:
+    import geopandas
+    import pyproj
+
+    from geoveil.geo.formats.location_file import LocationFile
 
 __all__ = ["CheckedFile", "Finding"]
 
@@ -116,7 +122,7 @@ class CheckedFile:
     #: The person with the median number of points, if the file has times; known after `findings`.
     typical: TypicalPerson | None = None
 
-    def findings(self, frame: Any = None) -> Iterator[Finding]:
+    def findings(self, frame: geopandas.GeoDataFrame | None = None) -> Iterator[Finding]:
         """Yield the findings about the file, and find its typical person.
 
         Parameters
@@ -153,7 +159,7 @@ class CheckedFile:
         if refused is not None and not stopped:
             yield Finding("stop", refused)
 
-    def _rehearse(self, file: Any) -> Any:
+    def _rehearse(self, file: LocationFile) -> Any:
         """Run a release up to its charge, and read the times of points if possible."""
         asked = {"guarantee": self.guarantee, "by": self.by, **self.counting, **self.area, **self.reading}
         timed = self.counting.get("times") or len(file.time_columns) == file.points_in_a_row
@@ -170,7 +176,12 @@ class CheckedFile:
 
 
 def _about(
-    file: Any, frame: Any, by: str | None, area: dict[str, Any], missing: str, where: str | None
+    file: LocationFile,
+    frame: geopandas.GeoDataFrame,
+    by: str | None,
+    area: dict[str, Any],
+    missing: str,
+    where: str | None,
 ) -> Iterator[Finding]:
     rows, chosen = 0, file.row_filter(where)
     for batch in file.batches([] if chosen is None else chosen.columns):
@@ -200,7 +211,7 @@ def _about(
     yield from _columns(file, frame, by, plane)
 
 
-def _system(file: Any, frame: Any, area: dict[str, Any]) -> tuple[Any, Finding]:
+def _system(file: LocationFile, frame: geopandas.GeoDataFrame, area: dict[str, Any]) -> tuple[Plane | None, Finding]:
     """Return the plane of the noise, if one can be used, and the findings about the coordinate system."""
     import shapely
 
@@ -233,7 +244,7 @@ def _listed(names: Sequence[str]) -> str:
     return "the columns " + ", ".join(map(repr, names[:-1])) + f" and {names[-1]!r}"
 
 
-def _proposed(coords: Any, crs: Any) -> tuple[Text, dict[str, Any]]:
+def _proposed(coords: Floats, crs: pyproj.CRS) -> tuple[Text, dict[str, Any]]:
     """Return a text that proposes an area for some coordinates, and the settings that state it.
 
     The settings are empty if no area can be proposed. An area that a release would refuse raises its error.
@@ -252,7 +263,9 @@ def _proposed(coords: Any, crs: Any) -> tuple[Text, dict[str, Any]]:
     return _Proposal(found), {"area": found, **({"outside": "drop"} if found.outside else {})}
 
 
-def _places(file: Any, frame: Any, plane: Any, area: dict[str, Any]) -> Iterator[Finding]:
+def _places(
+    file: LocationFile, frame: geopandas.GeoDataFrame, plane: Plane | None, area: dict[str, Any]
+) -> Iterator[Finding]:
     """Find rows without a location, far outliers, and repeated locations."""
     import shapely
 
@@ -305,7 +318,7 @@ def _places(file: Any, frame: Any, plane: Any, area: dict[str, Any]) -> Iterator
         )
 
 
-def _decimals(coords: Any) -> int | None:
+def _decimals(coords: Floats) -> int | None:
     """Return the number of decimals of all coordinates if it is at most 3, else None."""
     for digits in range(4):
         if np.allclose(coords, np.round(coords, digits), rtol=0, atol=1e-9):
@@ -313,7 +326,7 @@ def _decimals(coords: Any) -> int | None:
     return None
 
 
-def _people(file: Any, frame: Any, by: str | None) -> Iterator[Finding]:
+def _people(file: LocationFile, frame: geopandas.GeoDataFrame, by: str | None) -> Iterator[Finding]:
     """Find how many points each person has, and how uneven that is."""
     if by is None:
         likely = file.recognised.persons
@@ -358,14 +371,16 @@ def _people(file: Any, frame: Any, by: str | None) -> Iterator[Finding]:
         )
 
 
-def _labels_all(file: Any, frame: Any, name: Any) -> bool:
+def _labels_all(file: LocationFile, frame: geopandas.GeoDataFrame, name: str) -> bool:
     """Return whether a column names a person in every row, so that a release by it is not refused."""
     if name in file.structure or name not in frame:
         return False
     return not (frame[name].isna() | (frame[name].astype(str).str.strip() == "")).any()
 
 
-def _columns(file: Any, frame: Any, by: str | None, plane: Any) -> Iterator[Finding]:
+def _columns(
+    file: LocationFile, frame: geopandas.GeoDataFrame, by: str | None, plane: Plane | None
+) -> Iterator[Finding]:
     """Find the columns that are released unchanged, and those that would reveal locations if they were."""
     import shapely
 

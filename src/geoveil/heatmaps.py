@@ -302,7 +302,7 @@ def _round_up(length: float) -> float:
     return float(next(step * power for step in (1, 2, 5, 10) if step * power >= length * (1 - 1e-9)))
 
 
-def _noisy(release: Release, by: Any, remedy: str) -> NoisyPoints:
+def _noisy(release: Release, by: Labels, remedy: str) -> NoisyPoints:
     """Return released points with their noise scales; refuse noise that is not independent for each point."""
     if release.query != "points" or release.coords is None:
         raise InvalidData("release", release, "of points", "Use gv.points.")

@@ -23,6 +23,7 @@ from geoveil._types import (
     Place,
     Progress,
     Pseudonyms,
+    RegionsLike,
     Rho,
     Shape,
     Short,
@@ -755,7 +756,7 @@ Nothing was charged or released. Give a smaller budget.
     @steady()
     def counts(
         self,
-        regions: Any,
+        regions: RegionsLike,
         *,
         cap: float | None = None,
         bandwidth: float | None = None,
@@ -806,7 +807,7 @@ Nothing was charged or released. Give a smaller budget.
         destinations: Locations | None = None,
         grid: Grid | float | None = None,
         *,
-        regions: Any = None,
+        regions: RegionsLike | None = None,
         trip: Labels = None,
         cap: float | None = None,
         bandwidth: float | None = None,

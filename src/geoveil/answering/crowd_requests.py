@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from geoveil._types import CoordinateColumns, CrsLike, Labels, Locations, Missing, Outside
+from geoveil._types import CoordinateColumns, CrsLike, Labels, Locations, Missing, Outside, RegionsLike
 from geoveil.answering.crowd import CountsQuestion, FlowsQuestion, HeatMapQuestion
 from geoveil.answering.crowd_sources import MemoryCrowd
 from geoveil.answering.intake import Intake, people_of
@@ -57,13 +57,13 @@ def heatmap(grid: object, plane: Plane | None, **how: Any) -> HeatMapQuestion:
     return HeatMapQuestion(grid=metres, shown=shown, covers=covers, **how)
 
 
-def counts(regions: Any, plane: Plane | None, **how: Any) -> CountsQuestion:
+def counts(regions: RegionsLike, plane: Plane | None, **how: Any) -> CountsQuestion:
     """Ask for counts in regions."""
     shapes, series = _regions(regions, plane)
     return CountsQuestion(shapes=shapes, regions=series, **how)
 
 
-def flows(grid: object, regions: Any, plane: Plane | None, **how: Any) -> FlowsQuestion:
+def flows(grid: object, regions: RegionsLike | None, plane: Plane | None, **how: Any) -> FlowsQuestion:
     """Ask for flows between the cells of a grid, or between regions."""
     if (grid is None) == (regions is None):
         raise InvalidParameter("grid, regions", (grid, regions), "exactly one of them", "Give a Grid, or regions.")
@@ -81,7 +81,7 @@ def _cells(grid: Grid, plane: Plane | None) -> Any:
     return geopandas.GeoSeries(boxes_of(grid), crs=None if plane is None else plane.drawn_in[0])
 
 
-def _regions(regions: Any, plane: Plane | None) -> tuple[Any, Any]:
+def _regions(regions: RegionsLike, plane: Plane | None) -> tuple[Any, Any]:
     """Return regions in metres of the plane, and as a GeoSeries with the labels that they have."""
     import geopandas
     import shapely

@@ -12,12 +12,12 @@ import tempfile
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from filelock import FileLock
 
-from geoveil._types import Pseudonyms
+from geoveil._types import Labels, Pseudonyms
 from geoveil.errors import FileUnavailable, GeoveilWarning, InvalidData, InvalidFile, InvalidParameter, Message
+from geoveil.geo.row_filters import RowFilter
 from geoveil.noise import random_bytes
 
 __all__ = ["check_key_file", "check_pseudonyms", "pseudonyms_of"]
@@ -28,7 +28,7 @@ _LENGTH = 12
 _HEADER = ["person", "pseudonym"]
 
 
-def check_pseudonyms(pseudonyms: Any, by: Any, where: Any = None) -> None:
+def check_pseudonyms(pseudonyms: Pseudonyms, by: Labels, where: RowFilter | None = None) -> None:
     """Refuse pseudonyms of persons who are not named by `by`, or whom the filter names.
 
     Parameters

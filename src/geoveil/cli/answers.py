@@ -17,6 +17,8 @@ from geoveil.errors import InvalidParameter
 from geoveil.words import metres
 
 if TYPE_CHECKING:
+    import geopandas
+
     from geoveil import Release
     from geoveil._types import Method
 
@@ -132,7 +134,7 @@ def nearest(
         opened.show(release, more, _rows(release, opened.frame, asking.by))
 
 
-def _rows(release: Release, frame: Any, by: str | None) -> Any:
+def _rows(release: Release, frame: geopandas.GeoDataFrame, by: str | None) -> Any:
     """Return a table of the rows found, with their public times and with their places if these were released."""
     from geoveil.geo.table_kinds import PandasTable
 

@@ -32,6 +32,9 @@ from geoveil.cli.options import (
 from geoveil.cli.presentation import balances_of, describe, drawable, foreseen, report, value_of
 
 if TYPE_CHECKING:
+    import geopandas
+    import pyproj
+
     from geoveil import Ledger, Release, Session
 
 __all__ = ["FileQuestion", "OpenedFile", "question"]
@@ -109,13 +112,13 @@ class FileQuestion:
         with incoming(self.source, self.reading["format"]) as path, self.account.opened() as ledger:
             yield path, ledger
 
-    def area_of(self, crs: Any) -> Any:
+    def area_of(self, crs: pyproj.CRS) -> Any:
         """Return the area in whose plane noise is added to data of a coordinate system."""
         from geoveil.geo.planes import plane_of
 
         return plane_of(crs, self.area["area"]).area
 
-    def near(self, crs: Any, at: tuple[float, float]) -> None:
+    def near(self, crs: pyproj.CRS, at: tuple[float, float]) -> None:
         """Refuse a public location far from the area, such as one with a missing minus sign."""
         import numpy as np
         import pyproj
@@ -154,7 +157,7 @@ class FileQuestion:
             frame.index = (frame.index + 1).rename("row")
             yield OpenedFile(self, path, frame, self._chosen(frame, path.name), ledger)
 
-    def _check_columns(self, frame: Any) -> None:
+    def _check_columns(self, frame: geopandas.GeoDataFrame) -> None:
         """Refuse a column of persons that the file does not have."""
         named = unit_named(self.protection.unit) if self.crowd else None
         column = named[0] if isinstance(named, tuple) else named
@@ -163,7 +166,7 @@ class FileQuestion:
                 columns = ", ".join(str(each) for each in frame if each != frame.geometry.name)
                 raise click.UsageError(f"{option} {name}: there is no such column. The columns are {columns}.")
 
-    def _chosen(self, frame: Any, name: str) -> Any:
+    def _chosen(self, frame: geopandas.GeoDataFrame, name: str) -> Any:
         """Return the rows that are asked about; refuse locations by the row of the file that they are in."""
         import numpy as np
 
@@ -231,7 +234,7 @@ class OpenedFile:
     asking: FileQuestion
     path: Path
     #: All rows of the file, and those that are asked about.
-    frame: Any
+    frame: geopandas.GeoDataFrame
     chosen: Any
     ledger: Ledger | None
 

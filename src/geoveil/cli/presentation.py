@@ -82,7 +82,7 @@ def public_place(at: tuple[float, float]) -> Any:
 def foreseen(
     name: str,
     sizes: Sequence[int],
-    guarantee: Any,
+    guarantee: Guarantee,
     area: Area,
     ledger: Ledger | None,
     account: ChargedAccount,
@@ -98,7 +98,8 @@ def foreseen(
 
     def error(size: tuple[int, int | None], **more: Any) -> Any:
         n, most = size
-        return plan(name, n=n, largest=most, **{guarantee.symbol: guarantee}, area=area, **how, **more)
+        given: dict[str, Any] = {guarantee.symbol: guarantee, **how, **more}
+        return plan(name, n=n, largest=most, area=area, **given)
 
     # Errors need not grow with the number of points, so several numbers are planned for: if there are very many, an
     # evenly spread selection.

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from geoveil._types import CoordinateColumns, CrsLike
+from geoveil._types import CoordinateColumns, CrsLike, Locations
 from geoveil.errors import InvalidParameter, Message
 from geoveil.geo.areas import Area, Floats, area_of_place, local
 from geoveil.geo.coordinate_systems import GEOGRAPHIC, system_of
@@ -19,6 +19,9 @@ from geoveil.geo.offline import offline
 from geoveil.geo.planes import Plane
 from geoveil.geo.row_locations import CoordinateRows
 from geoveil.geo.table_kinds import table_of
+
+if TYPE_CHECKING:
+    import pyproj
 
 __all__ = ["AreaSuggestion", "propose_area", "seem_swapped", "suggest_area"]
 
@@ -113,7 +116,7 @@ class AreaSuggestion:
 
 
 def suggest_area(
-    x: Any, *, lat: CoordinateColumns = None, lon: CoordinateColumns = None, crs: CrsLike = None
+    x: Locations, *, lat: CoordinateColumns = None, lon: CoordinateColumns = None, crs: CrsLike = None
 ) -> AreaSuggestion:
     """Propose an area for data, by looking at the data: for its owner alone.
 
@@ -170,7 +173,7 @@ def nothing_fits(degrees: Floats) -> tuple[str, Message | str]:
     )
 
 
-def to_degrees(coords: Floats, crs: Any) -> Floats:
+def to_degrees(coords: Floats, crs: pyproj.CRS) -> Floats:
     """Return coordinates of any system as longitudes and latitudes of WGS 84, nearly."""
     import pyproj
 

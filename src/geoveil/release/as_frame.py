@@ -12,6 +12,8 @@ from geoveil.queries import Points
 from geoveil.release.labels import persons
 
 if TYPE_CHECKING:
+    import geopandas
+
     from geoveil.release.release import Release
 
 __all__ = ["frame_with_errors", "rows_of"]
@@ -46,7 +48,7 @@ def rows_of(release: Release) -> Any:
     return pd.DataFrame([numbers], columns=names)
 
 
-def frame_with_errors(release: Release, frame: Any) -> Any:
+def frame_with_errors(release: Release, frame: geopandas.GeoDataFrame) -> Any:
     """Return rows of a release with their 95% error radius and the budget, in columns of their own."""
     kind, stated = release.kind, dict[str, Any]()
     if release.processing.bounded:
@@ -112,7 +114,7 @@ def _points(release: Release) -> Any:
     return _with_persons(release, geopandas.GeoDataFrame(geometry=places))
 
 
-def _with_persons(release: Release, frame: Any) -> Any:
+def _with_persons(release: Release, frame: geopandas.GeoDataFrame) -> Any:
     """Return points with the person of each, if every person has one point; otherwise it may not be known."""
     if release.by is None or len(release.by) != release.n:
         return frame

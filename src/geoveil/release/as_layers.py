@@ -14,6 +14,7 @@ from geoveil.release.labels import persons
 from geoveil.report import Layer
 
 if TYPE_CHECKING:
+    import geopandas
     import shapely
 
     from geoveil.release.release import Release
@@ -42,7 +43,7 @@ def layers_of(release: Release, plane: Plane, name: str | None = None) -> tuple[
     return (*layers, *_asked_about(release, plane))
 
 
-def truth_layer(truth: Any, release: Release | None = None) -> Layer:
+def truth_layer(truth: geopandas.GeoSeries | geopandas.GeoDataFrame, release: Release | None = None) -> Layer:
     """Return a layer of true locations, which the owner gave. A page or figure with it must not be shared.
 
     They are drawn as lines if the release has tracks and its persons are in a column of the data.

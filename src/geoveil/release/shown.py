@@ -183,7 +183,7 @@ class Shown(Card):
         self,
         ax: Axes | None = None,
         *,
-        truth: Any = None,
+        truth: geopandas.GeoSeries | geopandas.GeoDataFrame | None = None,
         basemap: PathLike | None = None,
         tiles: str | None = None,
         **style: Any,
@@ -230,7 +230,7 @@ class Shown(Card):
         self,
         *,
         title: str | None = None,
-        truth: Any = None,
+        truth: geopandas.GeoSeries | geopandas.GeoDataFrame | None = None,
         basemap: PathLike | None = None,
         tiles: str | None = None,
     ) -> ReportView:
@@ -271,7 +271,7 @@ class Shown(Card):
         path: PathLike,
         *,
         title: str | None = None,
-        truth: Any = None,
+        truth: geopandas.GeoSeries | geopandas.GeoDataFrame | None = None,
         basemap: PathLike | None = None,
         tiles: str | None = None,
         width: float | None = None,
@@ -315,7 +315,12 @@ class Shown(Card):
         return ReportView(self._report(title, truth, basemap, tiles, width)).save(path)
 
     def _report(
-        self, title: str | None, truth: Any, basemap: PathLike | None, tiles: str | None, width: float | None = None
+        self,
+        title: str | None,
+        truth: geopandas.GeoSeries | geopandas.GeoDataFrame | None,
+        basemap: PathLike | None,
+        tiles: str | None,
+        width: float | None = None,
     ) -> Report:
         """Return the report of the release; true locations are in it only if the owner gives them."""
         from geoveil.release.as_layers import truth_layer

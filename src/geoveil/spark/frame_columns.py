@@ -6,10 +6,9 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias, Union
 
-from geoveil._types import CoordinateColumns as CoordinateNames
-from geoveil._types import CrsLike
+from geoveil._types import CoordinateColumns, CrsLike
 from geoveil.errors import InvalidData, InvalidParameter
 from geoveil.geo.coordinate_systems import GEOGRAPHIC
 from geoveil.geo.disclosure import SAMPLE
@@ -26,8 +25,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import Column, DataFrame, SparkSession
 
-__all__ = ["TIME", "FrameColumns", "frame_of", "open_frame", "time_of"]
+__all__ = ["TIME", "Frame", "FrameColumns", "frame_of", "open_frame", "time_of"]
 
+#: The rows that a question is about: a DataFrame, or the path of a Parquet or GeoParquet file or folder.
+Frame: TypeAlias = Union["DataFrame", str, Path]
 #: The prefix of the columns that are added to those of a DataFrame, and the one of times in microseconds.
 _OWN = "_geoveil_"
 TIME = f"{_OWN}time"
@@ -62,7 +63,7 @@ class FrameColumns(PlainParquet):
         return dict(self.head.select([*columns]).to_pydict())
 
 
-def frame_of(source: Any) -> tuple[DataFrame, str, dict[str, Any] | None]:
+def frame_of(source: Frame) -> tuple[DataFrame, str, dict[str, Any] | None]:
     """Return a DataFrame, its name for messages, and the metadata of GeoParquet if it was given by a path."""
     from pyspark.sql import DataFrame, SparkSession
 
@@ -97,7 +98,7 @@ def _geo(spark: SparkSession, frame: DataFrame) -> dict[str, Any] | None:
 
 
 def open_frame(
-    source: Any, *, lat: CoordinateNames, lon: CoordinateNames, geometry: str | None, crs: CrsLike
+    source: Frame, *, lat: CoordinateColumns, lon: CoordinateColumns, geometry: str | None, crs: CrsLike
 ) -> tuple[DataFrame, FrameColumns]:
     """Return a DataFrame with plain columns, and what these are: which hold locations, and in which system."""
     import pyarrow as pa

@@ -23,7 +23,7 @@ from geoveil.geo.written_numbers import numbers, texts
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["CoordinateColumns", "GeometryColumn", "LocationColumns"]
+__all__ = ["CoordinatePairs", "GeometryColumn", "LocationColumns"]
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class LocationColumns(ABC):
 
 
 @dataclass(frozen=True)
-class CoordinateColumns(LocationColumns):
+class CoordinatePairs(LocationColumns):
     """Columns of x and y, of one location for each row, or of an origin and a destination.
 
     Parameters

@@ -11,7 +11,7 @@ from geoveil.errors import InvalidParameter
 from geoveil.geo.formats.csv import CSV
 from geoveil.geo.formats.excel import Excel
 from geoveil.geo.formats.gdal import DRIVERS, GDALFile
-from geoveil.geo.formats.location_columns import CoordinateColumns, GeometryColumn, LocationColumns
+from geoveil.geo.formats.location_columns import CoordinatePairs, GeometryColumn, LocationColumns
 from geoveil.geo.formats.location_file import LocationFile
 from geoveil.geo.formats.parquet import GeoParquet
 from geoveil.geo.formats.table_locations import TableFile
@@ -84,7 +84,7 @@ def _located(file: LocationFile) -> LocationColumns:
     if file.shape != "Point":
         return GeometryColumn(_free("geometry", file.columns), "wkt")
     x, y = ("longitude", "latitude") if file.crs.is_geographic else ("x", "y")
-    return CoordinateColumns(((_free(x, file.columns), _free(y, file.columns)),))
+    return CoordinatePairs(((_free(x, file.columns), _free(y, file.columns)),))
 
 
 def _csv(file: LocationFile, target: Path, ending: str) -> CSV:

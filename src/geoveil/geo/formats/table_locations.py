@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from geoveil._types import CrsLike
 from geoveil.errors import InvalidFile, InvalidParameter, Mention, Message
 from geoveil.geo.coordinate_systems import GEOGRAPHIC
-from geoveil.geo.formats.location_columns import CoordinateColumns, GeometryColumn, LocationColumns
+from geoveil.geo.formats.location_columns import CoordinatePairs, GeometryColumn, LocationColumns
 from geoveil.geo.formats.location_file import Batch, LocationFile, own_system
 from geoveil.geo.recognition import Encoding, Pair, Recognised, encoding_of, is_missing, is_number, recognise
 
@@ -48,7 +49,7 @@ class TableFile(LocationFile):
 
     @property
     def points_in_a_row(self) -> int:
-        return len(self.located.pairs) if isinstance(self.located, CoordinateColumns) else 1
+        return len(self.located.pairs) if isinstance(self.located, CoordinatePairs) else 1
 
     def check_batch(self, batch: Batch) -> None:
         self.located.check(batch)
@@ -67,7 +68,7 @@ def locate(
     lat: str | Sequence[str] | None,
     lon: str | Sequence[str] | None,
     geometry: str | None,
-    crs: Any,
+    crs: CrsLike,
 ) -> tuple[LocationColumns, pyproj.CRS]:
     """Return the columns that hold the locations of a table, given or recognised, and their coordinate system.
 
@@ -105,15 +106,15 @@ def locate(
 
 
 def _coordinates(
-    path: Path, sample: Mapping[str, Sequence[Any]], pairs: tuple[Pair, ...], crs: Any
-) -> tuple[CoordinateColumns, pyproj.CRS]:
+    path: Path, sample: Mapping[str, Sequence[Any]], pairs: tuple[Pair, ...], crs: CrsLike
+) -> tuple[CoordinatePairs, pyproj.CRS]:
     """Return columns of coordinates and their system, which must be given unless they are degrees."""
     for pair in pairs if crs is None else ():
         for name in pair:
             values = [abs(float(value)) for value in sample[name] if _is_decimal(value)]
             if values and np.median(values) > 360:
                 raise _unknown_system(*pair)
-    return CoordinateColumns(pairs), own_system(path, None, GEOGRAPHIC if crs is None else crs)
+    return CoordinatePairs(pairs), own_system(path, None, GEOGRAPHIC if crs is None else crs)
 
 
 def _is_decimal(value: Any) -> bool:
@@ -146,7 +147,7 @@ def _given_pairs(found: Recognised, lat: list[str], lon: list[str]) -> tuple[Pai
 
 
 def _given_geometry(
-    path: Path, sample: Mapping[str, Sequence[Any]], geometry: str, lat: Any, lon: Any, crs: Any
+    path: Path, sample: Mapping[str, Sequence[Any]], geometry: str, lat: Any, lon: Any, crs: CrsLike
 ) -> tuple[LocationColumns, pyproj.CRS]:
     if lat is not None or lon is not None:
         remedy = "Leave one of them out."
@@ -160,7 +161,7 @@ def _given_geometry(
 
 
 def _geometry(
-    path: Path, sample: Mapping[str, Sequence[Any]], name: str, encoding: Encoding, crs: Any
+    path: Path, sample: Mapping[str, Sequence[Any]], name: str, encoding: Encoding, crs: CrsLike
 ) -> tuple[GeometryColumn, pyproj.CRS]:
     """Return a column of geometries and its coordinate system, as its texts state it or as given."""
     import pyarrow as pa
