@@ -18,7 +18,7 @@ from geoveil.errors import InvalidData, InvalidParameter
 from geoveil.facts import Processing
 from geoveil.geo.forms import Floats
 from geoveil.geo.planes import Plane, plane_of
-from geoveil.improve import drawn_in, in_memory, moved
+from geoveil.improve import grid_system, in_memory, with_coordinates
 from geoveil.mechanisms import Copies, Gaussian, KNorm, Laplace, Mechanism
 from geoveil.postprocess import deconvolution, remapping
 from geoveil.postprocess.grid import Grid
@@ -67,7 +67,7 @@ class HeatMap(Release):
     @property
     def crs(self) -> Any:
         """The system of the grid: that of the points if it is a plane, else the plane they were released in."""
-        return drawn_in(self)[0]
+        return grid_system(self)[0]
 
     @property
     def kind(self) -> str:
@@ -143,7 +143,7 @@ def remap(
         raise InvalidParameter("to", to, "'mean' or 'place'", 'to="mean" has the least error.')
     dimension = noisy.points.shape[1]
     guarantee, combined, known = release.guarantee, False, "a public prior"
-    system, _ = drawn_in(release)
+    system, _ = grid_system(release)
     if isinstance(prior, HeatMap):
         if weights is not None:
             raise InvalidParameter("weights", weights, "left out with a heat map", "Its counts are the weights.")
@@ -153,7 +153,7 @@ def remap(
             )
         # A heat map made of this same release reveals nothing more about anyone.
         if prior.answers is not release.answers:
-            guarantee, combined = _together([release, prior]), True
+            guarantee, combined = _joint_guarantee([release, prior]), True
         weights, prior, known = prior.value, prior.grid, "a released heat map"
     if isinstance(prior, Grid):
         if dimension != 2:
@@ -171,7 +171,7 @@ def remap(
     if to == "place":
         found = remapping.choose(found, places, likely.ravel())
     step = f"remapped to the {'posterior mean' if to == 'mean' else 'best place'} under {known} of {size}"
-    result = moved(release, found.mean, step, bounded=False, expected=float(np.sqrt(found.variance.mean())))
+    result = with_coordinates(release, found.mean, step, bounded=False, expected=float(np.sqrt(found.variance.mean())))
     return replace(result, guarantee=guarantee, processing=replace(result.processing, combined=combined))
 
 
@@ -238,10 +238,10 @@ def density(
     first = several[0]
     noisy = [_noisy(release, by, "Give what gv.points returned.") for release in several]
     if any(part.points.shape[1] != 2 for part in noisy) or any(
-        drawn_in(release) != drawn_in(first) for release in several
+        grid_system(release) != grid_system(first) for release in several
     ):
         raise InvalidData("releases", releases, "in the plane, in one coordinate system", "Reproject points first.")
-    grid = _grid(grid, noisy, drawn_in(first)[1])
+    grid = _grid(grid, noisy, grid_system(first)[1])
     whose, answers = (first.by, first.answers) if len(several) == 1 else _merged(several)
     return HeatMap(
         deconvolution.deconvolve(noisy, _on_the_map(first, grid, "grid")),
@@ -250,7 +250,7 @@ def density(
         plane=first.plane,
         by=whose,
         inexact="; ".join(dict.fromkeys(release.inexact for release in several if release.inexact)),
-        guarantee=first.guarantee if len(several) == 1 else _together(several),
+        guarantee=first.guarantee if len(several) == 1 else _joint_guarantee(several),
         processing=Processing(
             (f"deconvolved to a heat map of {grid.shape[0]} by {grid.shape[1]} cells",),
             bounded=False,
@@ -357,7 +357,7 @@ def _weights(weights: ArrayLike | None, shape: tuple[int, ...]) -> Floats:
 
 def _places(prior: Any, release: Release, dimension: int) -> Floats:
     """Return the places of a prior in metres."""
-    system, unit = drawn_in(release)
+    system, unit = grid_system(release)
     if hasattr(prior, "geometry") and hasattr(prior, "crs"):
         import shapely
 
@@ -366,14 +366,14 @@ def _places(prior: Any, release: Release, dimension: int) -> Floats:
         if system is not None:
             prior = prior.to_crs(system)
         elif prior.crs is not None:
-            unit = plane_of(prior.crs, None).drawn_in[1]
+            unit = plane_of(prior.crs, None).grid_system[1]
         geometry = np.asarray(prior.geometry.array)
         if (shapely.get_type_id(geometry) != 0).any() or shapely.is_empty(geometry).any():
             raise InvalidData("prior", prior.geom_type.unique().tolist(), "of Points", "Use representative_point().")
         prior = shapely.get_coordinates(geometry) * unit
     elif release.plane is not None:
         # Coordinates in the system of the release.
-        prior = _into(release.plane, prior)
+        prior = _to_metres(release.plane, prior)
     try:
         places = np.asarray(prior, dtype=float)
     except (TypeError, ValueError):
@@ -390,7 +390,7 @@ def _places(prior: Any, release: Release, dimension: int) -> Floats:
 
 def _on_the_map(release: Release, grid: Grid, argument: str) -> Grid:
     """Return the grid in metres; refuse a tiny one, which was probably given in degrees."""
-    system, unit = drawn_in(release)
+    system, unit = grid_system(release)
     metres = grid.scaled(unit)
     west, south, east, north = metres.bounds
     plane = release.plane
@@ -402,7 +402,7 @@ def _on_the_map(release: Release, grid: Grid, argument: str) -> Grid:
     return metres
 
 
-def _into(plane: Plane, places: Any) -> Any:
+def _to_metres(plane: Plane, places: Any) -> Any:
     """Convert coordinates of the release's system to metres of the plane; return anything else unchanged."""
     try:
         coords = np.asarray(places, dtype=float)
@@ -411,7 +411,7 @@ def _into(plane: Plane, places: Any) -> Any:
     return plane.into(coords) if coords.ndim == 2 and coords.shape[1] == 2 else places
 
 
-def _together(releases: Sequence[Release]) -> Guarantee:
+def _joint_guarantee(releases: Sequence[Release]) -> Guarantee:
     """Return the guarantee of several releases together: their sum or, if persons are known, the largest one's."""
     whole: Guarantee = total(releases)
     if not _same_labels(releases):

@@ -20,7 +20,7 @@ from geoveil.postprocess import clamping, smoothing
 from geoveil.postprocess.motion import CAR, CYCLING, TAXI, WALKING, Motion
 from geoveil.release import Release, persons
 
-__all__ = ["Motion", "clamp", "drawn_in", "in_memory", "moved", "smooth"]
+__all__ = ["Motion", "clamp", "grid_system", "in_memory", "smooth", "with_coordinates"]
 
 _MOTIONS = {"car": CAR, "cycling": CYCLING, "taxi": TAXI, "walking": WALKING}
 
@@ -99,7 +99,7 @@ def smooth(
     smoothed[order] = smoothing.smooth(coords[order], seconds[order], noise, prior, sizes=sizes)
     expected = smoothing.expected_error(seconds[order], noise, prior, dimension=coords.shape[1], sizes=sizes)
     step = f"smoothed with the motion spread={prior.spread:g} m, speed={prior.speed:g} m/s"
-    return moved(release, smoothed, step, bounded=False, expected=expected)
+    return with_coordinates(release, smoothed, step, bounded=False, expected=expected)
 
 
 @steady()
@@ -147,7 +147,7 @@ def clamp(release: Release, region: Region) -> Release:
     convex = clamping.is_convex(flat)
     # Every point moves closer to its true point, so the mean error falls as well.
     expected = release.processing.expected if convex else None
-    return moved(
+    return with_coordinates(
         release,
         inside,
         "clamped to a public region, assuming that it contains the true points",
@@ -156,7 +156,7 @@ def clamp(release: Release, region: Region) -> Release:
     )
 
 
-def moved(release: Release, coords: Floats, step: str, *, bounded: bool, expected: float | None) -> Release:
+def with_coordinates(release: Release, coords: Floats, step: str, *, bounded: bool, expected: float | None) -> Release:
     """Return the release with other coordinates in the same form."""
     kind = release.kind
     if kind == "points":
@@ -189,6 +189,6 @@ def in_memory(release: object) -> Release:
     return release.in_memory()
 
 
-def drawn_in(release: Release) -> tuple[Any, float]:
+def grid_system(release: Release) -> tuple[Any, float]:
     """Return the coordinate system of grids and priors for a release, and the metres in one of its units."""
-    return (None, 1.0) if release.plane is None else release.plane.drawn_in
+    return (None, 1.0) if release.plane is None else release.plane.grid_system

@@ -202,7 +202,7 @@ def plan(
     make = _maker(question, n, dimension, method, options)
     stated = None if area is None else area_of(area)
 
-    def foreseen(guarantee: Guarantee) -> float:
+    def error_of(guarantee: Guarantee) -> float:
         query = make(in_the_plane(guarantee, stated), _units(guarantee.metric, n, largest, step))
         try:
             bound = query.error(beta, each=each)
@@ -219,13 +219,13 @@ def plan(
         if notion not in ("CGP", "GP"):
             raise InvalidParameter("notion", notion, "'CGP' or 'GP'", "CGP is the default.")
         used = asked.metric or "inf"
-        promised = _least(foreseen, CGP(rho=1, metric=used) if notion == "CGP" else GP(epsilon=1, metric=used), error)
+        promised = _least(error_of, CGP(rho=1, metric=used) if notion == "CGP" else GP(epsilon=1, metric=used), error)
     units = {}
     if step is not None and not promised.metric.persons:
-        units = {name: foreseen(promised.under_unit(as_metric(name))) for name in COMPARED}
-    error = foreseen(promised)
+        units = {name: error_of(promised.under_unit(as_metric(name))) for name in COMPARED}
+    error = error_of(promised)
     remark = "" if step is None or not units else _compared(question, n, step, units)
-    if not units and _smaller(promised.metric) and _as_large(error, foreseen(promised.under_unit(dist_inf))):
+    if not units and _smaller(promised.metric) and _as_large(error, error_of(promised.under_unit(dist_inf))):
         remark = f"{protected(promised.metric)} needs as much noise for {question} as {_ALL}"
     return Plan(question, promised, error, beta, _assumed(question, extent, stated, options), units, remark)
 
@@ -343,20 +343,20 @@ def _reference(dimension: int, extent: float) -> Floats:
     return extent / 2 * np.concatenate([np.eye(dimension), -np.eye(dimension)])
 
 
-def _least(foreseen: Callable[[Guarantee], float], unit: Guarantee, error: float) -> Guarantee:
+def _least(error_of: Callable[[Guarantee], float], unit: Guarantee, error: float) -> Guarantee:
     """Return the least budget, to six digits, whose error is at most this.
 
     Errors are proportional to the noise, so one step finds it; a hull's is not quite, and is found to a hundredth.
     """
     step, log_budget = math.inf, 0.0
     for _ in range(12):
-        step = unit.power * math.log(foreseen(_budget(unit, log_budget, error)) / error)
+        step = unit.power * math.log(error_of(_budget(unit, log_budget, error)) / error)
         log_budget += step
         if abs(step) < 0.01:
             break
     # The error bound of a hull is not quite monotone in the budget.
     more = min(max(abs(step), 1e-9), 0.01)
-    while foreseen(_budget(unit, log_budget, error)) > error:
+    while error_of(_budget(unit, log_budget, error)) > error:
         log_budget += more
         more *= 2
     return _budget(unit, log_budget, error)

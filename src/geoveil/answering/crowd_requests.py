@@ -30,7 +30,7 @@ def grid_of(grid: object, plane: Plane | None) -> tuple[Grid, Grid, bool]:
     plane : Plane, optional
         The plane.
     """
-    area, unit = (None, 1.0) if plane is None else (plane.area, plane.drawn_in[1])
+    area, unit = (None, 1.0) if plane is None else (plane.area, plane.grid_system[1])
     if isinstance(grid, int | float) and not isinstance(grid, bool):
         if area is None:
             raise InvalidParameter(
@@ -78,7 +78,7 @@ def _cells(grid: Grid, plane: Plane | None) -> Any:
     """Return the cells of a grid as polygons, numbered from the south-west."""
     import geopandas
 
-    return geopandas.GeoSeries(boxes_of(grid), crs=None if plane is None else plane.drawn_in[0])
+    return geopandas.GeoSeries(boxes_of(grid), crs=None if plane is None else plane.grid_system[0])
 
 
 def _regions(regions: RegionsLike, plane: Plane | None) -> tuple[Any, Any]:

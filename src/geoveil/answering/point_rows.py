@@ -184,7 +184,7 @@ class PointRows:
         working = in_the_plane(self.guarantee, self.plane.area)
         return Points(n, 2, working, self.method, rounding=self.plane.rounding, units=units)
 
-    def look(self, batch: Batch) -> tuple[Batch, RowCounts, pa.DictionaryArray]:
+    def checked(self, batch: Batch) -> tuple[Batch, RowCounts, pa.DictionaryArray]:
         """Check a batch in the first pass; return the rows that remain, their labels, and counts of removed rows."""
         batch, less = self.selected(batch)
         coded = self.people.labels(batch).dictionary_encode()

@@ -100,7 +100,7 @@ class PreparedFile:
         release: FileRelease | None = None
         try:
             with staging_folder(target) as folder:
-                written = self.inquiry.into(folder / target.name, target)
+                written = self.inquiry.writing_to(folder / target.name, target)
                 release = answer(written, self.source, self.charger, progress=progress)
         except BaseException as problem:
             if release is not None and release.entry is not None:

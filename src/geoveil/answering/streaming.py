@@ -188,7 +188,7 @@ class FilePoints(PointRows, Inquiry[Written, FileRelease]):
         import pyarrow as pa
 
         def look(batch: Batch) -> tuple[Batch, RowCounts, pa.Array, Index, Index, list[PartOfTimes] | None]:
-            batch, less, coded = self.look(batch)
+            batch, less, coded = self.checked(batch)
             return (
                 batch,
                 less,
@@ -264,7 +264,7 @@ class FilePoints(PointRows, Inquiry[Written, FileRelease]):
         """The noise of each query."""
         return PointNoise(self.persons.queries, self.plane.area)
 
-    def into(self, target: Path, final: Path) -> FilePoints:
+    def writing_to(self, target: Path, final: Path) -> FilePoints:
         """Return the inquiry that writes to a path, which will be renamed."""
         return replace(self, target=target, final=final)
 

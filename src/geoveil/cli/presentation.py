@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "balances_of",
+    "cost_and_error",
     "describe",
     "drawable",
-    "foreseen",
     "in_degrees",
     "lines_of",
     "public_place",
@@ -79,7 +79,7 @@ def public_place(at: tuple[float, float]) -> Any:
     return geopandas.GeoSeries.from_xy([at[1]], [at[0]], crs=4326)
 
 
-def foreseen(
+def cost_and_error(
     name: str,
     sizes: Sequence[int],
     guarantee: Guarantee,
@@ -123,13 +123,13 @@ def foreseen(
         "error_95": {"smallest": min(errors), "largest": max(errors)},
     }
     if ledger is not None:
-        balance, line = _foreseen_balance(name, ledger, account.names(persons), guarantee)
+        balance, line = _balance_left(name, ledger, account.names(persons), guarantee)
         told |= balance
         lines.append(("ledger", line))
     return told, lines
 
 
-def _foreseen_balance(
+def _balance_left(
     question: str, ledger: Ledger, names: Sequence[str], guarantee: Guarantee
 ) -> tuple[dict[str, Any], str]:
     """Return what is left in the accounts that would be charged, as data and as a line."""

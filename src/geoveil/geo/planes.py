@@ -437,7 +437,7 @@ class Plane:
         return 0 if self._same else int(self.area.outside(coords, times=self._reach).sum())
 
     @property
-    def drawn_in(self) -> tuple[pyproj.CRS, float]:
+    def grid_system(self) -> tuple[pyproj.CRS, float]:
         """The coordinate system of grids in this plane, and the metres in one of its units."""
         return (self.crs, self._unit) if self._same else (self.area.crs, self._unit)
 

@@ -184,7 +184,7 @@ class CrowdHeatMap(CrowdRelease):
     @property
     def crs(self) -> Any:
         """The system of the grid: that of the points if it is a plane, else the plane of the area."""
-        return None if self.plane is None else self.plane.drawn_in[0]
+        return None if self.plane is None else self.plane.grid_system[0]
 
     def _rows(self, crs: CrsLike) -> geopandas.GeoDataFrame:
         import pandas as pd

@@ -71,7 +71,7 @@ def cells_layer(
     Cells with less than 1% of the largest number are left out, so that a map shows where the numbers are and not the
     whole area.
     """
-    grid = grid.scaled(plane.drawn_in[1])
+    grid = grid.scaled(plane.grid_system[1])
     joined, together = 1, numbers
     while _extent(_seen(together)) > _MOST_CELLS:
         joined *= 2

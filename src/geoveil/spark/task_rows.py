@@ -283,7 +283,7 @@ class TaskRows:
             count += len(table)
             coded: pa.DictionaryArray | None = None
             if first:
-                batch, less, coded = self.rules.look(batch)
+                batch, less, coded = self.rules.checked(batch)
                 facts.types = sorted({*facts.types, *batch.types})
             else:
                 batch, less = self.rules.selected(batch)
