@@ -102,7 +102,7 @@ class GeoveilError(Exception):
         return self.worded(PYTHON)
 
 
-#: What an error says about the budget, by what was charged.
+#: The sentence of an error about the budget, by what was charged.
 _OUTCOMES: dict[Charged | None, str] = {
     None: "",
     "nothing": "Nothing was charged or released.",

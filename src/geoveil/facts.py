@@ -62,7 +62,7 @@ class Removed:
 
 @dataclass(frozen=True)
 class Unchanged:
-    """A column whose values are in a release as they were: nothing in it is hidden.
+    """A column that is released unchanged: nothing in it is hidden.
 
     Parameters
     ----------

@@ -346,7 +346,8 @@ def _reference(dimension: int, extent: float) -> Floats:
 def _least(error_of: Callable[[Guarantee], float], unit: Guarantee, error: float) -> Guarantee:
     """Return the least budget, to six digits, whose error is at most this.
 
-    Errors are proportional to the noise, so one step finds it; a hull's is not quite, and is found to a hundredth.
+    Errors are proportional to the noise, so one step finds the budget. The error of a hull is only nearly
+    proportional, and its budget is found up to 1%.
     """
     step, log_budget = math.inf, 0.0
     for _ in range(12):

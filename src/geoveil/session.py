@@ -906,7 +906,7 @@ Nothing was charged or released. Give a smaller budget.
         return [*self.total.with_budget(left).split(k)]
 
     def cost(self, *, rho: Rho = None, epsilon: Epsilon = None) -> tuple[Decimal, Decimal]:
-        """Return the cost of a question with this budget, and what would then be left; nothing is charged.
+        """Return the cost of a question with this budget, and the budget that would then be left; nothing is charged.
 
         Examples
         --------

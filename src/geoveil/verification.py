@@ -282,7 +282,7 @@ def _ledger(account: dict[str, Any], ledger: Ledger | None) -> Check:
 
 
 def _signature(account: dict[str, Any], key: PublicKey | None) -> tuple[Check, PublicKey | None, bool]:
-    """Check the signature, and whose it is."""
+    """Check the signature, and who signed."""
     try:
         signature = checked_signature(account)
     except ValueError as problem:

@@ -75,7 +75,7 @@ def lines(facts: Facts, naming: Naming = PYTHON) -> list[tuple[str, str]]:
 
 
 def paragraphs(facts: Facts) -> tuple[str, str]:
-    """Return the meaning of a release in words: what its guarantee hides, and everything else."""
+    """Describe a release in words: the meaning of its guarantee, its error, and all other facts."""
     away = hidden(facts.guarantee.hidden(chance=0.75))
     metric = facts.guarantee.metric
     hides = (
@@ -150,7 +150,7 @@ def protected(metric: Metric) -> str:
 
 
 def unit_name(metric: Metric) -> str:
-    """Return what a metric protects in two or three words, for the heading of a column.
+    """Name the unit that a metric protects in two or three words, for the heading of a column.
 
     Examples
     --------

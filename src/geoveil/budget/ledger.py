@@ -34,7 +34,7 @@ __all__ = ["Ledger"]
 
 #: Longest pause in seconds between two checks whether another process has stored an answer.
 _LONGEST_PAUSE = 0.5
-#: Longest wait in seconds for what the ledger shows of itself.
+#: Longest wait in seconds for the card that a prompt or a notebook shows.
 _LONGEST_LOOK = 3.0
 
 

@@ -17,8 +17,8 @@ SCHEMA = 3
 def strict_json(text: str) -> Any:
     """Return the value of a JSON text, or raise ValueError.
 
-    Refused is what two programs may read differently: a name that occurs twice in an object, and numbers that are not
-    finite. Python's own reader would take the last of two equal names, and others the first.
+    Texts that two programs may read differently are refused: a name that occurs twice in an object, and numbers that
+    are not finite. Python's own reader would take the last of two equal names, and others the first.
 
     Examples
     --------

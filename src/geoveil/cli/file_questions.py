@@ -1,4 +1,4 @@
-"""A question about the locations in a file: what commands that spend a budget share."""
+"""Questions about the locations in a file: the code that all commands with a budget share."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class FileQuestion:
 
     @property
     def persons(self) -> dict[str, Any]:
-        """The options about persons and what is protected of them, as arguments of a question."""
+        """The options about persons and the unit of protection, as arguments of a question."""
         return {
             **self.protection.keywords,
             "by": self.by,

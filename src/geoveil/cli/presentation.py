@@ -132,7 +132,7 @@ def cost_and_error(
 def _balance_left(
     question: str, ledger: Ledger, names: Sequence[str], guarantee: Guarantee
 ) -> tuple[dict[str, Any], str]:
-    """Return what is left in the accounts that would be charged, as data and as a line."""
+    """Return the budget that is left in the accounts that would be charged, as data and as a line."""
     from geoveil.privacy import exact
 
     left = {

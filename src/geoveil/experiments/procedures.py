@@ -46,7 +46,7 @@ class Procedure(ABC):
 
     @abstractmethod
     def plane(self, latitude: Floats, longitude: Floats) -> Floats:
-        """Project locations to a plane, in what the procedure takes as metres."""
+        """Project locations to a plane, in the units that the procedure takes as metres."""
 
     @abstractmethod
     def elapsed(self, seconds: Seconds) -> Seconds:

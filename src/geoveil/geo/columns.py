@@ -141,7 +141,7 @@ def reasons_of(
 
 
 def in_full(values: Any) -> pd.Series:
-    """Return values as a Series without categories and without an index of its own."""
+    """Return values as a Series without categories and with a default index."""
     import pandas as pd
 
     column = pd.Series(values).reset_index(drop=True)

@@ -23,13 +23,13 @@ __all__ = ["location_values", "numbers_of"]
 
 #: The number of distinct values that are looked at.
 _DISTINCT = 2000
-#: The share of values that must be in the range of a coordinate, or be codes, and that of texts with coordinates.
+#: The share of values that must be in the range of a coordinate or be codes, and of texts that must have coordinates.
 _NEARLY_ALL, _SOME = 0.95, 0.05
 #: Ranges of degrees wider than this contain many numbers that are no coordinates.
 _WIDE = 10.0
 
 _NUMBER = r"[-+]?\d{1,3}[.,]\d{2,}"
-#: As many decimals as tell streets apart: one such pair in a column of notes is enough.
+#: A pair of numbers with enough decimals to tell streets apart: one in a column of notes is enough.
 _PRECISE = re.compile(r"[.,]\d{4,}")
 _PAIR = re.compile(rf"({_NUMBER})[^\d+-]{{0,12}}[^\d.+-]?({_NUMBER})")
 _GEOHASH = re.compile(r"[0-9b-hjkmnp-z]{4,12}", re.IGNORECASE)

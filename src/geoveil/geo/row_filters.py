@@ -338,7 +338,7 @@ class _Evaluation:
         return pa.chunked_array([pa.array([_TRUTH.get(text) for text in lower], pa.bool_())])
 
     def _time(self, text: str, kind: pa.DataType) -> Any:
-        """Return a text as a time of the type of a column; without a time zone, in that of the column."""
+        """Return a text as a time of the type of a column; a text without a time zone is in the column's zone."""
         import pandas as pd
         import pyarrow as pa
 

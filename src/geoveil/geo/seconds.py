@@ -128,7 +128,7 @@ def _zoned() -> Any:
 
 
 def _read(times: Any, name: str, *, part: bool = False) -> Any:
-    """Return times as a Series of datetimes, durations or numbers; refuse what is none of these.
+    """Return times as a Series of datetimes, durations or numbers; refuse other values.
 
     In a part of a column, texts that are neither numbers nor ISO 8601 remain texts.
     """

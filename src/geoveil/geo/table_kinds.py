@@ -60,7 +60,7 @@ class Table(ABC):
         """Return the first values of a column, by which its format is recognised."""
 
     def recognised(self, names: Sequence[Hashable]) -> Recognised:
-        """Recognise what some of the columns hold."""
+        """Recognise coordinates, geometries, times and persons among some of the columns."""
         return recognise({name: self.first(name) for name in names}, {name: self.dtype(name) for name in names})
 
     @abstractmethod

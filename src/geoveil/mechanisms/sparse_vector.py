@@ -86,7 +86,7 @@ class SparseVector(Mechanism):
         return halt_each(values, sizes, noisy, self.scale, source, cyclic=self.cyclic)
 
     def probabilities(self, values: Floats, threshold: float) -> Floats:
-        """Return the exact probability of halting at each position; unless cyclic, the last is that of never."""
+        """Return the exact probability of halting at each position and, unless cyclic, of never halting."""
         b, reach = self.threshold_scale, _REACH * self.threshold_scale
         kinks = np.append(values, threshold)
         nodes, weights = panels(kinks, threshold - reach, threshold + reach, min(b, self.scale))

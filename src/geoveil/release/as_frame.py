@@ -49,7 +49,7 @@ def rows_of(release: Release) -> Any:
 
 
 def frame_with_errors(release: Release, frame: geopandas.GeoDataFrame) -> Any:
-    """Return rows of a release with their 95% error radius and the budget, in columns of their own."""
+    """Return rows of a release with two more columns: their 95% error radius and the budget."""
     kind, stated = release.kind, dict[str, Any]()
     if release.processing.bounded:
         radius = release.error(0.05, each=kind == "points")

@@ -32,7 +32,7 @@ class Shown(Card):
         return cast("Release", self)
 
     def in_memory(self) -> Release:
-        """Return the release with its points in memory: the release itself, or that of a file, loaded.
+        """Return the release with its points in memory; a release that is a file is loaded.
 
         Examples
         --------

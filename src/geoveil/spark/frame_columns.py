@@ -100,7 +100,7 @@ def _geo(spark: SparkSession, frame: DataFrame) -> dict[str, Any] | None:
 def open_frame(
     source: Frame, *, lat: CoordinateColumns, lon: CoordinateColumns, geometry: str | None, crs: CrsLike
 ) -> tuple[DataFrame, FrameColumns]:
-    """Return a DataFrame with plain columns, and what these are: which hold locations, and in which system."""
+    """Return a DataFrame with plain columns, and the description of its columns, locations and coordinate system."""
     import pyarrow as pa
 
     frame, name, account = frame_of(source)

@@ -313,7 +313,7 @@ class FramePersons(FramePoints):
         return super()._ordered(rows) if self.in_order else rows
 
     def task(self, reader: TaskRows) -> PersonTask:
-        """Return what workers do in the second job, with rows sorted by person."""
+        """Return the task of the second job, which gets rows sorted by person."""
         assert self.destination is not None
         return PersonTask(replace(reader, sorted=True), self.asking, self._read_columns, self.destination)
 

@@ -94,7 +94,7 @@ class FramePoints(FilePoints):
     destination: Destination | None = None
     #: Whether the time of each row is wanted, besides for units and thinning.
     timed_rows: bool = False
-    #: Whether one answer is about all persons, so that points get no noise of their own.
+    #: Whether one answer is about all persons, so that no noise is added to single points.
     crowd: bool = False
     #: What the tasks of the first job saw, in the order of the partitions.
     counted: list[TaskFacts] = field(default_factory=list)
@@ -281,7 +281,7 @@ class FramePoints(FilePoints):
         return labels, counts, largest, sorted(facts, key=lambda each: each.partition)
 
     def _check_counted(self) -> None:
-        """Raise what a task refused, without its value."""
+        """Raise the error of a task that refused data, without the refused value."""
         for facts in self.counted:
             if facts.refusal is not None:
                 refusal = facts.refusal
@@ -399,7 +399,7 @@ class FramePoints(FilePoints):
         return sample.columns(without=pseudonymised), self.kept, sample.places
 
     def unpacked(self, stored: dict[str, Any]) -> Written:
-        """Return what was written under the same key before, if it is still there."""
+        """Return the facts about the folder that was written with the same key before, if it still exists."""
         assert self.destination is not None
         account = self.destination.certified()
         sha256 = stored["sha256"]
@@ -478,7 +478,7 @@ def _points(facts: Iterable[TaskFacts]) -> dict[int, int]:
 
 
 def _total(facts: Iterable[TaskFacts]) -> tuple[int, int, RowCounts]:
-    """Return what all tasks saw together: points, the sum of checksums, and the rows that were removed."""
+    """Return the totals of all tasks: points, the sum of checksums, and the rows that were removed."""
     each = [*facts]
     removed = sum((one.removed for one in each), start=NONE)
     return sum(one.points for one in each), sum(one.checksum for one in each) % 2**64, removed

@@ -365,8 +365,8 @@ class _Units:
     """The number of points in the largest stretch of time around each point of a sorted stream, in bounded memory.
 
     A batch is held until rows of another person, or rows more than a stretch later, have come; of the rows before it,
-    only the times of the last stretch are held. What a stretch holds is thus known exactly, and no person is ever in
-    memory as a whole.
+    only the times of the last stretch are held. So the points of every stretch are counted exactly, and no person is
+    in memory as a whole.
     """
 
     def __init__(self, stretch: int | None) -> None:
@@ -378,7 +378,7 @@ class _Units:
 
     @property
     def count(self) -> int:
-        """The number of runs so far: that of persons, unless one returns after others have come."""
+        """The number of runs of rows so far. It is the number of persons, unless a person has several runs."""
         return self._run
 
     def runs(self, rules: PointRows, batch: Batch) -> Index:

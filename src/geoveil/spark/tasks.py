@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 
 __all__ = ["COUNTED", "CountTask", "NoiseByRow", "SeededStart", "WriteTask", "own_source", "partition_and_attempt"]
 
-#: The columns of a first pass: a person, the number of their points, that of the largest unit; or facts of the task.
+#: The columns of the first pass: a person, their number of points, the number in their largest unit; or the task's
+#: facts.
 COUNTED = ("person", "points", "largest", "facts")
 #: The number of persons whose counts a task holds before it passes them on.
 _PERSONS = 2**20
@@ -53,7 +54,7 @@ def own_source(seeded: SeededStart | None, partition: int) -> Source:
 
 @dataclass(frozen=True)
 class SeededStart:
-    """Where each partition begins in a seeded stream, for tests and experiments.
+    """The start of each partition in a seeded stream, for tests and experiments.
 
     The stream is laid over the partitions in their order: that of a partition begins after the normal variables of all
     points before it, as if the partitions were one file.

@@ -80,7 +80,7 @@ def open_excel(
 
 
 def _check_size(path: Path) -> None:
-    """Refuse what is not an archive, and one that would take too much memory when it is unpacked."""
+    """Refuse a file that is not an archive, or that would take too much memory when it is unpacked."""
     try:
         with zipfile.ZipFile(path) as archive:
             size = sum(part.file_size for part in archive.infolist())

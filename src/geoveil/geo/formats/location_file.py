@@ -272,7 +272,7 @@ class LocationFile(ABC):
         """Refuse geometries and texts that the format cannot hold."""
 
     def check_types(self, types: Set[str]) -> None:  # noqa: B027
-        """Refuse a file whose geometries are of these types, if the format cannot hold all of them."""
+        """Refuse geometries of these types if the format cannot hold them in one file."""
 
     @abstractmethod
     def write(self, path: Path, batches: Iterator[Batch], schema: pa.Schema) -> None:
