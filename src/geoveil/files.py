@@ -154,8 +154,8 @@ def points_file(
     progress : callable, optional
         Called from time to time with the share of the work that is done, from 0 to 1.
     confirm : callable, optional
-        Called once before anything is charged, with a list of concerns for the owner: empty, or that the noise is
-        large and what helps. It may raise an exception to stop the release. Without it they are warnings
+        Called once before anything is charged, with a list of `Concern` for the owner: empty, or one that says that
+        the noise is large and what helps. It may raise an exception to stop the release. Without it they are warnings
         (`GeoveilWarning`).
 
     Returns

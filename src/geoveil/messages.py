@@ -91,7 +91,13 @@ class Message:
         self.data = data
 
     def worded(self, naming: Naming) -> str:
-        """Return the text, with the names that a reader knows."""
+        """Return the text, with the names that a reader knows.
+
+        Examples
+        --------
+        >>> Message("Give {area}.").worded(PYTHON)
+        'Give area=.'
+        """
         return _Formatter(self.data, naming).format(self.template)
 
     def __str__(self) -> str:

@@ -56,16 +56,28 @@ __all__ = [
 
 
 class Concern(Message):
-    """A concern about a release, which its owner should know before it is made.
+    r"""A concern about a release, which its owner should know before it is made; `str` gives its text.
 
     Parameters
     ----------
     template : str
-        The text, as of a `Message`.
+        The text, with placeholders for the names of arguments and for data.
     grave : bool
         Whether someone at a terminal is asked before the release, rather than only told.
     **data : object
-        As of a `Message`.
+        The values of the placeholders for data.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import geoveil as gv
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> _ = (folder / "trips.csv").write_text("lat,lon\n" + "37.78,-122.41\n" * 400)
+    >>> bay = gv.local(lat=37.77, lon=-122.42, radius=50_000)
+    >>> told = []
+    >>> _ = gv.points_file(folder / "trips.csv", folder / "out.csv", rho=5e-5, area=bay, confirm=told.extend)
+    >>> str(told[0])[:57], told[0].grave
+    ('All 400 points belong to one person and share the budget:', True)
     """
 
     def __init__(self, template: str, /, *, grave: bool, **data: object) -> None:
