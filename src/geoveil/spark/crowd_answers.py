@@ -34,7 +34,7 @@ from geoveil.noise import source_of
 from geoveil.postprocess.grid import Grid
 from geoveil.privacy import Duration, Guarantee, as_duration, promise
 from geoveil.release import CrowdRelease, Release
-from geoveil.spark.frame_columns import Frame, open_frame
+from geoveil.spark.frame_columns import FrameLike, open_frame
 from geoveil.spark.frame_crowd import FrameCrowd
 from geoveil.spark.frame_mean import MeanInquiry
 from geoveil.spark.frame_points import FramePoints, check_key
@@ -43,7 +43,7 @@ __all__ = ["counts", "flows", "heatmap", "mean"]
 
 
 @steady()
-def heatmap(df: Frame, grid: Grid | float, **how: Any) -> CrowdRelease:
+def heatmap(df: FrameLike, grid: Grid | float, **how: Any) -> CrowdRelease:
     """Release a heat map of the crowd in a DataFrame.
 
     Parameters
@@ -67,7 +67,7 @@ def heatmap(df: Frame, grid: Grid | float, **how: Any) -> CrowdRelease:
 
 
 @steady()
-def counts(df: Frame, regions: RegionsLike, **how: Any) -> CrowdRelease:
+def counts(df: FrameLike, regions: RegionsLike, **how: Any) -> CrowdRelease:
     """Release how many persons of a DataFrame are expected in each of several public regions.
 
     Parameters
@@ -89,7 +89,7 @@ def counts(df: Frame, regions: RegionsLike, **how: Any) -> CrowdRelease:
 
 @steady()
 def flows(
-    df: Frame, grid: Grid | float | None = None, *, regions: RegionsLike | None = None, **how: Any
+    df: FrameLike, grid: Grid | float | None = None, *, regions: RegionsLike | None = None, **how: Any
 ) -> CrowdRelease:
     """Release how many persons go from one cell or region to another, from rows with an origin and a destination.
 
@@ -114,7 +114,7 @@ def flows(
 
 
 @steady()
-def mean(df: Frame, **how: Any) -> Release:
+def mean(df: FrameLike, **how: Any) -> Release:
     """Release the mean of all points of a DataFrame.
 
     Parameters
@@ -132,7 +132,7 @@ def mean(df: Frame, **how: Any) -> Release:
     return _ask(df, how, None)
 
 
-def _ask(df: Frame, how: dict[str, Any], make: Callable[..., Any] | None, *, trips: bool = False) -> Release:
+def _ask(df: FrameLike, how: dict[str, Any], make: Callable[..., Any] | None, *, trips: bool = False) -> Release:
     """Count, charge everybody, add up on the workers, and release the answer; `make` makes the question in a plane."""
     names = ("cap", "bandwidth", "every", "method") if make is not None else ("method",)
     question = {name: how.pop(name) for name in names if name in how}
@@ -140,7 +140,7 @@ def _ask(df: Frame, how: dict[str, Any], make: Callable[..., Any] | None, *, tri
 
 
 def _answered(
-    df: Frame,
+    df: FrameLike,
     question: dict[str, Any],
     make: Callable[..., Any] | None,
     trips: bool,

@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import Column, DataFrame, SparkSession
 
-__all__ = ["TIME", "Frame", "FrameColumns", "frame_of", "open_frame", "time_of"]
+__all__ = ["TIME", "FrameColumns", "FrameLike", "frame_of", "open_frame", "time_of"]
 
 #: The rows that a question is about: a DataFrame, or the path of a Parquet or GeoParquet file or folder.
-Frame: TypeAlias = Union["DataFrame", str, Path]
+FrameLike: TypeAlias = Union["DataFrame", str, Path]
 #: The prefix of the columns that are added to those of a DataFrame, and the one of times in microseconds.
 _OWN = "_geoveil_"
 TIME = f"{_OWN}time"
@@ -63,7 +63,7 @@ class FrameColumns(PlainParquet):
         return dict(self.head.select([*columns]).to_pydict())
 
 
-def frame_of(source: Frame) -> tuple[DataFrame, str, dict[str, Any] | None]:
+def frame_of(source: FrameLike) -> tuple[DataFrame, str, dict[str, Any] | None]:
     """Return a DataFrame, its name for messages, and the metadata of GeoParquet if it was given by a path."""
     from pyspark.sql import DataFrame, SparkSession
 
@@ -98,7 +98,7 @@ def _geo(spark: SparkSession, frame: DataFrame) -> dict[str, Any] | None:
 
 
 def open_frame(
-    source: Frame, *, lat: CoordinateColumns, lon: CoordinateColumns, geometry: str | None, crs: CrsLike
+    source: FrameLike, *, lat: CoordinateColumns, lon: CoordinateColumns, geometry: str | None, crs: CrsLike
 ) -> tuple[DataFrame, FrameColumns]:
     """Return a DataFrame with plain columns, and the description of its columns, locations and coordinate system."""
     import pyarrow as pa
