@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from pathlib import Path
 from typing import Any
 
@@ -134,3 +135,18 @@ def test_a_session_by_person_answers_nothing_about_the_crowd() -> None:
     with pytest.raises(InvalidParameter, match="unit="):
         session.heatmap(5000, rho=1e-4)
     assert session.spent == 0
+
+
+def test_questions_about_a_file_name_all_their_arguments() -> None:
+    """The three questions take the same arguments, which an editor can show."""
+    given = [{*inspect.signature(ask).parameters} for ask in (gv.heatmap_file, gv.counts_file, gv.flows_file)]
+    assert given[0] - {"grid"} == given[1] - {"regions"} == given[2] - {"grid", "regions"}
+    assert {"rho", "unit", "area", "ledger", "lat", "delimiter", "progress"} < given[0]
+
+
+def test_an_argument_named_as_in_another_library_is_refused_with_its_name_here(tmp_path: Path) -> None:
+    """`sep` is called `delimiter`; a name that nobody knows is an error as for any function."""
+    with pytest.raises(TypeError, match="It is called 'delimiter'"):
+        gv.heatmap_file(tmp_path / "diary.csv", 5000, sep=";")  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match="unexpected keyword argument 'cells'"):
+        gv.counts_file(tmp_path / "diary.csv", REGIONS, cells=3)  # type: ignore[call-arg]

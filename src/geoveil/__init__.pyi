@@ -5,7 +5,7 @@ from .certificates import PublicKey, SigningKey
 from .crowd_files import counts_file, flows_file, heatmap_file
 from .crowds import counts, flows, heatmap
 from .facts import CrowdNoise, ErrorBound, Exactness, Facts, MechanismUse, Processing, Removed, Unchanged
-from .files import FileRelease, load, points_file, read
+from .files import Concern, FileRelease, load, points_file, read
 from .geo import Area, AreaSuggestion, areas, local, suggest_area
 from .heatmaps import Grid, HeatMap, density, remap
 from .improve import Motion, clamp, smooth
@@ -39,6 +39,7 @@ __all__ = [
     "AreaSuggestion",
     "Charge",
     "Check",
+    "Concern",
     "CrowdCounts",
     "CrowdFlows",
     "CrowdHeatMap",

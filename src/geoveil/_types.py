@@ -35,6 +35,7 @@ __all__ = [
     "Progress",
     "Pseudonyms",
     "Region",
+    "RegionsLike",
     "Rho",
     "Shape",
     "Short",
@@ -71,6 +72,8 @@ Place: TypeAlias = Union["ArrayLike", "shapely.Point", "geopandas.GeoSeries", "g
 Shape: TypeAlias = Union["Place", "shapely.Geometry"]
 #: A public region.
 Region: TypeAlias = Union["shapely.Polygon", "shapely.MultiPolygon"]
+#: Public regions: a frame of polygons, or a list of them.
+RegionsLike: TypeAlias = Union["geopandas.GeoDataFrame", "geopandas.GeoSeries", "Sequence[Region]"]
 #: The person of each point: the name of a column, or one label for each point.
 Labels: TypeAlias = Union["str", "Sequence[Any]", "NDArray[Any]", "pd.Series", "pd.Index", None]
 #: The public time of each point: the name of a column, one for each point of a row, or one time for each row.
@@ -94,6 +97,6 @@ Short: TypeAlias = Literal["refuse", "skip"]
 
 #: A user's function of an (n, d) array in metres, with a number or a vector as its value.
 Function: TypeAlias = Callable[[Any], "ArrayLike"]
-#: Is told the share of the work that is done, from 0 to 1.
+#: A function that is called with the share of the work that is done, from 0 to 1.
 Progress: TypeAlias = Callable[[float], None]
 Path: TypeAlias = str | PathLike[str]

@@ -1,10 +1,9 @@
-"""A made-up city with taxis: example data that is about nobody."""
+"""A made-up city with taxis: example data without real persons."""
 
 from __future__ import annotations
 
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +16,7 @@ Floats = NDArray[np.float64]
 AREA = (37.77, -122.42, 40_000.0)
 #: A public place in it: latitude and longitude.
 STATION = (37.7765, -122.3945)
-#: Where people go, in metres east and north of the middle, and how much each place is liked.
+#: Places that people visit, in metres east and north of the middle, and how often each is chosen.
 _QUARTERS = np.array(
     [[1900, 2300], [800, 1500], [2200, 700], [-600, 300], [-2600, 1200], [500, -1600], [-3200, -900]], dtype=float
 )
@@ -62,7 +61,7 @@ def write_taxis(path: Path, *, taxis: int = 4, hours: float = 3.0, seed: int = 2
 
 
 def generator(seed: int = 2026) -> np.random.Generator:
-    """Return the generator of what is made up. The same seed makes the same up."""
+    """Return the random generator of made-up data. The same seed gives the same data."""
     return np.random.default_rng(seed)
 
 
@@ -78,9 +77,9 @@ def made_up_tracks(steps: Floats, whose: NDArray[np.int64], rng: np.random.Gener
     Parameters
     ----------
     steps : array
-        The seconds that passed since the person's point before; 0 at the first of each.
+        The seconds since the same person's previous point; 0 at the first point of each person.
     whose : array of int
-        The number of each point's person; equal numbers stand together.
+        The number of each point's person; the points of a person are adjacent.
     rng : Generator
         The generator.
 
@@ -92,7 +91,7 @@ def made_up_tracks(steps: Floats, whose: NDArray[np.int64], rng: np.random.Gener
     """
     found = np.empty((len(whose), 2))
     starts = np.flatnonzero(np.diff(whose, prepend=-1))
-    # Nobody travels longer than this between two points.
+    # Longer gaps between two points are shortened to this: nobody travels all the time.
     ways = np.minimum(steps, 6 * _EVERY) * _SPEED
     for first, last in pairwise([*starts, len(whose)]):
         along = np.cumsum(ways[first:last])
@@ -107,7 +106,7 @@ def made_up_tracks(steps: Floats, whose: NDArray[np.int64], rng: np.random.Gener
     return found + rng.normal(scale=6.0, size=found.shape)
 
 
-def _day(rng: Any, length: float) -> tuple[Floats, Floats]:
+def _day(rng: np.random.Generator, length: float) -> tuple[Floats, Floats]:
     """Return one taxi's times and positions along the streets."""
     stops = [_stop(rng)]
     corners, at = [stops[0]], 0.0
@@ -125,7 +124,7 @@ def _day(rng: Any, length: float) -> tuple[Floats, Floats]:
     return seconds, found + rng.normal(scale=6.0, size=found.shape)
 
 
-def _stop(rng: Any) -> Floats:
+def _stop(rng: np.random.Generator) -> Floats:
     quarter = _QUARTERS[rng.choice(len(_QUARTERS), p=_LIKED / _LIKED.sum())]
     return np.asarray(_corner(quarter + rng.normal(scale=650.0, size=2)))
 
@@ -139,7 +138,7 @@ def _corner(place: Floats) -> Floats:
     return np.asarray(_turn(_GRID) @ (np.round(_turn(-_GRID) @ place / _BLOCK) * _BLOCK))
 
 
-def _streets(start: Floats, end: Floats, rng: Any) -> list[Floats]:
+def _streets(start: Floats, end: Floats, rng: np.random.Generator) -> list[Floats]:
     """Return the corners of a route between two stops along the streets."""
     here, there = _turn(-_GRID) @ start, _turn(-_GRID) @ end
     steps = np.sort(rng.random(2))

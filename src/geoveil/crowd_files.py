@@ -1,26 +1,39 @@
-"""Questions about the crowd in a file, which passes through memory in batches."""
+"""Questions about the crowd in a file, which is read in batches."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
-from geoveil._types import CoordinateColumns, CrsLike, Epsilon, MetricLike, Missing, Outside, Progress, Rho, Short
+from geoveil._types import (
+    CoordinateColumns,
+    CrsLike,
+    Epsilon,
+    MetricLike,
+    Missing,
+    Outside,
+    Progress,
+    RegionsLike,
+    Rho,
+    Short,
+    UnitLike,
+)
 from geoveil._types import Path as PathLike
 from geoveil.answering import crowd_requests
-from geoveil.answering.charging import Charger, LedgerCharger, NoCharger, account_names, check_ledger
-from geoveil.answering.crowd import CrowdInquiry, Every
+from geoveil.answering.charging import check_ledger
+from geoveil.answering.crowd import CrowdInquiry, CrowdQuestion, Every
 from geoveil.answering.crowd_sources import FileCrowd
 from geoveil.answering.pipeline import answer
-from geoveil.answering.preparation import read_crowd
+from geoveil.answering.preparation import charger_of, read_crowd
 from geoveil.answering.units import unit_of
 from geoveil.arithmetic import steady
 from geoveil.budget import Ledger
 from geoveil.errors import InvalidData, InvalidParameter, Message
-from geoveil.geo import AreaLike
+from geoveil.foreign_names import foreign_names_refused
+from geoveil.geo import AreaLike, Plane
 from geoveil.geo.formats import open_locations
 from geoveil.noise import source_of
 from geoveil.postprocess.grid import Grid
@@ -31,7 +44,40 @@ __all__ = ["counts_file", "flows_file", "heatmap_file"]
 
 
 @steady()
-def heatmap_file(path: PathLike, grid: Grid | float, **how: Any) -> CrowdRelease:
+@foreign_names_refused
+def heatmap_file(
+    path: PathLike,
+    grid: Grid | float,
+    *,
+    cap: float | None = None,
+    bandwidth: float | None = None,
+    every: Every = None,
+    rho: Rho = None,
+    epsilon: Epsilon = None,
+    metric: MetricLike = None,
+    method: Literal["best", "both"] = "best",
+    unit: UnitLike = None,
+    times: str | Sequence[str] | None = None,
+    thin: Duration | None = None,
+    area: AreaLike = None,
+    crs: CrsLike = None,
+    outside: Outside = "refuse",
+    missing: Missing = "refuse",
+    where: str | None = None,
+    rng: np.random.Generator | None = None,
+    ledger: Ledger | None = None,
+    subject: str | None = None,
+    short: Short = "refuse",
+    lat: CoordinateColumns = None,
+    lon: CoordinateColumns = None,
+    geometry: str | None = None,
+    delimiter: str | None = None,
+    decimal: str | None = None,
+    encoding: str | None = None,
+    names: str | Sequence[str] | None = None,
+    layer: str | None = None,
+    progress: Progress | None = None,
+) -> CrowdRelease:
     r"""Release a heat map of the crowd in a file of any size.
 
     Parameters
@@ -40,10 +86,14 @@ def heatmap_file(path: PathLike, grid: Grid | float, **how: Any) -> CrowdRelease
         The file, as for `points_file`.
     grid : Grid or float
         The cells, as for `heatmap`.
-    **how : optional
-        `cap`, `bandwidth`, `every`, `rho`, `epsilon`, `metric`, `method`, `unit` (a column, or a column and a length
-        of time), `times`, `thin`, `area`, `crs`, `outside`, `missing`, `where`, `rng` as for `heatmap`; `ledger`,
-        `subject`, `short`, `progress` and the options of reading as for `points_file`.
+    cap, bandwidth, every, rho, epsilon, metric, method, thin, area, outside, missing, where, rng : optional
+        As for `heatmap`.
+    unit : str or tuple, optional
+        As for `heatmap`: the column of persons, or the column and a length of time, ("user", "1 day").
+    times : str, or a list of them, optional
+        The column of times, as for `points_file`.
+    crs, ledger, subject, short, lat, lon, geometry, delimiter, decimal, encoding, names, layer, progress : optional
+        As for `points_file`.
 
     Returns
     -------
@@ -60,11 +110,67 @@ def heatmap_file(path: PathLike, grid: Grid | float, **how: Any) -> CrowdRelease
     >>> gv.heatmap_file(path, 2000, unit="user", rho=5e-5, area=bay).value.shape
     (10, 10)
     """
-    return _ask(path, how, lambda plane, more: crowd_requests.heatmap(grid, plane, **more))
+    reading = {"crs": crs, "lat": lat, "lon": lon, "geometry": geometry, "delimiter": delimiter, "decimal": decimal}
+    reading |= {"encoding": encoding, "names": names, "layer": layer}
+    how = {"cap": cap, "bandwidth": bandwidth, "every": every, "method": method}
+    return _answered(
+        path,
+        reading,
+        lambda plane: crowd_requests.heatmap(grid, plane, **how),
+        timed=every is not None,
+        rho=rho,
+        epsilon=epsilon,
+        metric=metric,
+        unit=unit,
+        times=times,
+        thin=thin,
+        area=area,
+        outside=outside,
+        missing=missing,
+        where=where,
+        rng=rng,
+        ledger=ledger,
+        subject=subject,
+        short=short,
+        progress=progress,
+    )
 
 
 @steady()
-def counts_file(path: PathLike, regions: Any, **how: Any) -> CrowdRelease:
+@foreign_names_refused
+def counts_file(
+    path: PathLike,
+    regions: RegionsLike,
+    *,
+    cap: float | None = None,
+    bandwidth: float | None = None,
+    every: Every = None,
+    rho: Rho = None,
+    epsilon: Epsilon = None,
+    metric: MetricLike = None,
+    method: Literal["best", "both"] = "best",
+    unit: UnitLike = None,
+    times: str | Sequence[str] | None = None,
+    thin: Duration | None = None,
+    area: AreaLike = None,
+    crs: CrsLike = None,
+    outside: Outside = "refuse",
+    missing: Missing = "refuse",
+    where: str | None = None,
+    rng: np.random.Generator | None = None,
+    ledger: Ledger | None = None,
+    subject: str | None = None,
+    short: Short = "refuse",
+    lat: CoordinateColumns = None,
+    lon: CoordinateColumns = None,
+    geometry: str | None = None,
+    delimiter: str | None = None,
+    decimal: str | None = None,
+    encoding: str | None = None,
+    names: str | Sequence[str] | None = None,
+    layer: str | None = None,
+    progress: Progress | None = None,
+) -> CrowdRelease:
     r"""Release how many persons of a file are expected in each of several public regions.
 
     Parameters
@@ -73,7 +179,11 @@ def counts_file(path: PathLike, regions: Any, **how: Any) -> CrowdRelease:
         The file, as for `points_file`.
     regions : GeoDataFrame, GeoSeries or list of polygons
         The regions, as for `counts`.
-    **how : optional
+    cap, bandwidth, every, rho, epsilon, metric, method, unit, times, thin, area, crs : optional
+        As for `heatmap_file`.
+    outside, missing, where, rng, ledger, subject, short, lat, lon, geometry, progress : optional
+        As for `heatmap_file`.
+    delimiter, decimal, encoding, names, layer : optional
         As for `heatmap_file`.
 
     Returns
@@ -93,11 +203,68 @@ def counts_file(path: PathLike, regions: Any, **how: Any) -> CrowdRelease:
     >>> gv.counts_file(path, west, unit="user", rho=5e-5, area=bay).value.index.tolist()
     ['west']
     """
-    return _ask(path, how, lambda plane, more: crowd_requests.counts(regions, plane, **more))
+    reading = {"crs": crs, "lat": lat, "lon": lon, "geometry": geometry, "delimiter": delimiter, "decimal": decimal}
+    reading |= {"encoding": encoding, "names": names, "layer": layer}
+    how = {"cap": cap, "bandwidth": bandwidth, "every": every, "method": method}
+    return _answered(
+        path,
+        reading,
+        lambda plane: crowd_requests.counts(regions, plane, **how),
+        timed=every is not None,
+        rho=rho,
+        epsilon=epsilon,
+        metric=metric,
+        unit=unit,
+        times=times,
+        thin=thin,
+        area=area,
+        outside=outside,
+        missing=missing,
+        where=where,
+        rng=rng,
+        ledger=ledger,
+        subject=subject,
+        short=short,
+        progress=progress,
+    )
 
 
 @steady()
-def flows_file(path: PathLike, grid: Grid | float | None = None, *, regions: Any = None, **how: Any) -> CrowdRelease:
+@foreign_names_refused
+def flows_file(
+    path: PathLike,
+    grid: Grid | float | None = None,
+    *,
+    regions: RegionsLike | None = None,
+    cap: float | None = None,
+    bandwidth: float | None = None,
+    every: Every = None,
+    rho: Rho = None,
+    epsilon: Epsilon = None,
+    metric: MetricLike = None,
+    method: Literal["best", "both"] = "best",
+    unit: UnitLike = None,
+    times: str | Sequence[str] | None = None,
+    thin: Duration | None = None,
+    area: AreaLike = None,
+    crs: CrsLike = None,
+    outside: Outside = "refuse",
+    missing: Missing = "refuse",
+    where: str | None = None,
+    rng: np.random.Generator | None = None,
+    ledger: Ledger | None = None,
+    subject: str | None = None,
+    short: Short = "refuse",
+    lat: CoordinateColumns = None,
+    lon: CoordinateColumns = None,
+    geometry: str | None = None,
+    delimiter: str | None = None,
+    decimal: str | None = None,
+    encoding: str | None = None,
+    names: str | Sequence[str] | None = None,
+    layer: str | None = None,
+    progress: Progress | None = None,
+) -> CrowdRelease:
     r"""Release how many persons of a file with origins and destinations go from one cell or region to another.
 
     Parameters
@@ -108,7 +275,11 @@ def flows_file(path: PathLike, grid: Grid | float | None = None, *, regions: Any
         The cells, as for `flows`. Give this or `regions`.
     regions : GeoDataFrame or GeoSeries, optional
         The regions.
-    **how : optional
+    cap, bandwidth, every, rho, epsilon, metric, method, unit, times, thin, area, crs : optional
+        As for `heatmap_file`.
+    outside, missing, where, rng, ledger, subject, short, lat, lon, geometry, progress : optional
+        As for `heatmap_file`.
+    delimiter, decimal, encoding, names, layer : optional
         As for `heatmap_file`.
 
     Returns
@@ -127,61 +298,73 @@ def flows_file(path: PathLike, grid: Grid | float | None = None, *, regions: Any
     >>> gv.flows_file(path, 5000, unit="user", rho=5e-5, area=bay).value.shape
     (16, 16)
     """
-    return _ask(path, how, lambda plane, more: crowd_requests.flows(grid, regions, plane, **more), trips=True)
-
-
-def _ask(path: PathLike, how: dict[str, Any], make: Any, *, trips: bool = False) -> CrowdRelease:
-    """Count a file, charge everybody in it, read it again, and release the answer.
-
-    `make` makes the question in a plane; the items are points, or with `trips` the rows, from origin to destination.
-    """
-    question: dict[str, Any] = {}
-    for name in ("cap", "bandwidth", "every", "method"):
-        if name in how:
-            question[name] = how.pop(name)
-    return _answered(path, question, make, trips, **how)
+    reading = {"crs": crs, "lat": lat, "lon": lon, "geometry": geometry, "delimiter": delimiter, "decimal": decimal}
+    reading |= {"encoding": encoding, "names": names, "layer": layer}
+    how = {"cap": cap, "bandwidth": bandwidth, "every": every, "method": method}
+    return _answered(
+        path,
+        reading,
+        lambda plane: crowd_requests.flows(grid, regions, plane, **how),
+        timed=every is not None,
+        trips=True,
+        rho=rho,
+        epsilon=epsilon,
+        metric=metric,
+        unit=unit,
+        times=times,
+        thin=thin,
+        area=area,
+        outside=outside,
+        missing=missing,
+        where=where,
+        rng=rng,
+        ledger=ledger,
+        subject=subject,
+        short=short,
+        progress=progress,
+    )
 
 
 def _answered(
     path: PathLike,
-    question: dict[str, Any],
-    make: Any,
-    trips: bool,
+    reading: dict[str, Any],
+    make: Callable[[Plane], CrowdQuestion],
     *,
-    rho: Rho = None,
-    epsilon: Epsilon = None,
-    metric: MetricLike = None,
-    unit: Any = None,
-    times: str | Sequence[str] | None = None,
-    thin: Duration | None = None,
-    area: AreaLike = None,
-    crs: CrsLike = None,
-    outside: Outside = "refuse",
-    missing: Missing = "refuse",
-    where: str | None = None,
-    rng: np.random.Generator | None = None,
-    ledger: Ledger | None = None,
-    subject: str | None = None,
-    short: Short = "refuse",
-    progress: Progress | None = None,
-    lat: CoordinateColumns = None,
-    lon: CoordinateColumns = None,
-    **reading: Any,
+    timed: bool,
+    trips: bool = False,
+    rho: Rho,
+    epsilon: Epsilon,
+    metric: MetricLike,
+    unit: UnitLike,
+    times: str | Sequence[str] | None,
+    thin: Duration | None,
+    area: AreaLike,
+    outside: Outside,
+    missing: Missing,
+    where: str | None,
+    rng: np.random.Generator | None,
+    ledger: Ledger | None,
+    subject: str | None,
+    short: Short,
+    progress: Progress | None,
 ) -> CrowdRelease:
+    """Count a file, charge everybody in it, read it again, and release the answer.
+
+    `make` builds the question, given the plane. Items are points or, with `trips`, rows with an origin and a
+    destination.
+    """
     asked = unit_of(unit, metric)
     if asked.persons is not None and not isinstance(asked.persons, str):
         raise InvalidParameter("unit", unit, "a column of the file, with or without a length of time", "Name it.")
     guarantee, source = promise(rho, epsilon, asked.metric), source_of(rng)
     check_ledger(ledger, by=asked.persons, subject=subject, short=short)
-    every: Every = question.get("every")
-    file = open_locations(Path(path), crs=crs, lat=lat, lon=lon, **reading)
     told: Progress = progress or (lambda share: None)
     reader = read_crowd(
-        file,
+        open_locations(Path(path), **reading),
         guarantee,
         asked.persons,
         times,
-        timed=every is not None,
+        timed=timed,
         thin=None if thin is None else as_duration("thin", thin),
         area=area,
         outside=outside,
@@ -192,10 +375,5 @@ def _answered(
     if trips and guarantee.metric.stretch is not None:
         remedy = Message("Read the file with {gv.read} and ask about the table.")
         raise InvalidData("unit", unit, "a column of persons, for a file of trips", remedy)
-    crowd = FileCrowd(reader, trips=trips)
-    inquiry = CrowdInquiry(crowd, make(reader.plane, question), guarantee)
-    charger: Charger = NoCharger()
-    if ledger is not None:
-        labels = None if asked.persons is None else reader.people.persons.to_pylist()
-        charger = LedgerCharger(ledger, account_names(subject, labels), short=short)
-    return answer(inquiry, source, charger, progress=told)
+    inquiry = CrowdInquiry(FileCrowd(reader, trips=trips), make(reader.plane), guarantee)
+    return answer(inquiry, source, charger_of(reader, ledger, subject, short), progress=told)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from geoveil._types import (
     MetricLike,
     Missing,
     Outside,
+    RegionsLike,
     Rho,
     Times,
     UnitLike,
@@ -31,9 +32,6 @@ from geoveil.noise import source_of
 from geoveil.postprocess.grid import Grid
 from geoveil.privacy import Duration, promise
 from geoveil.release.crowd_release import CrowdRelease
-
-if TYPE_CHECKING:
-    import geopandas
 
 __all__ = ["counts", "flows", "heatmap"]
 
@@ -143,7 +141,7 @@ def heatmap(
 @steady()
 def counts(
     x: Locations,
-    regions: geopandas.GeoDataFrame | geopandas.GeoSeries | Any,
+    regions: RegionsLike,
     *,
     cap: float | None = None,
     bandwidth: float | None = None,
@@ -236,7 +234,7 @@ def flows(
     destinations: Locations | None = None,
     grid: Grid | float | None = None,
     *,
-    regions: geopandas.GeoDataFrame | geopandas.GeoSeries | None = None,
+    regions: RegionsLike | None = None,
     trip: Labels = None,
     cap: float | None = None,
     bandwidth: float | None = None,

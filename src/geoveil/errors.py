@@ -22,7 +22,8 @@
 Warnings are GeoveilWarning. Parameters and data are refused before anything random is drawn.
 
 An error carries its parts as data: the problem or the argument, its value and what is allowed; the remedy; and whether
-something was charged. `worded` makes a text of them for a reader, and `str` does so for one who writes Python.
+something was charged. `worded` turns these parts into text with the names that a reader knows; `str` does so for
+readers who write Python.
 """
 
 from __future__ import annotations
@@ -101,7 +102,7 @@ class GeoveilError(Exception):
         return self.worded(PYTHON)
 
 
-#: What an error says about the budget, by what was charged.
+#: The sentence of an error about the budget, by what was charged.
 _OUTCOMES: dict[Charged | None, str] = {
     None: "",
     "nothing": "Nothing was charged or released.",
@@ -111,7 +112,7 @@ _OUTCOMES: dict[Charged | None, str] = {
 
 
 class GeoveilWarning(UserWarning):
-    """Something is handled differently from what the user may expect."""
+    """Something is handled in another way than the user may expect."""
 
 
 class InvalidInput(GeoveilError, ValueError):
@@ -186,7 +187,7 @@ class IncompatibleGuarantees(GeoveilError, TypeError):
 
 
 class NoErrorBound(GeoveilError):
-    """An error bound was asked for that no theorem gives."""
+    """An error bound that no theorem gives."""
 
 
 class UnreliableArithmetic(GeoveilError):

@@ -62,7 +62,7 @@ class Removed:
 
 @dataclass(frozen=True)
 class Unchanged:
-    """A column whose values are in a release as they were: nothing in it is hidden.
+    """A column that is released unchanged: nothing in it is hidden.
 
     Parameters
     ----------
@@ -161,7 +161,7 @@ class ErrorBound:
     smallest, largest : float
         The bound; where each person has a different one, the smallest and the largest of them.
     about : {"all", "first person", "each person"}
-        Whether it is about one person's data taken as a whole, about the first of several persons, or about each.
+        Whether the bound holds for the only answer, for the first of several persons, or for each person.
     point : float, optional
         The bound of any one released point, where `largest` is that of the worst of several.
     location : float, optional
@@ -188,7 +188,7 @@ class ErrorBound:
 
 @dataclass(frozen=True)
 class Exactness:
-    """How far the noise and the numbers that get it are from the ideal ones.
+    """How far the noise, and the numbers it is added to, are from ideal real numbers.
 
     Parameters
     ----------
@@ -230,7 +230,7 @@ class CrowdNoise:
     replaced : float
         The ρ of zero-concentrated differential privacy for replacing all places of one unit by any others.
     says_nothing : bool
-        Whether that ρ is so large that it means nothing.
+        Whether that ρ is too large to protect anything.
 
     Examples
     --------
@@ -252,7 +252,7 @@ class CrowdNoise:
 
 @dataclass(frozen=True)
 class Facts:
-    """Everything that there is to say about a release, other than its value.
+    """All facts about a release except its value.
 
     Parameters
     ----------
@@ -261,9 +261,9 @@ class Facts:
     points : int
         The number of points in the input.
     persons : int, optional
-        The number of persons who have an answer each; None where there is one answer about all points.
+        The number of persons if each has an answer; None if there is one answer about all points.
     crowd : int, optional
-        The number of persons whom one answer is about; None where all its points are taken as one person's.
+        The number of persons in a crowd with one answer; None if all points belong to one person.
     guarantee : CGP or GP
         The guarantee for each person.
     also : CGP or GP, optional

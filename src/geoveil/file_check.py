@@ -1,22 +1,22 @@
-"""Whether a file is ready to be released: what its owner should know, and the settings that would help."""
+"""Check whether a file is ready to be released: findings for its owner, and settings that would help."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from geoveil.errors import GeoveilError, Message
 from geoveil.files import read, rehearse
-from geoveil.geo.areas import local
+from geoveil.geo.areas import Floats, local
 from geoveil.geo.columns import reasons_of, tells_places
 from geoveil.geo.disclosure import sampled, suspicions, unchanged_columns
 from geoveil.geo.formats import open_locations
 from geoveil.geo.plain_values import may_hold_places
-from geoveil.geo.planes import plane_of
+from geoveil.geo.planes import Plane, plane_of
 from geoveil.geo.proposals import LOOKED, AreaSuggestion, propose_area, seem_swapped, to_degrees
 from geoveil.geo.row_locations import GeometryRows
 from geoveil.geo.row_selection import select_rows
@@ -24,6 +24,12 @@ from geoveil.messages import PYTHON, Mention, Naming, Text, worded
 from geoveil.privacy import Guarantee
 from geoveil.unit_noise import TypicalPerson, typical_person
 from geoveil.words import counted
+
+if TYPE_CHECKING:
+    import geopandas
+    import pyproj
+
+    from geoveil.geo.formats.location_file import LocationFile
 
 __all__ = ["CheckedFile", "Finding"]
 
@@ -35,17 +41,18 @@ class Finding:
     Parameters
     ----------
     kind : {"good", "note", "need", "stop"}
-        Whether it is as it should be, worth knowing, to be stated before a release, or to be corrected first.
+        "good": nothing to do; "note": worth knowing; "need": must be stated before a release; "stop": must be
+        corrected first.
     what : str, Message or GeoveilError
-        The fact; an error is what a release would refuse the file with.
+        The fact, or the error with which a release would refuse the file.
     remedy : str or Message
         What can be done about it.
     settings : dict
         The settings that do so, by the names of arguments. A release needs those of the kind "need"; those of a note
         are a suggestion. An area is an `AreaSuggestion`.
     about : {"", "persons", "unchanged", "removed"}
-        The decision that it is about, for readers who make it in another place than the arguments: whose points
-        they are, or which columns are released unchanged or removed.
+        The decision that the finding is about, for pages that ask for it in their own way: who the persons are, which
+        columns are released unchanged, or which are removed.
     columns : tuple of str
         The columns that are released unchanged or removed.
     """
@@ -77,7 +84,7 @@ class _Proposal(Message):
 
 @dataclass
 class CheckedFile:
-    r"""A file that is looked at for its owner; nothing is drawn, charged or released.
+    r"""A file that is checked for its owner. Nothing is drawn, charged or released.
 
     Parameters
     ----------
@@ -115,8 +122,8 @@ class CheckedFile:
     #: The person with the median number of points, if the file has times; known after `findings`.
     typical: TypicalPerson | None = None
 
-    def findings(self, frame: Any = None) -> Iterator[Finding]:
-        """Yield what there is to say about the file, and find its typical person.
+    def findings(self, frame: geopandas.GeoDataFrame | None = None) -> Iterator[Finding]:
+        """Yield the findings about the file, and find its typical person.
 
         Parameters
         ----------
@@ -138,7 +145,7 @@ class CheckedFile:
             if refused is None:
                 yield Finding("note", problem, "One of the columns to be removed cannot be read.")
             else:
-                # A release would refuse the file sooner or later for this, and an area is of no use to it.
+                # A release would refuse the file for this reason, so proposing an area does not help.
                 refused = problem
         else:
             for finding in _about(file, frame, self.by, self.area, missing, where):
@@ -147,15 +154,16 @@ class CheckedFile:
         for name in formulas:
             what = f"The column {name!r} has texts that a spreadsheet would run as formulas."
             yield Finding("note", what, "They are released unchanged: clean them, or warn the recipient.")
-        # What is found above says more; whatever else a release refuses is told in its words.
+        # A finding of kind "stop" or "need" says more than the error of the release, which is yielded only without
+        # one.
         if refused is not None and not stopped:
             yield Finding("stop", refused)
 
-    def _rehearse(self, file: Any) -> Any:
-        """Return the release up to its charge, with the times of points where they can be read."""
+    def _rehearse(self, file: LocationFile) -> Any:
+        """Run a release up to its charge, and read the times of points if possible."""
         asked = {"guarantee": self.guarantee, "by": self.by, **self.counting, **self.area, **self.reading}
         timed = self.counting.get("times") or len(file.time_columns) == file.points_in_a_row
-        # Rows of several persons say nothing about the number of points of each.
+        # If the file seems to have several persons and none are named, the points of each person cannot be counted.
         if timed and (self.by is not None or not file.recognised.persons):
             try:
                 inquiry = rehearse(self.path, **asked, timed=True)
@@ -168,7 +176,12 @@ class CheckedFile:
 
 
 def _about(
-    file: Any, frame: Any, by: str | None, area: dict[str, Any], missing: str, where: str | None
+    file: LocationFile,
+    frame: geopandas.GeoDataFrame,
+    by: str | None,
+    area: dict[str, Any],
+    missing: str,
+    where: str | None,
 ) -> Iterator[Finding]:
     rows, chosen = 0, file.row_filter(where)
     for batch in file.batches([] if chosen is None else chosen.columns):
@@ -198,8 +211,8 @@ def _about(
     yield from _columns(file, frame, by, plane)
 
 
-def _system(file: Any, frame: Any, area: dict[str, Any]) -> tuple[Any, Finding]:
-    """Return the plane in which noise is drawn, if there is one, and what there is to say of the coordinate system."""
+def _system(file: LocationFile, frame: geopandas.GeoDataFrame, area: dict[str, Any]) -> tuple[Plane | None, Finding]:
+    """Return the plane of the noise, if one can be used, and the findings about the coordinate system."""
     import shapely
 
     unit = str(file.crs.axis_info[0].unit_name)
@@ -231,8 +244,8 @@ def _listed(names: Sequence[str]) -> str:
     return "the columns " + ", ".join(map(repr, names[:-1])) + f" and {names[-1]!r}"
 
 
-def _proposed(coords: Any, crs: Any) -> tuple[Text, dict[str, Any]]:
-    """Return what to say about an area for coordinates of a system, and the settings that state it.
+def _proposed(coords: Floats, crs: pyproj.CRS) -> tuple[Text, dict[str, Any]]:
+    """Return a text that proposes an area for some coordinates, and the settings that state it.
 
     The settings are empty if no area can be proposed. An area that a release would refuse raises its error.
     """
@@ -250,7 +263,9 @@ def _proposed(coords: Any, crs: Any) -> tuple[Text, dict[str, Any]]:
     return _Proposal(found), {"area": found, **({"outside": "drop"} if found.outside else {})}
 
 
-def _places(file: Any, frame: Any, plane: Any, area: dict[str, Any]) -> Iterator[Finding]:
+def _places(
+    file: LocationFile, frame: geopandas.GeoDataFrame, plane: Plane | None, area: dict[str, Any]
+) -> Iterator[Finding]:
     """Find rows without a location, far outliers, and repeated locations."""
     import shapely
 
@@ -303,7 +318,7 @@ def _places(file: Any, frame: Any, plane: Any, area: dict[str, Any]) -> Iterator
         )
 
 
-def _decimals(coords: Any) -> int | None:
+def _decimals(coords: Floats) -> int | None:
     """Return the number of decimals of all coordinates if it is at most 3, else None."""
     for digits in range(4):
         if np.allclose(coords, np.round(coords, digits), rtol=0, atol=1e-9):
@@ -311,7 +326,7 @@ def _decimals(coords: Any) -> int | None:
     return None
 
 
-def _people(file: Any, frame: Any, by: str | None) -> Iterator[Finding]:
+def _people(file: LocationFile, frame: geopandas.GeoDataFrame, by: str | None) -> Iterator[Finding]:
     """Find how many points each person has, and how uneven that is."""
     if by is None:
         likely = file.recognised.persons
@@ -356,14 +371,16 @@ def _people(file: Any, frame: Any, by: str | None) -> Iterator[Finding]:
         )
 
 
-def _labels_all(file: Any, frame: Any, name: Any) -> bool:
+def _labels_all(file: LocationFile, frame: geopandas.GeoDataFrame, name: str) -> bool:
     """Return whether a column names a person in every row, so that a release by it is not refused."""
     if name in file.structure or name not in frame:
         return False
     return not (frame[name].isna() | (frame[name].astype(str).str.strip() == "")).any()
 
 
-def _columns(file: Any, frame: Any, by: str | None, plane: Any) -> Iterator[Finding]:
+def _columns(
+    file: LocationFile, frame: geopandas.GeoDataFrame, by: str | None, plane: Plane | None
+) -> Iterator[Finding]:
     """Find the columns that are released unchanged, and those that would reveal locations if they were."""
     import shapely
 

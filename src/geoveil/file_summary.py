@@ -1,4 +1,4 @@
-"""Center, radius and bounds as one answer, which share a budget."""
+"""Ask for center, radius and bounds within one budget, and combine them into one answer."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ def ask_summary(session: Session, guarantee: Guarantee) -> list[Release]:
 
 
 def summary_file(question: str) -> str:
-    """Return the name of the file of one of the answers: a radius has no place on a map."""
+    """Return the file name of one of the answers; a radius has no location, so its file is a table."""
     return f"{question}.csv" if question == "radius" else f"{question}.geojson"
 
 
 def combined(releases: Sequence[Release], guarantee: Guarantee) -> tuple[Release, dict[str, Any], tuple[str, ...]]:
     """Return all answers as one release for a report, the entries of its certificate that differ, and remarks."""
-    # No bound of one of them is that of all.
+    # Each answer has its own error bound, and none holds for all three.
     whole = replace(releases[0], guarantee=guarantee, processing=Processing(bounded=False, combined=True))
     mechanisms: list[Any] = [step for release in releases for step in release.certificate()["mechanism"]]
     remarks = (f"Error of the {each.query}: {error_line(each.facts(every_error=False))}." for each in releases)

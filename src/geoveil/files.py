@@ -1,4 +1,4 @@
-"""From file to file, and files as frames."""
+"""Release files to files, and read files as frames."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from geoveil._types import (
     UnitLike,
 )
 from geoveil._types import Path as PathLike
-from geoveil.answering.charging import check_ledger
+from geoveil.answering.charging import account_names, check_ledger
 from geoveil.answering.intake import take_in
 from geoveil.answering.loading import frame_of, load
 from geoveil.answering.preparation import Concern, concerns_of, prepare, rehearse, system_of
@@ -45,7 +45,18 @@ from geoveil.privacy import Duration, as_duration, promise
 if TYPE_CHECKING:
     import geopandas
 
-__all__ = ["Concern", "FileRelease", "frame_of", "load", "points_file", "read", "rehearse", "take_in", "unit_of"]
+__all__ = [
+    "Concern",
+    "FileRelease",
+    "account_names",
+    "frame_of",
+    "load",
+    "points_file",
+    "read",
+    "rehearse",
+    "take_in",
+    "unit_of",
+]
 
 
 @steady()
@@ -120,7 +131,8 @@ def points_file(
         The ledger in which each person's budget is charged, all in one transaction, before anything is drawn. It keeps
         the digest of the output; a second run is charged again.
     subject : str, optional
-        With a ledger: the name of the account; with `by` the labels are the names, after this and a slash if given.
+        With a ledger: the name of the account. With `by`, each person's label is the name of an account, after this
+        name and a slash if it is given.
     short : {"refuse", "skip"}
         With a ledger: whether persons without enough budget stop the release, or are left out and listed as
         `removed.persons`.
@@ -142,8 +154,9 @@ def points_file(
     progress : callable, optional
         Called from time to time with the share of the work that is done, from 0 to 1.
     confirm : callable, optional
-        Called once before anything is charged, with texts for the owner: none, or that the noise is large, and what
-        helps. It may raise an exception to stop the release. Without it they are warnings (`GeoveilWarning`).
+        Called once before anything is charged, with a list of `Concern` for the owner: empty, or one that says that
+        the noise is large and what helps. It may raise an exception to stop the release. Without it they are warnings
+        (`GeoveilWarning`).
 
     Returns
     -------
@@ -241,7 +254,7 @@ def read(
     outside : {"refuse", "clamp", "drop"}
         With `area`: what is done about points outside of it, as for `points`.
     missing : {"refuse", "drop", "keep"}
-        What is done about rows without a location; those that are kept are left to the question.
+        What is done about rows without a location: "keep" keeps them, and a later question treats them.
     where : str, optional
         A condition on columns of the file that selects its rows, as for `points`. The certificate of a later release
         states a filter, and the rows that were removed, only if they are given to the question itself.

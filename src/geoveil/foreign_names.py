@@ -1,4 +1,4 @@
-"""Names that arguments for reading files have in other libraries, for errors that tell what they are called here."""
+"""Names of file-reading arguments in other libraries, for errors that state the name here."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ FOREIGN = {
 
 
 def foreign_names_refused(function: Callable[P, T]) -> Callable[P, T]:
-    """Let a function name the right argument when it is called with the name that another library has for it.
+    """Decorate a function so that an argument named as in another library gives an error with the right name.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Error bounds of answers in metres on the ground, from those in metres of the plane.
+"""Convert error bounds from metres of the plane to metres on the ground.
 
 The plane draws a ground length g as one of shrink·g to stretch·g. docs/understand/projections.md derives the bounds.
 """
@@ -50,7 +50,7 @@ def ground_error(query: Query, error: float, area: Area, *, planned: bool = Fals
 
 
 def ground_length_error(query: Query, error: Floats, area: Area, length: Floats) -> Floats:
-    """Return the bounds on the errors of released lengths, given those in metres of the plane."""
+    """Return the error bounds of released lengths on the ground, given those in metres of the plane."""
     reach = min(_farthest_public_point(query, area), area.radius + float(np.max(length + error)))
     least, most = area.lengths(np.maximum(length - error, 0.0), length + error, reach=reach)
     return np.asarray(np.maximum(most - length, length - least), dtype=float)

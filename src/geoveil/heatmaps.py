@@ -1,4 +1,4 @@
-"""Released points on a public map: their expected places, and heat maps."""
+"""Combine released points with a public map: remap them to expected places, and estimate heat maps."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from geoveil.errors import InvalidData, InvalidParameter
 from geoveil.facts import Processing
 from geoveil.geo.forms import Floats
 from geoveil.geo.planes import Plane, plane_of
-from geoveil.improve import drawn_in, in_memory, moved
+from geoveil.improve import grid_system, in_memory, with_coordinates
 from geoveil.mechanisms import Copies, Gaussian, KNorm, Laplace, Mechanism
 from geoveil.postprocess import deconvolution, remapping
 from geoveil.postprocess.grid import Grid
@@ -67,7 +67,7 @@ class HeatMap(Release):
     @property
     def crs(self) -> Any:
         """The system of the grid: that of the points if it is a plane, else the plane they were released in."""
-        return drawn_in(self)[0]
+        return grid_system(self)[0]
 
     @property
     def kind(self) -> str:
@@ -106,7 +106,7 @@ def remap(
     ----------
     release : Release
         Of `points`, with noise that is independent on each point.
-    prior : Grid, (m, d) array, GeoSeries or GeoDataFrame of Points, or what `density` gave
+    prior : Grid, (m, d) array, GeoSeries or GeoDataFrame of Points, or HeatMap from `density`
         Where true points can be: anywhere in the cells of a grid, or at single places. It is in the coordinate system
         of the release, and known without looking at the data.
     weights : array, optional
@@ -115,15 +115,16 @@ def remap(
         The posterior mean; or that of the prior's places (of a grid, the cells' centres) with the least expected
         square distance.
     by : array of labels, optional
-        Whose point each is, as it was given to `points`. Needed only where persons' noises differ; a frame released
-        by one of its columns knows.
+        The person of each point, as given to `points`. Needed only if the noise differs between persons, and not for a
+        frame that was released by one of its columns.
 
     Returns
     -------
     Release
-        With the same guarantee; under the heat map of other releases, with the sum of both, or, if both are of frames
-        released by a column of the same name, the largest sum of any person. No theorem bounds its error;
-        `expected_error()` is the root mean square error if true points do come from the prior.
+        A release with the same guarantee. If the prior is the heat map of other releases, the guarantee is the sum of
+        both; if both are of frames released by a column of the same name, it is the largest sum of any person. No
+        theorem bounds its error; `expected_error()` is the root mean square error if true points do come from the
+        prior.
 
     Examples
     --------
@@ -142,7 +143,7 @@ def remap(
         raise InvalidParameter("to", to, "'mean' or 'place'", 'to="mean" has the least error.')
     dimension = noisy.points.shape[1]
     guarantee, combined, known = release.guarantee, False, "a public prior"
-    system, _ = drawn_in(release)
+    system, _ = grid_system(release)
     if isinstance(prior, HeatMap):
         if weights is not None:
             raise InvalidParameter("weights", weights, "left out with a heat map", "Its counts are the weights.")
@@ -152,7 +153,7 @@ def remap(
             )
         # A heat map made of this same release reveals nothing more about anyone.
         if prior.answers is not release.answers:
-            guarantee, combined = _together([release, prior]), True
+            guarantee, combined = _joint_guarantee([release, prior]), True
         weights, prior, known = prior.value, prior.grid, "a released heat map"
     if isinstance(prior, Grid):
         if dimension != 2:
@@ -170,7 +171,7 @@ def remap(
     if to == "place":
         found = remapping.choose(found, places, likely.ravel())
     step = f"remapped to the {'posterior mean' if to == 'mean' else 'best place'} under {known} of {size}"
-    result = moved(release, found.mean, step, bounded=False, expected=float(np.sqrt(found.variance.mean())))
+    result = with_coordinates(release, found.mean, step, bounded=False, expected=float(np.sqrt(found.variance.mean())))
     return replace(result, guarantee=guarantee, processing=replace(result.processing, combined=combined))
 
 
@@ -188,21 +189,21 @@ def density(
     releases : Release or sequence of Release
         Of `points` in the plane, with noise that is independent on each point; all in one coordinate system.
     grid : Grid, number, or (west, south, east, north), optional
-        In that system; of points in degrees, in metres of the plane they were released in. A number is the side of a
-        cell, and the grid then covers all released points. A box gets cells that suit the noise: at least half of its
-        scale and a hundredth of the longer side, rounded up to 1, 2 or 5 times a power of ten. Both are chosen if it
-        is left out. Only released points and their noise are looked at, which costs nothing.
+        The cells, in that system; for points in degrees, in metres of the plane they were released in. A number is the
+        side of a cell, and the grid then covers all released points. A box gets cells that suit the noise: at least
+        half of its scale and a hundredth of the longer side, rounded up to 1, 2 or 5 times a power of ten. Without it,
+        box and cells are chosen from the released points and their noise, which costs nothing.
     by : array of labels, optional
-        For one release: whose point each is, as it was given to `points`. Needed only where persons' noises differ;
-        a frame released by one of its columns knows.
+        For one release: the person of each point, as given to `points`. Needed only if the noise differs between
+        persons, and not for a frame that was released by one of its columns.
 
     Returns
     -------
     HeatMap
         A release; its value is the expected number of true points in each cell, rows from south to north. True points
-        may lie outside the grid, so they add up to at most all. Of one release it has the guarantee. Of several it
-        has their sum, as the same person may be in all; if all are frames released by a column of the same name, the
-        largest sum of any person.
+        may lie outside the grid, so they add up to at most all. The heat map of one release has its guarantee. That of
+        several has their sum, since the same person may be in all of them; if all are frames released by a column of
+        the same name, it has the largest sum of any person.
 
     Notes
     -----
@@ -237,10 +238,10 @@ def density(
     first = several[0]
     noisy = [_noisy(release, by, "Give what gv.points returned.") for release in several]
     if any(part.points.shape[1] != 2 for part in noisy) or any(
-        drawn_in(release) != drawn_in(first) for release in several
+        grid_system(release) != grid_system(first) for release in several
     ):
         raise InvalidData("releases", releases, "in the plane, in one coordinate system", "Reproject points first.")
-    grid = _grid(grid, noisy, drawn_in(first)[1])
+    grid = _grid(grid, noisy, grid_system(first)[1])
     whose, answers = (first.by, first.answers) if len(several) == 1 else _merged(several)
     return HeatMap(
         deconvolution.deconvolve(noisy, _on_the_map(first, grid, "grid")),
@@ -249,7 +250,7 @@ def density(
         plane=first.plane,
         by=whose,
         inexact="; ".join(dict.fromkeys(release.inexact for release in several if release.inexact)),
-        guarantee=first.guarantee if len(several) == 1 else _together(several),
+        guarantee=first.guarantee if len(several) == 1 else _joint_guarantee(several),
         processing=Processing(
             (f"deconvolved to a heat map of {grid.shape[0]} by {grid.shape[1]} cells",),
             bounded=False,
@@ -277,7 +278,7 @@ def _grid(given: Any, noisy: Sequence[NoisyPoints], unit: float) -> Grid:
     if isinstance(given, Real) and not isinstance(given, bool):
         cell = checks.positive("grid", given, remedy="Give the side of a cell, for example 500.0.")
     elif isinstance(given, (tuple, list, np.ndarray)):
-        # A box that is no box is refused with the words of a grid.
+        # `Grid` refuses numbers that are not a box.
         box = Grid(given, 1e300).bounds  # type: ignore[arg-type]
     elif given is not None:
         allowed = "a Grid, the side of a cell, or (west, south, east, north)"
@@ -296,13 +297,13 @@ def _grid(given: Any, noisy: Sequence[NoisyPoints], unit: float) -> Grid:
 
 
 def _round_up(length: float) -> float:
-    """Return the smallest number of 1, 2 or 5 times a power of ten that is at least this long."""
+    """Return the smallest length of 1, 2 or 5 times a power of ten that is at least this length."""
     power = 10.0 ** np.floor(np.log10(length))
     return float(next(step * power for step in (1, 2, 5, 10) if step * power >= length * (1 - 1e-9)))
 
 
-def _noisy(release: Release, by: Any, remedy: str) -> NoisyPoints:
-    """The released points with what is known of their noise; refused where that is not independent on each point."""
+def _noisy(release: Release, by: Labels, remedy: str) -> NoisyPoints:
+    """Return released points with their noise scales; refuse noise that is not independent for each point."""
     if release.query != "points" or release.coords is None:
         raise InvalidData("release", release, "of points", "Use gv.points.")
     if release.processing.steps:
@@ -336,7 +337,7 @@ def _noise(mechanism: Mechanism, n: int) -> tuple[Noise, float]:
 
 
 def _weights(weights: ArrayLike | None, shape: tuple[int, ...]) -> Floats:
-    """How likely each cell or place is."""
+    """Return the prior weight of each cell or place, checked."""
     if weights is None:
         return np.ones(shape)
     try:
@@ -349,30 +350,30 @@ def _weights(weights: ArrayLike | None, shape: tuple[int, ...]) -> Floats:
         )
     if not (np.isfinite(likely) & (likely >= 0)).all() or not likely.any():
         raise InvalidParameter(
-            "weights", weights, "finite and not negative, with one at least positive", "0 rules a place out."
+            "weights", weights, "finite and not negative, at least one of them positive", "0 rules a place out."
         )
     return likely
 
 
 def _places(prior: Any, release: Release, dimension: int) -> Floats:
-    """The places of a prior, in metres."""
-    system, unit = drawn_in(release)
+    """Return the places of a prior in metres."""
+    system, unit = grid_system(release)
     if hasattr(prior, "geometry") and hasattr(prior, "crs"):
         import shapely
 
         if prior.crs is None and system is not None:
-            raise InvalidData("prior.crs", None, "known, as the release's is", "Say which it is with set_crs(...).")
+            raise InvalidData("prior.crs", None, "known, as the release's is", "State it with set_crs(...).")
         if system is not None:
             prior = prior.to_crs(system)
         elif prior.crs is not None:
-            unit = plane_of(prior.crs, None).drawn_in[1]
+            unit = plane_of(prior.crs, None).grid_system[1]
         geometry = np.asarray(prior.geometry.array)
         if (shapely.get_type_id(geometry) != 0).any() or shapely.is_empty(geometry).any():
             raise InvalidData("prior", prior.geom_type.unique().tolist(), "of Points", "Use representative_point().")
         prior = shapely.get_coordinates(geometry) * unit
     elif release.plane is not None:
         # Coordinates in the system of the release.
-        prior = _into(release.plane, prior)
+        prior = _to_metres(release.plane, prior)
     try:
         places = np.asarray(prior, dtype=float)
     except (TypeError, ValueError):
@@ -388,8 +389,8 @@ def _places(prior: Any, release: Release, dimension: int) -> Floats:
 
 
 def _on_the_map(release: Release, grid: Grid, argument: str) -> Grid:
-    """The grid in metres; one in degrees would be a dot on a plane in metres."""
-    system, unit = drawn_in(release)
+    """Return the grid in metres; refuse a tiny one, which was probably given in degrees."""
+    system, unit = grid_system(release)
     metres = grid.scaled(unit)
     west, south, east, north = metres.bounds
     plane = release.plane
@@ -401,7 +402,7 @@ def _on_the_map(release: Release, grid: Grid, argument: str) -> Grid:
     return metres
 
 
-def _into(plane: Plane, places: Any) -> Any:
+def _to_metres(plane: Plane, places: Any) -> Any:
     """Convert coordinates of the release's system to metres of the plane; return anything else unchanged."""
     try:
         coords = np.asarray(places, dtype=float)
@@ -410,8 +411,8 @@ def _into(plane: Plane, places: Any) -> Any:
     return plane.into(coords) if coords.ndim == 2 and coords.shape[1] == 2 else places
 
 
-def _together(releases: Sequence[Release]) -> Guarantee:
-    """What several releases promise together: their sum; where persons can be told apart, the largest of any one's."""
+def _joint_guarantee(releases: Sequence[Release]) -> Guarantee:
+    """Return the guarantee of several releases together: their sum or, if persons are known, the largest one's."""
     whole: Guarantee = total(releases)
     if not _same_labels(releases):
         return whole
@@ -426,14 +427,14 @@ def _together(releases: Sequence[Release]) -> Guarantee:
 
 
 def _same_labels(releases: Sequence[Release]) -> bool:
-    """Whether other labels are other persons: labels of one kind from columns of one name, not those of arrays."""
+    """Return whether different labels mean different persons: labels of one type, from columns of one name."""
     kinds = {(release.by.name, str(release.by.dtype)) for release in releases if release.by is not None}
     named = all(release.by is not None and release.by.name != "person" for release in releases)
     return named and len(kinds) == 1
 
 
 def _merged(releases: Sequence[Release]) -> tuple[Any, tuple[Answer, ...]]:
-    """The persons of several releases, and for each what was run about them; no persons where some are unknown."""
+    """Return the persons of several releases, and the joint answer of each; None and one answer if unknown."""
     import pandas as pd
 
     if not _same_labels(releases):

@@ -1,4 +1,4 @@
-"""What may be done to a release for free: it sees the release and public facts, never the input."""
+"""Improve a release at no privacy cost, from the release and public facts alone."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from geoveil.postprocess import clamping, smoothing
 from geoveil.postprocess.motion import CAR, CYCLING, TAXI, WALKING, Motion
 from geoveil.release import Release, persons
 
-__all__ = ["Motion", "clamp", "drawn_in", "in_memory", "moved", "smooth"]
+__all__ = ["Motion", "clamp", "grid_system", "in_memory", "smooth", "with_coordinates"]
 
 _MOTIONS = {"car": CAR, "cycling": CYCLING, "taxi": TAXI, "walking": WALKING}
 
@@ -45,10 +45,10 @@ def smooth(
         or numbers of seconds. Equal times may occur. It may be left out if one column of times was released. Of rows
         with an origin and a destination, the list of both columns.
     motion : {"walking", "cycling", "car", "taxi"} or Motion
-        What is publicly known of how people move. It must not be measured on the trajectories themselves. It has no
+        How people move, from public knowledge; it must not be measured on the trajectories themselves. There is no
         default, since only you know who travels.
     by : array of labels, optional
-        Whose point each is, as it was given to `points`. A frame released by one of its columns knows.
+        The person of each point, as given to `points`. Not needed for a frame that was released by one of its columns.
 
     Returns
     -------
@@ -99,7 +99,7 @@ def smooth(
     smoothed[order] = smoothing.smooth(coords[order], seconds[order], noise, prior, sizes=sizes)
     expected = smoothing.expected_error(seconds[order], noise, prior, dimension=coords.shape[1], sizes=sizes)
     step = f"smoothed with the motion spread={prior.spread:g} m, speed={prior.speed:g} m/s"
-    return moved(release, smoothed, step, bounded=False, expected=expected)
+    return with_coordinates(release, smoothed, step, bounded=False, expected=expected)
 
 
 @steady()
@@ -147,7 +147,7 @@ def clamp(release: Release, region: Region) -> Release:
     convex = clamping.is_convex(flat)
     # Every point moves closer to its true point, so the mean error falls as well.
     expected = release.processing.expected if convex else None
-    return moved(
+    return with_coordinates(
         release,
         inside,
         "clamped to a public region, assuming that it contains the true points",
@@ -156,8 +156,8 @@ def clamp(release: Release, region: Region) -> Release:
     )
 
 
-def moved(release: Release, coords: Floats, step: str, *, bounded: bool, expected: float | None) -> Release:
-    """The release with other coordinates, in the form it had."""
+def with_coordinates(release: Release, coords: Floats, step: str, *, bounded: bool, expected: float | None) -> Release:
+    """Return the release with other coordinates in the same form."""
     kind = release.kind
     if kind == "points":
         value = release.form.replaced(coords)
@@ -180,7 +180,7 @@ def moved(release: Release, coords: Floats, step: str, *, bounded: bool, expecte
 
 
 def in_memory(release: object) -> Release:
-    """Return a release with its points in memory; that of a file is loaded.
+    """Return a release with its points in memory; load them if it is a file.
 
     Anything else is refused: a point that was never released must not be processed as if it were.
     """
@@ -189,6 +189,6 @@ def in_memory(release: object) -> Release:
     return release.in_memory()
 
 
-def drawn_in(release: Release) -> tuple[Any, float]:
-    """The plane in which grids and priors for a release are given, and metres in a unit of it."""
-    return (None, 1.0) if release.plane is None else release.plane.drawn_in
+def grid_system(release: Release) -> tuple[Any, float]:
+    """Return the coordinate system of grids and priors for a release, and the metres in one of its units."""
+    return (None, 1.0) if release.plane is None else release.plane.grid_system

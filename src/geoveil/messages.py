@@ -11,7 +11,7 @@ __all__ = ["PYTHON", "Mention", "Message", "Naming", "Text", "worded"]
 
 
 class Naming:
-    """The names that arguments and functions have for a reader; here, one who writes Python."""
+    """The names of arguments and functions for a kind of reader; this class is for readers who write Python."""
 
     #: Calls that are shown with their arguments.
     _CALLS: Mapping[str, str] = {
@@ -91,7 +91,13 @@ class Message:
         self.data = data
 
     def worded(self, naming: Naming) -> str:
-        """Return the text, with the names that a reader knows."""
+        """Return the text, with the names that a reader knows.
+
+        Examples
+        --------
+        >>> Message("Give {area}.").worded(PYTHON)
+        'Give area=.'
+        """
         return _Formatter(self.data, naming).format(self.template)
 
     def __str__(self) -> str:

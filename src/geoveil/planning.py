@@ -1,4 +1,4 @@
-"""The error that a budget gives, and the budget that an error takes, before any data is touched."""
+"""Plan a question before any data is used: the error of a budget, or the budget for an error."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class Plan(Card):
     units : dict
         With `every`: the error with the same budget for each unit: all points, any day, any hour, each point.
     remark : str
-        Whether a smaller unit changes nothing; empty if it has less error.
+        A note if a smaller unit would not reduce the error; empty if it would.
 
     Examples
     --------
@@ -136,7 +136,7 @@ def plan(
     area: AreaLike = None,
     **options: Any,
 ) -> Plan:
-    """Return the error that a budget gives, or the budget that an error takes, before any data is touched.
+    """Compute the error of a budget, or the budget that an error needs, before any data is used.
 
     Parameters
     ----------
@@ -174,10 +174,9 @@ def plan(
     -------
     Plan
         Its `error` is the one that the release will state, under the assumptions in `assumes`. The error of a hull
-        depends on the released hull: the plan is for a regular hexagon (above the plane, a cross-polytope) that
-        extends over `extent` metres. With `area=`, the error of a length also contains a share of the released
-        length, which `assumes` states. Rounding by PROJ, of millimetres at most for ordinary systems, is not part of
-        a plan.
+        depends on the released hull: the plan is for a regular hexagon (in more dimensions, a cross-polytope) that
+        extends over `extent` metres. With `area=`, the error of a length also contains a share of the released length,
+        which `assumes` states. Rounding by PROJ, of millimetres at most for ordinary systems, is not part of a plan.
 
     Examples
     --------
@@ -203,7 +202,7 @@ def plan(
     make = _maker(question, n, dimension, method, options)
     stated = None if area is None else area_of(area)
 
-    def foreseen(guarantee: Guarantee) -> float:
+    def error_of(guarantee: Guarantee) -> float:
         query = make(in_the_plane(guarantee, stated), _units(guarantee.metric, n, largest, step))
         try:
             bound = query.error(beta, each=each)
@@ -214,19 +213,19 @@ def plan(
     if error is None:
         promised = promise(rho, epsilon, asked.metric)
     elif rho is not None or epsilon is not None:
-        raise InvalidParameter("error", error, "left out beside rho or epsilon", "Give one of the three.")
+        raise InvalidParameter("error", error, "left out if rho or epsilon is given", "Give one of the three.")
     else:
         checks.positive("error", error)
         if notion not in ("CGP", "GP"):
             raise InvalidParameter("notion", notion, "'CGP' or 'GP'", "CGP is the default.")
         used = asked.metric or "inf"
-        promised = _least(foreseen, CGP(rho=1, metric=used) if notion == "CGP" else GP(epsilon=1, metric=used), error)
+        promised = _least(error_of, CGP(rho=1, metric=used) if notion == "CGP" else GP(epsilon=1, metric=used), error)
     units = {}
     if step is not None and not promised.metric.persons:
-        units = {name: foreseen(promised.under_unit(as_metric(name))) for name in COMPARED}
-    error = foreseen(promised)
+        units = {name: error_of(promised.under_unit(as_metric(name))) for name in COMPARED}
+    error = error_of(promised)
     remark = "" if step is None or not units else _compared(question, n, step, units)
-    if not units and _smaller(promised.metric) and _as_large(error, foreseen(promised.under_unit(dist_inf))):
+    if not units and _smaller(promised.metric) and _as_large(error, error_of(promised.under_unit(dist_inf))):
         remark = f"{protected(promised.metric)} needs as much noise for {question} as {_ALL}"
     return Plan(question, promised, error, beta, _assumed(question, extent, stated, options), units, remark)
 
@@ -237,7 +236,7 @@ def _smaller(metric: Metric) -> bool:
 
 
 def _compared(question: str, n: int, step: int, units: dict[str, float]) -> str:
-    """Return which smaller units change nothing for n points at equal intervals, in words; empty if none."""
+    """Say which smaller units do not reduce the error of n points at equal intervals; empty if all do."""
     same = [as_metric(name) for name, error in units.items() if name != "inf" and _as_large(error, units["inf"])]
     if len(same) == len(units) - 1:
         return f"a smaller unit changes nothing for {question}"
@@ -249,12 +248,12 @@ def _compared(question: str, n: int, step: int, units: dict[str, float]) -> str:
 
 
 def _as_large(error: float, other: float) -> bool:
-    """Return whether an error is as large as another one, or smaller by a hundredth at most."""
+    """Return whether an error is at most 1% smaller than another one."""
     return error >= 0.99 * other
 
 
 def _listed(metrics: list[Metric]) -> str:
-    """Return the units of metrics in a sentence, without whose they are."""
+    """Return the units of metrics in a sentence, without "of a person's movements"."""
     return " and ".join(protected(metric).removesuffix(" of a person's movements") for metric in metrics)
 
 
@@ -313,7 +312,7 @@ def _maker(
         except TypeError as problem:
             if isinstance(problem, GeoveilError):
                 raise
-            # Python says which argument is missing or unknown, after the name of a class that users never see.
+            # Python's message names the missing or unknown argument after the name of a class that users never see.
             reason = str(problem).partition("() ")[2]
             remedy = f"{question} {reason}. Give what gv.{question} takes, without the data and the place."
             raise InvalidParameter("options", sorted(options), f"those of {question}", remedy) from None
@@ -344,20 +343,21 @@ def _reference(dimension: int, extent: float) -> Floats:
     return extent / 2 * np.concatenate([np.eye(dimension), -np.eye(dimension)])
 
 
-def _least(foreseen: Callable[[Guarantee], float], unit: Guarantee, error: float) -> Guarantee:
+def _least(error_of: Callable[[Guarantee], float], unit: Guarantee, error: float) -> Guarantee:
     """Return the least budget, to six digits, whose error is at most this.
 
-    Errors are proportional to the noise, so one step finds it; a hull's is not quite, and is found to a hundredth.
+    Errors are proportional to the noise, so one step finds the budget. The error of a hull is only nearly
+    proportional, and its budget is found up to 1%.
     """
     step, log_budget = math.inf, 0.0
     for _ in range(12):
-        step = unit.power * math.log(foreseen(_budget(unit, log_budget, error)) / error)
+        step = unit.power * math.log(error_of(_budget(unit, log_budget, error)) / error)
         log_budget += step
         if abs(step) < 0.01:
             break
     # The error bound of a hull is not quite monotone in the budget.
     more = min(max(abs(step), 1e-9), 0.01)
-    while foreseen(_budget(unit, log_budget, error)) > error:
+    while error_of(_budget(unit, log_budget, error)) > error:
         log_budget += more
         more *= 2
     return _budget(unit, log_budget, error)
@@ -366,8 +366,8 @@ def _least(foreseen: Callable[[Guarantee], float], unit: Guarantee, error: float
 def _budget(unit: Guarantee, log_budget: float, error: float) -> Guarantee:
     if log_budget > _FARTHEST * unit.power:
         remedy = Message(
-            "Noise finer than a millimetre is not made, a hull's directions miss something whatever the noise, and a "
-            "wide plane draws near and far places as equally far: state a smaller area with {area}."
+            "No budget is large enough: noise is never finer than a millimetre, a hull is known in some directions "
+            "only, and a wide plane distorts distances. State a smaller area with {area}, or allow a larger error."
         )
         raise InvalidParameter("error", error, "an error that some budget reaches", remedy)
     return unit.with_budget(exact.to_budget("error", exact.rounded_up(math.exp(log_budget))))

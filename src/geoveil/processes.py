@@ -27,7 +27,8 @@ def this_process() -> tuple[int, bytes]:
         identity = b"%d %b" % (number, start)
         _PAGE[: len(identity)] = identity
         if os.getpid() != number:
-            # A signal handler has forked since, and the page is the child's, with the parent's identity in it.
+            # A signal handler forked in the meantime: this is the child's page, into which the parent's identity was
+            # written.
             _PAGE[:64] = bytes(64)
     number_text, _, start = known.partition(b" ")
     return int(number_text), start
@@ -36,7 +37,7 @@ def this_process() -> tuple[int, bytes]:
 def _forgetful_page() -> mmap.mmap | None:
     """Return a page of memory that the kernel empties in every fork; None on systems other than Linux.
 
-    Reading the start of a process takes a tenth of a millisecond and is needed often: the page remembers it.
+    Reading the start of a process takes a tenth of a millisecond and is needed often, so the page caches it.
     """
     if sys.platform != "linux":
         return None

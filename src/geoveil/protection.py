@@ -1,4 +1,4 @@
-"""What a release protects, what it does not protect, and what to ask the analyst: one table for all readers; levels.
+"""The levels of privacy, and the table of what a release protects, what it does not, and what to ask.
 
 The report page shows it, and a test compares it with the table in `docs/understand/limits.md`.
 """
@@ -72,8 +72,8 @@ TABLE = (
     ),
     Topic(
         "What others know already",
-        "What the release adds to it, whatever that is.",
-        "What they knew before. And someone who has to choose only between two far-away places can, as large "
+        "What the release adds, whatever they know.",
+        "What they knew before. Someone who only has to choose between two places far apart can do so, since large "
         "differences are not hidden.",
         "Who receives the release, and what else do they have about these persons?",
     ),

@@ -334,8 +334,8 @@ def hull(
     beta : float
         The probability of failure for which the circle of probes is widened and k is chosen.
     extent : float
-        A public guess of the extent of the points in metres, from which the number of directions is chosen under
-        `epsilon` and above the plane. A wrong guess costs accuracy, never privacy.
+        A public guess of the extent of the points in metres. The number of directions is chosen from it under
+        `epsilon`, and in more than two dimensions. A wrong guess costs accuracy, never privacy.
     rho, epsilon, metric, method, by, unit, times, thin : optional
         As for `points`.
     lat, lon, area, crs, outside, missing, where, pseudonyms, rng : optional
@@ -344,9 +344,9 @@ def hull(
     Returns
     -------
     Release
-        In the plane a shapely Polygon (a Point or LineString if the noise left no more); above it an (m, d) array
-        whose convex hull is the answer, or, above five dimensions and unless noise is small, half-spaces:
-        `directions` and `offsets`. `error(beta)` bounds the Hausdorff distance to the true hull.
+        In the plane a shapely Polygon (a Point or LineString if the noise left no more). In more dimensions an (m, d)
+        array whose convex hull is the answer; in more than five, unless the noise is small, half-spaces: `directions`
+        and `offsets`. `error(beta)` bounds the Hausdorff distance to the true hull.
 
     Examples
     --------
@@ -402,7 +402,7 @@ def first_within(
     pseudonyms: Pseudonyms = False,
     rng: np.random.Generator | None = None,
 ) -> Release:
-    """Find the first point, in their order, within a radius of a public place.
+    """Find the first point, in the order of the data, within a radius of a public place.
 
     Parameters
     ----------

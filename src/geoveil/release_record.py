@@ -1,4 +1,4 @@
-"""A private record of earlier releases, so that a second release of the same file says that budgets add up.
+"""A private record of earlier releases, so that a second release of a file can warn that budgets add up.
 
 It is kept in the user's state folder, readable by the user only, and holds dates, budgets, and keyed digests (HMAC) of
 the content and the path of files. The key is random and never leaves the folder: without it, a digest tells nothing
@@ -89,7 +89,7 @@ class ReleaseRecord:
                 if same or (place is not None and told["path"] == place):
                     found.append(Earlier(str(told["date"]), certified(told), same))
             except (ValueError, KeyError, TypeError, AttributeError):
-                # A line that a full disk cut short.
+                # A full disk may have cut a line short.
                 continue
         return found
 
@@ -134,7 +134,7 @@ def _mark(key: bytes, kind: str, text: str) -> str:
 
 
 def adds_up(name: str, earlier: list[Earlier], guarantee: Guarantee) -> Message:
-    """Return in words that releases of a file add up.
+    """Return a text that says how the budgets of a file's releases add up.
 
     Parameters
     ----------

@@ -23,6 +23,7 @@ from geoveil._types import (
     Place,
     Progress,
     Pseudonyms,
+    RegionsLike,
     Rho,
     Shape,
     Short,
@@ -54,15 +55,15 @@ __all__ = ["Session"]
 
 
 class Session(Card):
-    """One tuple of points, or one for each person, and one budget that all questions share.
+    """Questions about the same data that share one budget.
 
     Parameters
     ----------
     x : array, table, GeoSeries, GeoDataFrame or shapely MultiPoint
         The points. They are checked once, now.
     rho, epsilon : optional
-        The total budget, as one of them. With a ledger it may be left out: the limit is then what the subject's
-        account has left.
+        The total budget; give one of the two. With a ledger both may be left out: the limit is then the budget that is
+        left in the subject's account.
     metric : {"inf", "2", "1"}, default "inf"
         The metric of the total, and of all questions.
     by : str or array of labels, optional
@@ -75,7 +76,8 @@ class Session(Card):
     ledger : Ledger, optional
         The ledger that keeps the account between processes and days.
     subject : str, optional
-        The name of the account; with `by` the labels are the names, after this and a slash if it is given.
+        The name of the account. With `by`, each person's label is the name of an account, after this name and a slash
+        if it is given.
     label : str, optional
         A name of the data, such as "march 2026". The same question about the same data then gets the same answer, at
         no cost, as long as the ledger exists.
@@ -167,7 +169,7 @@ Nothing was charged or released. Give a smaller budget.
         limit = None if rho is None and epsilon is None else Account(promise(rho, epsilon, asked.metric))
         account = ledger.total(accounts[0])
         if limit is None and metric is not None and as_metric(metric) != account.metric:
-            allowed = f"{account.metric.name!r}, as the account has it"
+            allowed = f"{account.metric.name!r}, the metric of the account"
             raise InvalidParameter("metric", metric, allowed, "Leave it out.")
         self.total = self._total(account, asked) if limit is None else limit.total
         self._charger = LedgerCharger(
@@ -182,7 +184,7 @@ Nothing was charged or released. Give a smaller budget.
 
     @staticmethod
     def _total(account: Guarantee, asked: Unit) -> Guarantee:
-        """Return what the answers of a session promise together, if the limit is what an account has left.
+        """Return the guarantee of all answers together, if the limit is what an account has left.
 
         The account of a person is about that person alone; an answer about a crowd protects each person in it.
         """
@@ -234,7 +236,7 @@ Nothing was charged or released. Give a smaller budget.
         keep : list of columns or "all", optional
             Columns of a frame that are released unchanged, as for `geoveil.points`.
         rho, epsilon : optional
-            The budget of this question, as one of them.
+            The budget of this question; give one of the two.
         method : {"best", "paper", "both"}
             The algorithm, as for `geoveil.points`.
         key : str, optional
@@ -358,7 +360,7 @@ Nothing was charged or released. Give a smaller budget.
         method: Method = "best",
         key: str | None = None,
     ) -> Release:
-        """Find the first point, in their order, within a radius of a public place.
+        """Find the first point, in the order of the data, within a radius of a public place.
 
         Parameters
         ----------
@@ -754,7 +756,7 @@ Nothing was charged or released. Give a smaller budget.
     @steady()
     def counts(
         self,
-        regions: Any,
+        regions: RegionsLike,
         *,
         cap: float | None = None,
         bandwidth: float | None = None,
@@ -805,7 +807,7 @@ Nothing was charged or released. Give a smaller budget.
         destinations: Locations | None = None,
         grid: Grid | float | None = None,
         *,
-        regions: Any = None,
+        regions: RegionsLike | None = None,
         trip: Labels = None,
         cap: float | None = None,
         bandwidth: float | None = None,
@@ -882,7 +884,7 @@ Nothing was charged or released. Give a smaller budget.
 
     @property
     def remaining(self) -> Decimal:
-        """The budget that is left, exactly: of the session's total, and of the ledger's if that is less."""
+        """The exact budget that is left: of the session's total or of the ledger, whichever is less."""
         return self._charger.remaining
 
     def split(self, k: int) -> list[Guarantee]:
@@ -904,7 +906,7 @@ Nothing was charged or released. Give a smaller budget.
         return [*self.total.with_budget(left).split(k)]
 
     def cost(self, *, rho: Rho = None, epsilon: Epsilon = None) -> tuple[Decimal, Decimal]:
-        """Return the cost of a question with this budget, and what would then be left; nothing is charged.
+        """Return the cost of a question with this budget, and the budget that would then be left; nothing is charged.
 
         Examples
         --------

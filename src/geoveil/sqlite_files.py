@@ -1,4 +1,4 @@
-"""SQLite files of others, opened for reading alone."""
+"""Open SQLite files of other programs, for reading only."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def open_to_read(path: Path, *, immutable: bool = False) -> sqlite3.Connection:
     path : Path
         The file, as an absolute path.
     immutable : bool
-        Whether to take no lock and to leave a journal beside the file alone: for files that nobody writes to.
+        Whether to take no lock and to ignore a journal beside the file; for files that nobody writes to.
 
     Examples
     --------

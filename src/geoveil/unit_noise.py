@@ -1,4 +1,4 @@
-"""The noise of a file's points for several units of protection, from public numbers of points and times."""
+"""Compare the noise of a file's points for several units of protection, from public numbers of points and times."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from geoveil.privacy import Guarantee, as_duration, as_metric
 
 __all__ = ["NoiseOfUnits", "TypicalPerson", "typical_person"]
 
-#: Steps of thinning, of which the first is proposed that leaves at most half of the points.
+#: Steps of thinning; the first that leaves at most half of the points is proposed.
 _STEPS = ("1 minute", "10 minutes", "1 hour", "1 day")
 
 
 @dataclass(frozen=True)
 class NoiseOfUnits:
-    """The distance that 95% of single points stay within, for several units, for a typical person of a file.
+    """The 95% error radius of a point of a typical person of a file, for several units.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ class NoiseOfUnits:
     less: dict[str, float]
 
     def differing(self) -> list[str]:
-        """Return the names of the units that have less noise than the larger one before."""
+        """Return the names of the units whose noise differs from that of the next larger unit."""
         names = [*self.noise]
         sizes = [(self.noise[name], self.less.get(name)) for name in names]
         return [name for at, name in enumerate(names) if at == 0 or sizes[at] != sizes[at - 1]]
@@ -89,7 +89,7 @@ class TypicalPerson:
     area: AreaLike
 
     def noise(self, budget: Guarantee) -> NoiseOfUnits:
-        """Return the noise of this person's points under a budget, whatever unit that is for."""
+        """Return the noise of this person's points for each unit, with the budget of a guarantee."""
         noise = self._noise(self.points, self.largest, budget)
         less = self._noise(self.thinned, self.fewer, budget) if self.step else {}
         return NoiseOfUnits(self.points, self.alone, noise, self.step, self.thinned, less)

@@ -28,7 +28,7 @@ from geoveil.wording import guarantee_line
 
 __all__ = ["Check", "Verification", "verify"]
 
-#: Whether something was found to be right, found to be wrong, or could not be told.
+#: The outcome of a check: right, wrong, or not known.
 Outcome: TypeAlias = Literal["holds", "fails", "open"]
 
 
@@ -175,7 +175,7 @@ def verify(
     Notes
     -----
     Without a signature or a ledger, a file and a certificate that were changed together cannot be told from a release:
-    then only mistakes are found. That the stated noise was really added is nowhere to be seen in a file.
+    then only mistakes are found. A file cannot show that the stated noise was really added.
 
     Examples
     --------
@@ -221,7 +221,7 @@ def _open(name: str, text: Text) -> Check:
 
 
 def _certificate(account: dict[str, Any]) -> Check:
-    """Check the certificate by the schema, and what is written in it twice."""
+    """Check the certificate against the schema, and that statements in it agree with each other."""
     version = account.get("schema")
     if version != SCHEMA or isinstance(version, bool):
         known = "an older or newer version of geoveil" if isinstance(version, int) else "another program"
@@ -253,7 +253,7 @@ def _file(path: Path, account: dict[str, Any]) -> Check:
 
 
 def _noise(path: Path, account: dict[str, Any]) -> Check:
-    """Recompute from the guarantee and the numbers of points which noise is needed."""
+    """Compare the stated noise with the noise that the guarantee and the numbers of points need."""
     problems, recomputed = noise_problems(path, account)
     if problems:
         return Check("noise", "fails", f"The certificate contradicts itself or the file: {problems[0]}.")
@@ -282,7 +282,7 @@ def _ledger(account: dict[str, Any], ledger: Ledger | None) -> Check:
 
 
 def _signature(account: dict[str, Any], key: PublicKey | None) -> tuple[Check, PublicKey | None, bool]:
-    """Check the signature, and whose it is."""
+    """Check the signature, and who signed."""
     try:
         signature = checked_signature(account)
     except ValueError as problem:

@@ -31,9 +31,9 @@ _PROTECTED = {
 _NAMED = {"inf": "all points", "2": "all points, by squares", "1": "each point"}
 
 
-#: What pseudonyms are, for a reader at a prompt.
+#: The line about pseudonyms in a repr.
 _PSEUDONYMS = "random pseudonyms in place of their labels, which alone do not make people anonymous"
-#: What was done about points outside the area, for a reader at a prompt.
+#: The line about points outside the area in a repr.
 _OUTSIDE = {
     "clamp": "points outside the area were moved to its edge; errors are measured from there",
     "drop": "rows with a point outside the area were removed; which rows were outside is not hidden",
@@ -41,7 +41,7 @@ _OUTSIDE = {
 
 
 def heading(facts: Facts) -> str:
-    """Return the line that says which question was asked, and about how many points."""
+    """Return the first line: the question, and the number of points and persons."""
     persons = counted(facts.persons, "person") if facts.persons is not None else "one person"
     if facts.crowd is not None:
         persons = f"{counted(facts.crowd, 'person')} together"
@@ -50,7 +50,7 @@ def heading(facts: Facts) -> str:
 
 
 def lines(facts: Facts, naming: Naming = PYTHON) -> list[tuple[str, str]]:
-    """Return the name and the text of each fact, for a reader at a prompt.
+    """Return the name and the text of each fact, as the lines of a repr or a terminal.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ def lines(facts: Facts, naming: Naming = PYTHON) -> list[tuple[str, str]]:
 
 
 def paragraphs(facts: Facts) -> tuple[str, str]:
-    """Return the meaning of a release in words: what its guarantee hides, and everything else."""
+    """Describe a release in words: the meaning of its guarantee, its error, and all other facts."""
     away = hidden(facts.guarantee.hidden(chance=0.75))
     metric = facts.guarantee.metric
     hides = (
@@ -136,7 +136,7 @@ def paragraphs(facts: Facts) -> tuple[str, str]:
 
 
 def protected(metric: Metric) -> str:
-    """Return what one secret may move together under a metric, in words.
+    """Return the unit that a metric protects, in words.
 
     Examples
     --------
@@ -150,7 +150,7 @@ def protected(metric: Metric) -> str:
 
 
 def unit_name(metric: Metric) -> str:
-    """Return what a metric protects in two or three words, for the heading of a column.
+    """Name the unit that a metric protects in two or three words, for the heading of a column.
 
     Examples
     --------
@@ -171,7 +171,7 @@ def _length(stretch: int) -> str:
 
 
 def _replaced(noise: CrowdNoise) -> str:
-    """Return what ordinary differential privacy the noise of a crowd question gives, in a sentence."""
+    """Return a sentence about the ordinary differential privacy of a crowd question."""
     if noise.says_nothing:
         return (
             "It does not hide far-away differences: for replacing all of a person's locations by any others, the "
@@ -184,7 +184,7 @@ def _replaced(noise: CrowdNoise) -> str:
 
 
 def _differing(metric: Metric, away: str) -> str:
-    """Return how two versions of a person's data differ that the guarantee is about."""
+    """Describe the difference between two versions of a person's data that the guarantee hides."""
     from geoveil.privacy import duration_words
 
     if metric.stretch is None:
@@ -196,7 +196,7 @@ def _differing(metric: Metric, away: str) -> str:
 
 
 def warning_line(facts: Facts) -> str:
-    """Return which columns are released unchanged although they may reveal locations, and why; empty without any."""
+    """Return a warning that names unchanged columns that may reveal locations; empty if there are none."""
     return "; ".join(_warning(column) for column in facts.unchanged if column.warnings)
 
 
@@ -210,7 +210,7 @@ def steps_line(steps: tuple[str, ...]) -> str:
 
 
 def error_line(facts: Facts) -> str:
-    """Return how wrong the answer can be, in one line."""
+    """Return the error of the answer in one line."""
     bound, noise = facts.error, facts.noise
     if noise is not None:
         largest, each = (f"{number:.3g} {noise.counted}" for number in (noise.largest, noise.each))

@@ -213,7 +213,7 @@ def test_what_would_name_persons_is_refused(tmp_path: Path) -> None:
     path, target = csv(tmp_path), out(tmp_path) / "o.csv"
     before = path.read_bytes()
     for key in (path, target, Path(f"{target}.certificate.json")):
-        with pytest.raises(InvalidParameter, match="a file of its own"):
+        with pytest.raises(InvalidParameter, match="a separate file"):
             gv.points_file(path, target, by="user", rho=1, area=BAY, pseudonyms=key)
     other = tmp_path / "other.csv"
     other.write_text("a,b\n1,2\n")

@@ -391,6 +391,22 @@ def test_persons_of_a_crowd_are_charged_for_what_moves_them(tmp_path: Path, stre
         assert cost <= 1e-4 * (1 + 1e-9)
 
 
+@pytest.mark.parametrize("account", ["inf", "7 days", "1 day", "6 hours", "1"])
+def test_the_accounts_of_a_file_pay_its_budget_if_it_protects_their_unit(tmp_path: Path, account: str) -> None:
+    """Any day of each person of a crowd is, for the account of one person, any day; larger units are refused."""
+    path = tmp_path / "in.csv"
+    path.write_text("who,lat,lon,time\na,37.78,-122.41,2026-01-01T00:00:00Z\nb,37.76,-122.45,2026-01-01T00:00:00Z\n")
+    ledger = gv.Ledger(tmp_path / "budget.db")
+    ledger.create("a", "b", rho=1, metric=account)
+    told: Any = {"by": "who", "area": BAY, "rho": CGP(rho=1e-4, metric="person, 1 day"), "ledger": ledger}
+    if account in ("inf", "7 days"):
+        with pytest.raises(IncompatibleGuarantees, match="not known"):
+            gv.points_file(path, tmp_path / "out.csv", **told)
+        return
+    gv.points_file(path, tmp_path / "out.csv", **told)
+    assert ledger.spent("a") == ledger.spent("b") == CGP(rho=1e-4).rho
+
+
 @pytest.mark.parametrize("crowd", [False, True])
 def test_persons_without_budget_are_skipped_and_the_others_keep_their_guarantee(tmp_path: Path, crowd: bool) -> None:
     """An answer without the skipped persons has the constants of those who remain."""
@@ -593,7 +609,7 @@ def test_each_end_of_a_trip_has_its_own_time(tmp_path: Path) -> None:
 WRONG: list[tuple[dict[str, Any], str]] = [
     ({"unit": "1 day"}, r"times = None: must be a time for each point. Give times="),
     ({"unit": "1 month", "times": WHEN}, r"unit = '1 month'"),
-    ({"unit": "1 day", "metric": "inf", "times": WHEN}, r"metric = 'inf': must be left out beside unit="),
+    ({"unit": "1 day", "metric": "inf", "times": WHEN}, r"metric = 'inf': must be left out if unit= is given"),
     ({"unit": "1 day", "times": WHEN[:3]}, r"times = "),
     ({"unit": "1 day", "times": [*WHEN[:8], np.nan]}, r"times = .*a time in each row"),
     ({"unit": "1 day", "times": [*WHEN[:8], np.inf]}, r"times = "),

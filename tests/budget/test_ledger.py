@@ -305,7 +305,7 @@ def test_accounts_are_opened_for_units(place: str) -> None:
     assert [ledger.total(name).metric.name for name in ("ann", "bob", "eve", "dan")] == ["1 day", "1 hour", "1", "inf"]
     ledger.lower("ann", rho=5e-4)
     assert ledger.total("ann") == gv.CGP(rho=5e-4, metric="1 day")
-    with pytest.raises(gv.errors.InvalidParameter, match="metric = '1': must be left out beside unit="):
+    with pytest.raises(gv.errors.InvalidParameter, match="metric = '1': must be left out if unit= is given"):
         ledger.create("joe", rho=1e-3, unit="1 day", metric="1")
     with pytest.raises(gv.errors.InvalidParameter, match="unit = 'user': must be a length of time"):
         ledger.create("joe", rho=1e-3, unit="user")

@@ -280,7 +280,7 @@ def test_a_plan_takes_an_error_or_a_budget(run: Any) -> None:
         ("--error 5m --unit user", "--unit = 'user': must be a length of time"),
         ("--rho 1 --unit '1 day'", "--largest = None: must be a number of points"),
         ("--rho 1 --metric 1 --unit '1 day' --largest 5", "--unit and --metric both say what is protected"),
-        ("--error 5m --metric 1 --unit '1 day' --largest 5", "--metric = '1': must be left out beside --unit"),
+        ("--error 5m --metric 1 --unit '1 day' --largest 5", "--metric = '1': must be left out if --unit is given"),
         ("--rho 1 --every often", "--every = 'often': must be a length of time"),
     ):
         refused = run("plan", "mean", "--n", "100", *shlex.split(wrong))

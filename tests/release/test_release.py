@@ -346,6 +346,7 @@ def test_the_public_names_are_these() -> None:
         "CGP",
         "Charge",
         "Check",
+        "Concern",
         "CrowdCounts",
         "CrowdFlows",
         "CrowdHeatMap",

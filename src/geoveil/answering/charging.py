@@ -1,7 +1,7 @@
-"""Charge: a question is paid for before it looks at the data.
+"""Charge: pay for a question before its data is used.
 
-A plain function charges nobody, a session charges an account in memory, a ledger or both. What a charge records is
-described once, for sessions and files alike.
+A plain function charges nobody. A session charges an account in memory, a ledger or both; a file charges a ledger or
+nobody. `Bill` describes what a charge records, for sessions and files alike.
 """
 
 from __future__ import annotations
@@ -46,19 +46,21 @@ __all__ = [
     "account_names",
     "check_ledger",
     "note_charge",
+    "price_of",
+    "unknown_price",
 ]
 
 
 @dataclass(frozen=True)
 class Bill:
-    """What a charge pays for.
+    """The question that a charge pays for, and its price.
 
     Parameters
     ----------
     guarantee : CGP or GP
         The guarantee of the release.
     price : CGP or GP
-        What an account is charged for it: the guarantee, or what it amounts to for the account's own unit.
+        The amount that each account is charged: the guarantee, or its equivalent under the account's own metric.
     query : Query
         The question about the first person; those about others differ only in the number of points.
     n : int
@@ -122,9 +124,9 @@ class Bill:
 
 
 class Receipt:
-    """A charge that was made, for one attempt at drawing the answer; this one charged nobody.
+    """The receipt for one attempt to draw an answer; this base class charges nobody.
 
-    As a context manager it ends the attempt: without a stored answer the charge is spent, whatever happened.
+    Leaving the context ends the attempt. Unless an answer was stored, the charge is then spent, whatever happened.
     """
 
     #: The stored answer, if the question was answered before.
@@ -137,7 +139,7 @@ class Receipt:
     stores: bool = False
     #: The entry in a ledger's history.
     entry: Entry | None = None
-    #: What an error now says about the charge; empty if nobody was charged.
+    #: The note about the charge that is added to an error raised now; empty if nobody was charged.
     note: str = ""
 
     def __init__(self) -> None:
@@ -165,7 +167,7 @@ class Charger(ABC):
 
     @property
     def metric(self) -> Metric | None:
-        """The metric of the accounts, which are of one person each; None if nobody is charged."""
+        """The metric of the accounts, each of which belongs to one person; None if nobody is charged."""
         return None
 
     @abstractmethod
@@ -174,7 +176,7 @@ class Charger(ABC):
 
 
 def note_charge(problem: BaseException, note: str) -> None:
-    """Add to an error that was met after a charge what became of the charge."""
+    """Add a note to an error raised after a charge, which says what became of the charge."""
     problem.add_note(note)
     if isinstance(problem, GeoveilError):
         problem.charged = "spent"
@@ -191,7 +193,7 @@ def account_names(subject: str | None, labels: Iterable[object] | None) -> list[
 def check_ledger(
     ledger: object, *, by: Labels, subject: str | None = None, label: str | None = None, short: str
 ) -> None:
-    """Refuse what is not a ledger, a ledger without an account to charge, and arguments that need a ledger."""
+    """Refuse a value that is not a ledger, a ledger without an account, and arguments that need a ledger."""
     if ledger is not None and not isinstance(ledger, Ledger):
         raise InvalidParameter("ledger", ledger, "a Ledger", "Open it with gv.Ledger(path).")
     if short not in ("refuse", "skip"):
@@ -204,8 +206,26 @@ def check_ledger(
         raise InvalidParameter("subject", None, "given with a ledger", "It is the account that is charged.")
 
 
+def price_of(question: str, guarantee: Guarantee, account: Metric | None) -> Guarantee:
+    """Return the price of a release for accounts with this metric: the budget of its guarantee.
+
+    An account belongs to one person. A release that may protect less than the unit of the account is refused.
+    """
+    if account is None or account == guarantee.metric:
+        return guarantee
+    if not guarantee.metric.of_one_person.is_at_most(account):
+        raise unknown_price(question, account)
+    return guarantee.under_unit(account)
+
+
+def unknown_price(question: str, account: Metric) -> IncompatibleGuarantees:
+    """Return the error for a release whose price under the metric of an account is not known."""
+    remedy = Message("Ask with the unit of the account, or open an account for this unit.")
+    return IncompatibleGuarantees(f"The cost of {question} under {account} is not known.", remedy)
+
+
 class NoCharger(Charger):
-    """Charges nobody: the caller adds up what is released."""
+    """Charges nobody: the caller adds up the budgets of releases."""
 
     def charge(self, bill: Bill, key: str | None) -> Receipt:
         return Receipt()
@@ -220,7 +240,7 @@ class SessionCharger(Charger):
     @property
     @abstractmethod
     def remaining(self) -> Decimal:
-        """The budget that is left, exactly: the least of all accounts."""
+        """The exact budget that is left in the account with the least."""
 
     @abstractmethod
     def statement(self) -> list[dict[str, Any]]:
@@ -274,13 +294,13 @@ class LedgerCharger(SessionCharger):
     short : {"refuse", "skip"}
         What is done about persons without enough budget.
     label : str, optional
-        The name of the data. Questions without a key then have one made of the label and their parameters.
+        The name of the data. A question without a key then gets a key made of this label and its parameters.
     subject : str, optional
-        The name of the account, or of all accounts before a slash.
+        The name of the account; with persons, the prefix of their accounts' names before a slash.
     persons : bool
-        Whether each subject is a person of the data; otherwise there is one for all points.
+        True if each subject is a person in the data, False if one account pays for all points.
     account : Account, optional
-        A limit of the session's own, in memory.
+        The session's own limit, in memory.
     """
 
     def __init__(
@@ -304,7 +324,7 @@ class LedgerCharger(SessionCharger):
 
     @cached_property
     def metric(self) -> Metric:
-        """The metric of the accounts; it is that of the first, and a charge refuses accounts with another one."""
+        """The metric of the first account; a charge refuses accounts with another metric."""
         return self.ledger.total(self.subjects[0]).metric
 
     def statement(self) -> list[dict[str, Any]]:
@@ -331,7 +351,7 @@ class LedgerCharger(SessionCharger):
             if problem.charged == "nothing" or isinstance(problem, (InvalidInput, IncompatibleGuarantees)):
                 self._give_back(reserved)
             if labelled and isinstance(problem, InvalidInput) and problem.argument == "key":
-                # The caller knows the label, and not the key that was made of it.
+                # The caller gave the label and has never seen the key that was made of it.
                 raise InvalidParameter("label", self._label, problem.allowed, problem.remedy) from None
             raise
         if charge.content is not None:
@@ -348,7 +368,7 @@ class LedgerCharger(SessionCharger):
         return json.dumps(told, sort_keys=True, default=str)
 
     def _reserve(self, bill: Bill, key: str | None) -> Guarantee | None:
-        """Take a question off the session's own limit, if it has one, before the ledger is charged."""
+        """Charge the session's own limit, if it has one, before the ledger is charged."""
         if self.account is None:
             return None
         try:
@@ -398,5 +418,5 @@ class _LedgerReceipt(Receipt):
 
 
 def stored_text(release: str, content: Mapping[str, Any]) -> str:
-    """Return the text of an answer that a ledger stores, or of which it keeps the digest."""
+    """Return an answer as text; the ledger stores this text, or keeps its digest."""
     return json.dumps({"id": release, **content})

@@ -1,4 +1,4 @@
-"""Questions about a crowd: charge everybody in it, add up kernels, draw noise once, and estimate what is below it."""
+"""Questions about a crowd: charge everybody, add up kernels, draw noise once, and estimate the true numbers."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 
 from geoveil import checks
 from geoveil._types import Progress
-from geoveil.answering.charging import Bill, Receipt
+from geoveil.answering.charging import Bill, Receipt, price_of
 from geoveil.answering.crowd_sources import CrowdAdder, CrowdBatch, CrowdSource
 from geoveil.answering.intake import in_the_plane
 from geoveil.answering.packing import packed, unpacked
 from geoveil.answering.pipeline import Inquiry
-from geoveil.errors import IncompatibleGuarantees, InvalidData, InvalidParameter, Message
+from geoveil.errors import InvalidData, InvalidParameter, Message
 from geoveil.facts import Processing
 from geoveil.noise import Source
 from geoveil.postprocess.flow_sharpening import sharpen_flows
@@ -60,7 +60,7 @@ _DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Su
 _MOST_SLICES = 2_000
 #: The ratio of a kernel's side to the standard deviation of its blur.
 _SIDE = math.sqrt(3)
-#: The side of a kernel in cells of the lattice of regions, which are counted by shares of these cells.
+#: The side of the kernel in lattice cells, for counts in regions. A region covers a share of each cell.
 _FINE = 4
 #: The largest number of lattice cells for regions.
 _REGION_CELLS = 4_000_000
@@ -90,7 +90,7 @@ class Slices:
 
     @property
     def described(self) -> dict[str, int | str | None]:
-        """The public facts by which slices differ from as many others."""
+        """The public facts that tell these slices from other slices of the same number."""
         return {"slice": self.step, "cycle": self.cycle, "first_slice": self.names[0]} if self.names else {}
 
     def of(self, times: NDArray[np.int64] | None) -> NDArray[np.int64] | None:
@@ -106,7 +106,7 @@ def slices_of(every: Every, source: CrowdSource) -> Slices:
     """Return the slices of time that are asked for; times are public."""
     if every is None:
         return Slices()
-    # Also where the slices do not depend on it: missing times are refused before anybody is charged.
+    # Read the times even if the slices do not depend on them: missing times are refused before anybody is charged.
     span = source.span
     if every == "hour of day":
         return Slices(tuple(f"{hour:02d}:00" for hour in range(24)), _HOUR, 0, 24)
@@ -177,7 +177,8 @@ class CrowdQuestion(ABC):
     def weights(self, sizes: NDArray[np.int64]) -> Floats:
         """Return the weight of items, given the number of items in the largest unit that holds each.
 
-        The weights of one unit u add up to at most the cap, as every item of it has a size of at least |u|.
+        The weights of one unit u add up to at most the cap, since the size given for each of its items is at least
+        |u|.
         """
         return 1 / sizes if self.cap is None else np.minimum(1.0, self.cap / sizes)
 
@@ -187,10 +188,10 @@ class CrowdQuestion(ABC):
 
     @abstractmethod
     def release(self, query: Any, drawn: Answer, total: float, slices: Slices, more: dict[str, Any]) -> CrowdRelease:
-        """Return the release: an estimate from the noisy numbers, and these numbers."""
+        """Return the release: the noisy numbers, and an estimate made from them."""
 
     def _side(self, wanted: float, cell: float, divisions: int = 1) -> int:
-        """Return the side of a kernel in lattice cells, given that in cells of the grid."""
+        """Return the side of a kernel in lattice cells, given its side in the grid's cells."""
         side = max(1, round(wanted * divisions))
         if side > WIDEST:
             allowed = f"at most {WIDEST * cell / divisions / _SIDE:g} m for cells of {cell:g} m"
@@ -199,7 +200,7 @@ class CrowdQuestion(ABC):
 
     def _common(self, source: CrowdSource, total: float, slices: Slices) -> dict[str, Any]:
         largest = int(source.all_sizes[0].max())
-        # Sums of weights are rounded, which a part in a billion covers; one unit that holds all points has its weight.
+        # One part in a billion covers the rounding of the total, which is not needed if one unit holds all points.
         return {
             "weight": self.weight,
             "total": self.weight if largest == source.n else total * (1 + 1e-9),
@@ -247,10 +248,11 @@ class HeatMapQuestion(CrowdQuestion):
         if isinstance(guarantee, CGP) and self.method == "best":
             rho, most = float(guarantee.rho), 8
         else:
-            # Laplace noise grows with the number of cells: no finer lattice, and the budget that has as much noise.
+            # Laplace noise grows with the number of cells, so the lattice is not refined. `rho` is the CGP budget
+            # whose Gaussian noise would be as large.
             epsilon = float(guarantee.budget) if guarantee.power == 1 else math.sqrt(2 * float(guarantee.budget))
             rho, most = epsilon**2 / (2 * (cells + 1)), 1
-        # Noise is proportional to the cap, and the total counts visits: in units of the cap it is as for persons.
+        # Noise is proportional to the cap. Divided by the cap, a total of visits is like a number of persons.
         found = kernel_side(max(total / self.weight, 1.0), rho * self.grid.cell**2, cells, most_divisions=most)
         return found.divisions, found.cells
 
@@ -271,7 +273,7 @@ class HeatMapQuestion(CrowdQuestion):
         sharp = sharpen(maps, spline_taps(query.side), query.mechanism.deviation, total, at_most=not self.covers)
         value, noisy = (self._cropped(numbers, pad, divisions) for numbers in (sharp, maps))
         if self.covers and value.sum() > 0:
-            # What the estimate has beyond the edge belongs inside.
+            # All points are known to be on the grid, so the estimate outside of it is moved inside.
             value *= total / value.sum()
         step = f"sharpened by maximum entropy from a lattice of {query.lattice.rows} by {query.lattice.columns} cells"
         shape = (slices.count, *self.grid.shape) if slices.names else self.grid.shape
@@ -508,21 +510,14 @@ class CrowdInquiry(Inquiry[Answer, CrowdRelease]):
         sizes, counts = crowd.all_sizes
         self.total = float((question.weights(sizes) * counts).sum())
         if guarantee.metric in (dist_inf, dist_2):
-            # One unit holds all items; the sum of its weights was rounded.
+            # One unit holds all items, so their weights add up to at most its weight, up to rounding.
             self.total = min(self.total, question.weight)
         self.query = question.query(crowd, in_the_plane(guarantee, crowd.area), self.total, self.slices)
 
     def bill(self, source: Source, account: Metric | None) -> Bill:
-        price = self.guarantee if account in (None, self.guarantee.metric) else self._price(account)
+        price = price_of(self.question.name, self.guarantee, account)
         how = {**self.crowd.billed, "more": {**self.slices.described, **self.crowd.trips}}
         return Bill(self.guarantee, price, self.query, self.crowd.n, self.crowd.area, not source.exact, **how)
-
-    def _price(self, account: Metric) -> Guarantee:
-        """Return what the release costs for an account of one person: the same, if it protects at least its unit."""
-        if not self.guarantee.metric.of_one_person.is_at_most(account):
-            remedy = Message("Ask with the unit of the account, or open an account for this unit.")
-            raise IncompatibleGuarantees(f"The cost of {self.question.name} under {account} is not known.", remedy)
-        return self.guarantee.under_unit(account)
 
     def without(self, skipped: NDArray[np.bool_] | None) -> CrowdInquiry:
         return self if skipped is None else CrowdInquiry(self.crowd.without(skipped), self.question, self.guarantee)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from geoveil._types import CoordinateColumns, CrsLike, Labels, Locations, Missing, Outside
+from geoveil._types import CoordinateColumns, CrsLike, Labels, Locations, Missing, Outside, RegionsLike
 from geoveil.answering.crowd import CountsQuestion, FlowsQuestion, HeatMapQuestion
 from geoveil.answering.crowd_sources import MemoryCrowd
 from geoveil.answering.intake import Intake, people_of
@@ -30,7 +30,7 @@ def grid_of(grid: object, plane: Plane | None) -> tuple[Grid, Grid, bool]:
     plane : Plane, optional
         The plane.
     """
-    area, unit = (None, 1.0) if plane is None else (plane.area, plane.drawn_in[1])
+    area, unit = (None, 1.0) if plane is None else (plane.area, plane.grid_system[1])
     if isinstance(grid, int | float) and not isinstance(grid, bool):
         if area is None:
             raise InvalidParameter(
@@ -57,13 +57,13 @@ def heatmap(grid: object, plane: Plane | None, **how: Any) -> HeatMapQuestion:
     return HeatMapQuestion(grid=metres, shown=shown, covers=covers, **how)
 
 
-def counts(regions: Any, plane: Plane | None, **how: Any) -> CountsQuestion:
+def counts(regions: RegionsLike, plane: Plane | None, **how: Any) -> CountsQuestion:
     """Ask for counts in regions."""
     shapes, series = _regions(regions, plane)
     return CountsQuestion(shapes=shapes, regions=series, **how)
 
 
-def flows(grid: object, regions: Any, plane: Plane | None, **how: Any) -> FlowsQuestion:
+def flows(grid: object, regions: RegionsLike | None, plane: Plane | None, **how: Any) -> FlowsQuestion:
     """Ask for flows between the cells of a grid, or between regions."""
     if (grid is None) == (regions is None):
         raise InvalidParameter("grid, regions", (grid, regions), "exactly one of them", "Give a Grid, or regions.")
@@ -78,10 +78,10 @@ def _cells(grid: Grid, plane: Plane | None) -> Any:
     """Return the cells of a grid as polygons, numbered from the south-west."""
     import geopandas
 
-    return geopandas.GeoSeries(boxes_of(grid), crs=None if plane is None else plane.drawn_in[0])
+    return geopandas.GeoSeries(boxes_of(grid), crs=None if plane is None else plane.grid_system[0])
 
 
-def _regions(regions: Any, plane: Plane | None) -> tuple[Any, Any]:
+def _regions(regions: RegionsLike, plane: Plane | None) -> tuple[Any, Any]:
     """Return regions in metres of the plane, and as a GeoSeries with the labels that they have."""
     import geopandas
     import shapely
@@ -143,7 +143,7 @@ def trips_of(
     form = data.form
     if destinations is not None:
         if trip is not None:
-            raise InvalidParameter("trip", trip, "left out beside destinations", "Give one of them.")
+            raise InvalidParameter("trip", trip, "left out if destinations are given", "Give one of them.")
         ends = enter(destinations, area, lat=lat, lon=lon, crs=crs, outside=outside, missing=missing)
         kept = form.selection.rows is None and ends.selection.rows is None
         if len(ends.coords) != len(form.coords) or not kept:
@@ -164,7 +164,7 @@ def _ends_of_trips(data: Intake, trip: Labels) -> tuple[Index, Index]:
     """Return the positions of the first and the last point of each person's trips, in order of time or of rows."""
     codes = people_of(data.form, trip, "trip").codes
     if data.crowd is not None:
-        # Trips of several persons may have the same label, such as 1: each person's are their own.
+        # Two persons may use the same label, such as 1, for different trips.
         codes = np.unique(codes * len(data.crowd.sizes) + data.crowd.codes, return_inverse=True)[1].ravel()
     timed = data.times is not None or bool(data.form.times)
     order = np.lexsort((data.microseconds if timed else np.arange(len(codes)), codes))

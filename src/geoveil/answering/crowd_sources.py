@@ -1,4 +1,4 @@
-"""The points or trips of a crowd, in memory or in a file, with the public numbers from which they are weighted."""
+"""The points or trips of a crowd, in memory or in a file, with the public sizes that determine their weights."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class CrowdBatch:
 
 
 class CrowdAdder(ABC):
-    """Adds up the items of a crowd, in batches, anywhere: it can be sent to another process."""
+    """Adds up the items of a crowd in batches; it can be sent to another process."""
 
     @property
     @abstractmethod
@@ -83,7 +83,7 @@ class CrowdSource(ABC):
     @property
     @abstractmethod
     def plane(self) -> Plane | None:
-        """The plane of the metres; None for metres that are nowhere on the Earth."""
+        """The plane of the metres; None if the metres have no known place on the Earth."""
 
     @property
     def area(self) -> Area | None:
@@ -98,7 +98,7 @@ class CrowdSource(ABC):
     @property
     @abstractmethod
     def all_sizes(self) -> tuple[Index, Index]:
-        """The sizes of the largest units of items, and how many items have each."""
+        """The distinct sizes of the largest units that hold items, and the number of items for each size."""
 
     @property
     @abstractmethod
@@ -113,16 +113,16 @@ class CrowdSource(ABC):
     @property
     @abstractmethod
     def described(self) -> dict[str, Any]:
-        """The facts of a release that follow from the data: persons, rows removed, what was done about others."""
+        """The fields of a release that describe the data, such as its persons and the rows that were removed."""
 
     @property
     @abstractmethod
     def billed(self) -> dict[str, Any]:
-        """The data of a bill."""
+        """The fields of a bill that describe the data."""
 
     @property
     def trips(self) -> dict[str, str]:
-        """The public facts that tell the trips of two questions about the same points apart; here none."""
+        """The public facts that tell apart the trips of two questions about the same points; none by default."""
         return {}
 
     @abstractmethod
@@ -183,7 +183,7 @@ class MemoryCrowd(CrowdSource):
     destinations : Reals, optional
         The destinations of trips, in the order of the items.
     last : array of int, optional
-        The positions of the destinations among the points, if they are there: they have times of their own.
+        The positions of the destinations among the points, if they are points of the data with their own times.
     """
 
     data: Intake

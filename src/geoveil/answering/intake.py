@@ -98,9 +98,9 @@ class Intake:
     by : str or array of labels, optional
         The person of each point, as the caller gave it.
     people : People, optional
-        The persons who get an answer each; None where there is one answer about all points.
+        The persons, if each gets an answer; None if there is one answer about all points.
     crowd : People, optional
-        The persons whose points are units, where one answer is about many persons.
+        The persons of a crowd, if one answer is about many persons.
     times : str or array of times, optional
         The time of each point, as the caller gave it.
     """
@@ -123,7 +123,7 @@ class Intake:
 
     @cached_property
     def microseconds(self) -> Index:
-        """The time of each point in microseconds from any beginning."""
+        """The time of each point in microseconds, counted from an arbitrary origin."""
         return point_microseconds(self.form, self.times)
 
     @property
@@ -136,7 +136,7 @@ class Intake:
         return None if metric.stretch is None else time_columns(self.form, self.times)
 
     def unit_sizes(self, metric: Metric) -> Index | None:
-        """Return for each point the number of points in the largest unit that holds it; None if metrics need none."""
+        """Return for each point the number of points in its largest unit; None if the metric has no units."""
         if not metric.of_unit:
             return None
         if metric.persons and self.crowd is None:
@@ -150,9 +150,10 @@ class Intake:
         return persons.sizes[codes]
 
     def counts(self, metric: Metric) -> tuple[list[int], list[int] | None]:
-        """Return how many points each answer is about, and how many of them the largest unit of a metric holds.
+        """Return the number of points of each answer, and the number of them in the largest unit of a metric.
 
-        There is an answer for each person, or one for all points. Metrics that need no units have no largest unit.
+        There is an answer for each person, or one for all points. The second number is None if the metric has no
+        units.
         """
         codes = np.zeros(len(self.form.coords), dtype=np.int64) if self.people is None else self.people.codes
         numbers, each = np.bincount(codes), self.unit_sizes(metric)
@@ -230,7 +231,7 @@ def take_in(
 
 
 def _thinned(form: Form, labels: Labels, times: Times, step: int) -> Form:
-    """Return the form with the first row of each person in every interval of time; its first point has its time."""
+    """Return the form with each person's first row per interval; a row has the time of its first point."""
     rows, first = np.unique(form.rows, return_index=True)
     codes = None if labels is None else people_of(form, labels).codes[first]
     kept = kept_of_thinned(point_microseconds(form, times)[first], step, codes)
@@ -251,7 +252,7 @@ def people_of(form: Form, by: Labels, argument: str = "by") -> People:
 
 
 def _pseudonymised(form: Form, by: Labels, people: People, pseudonyms: Pseudonyms) -> People:
-    """Return the persons with pseudonyms, which also take the place of the labels in a table's column."""
+    """Return the persons with pseudonyms, which also replace the labels in a table's column."""
     import pandas as pd
 
     shown = pseudonyms_of(people.labels.to_list(), pseudonyms)
@@ -260,7 +261,7 @@ def _pseudonymised(form: Form, by: Labels, people: People, pseudonyms: Pseudonym
 
 
 def removed(rows: RowCounts, where: str | None, columns: Sequence[Hashable], persons: Sequence[str]) -> Removed:
-    """Return the parts of the input that are not in a release: rows, columns, and persons without enough budget."""
+    """Describe the rows, columns and persons of the input that are not in a release."""
     return Removed(
         rows.missing, tuple(columns), tuple(persons), rows.outside, rows.filtered, where, rows.thinned, rows.untimed
     )

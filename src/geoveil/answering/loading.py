@@ -60,11 +60,11 @@ class LoadedRelease(Release):
         path = Path(path)
         if ending(path) != ending(self.file.path):
             return super().to_file(path, sign=sign)
-        # Its own format may be one that no frame can be written to, such as GPX.
+        # The file may have a format that no frame can be written to, such as GPX.
         return write_release(self, path, sign, self._rewrite)
 
     def _rewrite(self, path: Path) -> dict[str, Any]:
-        """Write the file that was read, with the places that the release has now; return the options to read it."""
+        """Write the file again with the release's current places; return the options to read it."""
         import pyarrow as pa
 
         coords, plane = self.coords, self.plane
@@ -191,7 +191,7 @@ def frame_of(
     missing: Missing | Literal["keep"] = "refuse",
     where: str | None = None,
 ) -> geopandas.GeoDataFrame:
-    """Return a file as a frame, in its own coordinate system or in a plane; "keep" keeps all rows of a file."""
+    """Return a file as a frame, in its own coordinate system or in a plane. With missing="keep" all rows remain."""
     import geopandas
     import pandas as pd
     import pyarrow as pa
@@ -214,7 +214,7 @@ def frame_of(
     index = np.concatenate(rows) if gaps else pd.RangeIndex(sum(map(len, rows)))
     with readable(file.path, type(file).__name__, "A column cannot be read: remove it."):
         columns = pa.concat_tables(tables).to_pandas(ignore_metadata=True)
-    # A table without columns has lost its number of rows.
+    # pandas does not know the number of rows of a table without columns.
     columns = columns.set_axis(index) if len(columns.columns) else pd.DataFrame(index=index)
     for name in file.times:
         if columns[name].dtype.kind not in "mM":
@@ -244,8 +244,8 @@ def _unit_sizes(
     if not metric.of_unit:
         return None
     if metric.persons:
-        allowed = "a file whose units are of the persons by whom it was released"
-        remedy = "The persons of a crowd are not stated: release points by person, with a length of time as the unit."
+        allowed = "a file whose units belong to the persons in its column of persons"
+        remedy = "A file does not name a crowd's persons: release points by person, with a length of time as the unit."
         raise InvalidFile(str(path), str(metric), allowed, remedy)
     if metric.stretch is None or not times or not {*times} <= {*frame}:
         allowed = "a file with the times from which its units were counted"

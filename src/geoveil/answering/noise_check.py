@@ -1,4 +1,4 @@
-"""Recompute the noise that a certificate needs: from its guarantee, its area and the numbers of points in its file."""
+"""Recompute the noise of a release from its guarantee, its area and the numbers of points in its file."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from geoveil.words import hidden
 
 __all__ = ["noise_problems"]
 
-#: A stated scale may be this much smaller than the one computed here, by the rounding of other processors.
+#: Largest relative amount by which a stated scale may be smaller, since other processors round differently.
 _ROUNDING = 1e-9
 #: Versions of PROJ measure the distortion of an area a little differently.
 _MEASURED = 1e-6
@@ -32,7 +32,7 @@ def noise_problems(path: Path, account: dict[str, Any]) -> tuple[list[str], bool
     Parameters
     ----------
     path : Path
-        The released file, which is the one of the certificate.
+        The released file, whose digest agrees with the certificate.
     account : dict
         The certificate, valid by the schema.
     """
@@ -62,7 +62,7 @@ def noise_problems(path: Path, account: dict[str, Any]) -> tuple[list[str], bool
 
 
 def _words(account: dict[str, Any], guarantee: Guarantee) -> list[str]:
-    """Compare the distance in the words for people with the guarantee."""
+    """Compare the distance in the certificate's plain words with its guarantee."""
     away = hidden(guarantee.hidden(chance=0.75))
     return [] if away in account["words"] else [f"its words do not name {away}, which its guarantee hides"]
 
@@ -116,7 +116,7 @@ def _points(path: Path, account: dict[str, Any], working: Guarantee, area: Area)
 
 
 def _has_values(column: Any) -> bool:
-    """Whether a column has values; formats that must have a column fill it with nothing."""
+    """Return whether a column has values; some formats write required columns empty."""
     return any(str(value) not in ("None", "nan", "") for value in column.unique().to_pylist())
 
 
@@ -132,7 +132,7 @@ def _scales(account: dict[str, Any], name: str, smallest: float, largest: float)
 
 
 def _radii(stated: Any, smallest: float, largest: float) -> list[str]:
-    """Compare the stated error radius, if there is one, with the one of the noise."""
+    """Compare the stated error radius, if there is one, with that of the required noise."""
     if stated is None:
         return []
     for end, found in zip(_ends(stated), (smallest, largest), strict=True):
@@ -142,5 +142,5 @@ def _radii(stated: Any, smallest: float, largest: float) -> list[str]:
 
 
 def _ends(stated: Any) -> tuple[float, float]:
-    """Return the smallest and the largest of a number, or of those of several persons."""
+    """Return the smallest and the largest value; a number that holds for everybody is both."""
     return (stated["smallest"], stated["largest"]) if isinstance(stated, dict) else (stated, stated)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["PersonCounts"]
 
-#: Labels that are held before they are merged.
+#: The largest number of labels in memory before equal ones are merged.
 _LABELS = 2**22
 
 

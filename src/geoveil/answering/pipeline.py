@@ -1,7 +1,7 @@
 """The path of every question: take in, charge, draw, store, shape.
 
 `answer` is the path. An inquiry is a question about data that has been taken in: about points in memory (below), or
-about a file (`answering.streaming`). They differ in where the points are and where the answer is put.
+about a file (`answering.streaming`). The two kinds differ in where the points are and where the answer is put.
 """
 
 from __future__ import annotations
@@ -17,12 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from geoveil._types import Columns, Progress
-from geoveil.answering.charging import Bill, Charger, NoCharger, Receipt
+from geoveil.answering.charging import Bill, Charger, NoCharger, Receipt, unknown_price
 from geoveil.answering.intake import Intake, People, in_the_plane, removed
 from geoveil.answering.packing import packed, unpacked
 from geoveil.answering.requests import Question
 from geoveil.answering.shaping import Shaped, shape_answer, shape_answers
-from geoveil.errors import IncompatibleGuarantees, Message
 from geoveil.noise import Source
 from geoveil.privacy import Guarantee, Metric, dist_1, dist_2, unit_metric
 from geoveil.queries import Answer, Answers, Persons, Query, UnitSizes, ask_each, restored_each
@@ -30,7 +29,7 @@ from geoveil.release import Release
 
 __all__ = ["Inquiry", "answer", "ask"]
 
-#: What an inquiry draws.
+#: The type of the answer that an inquiry draws.
 D = TypeVar("D")
 A = TypeVar("A", Answer, Answers)
 R = TypeVar("R", bound=Release, covariant=True)
@@ -105,7 +104,7 @@ class Inquiry(ABC, Generic[D, R]):
 
     @abstractmethod
     def bill(self, source: Source, account: Metric | None) -> Bill:
-        """Return what is to be charged to each person, whose account has this metric."""
+        """Return the bill for each person, given the metric of their accounts."""
 
     @abstractmethod
     def without(self, skipped: NDArray[np.bool_] | None) -> Self:
@@ -125,7 +124,7 @@ class Inquiry(ABC, Generic[D, R]):
 
     @abstractmethod
     def shape(self, drawn: D, source: Source, receipt: Receipt) -> R:
-        """Return the release: the answer in the form of the input, with all that is to be said about it."""
+        """Return the release: the answer in the form of the input, with its guarantee and its facts."""
 
 
 class _InMemory(Inquiry[A, Release]):
@@ -137,7 +136,7 @@ class _InMemory(Inquiry[A, Release]):
         self._question, self._keep = question, keep
 
     def _query(self, n: int, units: UnitSizes | None, metric: Metric | None = None) -> Query:
-        """Return the query about n points with units of these sizes, with its budget also under another metric."""
+        """Return the query about n points with units of these sizes, under another metric if one is given."""
         promised = self.guarantee if metric is None else self.guarantee.under_unit(metric)
         working = in_the_plane(promised, self.data.area)
         return self._question.about(n, self.data.dimension, working, rounding=self.data.form.rounding, units=units)
@@ -158,31 +157,32 @@ class _InMemory(Inquiry[A, Release]):
         )
 
     def price(self, account: Metric) -> Guarantee:
-        """Return what the release costs for each person whose account has another metric; the most of any person.
+        """Return the price of the release for accounts with another metric: the largest price of any person.
 
-        An account is about one person, so the unit of a question about a crowd counts as that of each person in it.
+        An account belongs to one person. For it, the unit of a question about a crowd is that of each person in the
+        crowd.
         """
         own = self.guarantee.metric
         if own.of_one_person == account:
             return self.guarantee.under_unit(account)
         crowd = self.data.crowd is not None
         target = unit_metric(stretch=account.stretch, persons=True) if crowd and account != dist_1 else account
-        # Persons of a crowd may be left out after this: what is known of all of them need not hold of the rest.
+        # Some persons of a crowd may be left out later, and a ratio computed for all persons need not hold for the
+        # others.
         ratio = None if crowd else self._ratio(target)
         if ratio is None and not own.is_at_most(target):
-            remedy = Message("Ask with the unit of the account, or open an account for this unit.")
-            raise IncompatibleGuarantees(f"The cost of {self.first.name} under {account} is not known.", remedy)
+            raise unknown_price(self.first.name, account)
         factor = 1.0 if ratio is None else ratio**self.guarantee.power
         # Ratios are computed in doubles: one part in a billion covers their rounding.
         return self.guarantee.under_unit(account, Decimal(factor * (1 + 1e-9)) if factor != 1 else Decimal(1))
 
     def _adds_up(self, target: Metric) -> bool:
-        """Return whether the budgets of points add up over a unit; under dist_2 their squares do for GP."""
+        """Return whether the budgets of points add up over a unit: always, but for GP under dist_2."""
         return target != dist_2 or self.guarantee.power == 2
 
     @abstractmethod
     def _ratio(self, target: Metric) -> float | None:
-        """Return how many times larger the noise would have to be under another metric; None if it is not known."""
+        """Return the factor by which the noise would grow under another metric; None if it is not known."""
 
     @property
     @abstractmethod
@@ -231,7 +231,7 @@ class _InMemory(Inquiry[A, Release]):
 
 
 class OnePerson(_InMemory[Answer]):
-    """A question about points that are taken as one person's."""
+    """A question with one answer about all points."""
 
     def __init__(self, data: Intake, question: Question, guarantee: Guarantee, keep: Columns) -> None:
         super().__init__(data, question, guarantee, keep)
@@ -252,7 +252,7 @@ class OnePerson(_InMemory[Answer]):
         return self.query.sensitivity_ratio(self._query(self.query.n, units, target))
 
     def without(self, skipped: NDArray[np.bool_] | None) -> Self:
-        """Return the question about the other persons of a crowd."""
+        """Return the question about the persons of a crowd who are not skipped."""
         if skipped is None or self.data.crowd is None:
             return self
         return type(self)(self.data.without(skipped), self._question, self.guarantee, self._keep)
@@ -268,7 +268,7 @@ class OnePerson(_InMemory[Answer]):
 
 
 class ManyPersons(_InMemory[Answers]):
-    """A question about each of many persons, which the query answers for all of them together."""
+    """A question about each of many persons, whom the query answers in one call."""
 
     def __init__(self, data: Intake, question: Question, guarantee: Guarantee, keep: Columns) -> None:
         super().__init__(data, question, guarantee, keep)

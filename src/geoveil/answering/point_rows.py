@@ -1,4 +1,4 @@
-"""Batches of rows in, batches of released rows out: the part of a release that files and clusters share."""
+"""Turn batches of rows into batches of released rows: the part of a release that files and clusters share."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class ReadRows:
     times : array, optional
         The time of each point of these rows in microseconds.
     labels : pyarrow array, optional
-        The random label of the person of each of these rows, where it takes the place of the true one.
+        The pseudonym of the person of each of these rows, if persons get pseudonyms.
     """
 
     coords: Floats
@@ -68,7 +68,7 @@ class ReadRows:
 
 @dataclass(frozen=True)
 class PointNoise:
-    """The noise of points, by the number of points that their person has.
+    """The noise of points, which depends on the number of points of their person.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ class PointNoise:
 
 @dataclass(kw_only=True)
 class PointRows:
-    """The rules by which the points of rows are checked, selected and released, one batch at a time.
+    """Checks, selects and releases the points of rows, one batch at a time.
 
     Parameters
     ----------
@@ -184,11 +184,11 @@ class PointRows:
         working = in_the_plane(self.guarantee, self.plane.area)
         return Points(n, 2, working, self.method, rounding=self.plane.rounding, units=units)
 
-    def look(self, batch: Batch) -> tuple[Batch, RowCounts, pa.DictionaryArray]:
-        """Check the rows of a batch that remain, and return them, what was removed, and the label of each."""
+    def checked(self, batch: Batch) -> tuple[Batch, RowCounts, pa.DictionaryArray]:
+        """Check a batch in the first pass; return the rows that remain, their labels, and counts of removed rows."""
         batch, less = self.selected(batch)
         coded = self.people.labels(batch).dictionary_encode()
-        # Each label once: they repeat.
+        # Labels repeat, so each distinct one is looked at once.
         labels = dict.fromkeys(self.by, coded.dictionary)
         self.placed.update(name for name in self.texts if shows_places(labels.get(name, batch.columns[name])))
         released = [name for name in self.texts if name not in self.placed]
@@ -212,13 +212,13 @@ class PointRows:
         return batch.chosen(there), less + RowCounts(untimed=int((~there).sum()))
 
     def enter(self, batch: Batch) -> Floats | Reals:
-        """Return the points of a batch in metres of the plane; refuse those that must not be there."""
+        """Return the points of a batch in metres of the plane; refuse invalid ones and those outside the area."""
         return self.plane.enter(batch.coords, self.outside, batch.name_of_point) if len(batch) else np.empty((0, 2))
 
     def release(self, read: ReadRows, noise: PointNoise, which: Index, source: Source) -> tuple[Batch, int]:
-        """Return rows with independent noise, and the number of their points beyond the projection.
+        """Return rows with independent noise, and the number of points that the projection cannot convert back.
 
-        `which` is the position in the noise of each row.
+        `which` is the position of each row's mechanism in `noise`.
         """
         points = self.enter(read.batch)
         if noise.by_point and read.sizes is not None:
@@ -228,7 +228,7 @@ class PointRows:
         return self.written(read, noise, which, coords)
 
     def written(self, read: ReadRows, noise: PointNoise, which: Index, coords: Floats) -> tuple[Batch, int]:
-        """Return rows with released points of the plane, and the number of points beyond the projection."""
+        """Return rows with these released points, and the number of points that cannot be converted back."""
         import pyarrow as pa
 
         stated = {}
@@ -241,7 +241,7 @@ class PointRows:
         return batch, self.plane.beyond(coords)
 
     def _radii(self, read: ReadRows, noise: PointNoise, which: Index) -> Floats:
-        """Return the 95% error radius of a point of each row; that of the point with most noise in it."""
+        """Return the 95% error radius of each row: that of its point with the most noise."""
         if read.sizes is None or not noise.by_point:
             return np.asarray(noise.radii[which])
         most = np.ones(len(read.batch), dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Prepare the release of a file: check what is asked and count the points of each person; charge and draw nothing."""
+"""Prepare the release of a file: check the arguments and count the points of each person, without charging."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ from geoveil.noise import Source
 from geoveil.privacy import CGP, Duration, Guarantee, as_duration, dist_inf
 from geoveil.words import metres
 
-#: The noise of half of the points at which nearly everything is lost, as a fraction of the area's radius.
+#: Nearly everything is lost if the noise on half of the points exceeds the area's radius divided by this.
 _LOST = 4
-#: How many times larger than for one point the noise must be for the owner to be told.
+#: The owner is told if the noise is at least this many times that of a person with one point,
 _TIMES = 10
-#: With persons, the noise in metres from which the owner is told: less of it keeps the streets of a track.
+#: and, in a file with a column of persons, at least this many metres: less noise leaves the streets recognisable.
 _FAR = 500
 
 __all__ = [
@@ -56,16 +56,28 @@ __all__ = [
 
 
 class Concern(Message):
-    """What the owner should know before a release.
+    r"""A concern about a release, which its owner should know before it is made; `str` gives its text.
 
     Parameters
     ----------
     template : str
-        The text, as of a `Message`.
+        The text, with placeholders for the names of arguments and for data.
     grave : bool
         Whether someone at a terminal is asked before the release, rather than only told.
     **data : object
-        As of a `Message`.
+        The values of the placeholders for data.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import geoveil as gv
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> _ = (folder / "trips.csv").write_text("lat,lon\n" + "37.78,-122.41\n" * 400)
+    >>> bay = gv.local(lat=37.77, lon=-122.42, radius=50_000)
+    >>> told = []
+    >>> _ = gv.points_file(folder / "trips.csv", folder / "out.csv", rho=5e-5, area=bay, confirm=told.extend)
+    >>> str(told[0])[:57], told[0].grave
+    ('All 400 points belong to one person and share the budget:', True)
     """
 
     def __init__(self, template: str, /, *, grave: bool, **data: object) -> None:
@@ -80,7 +92,7 @@ class PreparedFile:
     Parameters
     ----------
     inquiry : FilePoints
-        The points, and the number of them that each person has.
+        The points, already counted for each person.
     charger : Charger
         Who is charged.
     source : Source
@@ -100,11 +112,11 @@ class PreparedFile:
         release: FileRelease | None = None
         try:
             with staging_folder(target) as folder:
-                written = self.inquiry.into(folder / target.name, target)
+                written = self.inquiry.writing_to(folder / target.name, target)
                 release = answer(written, self.source, self.charger, progress=progress)
         except BaseException as problem:
             if release is not None and release.entry is not None:
-                # The file was charged for and written, but not put in its place.
+                # The file was charged for and written, but could not be renamed into place.
                 note_charge(problem, SPENT)
             if isinstance(problem, OSError):
                 raise _unwritable(target, problem) from None
@@ -114,15 +126,14 @@ class PreparedFile:
 
 
 def concerns_of(inquiry: FilePoints) -> list[Concern]:
-    """Return what the owner should know before the release; it follows from public facts.
+    """Return the concerns about a release, which follow from public facts.
 
-    These are the number of points of each person, the budget and the area: whether noise is large is not measured
-    on the data.
+    These facts are the number of points of each person, the budget and the area. Locations are not looked at.
     """
     area = inquiry.plane.area
     sizes = np.sort(inquiry.people.sizes)
     points = int(sizes.sum())
-    # Half of all points are of persons with at least as many points, and noise.
+    # Half of all points belong to persons with at least this many points, and so with at least this noise.
     size = int(sizes[np.searchsorted(np.cumsum(sizes), points / 2)])
     typical, alone = (area.ground(inquiry.query_of(n).error(0.05, each=True)) for n in (size, 1))
     several = inquiry.people.by is not None
@@ -183,7 +194,7 @@ def prepare(
     reading: dict[str, Any],
     progress: Progress,
 ) -> PreparedFile:
-    """Check a file and what is asked about it, and count its points.
+    """Check a file and the arguments of its release, and count its points.
 
     Parameters
     ----------
@@ -238,7 +249,7 @@ def count(inquiry: FilePoints, pseudonyms: Pseudonyms, progress: Progress, *, ev
 
 
 def _unwritable(target: Path, problem: OSError) -> InvalidFile:
-    """Return the error of a target that cannot be written, which says whether it was charged for."""
+    """Return the error for a target that cannot be written; it states whether the release was charged."""
     remedy = "Check that there is room on the disk and that you may write there."
     refused = InvalidFile(str(target), str(problem), "a file that can be written", remedy, charged="nothing")
     if SPENT in getattr(problem, "__notes__", []):
@@ -260,7 +271,7 @@ def inquiry_of(
     kind: type[FilePoints] = FilePoints,
     **more: Any,
 ) -> FilePoints:
-    """Check what is asked about a file, as far as its header tells."""
+    """Check the arguments of a release against the header of its file."""
     plane = plane_of(file.crs, area, stated_by=system_of(file))
     kept, removed = _columns(file, form, by, keep, guarantee.symbol)
     return kind(
@@ -296,7 +307,7 @@ def rehearse(
     timed: bool = False,
     **reading: Any,
 ) -> FilePoints:
-    """Do all that `points_file` does before it charges, so that what it would refuse is refused now.
+    """Run `points_file` up to its charge, so that every file it would refuse is refused now.
 
     Parameters
     ----------
@@ -361,7 +372,7 @@ def read_crowd(
     progress : callable
         Called with the share of the whole work that is done, from 0 to 1.
     kind, **more : optional
-        The class that reads the points, and what it is made of besides.
+        The class that reads the points, and further arguments of its constructor.
     """
     about = (file, file, guarantee, "best", persons, area, outside, missing, where, None)
     inquiry = inquiry_of(*about, kind, **more)
@@ -385,7 +396,7 @@ def time_columns_of(file: LocationFile, times: str | Sequence[str] | None) -> tu
 
 
 def charger_of(inquiry: FilePoints, ledger: Ledger | None, subject: str | None, short: Short) -> Charger:
-    """Return who is charged for the points of a file."""
+    """Return the charger for a file: one that charges the ledger, or nobody without a ledger."""
     if ledger is None:
         return NoCharger()
     people = inquiry.people
@@ -394,7 +405,7 @@ def charger_of(inquiry: FilePoints, ledger: Ledger | None, subject: str | None, 
 
 
 def system_of(file: LocationFile) -> str:
-    """Return how errors name the coordinate system of a file."""
+    """Return the name of a file's coordinate system in errors."""
     return f"the coordinate system of {file.path.name}"
 
 
@@ -414,7 +425,7 @@ def _checked_target(target: Path, file: LocationFile) -> Path:
 
 
 def _identity(path: Path) -> str:
-    """Return a text that all names of one file share: links are followed, and Windows does not tell A from a."""
+    """Return a text that is the same for all names of one file: links, and on Windows other capitals."""
     return os.path.normcase(os.path.realpath(path))
 
 

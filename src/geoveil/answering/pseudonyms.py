@@ -12,12 +12,12 @@ import tempfile
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from filelock import FileLock
 
-from geoveil._types import Pseudonyms
+from geoveil._types import Labels, Pseudonyms
 from geoveil.errors import FileUnavailable, GeoveilWarning, InvalidData, InvalidFile, InvalidParameter, Message
+from geoveil.geo.row_filters import RowFilter
 from geoveil.noise import random_bytes
 
 __all__ = ["check_key_file", "check_pseudonyms", "pseudonyms_of"]
@@ -28,7 +28,7 @@ _LENGTH = 12
 _HEADER = ["person", "pseudonym"]
 
 
-def check_pseudonyms(pseudonyms: Any, by: Any, where: Any = None) -> None:
+def check_pseudonyms(pseudonyms: Pseudonyms, by: Labels, where: RowFilter | None = None) -> None:
     """Refuse pseudonyms of persons who are not named by `by`, or whom the filter names.
 
     Parameters
@@ -62,7 +62,7 @@ def check_key_file(pseudonyms: Pseudonyms, source: Path, target: Path, certifica
     key = Path(pseudonyms)
     for other in (source, target, certificate):
         if os.path.realpath(key) == os.path.realpath(other):
-            allowed = "a file of its own, other than the source, the released file and its certificate"
+            allowed = "a separate file: not the source, the released file or its certificate"
             raise InvalidParameter("pseudonyms", str(key), allowed, "Choose another name.")
     if os.path.realpath(key.parent) == os.path.realpath(target.parent):
         message = (
@@ -84,7 +84,7 @@ def pseudonyms_of(labels: Sequence[object], pseudonyms: Pseudonyms) -> list[str]
     """
     names = [str(label) for label in labels]
     if len(set(names)) < len(names):
-        allowed = "labels of which no two are the same as texts, as pseudonyms are given to texts"
+        allowed = "labels that differ when they are written as texts"
         raise InvalidData("by", f"{len(names)} labels", allowed, "Rename some of them.")
     if isinstance(pseudonyms, bool):
         return [*_drawn(names, {}).values()]

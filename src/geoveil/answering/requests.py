@@ -1,4 +1,4 @@
-"""Requests: what is asked, checked as far as that is possible without looking at points.
+"""Build questions from the arguments of callers, and check them as far as possible without looking at points.
 
 Functions and sessions build their questions here.
 """
@@ -68,7 +68,7 @@ class Question:
     def about(
         self, n: int, dimension: int, guarantee: Guarantee, *, rounding: float = 0.0, units: UnitSizes | None = None
     ) -> Query:
-        """Return the query about n points with units of these sizes, which checks its parameters."""
+        """Build the query about n points with units of these sizes, and check its parameters."""
         more = {"rounding": rounding, "units": units, **self.options}
         return self.query(n, dimension, guarantee, self.method, **more)
 
@@ -147,9 +147,9 @@ def lipschitz_function(
         metric = given.metric if isinstance(given, Guarantee) else metric
     if isinstance(fn, Lipschitz):
         if lipschitz is not None and lipschitz != fn.constant:
-            raise InvalidParameter("lipschitz", lipschitz, f"{fn.constant}, as fn has it", "Leave it out.")
+            raise InvalidParameter("lipschitz", lipschitz, f"{fn.constant}, the constant of fn", "Leave it out.")
         if metric is not None and as_metric(metric) != fn.metric:
-            raise InvalidParameter("metric", metric, f"{fn.metric.name!r}, as fn has it", "Leave it out.")
+            raise InvalidParameter("metric", metric, f"{fn.metric.name!r}, the metric of fn", "Leave it out.")
         return fn
     if not callable(fn):
         remedy = "The data comes first: gv.answer(x, fn, ...), or fn alone in a session."

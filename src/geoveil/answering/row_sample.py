@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 __all__ = ["RowSample"]
 
-#: The number of batches from which rows are taken: a file may be sorted by person, and any batch is large.
+#: The number of batches from which rows are taken: more than one, since a file may be sorted by person.
 _BATCHES = 4
 
 
 class RowSample:
     """Rows of the first batches of a file, evenly spaced in each, and their locations.
 
-    It depends on the file alone, so that a second run of the same file comes to the same result.
+    The choice is not random: a second run on the same file takes the same rows.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ class RowSample:
 
     @property
     def _rows(self) -> Index:
-        """Evenly spaced rows of all that are held."""
+        """The positions of evenly spaced rows among all rows in memory."""
         return sampled(sum(map(len, self._places)))
 
     def columns(self, *, without: Set[str] = frozenset()) -> dict[Hashable, Any]:
@@ -68,7 +68,7 @@ class RowSample:
 
 
 def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return a column without a dictionary, which may differ from batch to batch, and with texts that can be taken."""
+    """Return a column without a dictionary, which may differ between batches, and without views of texts."""
     import pyarrow as pa
 
     if pa.types.is_dictionary(column.type):

@@ -1,4 +1,4 @@
-"""Shape: an answer in metres becomes a value in the form of the input. Nobody else asks for the kind of an answer."""
+"""Shape: turn an answer in metres into the form of the input. No other module switches on the kind of answer."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Shaped(NamedTuple):
     unchanged : tuple of Unchanged
         The columns of a frame of released points that are as they were, or the labels of persons in an answer's frame.
     scales : array, optional
-        The scale of the noise of each released point, where the points of a person differ in it.
+        The scale of the noise of each released point, if it differs between the points of a person.
     """
 
     value: Any
@@ -131,7 +131,7 @@ def _frame(form: Form, answers: Answers, people: People) -> Any:
 
 
 def _in_input_order(values: Floats, people: People) -> Floats:
-    """Return rows that stand one person after another in the order of the points that were taken in."""
+    """Return rows, which come grouped by person, in the order of the input's points."""
     coords = np.empty_like(values)
     whole = people.rows.max() == len(values) - 1
     coords[people.rows if whole else np.argsort(np.argsort(people.rows))] = values
@@ -139,7 +139,7 @@ def _in_input_order(values: Floats, people: People) -> Floats:
 
 
 def _names(form: Form, positions: Any) -> Any:
-    """Return the label of each position, as an object beside None."""
+    """Return the label of each position as an object; None for negative positions."""
     named = np.full(len(positions), None, dtype=object)
     there = np.flatnonzero(positions >= 0)
     labels = form.labels(positions[there])

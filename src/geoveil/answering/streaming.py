@@ -1,4 +1,4 @@
-"""Files of any size: locations pass through memory in batches, counted in a first pass and released in a second."""
+"""Release files of any size in batches: count the points in a first pass, and release them in a second."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from geoveil._types import Columns, Progress
-from geoveil.answering.charging import Bill, Receipt
+from geoveil.answering.charging import Bill, Receipt, price_of
 from geoveil.answering.intake import removed
 from geoveil.answering.pipeline import Inquiry
 from geoveil.answering.point_rows import PointNoise, PointRows, ReadRows
 from geoveil.answering.row_sample import RowSample
 from geoveil.answering.timed_rows import TimedRows, times_of
 from geoveil.certificates import SigningKey, signed
-from geoveil.errors import IncompatibleGuarantees, InvalidFile, Message
+from geoveil.errors import InvalidFile
 from geoveil.facts import Unchanged
 from geoveil.geo.columns import distinct
 from geoveil.geo.disclosure import check_kept, unchanged_columns
@@ -38,7 +38,7 @@ from geoveil.geo.row_selection import NONE, RowCounts
 from geoveil.geo.seconds import PartOfTimes
 from geoveil.mechanisms import sample_people
 from geoveil.noise import Source, as_reals
-from geoveil.privacy import Guarantee, Metric
+from geoveil.privacy import Metric
 from geoveil.queries import Persons, Points, UnitSizes, answers_without_values
 from geoveil.release import Release
 
@@ -190,7 +190,7 @@ class FilePoints(PointRows, Inquiry[Written, FileRelease]):
         import pyarrow as pa
 
         def look(batch: Batch) -> tuple[Batch, RowCounts, pa.Array, Index, Index, list[PartOfTimes] | None]:
-            batch, less, coded = self.look(batch)
+            batch, less, coded = self.checked(batch)
             return (
                 batch,
                 less,
@@ -233,7 +233,7 @@ class FilePoints(PointRows, Inquiry[Written, FileRelease]):
         check_kept(sample.columns(without=self.placed), sample.places, self.keep, self.plane)
 
     def query_of(self, n: int) -> Points:
-        """Return the query about a person with n points: of a person of the file, or of one point alone."""
+        """Return the query about a person of the file with n points, or about a person with a single point."""
         if self.largest is None:
             return self.query(n)
         if n == 1:
@@ -266,14 +266,14 @@ class FilePoints(PointRows, Inquiry[Written, FileRelease]):
         """The noise of each query."""
         return PointNoise(self.persons.queries, self.plane.area)
 
-    def into(self, target: Path, final: Path) -> FilePoints:
+    def writing_to(self, target: Path, final: Path) -> FilePoints:
         """Return the inquiry that writes to a path, which will be renamed."""
         return replace(self, target=target, final=final)
 
     def bill(self, source: Source, account: Metric | None) -> Bill:
         return Bill(
             self.guarantee,
-            self.guarantee if account in (None, self.guarantee.metric) else self._price(account),
+            price_of("a file", self.guarantee, account),
             self.persons.first,
             int(self.people.sizes.sum()),
             self.plane.area,
@@ -283,13 +283,6 @@ class FilePoints(PointRows, Inquiry[Written, FileRelease]):
             outside=self.outside,
             where=None if self.where is None else self.where.text,
         )
-
-    def _price(self, account: Metric) -> Guarantee:
-        """Return what the release costs for an account with another metric: the same, if it protects more."""
-        if not self.guarantee.metric.is_at_most(account):
-            remedy = Message("Ask with the unit of the account, or open an account for this unit.")
-            raise IncompatibleGuarantees(f"The cost of a file under {account} is not known.", remedy)
-        return self.guarantee.under_unit(account)
 
     def without(self, skipped: NDArray[np.bool_] | None) -> FilePoints:
         return self if skipped is None else replace(self, skipped=skipped)
@@ -313,9 +306,7 @@ class FilePoints(PointRows, Inquiry[Written, FileRelease]):
                 progress(_FIRST_PASS + (1 - _FIRST_PASS) * batch.share)
 
         self.form.write(self.target, parts(), self.schema(pseudonyms=self.pseudonyms is not None))
-        same = second.digest == self._first.digest and removed_now == self.rows_removed
-        if not same or file_state(self.file.path) != self._state:
-            raise self._changed()
+        self._check_unchanged(second, removed_now)
         pseudonymised = set(() if self.pseudonyms is None else self.by)
         unchanged = unchanged_columns(sample.columns(without=pseudonymised), self.kept, sample.places, self.plane)
         return Written(digest(self.target), moved, unchanged)
@@ -333,9 +324,7 @@ class FilePoints(PointRows, Inquiry[Written, FileRelease]):
             removed_now += read.removed
             yield read, coords
             progress(_FIRST_PASS + (1 - _FIRST_PASS) * read.batch.share)
-        same = second.digest == self._first.digest and removed_now == self.rows_removed
-        if not same or file_state(self.file.path) != self._state:
-            raise self._changed()
+        self._check_unchanged(second, removed_now)
 
     def packed(self, drawn: Written) -> dict[str, Any]:
         return {"sha256": drawn.sha256}
@@ -352,7 +341,7 @@ class FilePoints(PointRows, Inquiry[Written, FileRelease]):
         return replace(release, signature=account.get("signature"))
 
     def facts(self, drawn: Written, source: Source, receipt: Receipt) -> dict[str, Any]:
-        """Return what a release states besides its value."""
+        """Return the fields of the release other than its value."""
         import pandas as pd
 
         order = self.listed()
@@ -390,12 +379,18 @@ class FilePoints(PointRows, Inquiry[Written, FileRelease]):
         """Return the positions of all persons in the order in which a release lists them: that of their first rows."""
         return np.arange(len(self.people.sizes))
 
+    def _check_unchanged(self, second: Fingerprint, removed_now: RowCounts) -> None:
+        """Refuse a file that changed between the two passes, given what the second pass read and removed."""
+        same = second.digest == self._first.digest and removed_now == self.rows_removed
+        if not same or file_state(self.file.path) != self._state:
+            raise self._changed()
+
     def _changed(self) -> InvalidFile:
         remedy = "Try again when no program writes to it."
         return InvalidFile(
             str(self.file.path),
             "changed",
-            "unchanged while it is read, twice",
+            "unchanged while it is read two times",
             remedy,
             charged="nothing",
         )
@@ -441,7 +436,7 @@ class FilePoints(PointRows, Inquiry[Written, FileRelease]):
         yield from _ordered(release, self._rows(), _workers(source))
 
     def _released_together(self, source: Source) -> Iterator[tuple[ReadRows, Batch, int]]:
-        """Draw noise for all points at once, as the first pass held them, and yield released batches."""
+        """Draw noise for all points at once, which the first pass kept in memory, and yield released batches."""
         import pyarrow.compute as pc
 
         of = [np.asarray(pc.index_in(labels, value_set=self.people.persons))[codes] for labels, codes, _ in self._held]
@@ -459,7 +454,7 @@ class FilePoints(PointRows, Inquiry[Written, FileRelease]):
         def draw(people: slice) -> None:
             rows = order[ends[people.start] - sizes[people.start] : ends[people.stop - 1]]
             each = [self.noise.mechanisms[i] for i in which[people]]
-            # Coordinates of the file's system, of which noisy ones of the plane take the place.
+            # Noisy coordinates of the plane replace those of the file's system.
             points[rows] = sample_people(each, sizes[people], self.plane.enter(points[rows], self.outside), source)
 
         for _ in _ordered(draw, _shares(ends), _workers(source)):
@@ -474,7 +469,7 @@ class FilePoints(PointRows, Inquiry[Written, FileRelease]):
 
 
 def no_locations(file: LocationFile, removed: RowCounts = NONE) -> InvalidFile:
-    """Return the error of a file without locations, or of which all rows were removed."""
+    """Return the error for a file that has no locations, or none after rows were removed."""
     remedy = (
         f"None of its {removed.total} rows remains: {removed}." if removed.total else "There is nothing to release."
     )
@@ -482,7 +477,7 @@ def no_locations(file: LocationFile, removed: RowCounts = NONE) -> InvalidFile:
 
 
 def _workers(source: Source) -> int:
-    """Return the number of threads; a generator for experiments must be asked in order."""
+    """Return the number of threads: one for a seeded generator, whose numbers must be drawn in order."""
     return _WORKERS if source.exact else 1
 
 

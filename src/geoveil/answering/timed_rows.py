@@ -1,4 +1,4 @@
-"""The times of a file's rows: which rows remain after thinning, and how many points a stretch of time holds."""
+"""The times of a file's rows, from which rows are thinned and the points of each stretch of time are counted."""
 
 from __future__ import annotations
 
@@ -180,7 +180,7 @@ class TimedRows:
         return self
 
     def _microseconds(self, rows: Index) -> Index:
-        """Return the time of each point, from all columns and batches read in one way."""
+        """Return the time of each point; all columns and batches are interpreted in the same way."""
         columns = [*zip(*filter(None, self._times), strict=True)]
         found = joined_microseconds([part for column in columns for part in column], ", ".join(self._columns))
         # One column has the time of all points of a row.

@@ -1,4 +1,4 @@
-"""What is hidden together, as callers say it: all points, a stretch of time, a person's points, a point."""
+"""The unit of protection that a caller asks for: all points, a stretch of time, a person's points, or a point."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Unit:
     Parameters
     ----------
     metric : Metric or its name, optional
-        Its metric; None where nothing was said about it, so that a budget's own metric holds.
+        Its metric; None if the caller stated none, so that the budget's own metric holds.
     persons : str or array of labels, optional
         The person of each point, where one answer is about the points of many persons.
     """
@@ -47,7 +47,7 @@ def unit_of(unit: UnitLike, metric: MetricLike = None, *, by: Labels = None) -> 
     if unit is None:
         return Unit(metric)
     if metric is not None:
-        raise InvalidParameter("metric", metric, Message("left out beside {unit}"), "A unit has its own metric.")
+        raise InvalidParameter("metric", metric, Message("left out if {unit} is given"), "A unit has its own metric.")
     if isinstance(unit, str | timedelta) and (own := as_unit(unit)) is not None:
         return Unit(own)
     labels, stretch = unit, None

@@ -106,7 +106,7 @@ class Journal:
         self._touched |= dict.fromkeys(spent)
 
     def open_accounts(self, transaction: Transaction, names: Sequence[str], total: Guarantee) -> None:
-        """Open accounts with this total, of which nothing is spent."""
+        """Open accounts with this total; nothing is spent yet."""
         row = total.notion, total.metric.name, written(total.budget), "0"
         columns = ("subject", "notion", "metric", "total", "spent")
         transaction.insert("geoveil_accounts", columns, [(name, *row) for name in names])

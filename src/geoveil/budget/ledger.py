@@ -34,7 +34,7 @@ __all__ = ["Ledger"]
 
 #: Longest pause in seconds between two checks whether another process has stored an answer.
 _LONGEST_PAUSE = 0.5
-#: Longest wait in seconds for what the ledger shows of itself.
+#: Longest wait in seconds for the card that a prompt or a notebook shows.
 _LONGEST_LOOK = 3.0
 
 
@@ -724,7 +724,7 @@ def _account_metric(metric: str | None, unit: str | timedelta | None) -> str | M
     if unit is None:
         return metric
     if metric is not None:
-        raise InvalidParameter("metric", metric, Message("left out beside {unit}"), "A unit has its own metric.")
+        raise InvalidParameter("metric", metric, Message("left out if {unit} is given"), "A unit has its own metric.")
     found = as_unit(unit)
     if found is None:
         remedy = "An account is of one person: leave it out for all of a person's locations."

@@ -27,7 +27,7 @@ def canonical(account: Mapping[str, Any]) -> bytes:
     """
     import rfc8785
 
-    # Through JSON, so that the bytes are about the file that others read, not about Python's objects.
+    # Converted through JSON, so that the bytes describe the file that others read, and not Python's objects.
     plain = strict_json(json.dumps(dict(account)))
     if isinstance(plain.get("signature"), dict):
         plain["signature"] = {name: value for name, value in plain["signature"].items() if name != "value"}

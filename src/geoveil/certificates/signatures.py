@@ -14,7 +14,7 @@ from geoveil.certificates.validity import strict_json
 
 __all__ = ["Signature", "checked_signature", "signed"]
 
-#: The only algorithm. It is no choice of the certificate: any other name is refused.
+#: The only algorithm. A certificate cannot choose another one: any other name is refused.
 _ALGORITHM = "Ed25519"
 
 
@@ -25,7 +25,8 @@ class Signature:
     Parameters
     ----------
     key : PublicKey
-        The key in the certificate, with the name that the signer gave it. Whose key it is, the certificate cannot say.
+        The key in the certificate, with the name that the signer gave it. The certificate does not prove whose key it
+        is.
     valid : bool
         Whether this key signed every field of the certificate.
     """

@@ -36,7 +36,7 @@ class PublicKey:
     raw : bytes
         The 32 bytes of the key.
     name : str
-        The name of its file, which its user chose; it is no part of the key.
+        The name of its file, which is not part of the key.
 
     Examples
     --------
@@ -86,7 +86,7 @@ class PublicKey:
         return f"{self.name or 'a key without a name'} ({self.fingerprint[:23]}…)"
 
     def verify(self, signature: bytes, content: bytes) -> bool:
-        """Whether a signature of this key covers the content.
+        """Return whether this key signed the content.
 
         Examples
         --------
@@ -242,7 +242,7 @@ class SigningKey:
 
 
 class PassphraseNeeded(InvalidFile):
-    """The file of a private key that is encrypted, without its passphrase."""
+    """Raised for an encrypted private key if its passphrase is not given."""
 
     def __init__(self, path: str) -> None:
         remedy = f"Set {PASSPHRASE}, or load it with SigningKey.load(path, passphrase=...)."
@@ -251,7 +251,7 @@ class PassphraseNeeded(InvalidFile):
 
 
 def signing_key(sign: KeyLike) -> SigningKey | None:
-    """Return the key that signs, given by itself or by the path of its file; None for none."""
+    """Return the signing key, given as a key or as the path of its file; None if none is given."""
     if sign is None or isinstance(sign, SigningKey):
         return sign
     if not isinstance(sign, str | os.PathLike) or "PRIVATE KEY" in str(sign):
@@ -288,7 +288,7 @@ def _read(path: Path) -> bytes:
 
 
 def _written(path: Path, content: bytes, mode: int) -> Path:
-    """Write a new file with these permissions from its first byte on; a key is never overwritten."""
+    """Create a file with these permissions and write it; an existing file is never overwritten."""
     try:
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
     except OSError as problem:

@@ -17,8 +17,8 @@ SCHEMA = 3
 def strict_json(text: str) -> Any:
     """Return the value of a JSON text, or raise ValueError.
 
-    Refused is what two programs may read differently: a name that occurs twice in an object, and numbers that are not
-    finite. Python's own reader would take the last of two equal names, and others the first.
+    Texts that two programs may read differently are refused: a name that occurs twice in an object, and numbers that
+    are not finite. Python's own reader would take the last of two equal names, and others the first.
 
     Examples
     --------
@@ -51,7 +51,7 @@ def strict_json(text: str) -> Any:
 
 
 def read_certificate(path: Path) -> dict[str, Any]:
-    """Return the certificate in a file, or raise an error that says why there is none."""
+    """Return the certificate in a file, or raise an error that says why it cannot be read."""
     try:
         account = strict_json(path.read_bytes().decode("utf-8"))
         if not isinstance(account, dict):

@@ -17,6 +17,8 @@ from geoveil.errors import InvalidParameter
 from geoveil.words import metres
 
 if TYPE_CHECKING:
+    import geopandas
+
     from geoveil import Release
     from geoveil._types import Method
 
@@ -58,19 +60,19 @@ def hull(target: Target, method: Method, **asked: Any) -> None:
     asking = FileQuestion(**asked)
     with asking.opened(target) as opened:
         if asking.output.dry_run:
-            opened.foresee("hull", method=method)
+            opened.show_plan("hull", method=method)
             return
         (release,) = opened.ask(lambda session: [session.hull(**asking.budget.keywords, method=method)])
-        more = opened.put(release, target)
+        more = opened.write(release, target)
         more += opened.report([release], f"Hull of {asking.title}")
         if target.path is None and not asking.output.json:
-            # For other programs: lines are not broken.
+            # Written without line breaks, so that other programs can read it.
             click.echo(_wkt(release))
         opened.show(release, more)
 
 
 def _wkt(release: Release) -> str:
-    """Shapes as people paste them into other programs."""
+    """Return shapes as WKT in degrees, to be pasted into other programs."""
     import geopandas
     import shapely
 
@@ -118,22 +120,22 @@ def nearest(
     if asking.output.drawing.files and locations is None:
         raise click.UsageError("A map draws locations: add --locations, which releases them.")
     with asking.opened(target, placed=locations is not None) as opened:
-        asking.near(opened.frame.crs, at)
+        asking.check_near(opened.frame.crs, at)
         if asking.output.dry_run:
-            opened.foresee("nearest", k=k, locations=locations, method=method)
+            opened.show_plan("nearest", k=k, locations=locations, method=method)
             return
         (release,) = opened.ask(
             lambda session: [
                 session.nearest(public_place(at), k=k, locations=locations, **asking.budget.keywords, method=method)
             ]
         )
-        more = opened.put(release, target, placed=locations is not None)
+        more = opened.write(release, target, placed=locations is not None)
         more += opened.report([release], f"Nearest of {asking.title}")
         opened.show(release, more, _rows(release, opened.frame, asking.by))
 
 
-def _rows(release: Release, frame: Any, by: str | None) -> Any:
-    """The rows that were found, with what of them is public: their times, and their places if these were released."""
+def _rows(release: Release, frame: geopandas.GeoDataFrame, by: str | None) -> Any:
+    """Return a table of the rows found, with their public times and with their places if these were released."""
     from geoveil.geo.table_kinds import PandasTable
 
     whole = release.to_frame()
@@ -176,16 +178,16 @@ def within(at: tuple[float, float], radius: float, target: Target, method: Metho
     if asking.output.drawing.files:
         raise click.UsageError("A map draws locations, and within releases a row: leave out --report and --figure.")
     with asking.opened(target, placed=False) as opened:
-        asking.near(opened.frame.crs, at)
+        asking.check_near(opened.frame.crs, at)
         if asking.output.dry_run:
-            opened.foresee("first_within", method=method)
+            opened.show_plan("first_within", method=method)
             return
         (release,) = opened.ask(
             lambda session: [
                 session.first_within(public_place(at), radius=radius, **asking.budget.keywords, method=method)
             ]
         )
-        more = opened.put(release, target, placed=False)
+        more = opened.write(release, target, placed=False)
         opened.show(release, more, _rows(release, opened.frame, asking.by))
 
 
@@ -225,7 +227,7 @@ def summary(folder: Path | None, sign: str | None, **asked: Any) -> None:
     guarantee = asking.budget.guarantee
     with asking.opened() as opened:
         if asking.output.dry_run:
-            opened.foresee(*SUMMARY)
+            opened.show_plan(*SUMMARY)
             return
         releases = opened.ask(lambda session: ask_summary(session, guarantee), several=True)
         if folder is not None:
@@ -246,7 +248,7 @@ def summary(folder: Path | None, sign: str | None, **asked: Any) -> None:
 
 
 def _summary(releases: list[Release], by: str | None) -> Any:
-    """Return center, radius and bounds of the first persons, and how wrong they can be."""
+    """Return center, radius and bounds of the first persons, with their errors."""
     total = 1 if by is None else len(releases[0].by)
     center, radius, bounds = (release.to_frame().head(_ROWS) for release in releases)
     places, boxes = center.to_crs(4326).geometry, in_degrees(bounds.geometry).bounds

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 LEDGER = click.argument("ledger", metavar="LEDGER")
 SUBJECT = click.argument("subject")
-#: Accounts that are shown where nobody is named: a table of many takes long, and nobody reads it.
+#: The largest number of accounts shown if none is named: nobody reads a longer table.
 _MOST = 1000
 #: Columns of a terminal that has room for a gauge beside the unit of each account.
 _WIDE = 100
@@ -135,7 +135,7 @@ def statement(ledger: str, subject: str, as_json: bool) -> None:
 
 
 def _row(line: dict[str, Any]) -> list[str]:
-    """The time to the second, the event, the query and the first digits of the amount: --json has all of them."""
+    """Return the time to the second, the event, the query and the rounded amount; --json has all digits."""
     from decimal import Decimal
 
     return [line["time"][:19].replace("T", " "), line["event"], line["query"], f"{Decimal(line['amount']):.6g}"]

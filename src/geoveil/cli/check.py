@@ -103,7 +103,7 @@ def _data(finding: Finding) -> dict[str, str]:
 
 
 def _lowest() -> Guarantee:
-    """Return the guarantee of the lowest level of privacy, which is taken where no budget is given."""
+    """Return the guarantee of the lowest level of privacy, the default of this command."""
     from geoveil.privacy import CGP
 
     return CGP.hiding(distance=LEVELS["low"], chance=0.75)
@@ -134,8 +134,7 @@ def _verdict(found: Sequence[Finding]) -> str:
 
 
 def _show_next(line: str, found: Sequence[Finding], guessed: bool) -> None:
-    """Print the command that releases the file, to be copied, and what in it is a suggestion."""
-    suggested = [_options(finding) for finding in found if finding.settings]
+    """Print the command that releases the file, and say which of its options are suggestions."""
     terminal.answer("", "Next:")
     width = terminal.console().width
     # A backslash continues a command in the shells of Linux and macOS alone.
@@ -144,16 +143,17 @@ def _show_next(line: str, found: Sequence[Finding], guessed: bool) -> None:
     more = []
     if guessed:
         more.append("--privacy low hides 100 m at 75%: choose what your data needs ('geoveil explain --privacy low').")
-    for option in suggested:
-        if option.startswith("--by "):
+    for finding in found:
+        option = _options(finding)
+        if "by" in finding.settings:
             more.append(
                 f"{option} is a guess: keep it only if each person has one value of their own in this column. Leave "
                 "it out if all rows are of one person."
             )
-        elif option.startswith(("--area", "--local")):
+        elif "area" in finding.settings:
             more.append(f"{option} was found by looking at the data: replace it if you would have named another area.")
-        else:
-            more.append(f"{option} removes rows, and that they were removed is stated in the certificate.")
+        elif finding.settings:
+            more.append(f"{option} removes rows; the certificate states that they were removed.")
     if more:
         terminal.answer("", *more)
 

@@ -37,7 +37,7 @@ class Command(click.Command):
         self.examples = examples
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Keep the arguments as they were typed, for commands that propose another one."""
+        """Keep the arguments as they were typed, for commands that suggest a next command."""
         ctx.meta["geoveil.typed"] = [*args]
         return super().parse_args(ctx, args)
 
@@ -56,7 +56,7 @@ class Command(click.Command):
 
 
 class Program(click.Group):
-    """A group whose commands are listed in the order in which they were added, which is that of a new user."""
+    """A group that lists its commands in the order in which they were added: what new users need comes first."""
 
     command_class = Command
 

@@ -62,8 +62,8 @@ def _released(
     asking.check(target, endings)
     if asking.output.dry_run:
         raise click.UsageError("--dry-run is not for questions about a crowd: leave it out.")
-    with asking.arrived() as (path, ledger):
-        how = {**asking.budget.keywords, **asking.area, **asking.how, **asking.account.keywords(ledger)}
+    with asking.source_and_ledger() as (path, ledger):
+        how = {**asking.budget.keywords, **asking.area, **asking.reading_options, **asking.account.keywords(ledger)}
         how |= {name: value for name, value in asking.persons.items() if name in ("unit", "times", "thin")}
         asking.tell_earlier(path)
         with terminal.progress(f"Adding up {asking.title}") as tell:

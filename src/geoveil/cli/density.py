@@ -58,7 +58,7 @@ def density(
         releases = [as_released(path) for path in released]
         plane = releases[0].plane
         assert plane is not None
-        _, unit = plane.drawn_in
+        _, unit = plane.grid_system
         side = None if cell is None else cell / unit
         if around is None:
             heat = heat_map(releases, side)

@@ -143,7 +143,7 @@ class Target:
 
 
 def _target(target: str | None, certificate: str | None, sign: str | None) -> Target:
-    # Words must not go where released data goes.
+    # Text must not be mixed with released data on stdout.
     state().piped = target == "-"
     if sign is not None and target is None:
         raise click.UsageError("--sign goes with -o: a certificate is signed together with its file.")
@@ -151,7 +151,7 @@ def _target(target: str | None, certificate: str | None, sign: str | None) -> Ta
 
 
 def private_key(path: str) -> SigningKey:
-    """Read a private key; ask for its passphrase, if it has one that the environment does not tell."""
+    """Read a private key; ask for its passphrase if it needs one and the environment does not hold it."""
     from geoveil.certificates.signing_keys import PassphraseNeeded, SigningKey
 
     try:

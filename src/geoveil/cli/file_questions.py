@@ -1,4 +1,4 @@
-"""A question about the locations in a file: what commands that spend a budget share."""
+"""Questions about the locations in a file: the code that all commands with a budget share."""
 
 from __future__ import annotations
 
@@ -29,9 +29,12 @@ from geoveil.cli.options import (
     unit_named,
     unlabelled,
 )
-from geoveil.cli.presentation import balances_of, describe, drawable, foreseen, report, value_of
+from geoveil.cli.presentation import balances_of, cost_and_error, describe, drawable, report, value_of
 
 if TYPE_CHECKING:
+    import geopandas
+    import pyproj
+
     from geoveil import Ledger, Release, Session
 
 __all__ = ["FileQuestion", "OpenedFile", "question"]
@@ -63,7 +66,7 @@ class FileQuestion:
 
     @property
     def persons(self) -> dict[str, Any]:
-        """The options about persons and what is protected of them, as arguments of a question."""
+        """The options about persons and the unit of protection, as arguments of a question."""
         return {
             **self.protection.keywords,
             "by": self.by,
@@ -94,7 +97,7 @@ class FileQuestion:
         return "stdin" if self.source == "-" else Path(self.source).name
 
     @property
-    def how(self) -> dict[str, Any]:
+    def reading_options(self) -> dict[str, Any]:
         """The options for reading the file and choosing its rows."""
         return {name: value for name, value in self.reading.items() if name != "format"}
 
@@ -104,18 +107,18 @@ class FileQuestion:
         return {name: self.reading.get(name) for name in ("where", "missing")}
 
     @contextmanager
-    def arrived(self) -> Iterator[tuple[Path, Ledger | None]]:
+    def source_and_ledger(self) -> Iterator[tuple[Path, Ledger | None]]:
         """Yield the path of the file, and the ledger if there is one."""
         with incoming(self.source, self.reading["format"]) as path, self.account.opened() as ledger:
             yield path, ledger
 
-    def area_of(self, crs: Any) -> Any:
-        """Return the area of the noise, for data in a coordinate system."""
+    def area_of(self, crs: pyproj.CRS) -> Any:
+        """Return the area in whose plane noise is added to data of a coordinate system."""
         from geoveil.geo.planes import plane_of
 
         return plane_of(crs, self.area["area"]).area
 
-    def near(self, crs: Any, at: tuple[float, float]) -> None:
+    def check_near(self, crs: pyproj.CRS, at: tuple[float, float]) -> None:
         """Refuse a public location far from the area, such as one with a missing minus sign."""
         import numpy as np
         import pyproj
@@ -145,16 +148,16 @@ class FileQuestion:
         if self.protection.times and self.protection.thin is None and self.budget.guarantee.metric.stretch is None:
             raise click.UsageError("--time goes with --thin, or with a length of time as --unit.")
         self.check(target or Target(None, None), endings(placed=placed))
-        with self.arrived() as (path, ledger):
+        with self.source_and_ledger() as (path, ledger):
             with terminal.waiting(f"Reading {path.name}"):
-                how = {name: value for name, value in self.how.items() if name not in self.rows}
+                how = {name: value for name, value in self.reading_options.items() if name not in self.rows}
                 frame = frame_of(open_locations(path, **how), missing="keep")
             self._check_columns(frame)
             # People count rows from one.
             frame.index = (frame.index + 1).rename("row")
             yield OpenedFile(self, path, frame, self._chosen(frame, path.name), ledger)
 
-    def _check_columns(self, frame: Any) -> None:
+    def _check_columns(self, frame: geopandas.GeoDataFrame) -> None:
         """Refuse a column of persons that the file does not have."""
         named = unit_named(self.protection.unit) if self.crowd else None
         column = named[0] if isinstance(named, tuple) else named
@@ -163,7 +166,7 @@ class FileQuestion:
                 columns = ", ".join(str(each) for each in frame if each != frame.geometry.name)
                 raise click.UsageError(f"{option} {name}: there is no such column. The columns are {columns}.")
 
-    def _chosen(self, frame: Any, name: str) -> Any:
+    def _chosen(self, frame: geopandas.GeoDataFrame, name: str) -> Any:
         """Return the rows that are asked about; refuse locations by the row of the file that they are in."""
         import numpy as np
 
@@ -219,7 +222,7 @@ class FileQuestion:
         if not self.output.drawing.files:
             return []
         balances = balances_of(ledger, self.account)
-        truth = (path, {**self.how, "missing": "drop"})
+        truth = (path, {**self.reading_options, "missing": "drop"})
         report(self.output, title, releases, truth=truth, balances=balances, **more)
         return self.output.drawing.lines
 
@@ -231,11 +234,11 @@ class OpenedFile:
     asking: FileQuestion
     path: Path
     #: All rows of the file, and those that are asked about.
-    frame: Any
+    frame: geopandas.GeoDataFrame
     chosen: Any
     ledger: Ledger | None
 
-    def foresee(self, *names: str, **how: Any) -> None:
+    def show_plan(self, *names: str, **how: Any) -> None:
         """Show the cost and the error of questions that share the budget, without asking them."""
         shares = self.asking.budget.guarantee.split(len(names))
         data = self._taken_in()
@@ -244,7 +247,7 @@ class OpenedFile:
         persons = None if people is None else people.labels.to_list()
         known = self.asking.area_of(self.frame.crs), self.ledger, self.asking.account, persons
         told = [
-            foreseen(name, sizes, share, *known, largest=largest, **how)
+            cost_and_error(name, sizes, share, *known, largest=largest, **how)
             for name, share in zip(names, shares, strict=True)
         ]
         if self.asking.output.json:
@@ -293,7 +296,7 @@ class OpenedFile:
             terminal.answer(*parts)
             describe(release, more=more)
 
-    def put(self, release: Release, target: Target, *, placed: bool = True) -> list[tuple[str, str]]:
+    def write(self, release: Release, target: Target, *, placed: bool = True) -> list[tuple[str, str]]:
         """Write the release to a file, if one was named, and return the lines that name it."""
         from geoveil.release.as_file import endings
 

@@ -8,7 +8,7 @@ from geoveil.messages import Naming
 
 __all__ = ["OPTIONS"]
 
-#: Arguments whose options have another name, or that are no options.
+#: Arguments whose options have another name, or that are not options.
 _ARGUMENTS = {
     "target": "-o",
     "path": "-o",
@@ -32,7 +32,7 @@ _SAME = frozenset(
         *("before", "label", "unit", "thin", "largest", "every"),
     ]
 )
-#: How to do on the command line what a function does.
+#: The command-line equivalents of functions.
 _COMMANDS = {
     "gv.local": "--local LAT,LON,RADIUS",
     "gv.CGP.hiding": "--hide 200m",
@@ -63,7 +63,7 @@ class _Options(Naming):
         return _ARGUMENTS.get(name) or (_option(name) if name in _SAME else name)
 
     def mention(self, name: str, value: str = "") -> str:
-        """Name an option that could be given, with or without a value, or what stands for a function.
+        """Name an option that could be given, with or without a value, or the command-line equivalent of a function.
 
         Examples
         --------

@@ -327,7 +327,7 @@ pseudonyms = click.option(
     help="With --by: replace persons' labels by random ones. KEYFILE keeps them, for you and for later releases.",
 )
 
-#: The option that says whose points they are.
+#: The option that names the column of persons.
 persons = click.option(
     "--by",
     metavar="COLUMN",
@@ -337,7 +337,7 @@ persons = click.option(
 
 @dataclass(frozen=True)
 class Protected:
-    """What is hidden together, and the rows that are used."""
+    """The unit of protection, and the rows that are used."""
 
     unit: str | None
     times: tuple[str, ...]
@@ -386,7 +386,7 @@ def under_unit(budget: Budget, unit: str | None, by: str | None = None, *, crowd
     return Budget(budget.guarantee.under_unit(as_metric(asked.metric)))
 
 
-#: The options of commands that know no data, about what is protected.
+#: The options about the unit of protection, for commands without data.
 unit = click.option(
     "--unit",
     metavar="UNIT",
@@ -455,7 +455,7 @@ class ChargedAccount:
     short: str
     label: str | None
     charges: list[Charge] = field(default_factory=list)
-    #: Whether a charge has begun of which it is not known how it ended.
+    #: Whether a charge has begun and its outcome is not known.
     asking: bool = False
 
     @contextmanager
@@ -481,12 +481,11 @@ class ChargedAccount:
 
     def names(self, persons: Sequence[Any] | None) -> list[str]:
         """Return the names of the accounts that are charged, for one person or several."""
-        if persons is None:
-            if self.subject is None:
-                raise click.UsageError("--ledger needs the accounts to charge: give --subject NAME or --by COLUMN.")
-            return [self.subject]
-        before = "" if self.subject is None else f"{self.subject}/"
-        return [f"{before}{person}" for person in persons]
+        from geoveil.files import account_names
+
+        if persons is None and self.subject is None:
+            raise click.UsageError("--ledger needs the accounts to charge: give --subject NAME or --by COLUMN.")
+        return account_names(self.subject, persons)
 
     def keywords(self, ledger: Ledger | None) -> dict[str, Any]:
         """Return the account as arguments of a question."""
@@ -590,7 +589,7 @@ class Drawing:
 
 @dataclass(frozen=True)
 class Output:
-    """How an answer is shown."""
+    """The options for showing an answer."""
 
     drawing: Drawing = Drawing()
     with_truth: bool = False

@@ -122,6 +122,6 @@ def _degrees(tool: str, setting: int) -> tuple[float, float]:
     if tool == "plus-code" and 11 <= setting <= 15:
         return _PLUS_CODES[10] / 5.0 ** (setting - 10), _PLUS_CODES[10] / 4.0 ** (setting - 10)
     if tool == "meshtastic" and 1 <= setting <= 32:
-        # Degrees are whole numbers of 1e-7 in 32 bits, of which the last ones are cut.
+        # Degrees are stored as multiples of 1e-7 in 32 bits, and the last bits are cut off.
         return 2.0 ** (32 - setting) * 1e-7, 2.0 ** (32 - setting) * 1e-7
     raise ValueError(setting)

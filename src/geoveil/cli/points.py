@@ -15,7 +15,7 @@ from geoveil.cli.command import Command
 from geoveil.cli.file_arguments import Target, target
 from geoveil.cli.file_questions import FileQuestion, question
 from geoveil.cli.option_names import OPTIONS
-from geoveil.cli.presentation import describe, foreseen
+from geoveil.cli.presentation import cost_and_error, describe
 from geoveil.cli.smooth import MOTIONS, check_times, smoothed
 from geoveil.errors import InvalidParameter
 from geoveil.words import counted
@@ -102,21 +102,26 @@ def points(
     time = times[0] if times else None
     if motion is not None and asking.budget.guarantee.symbol != "rho":
         raise click.UsageError("--smooth needs the noise of concentrated geo-privacy: give --rho, or leave it out.")
-    with asking.arrived() as (path, ledger):
+    with asking.source_and_ledger() as (path, ledger):
         opener_of(path)
         if asking.output.dry_run:
-            _foresee(asking, path, ledger, method)
+            _show_plan(asking, path, ledger, method)
             return
         if target.path is None:
             raise click.UsageError("Name the released file with -o; - is stdout.")
         kinds = targets(path)
         asking.check(target, kinds)
         if motion is not None:
-            check_times(path, asking.how, time)
+            check_times(path, asking.reading_options, time)
         # Times are public: a column of times that is named is released.
         kept = [*keep, *times] or None
         with target.opened(kinds[0]) as written:
-            how = {**asking.budget.keywords, **asking.area, **asking.how, **asking.account.keywords(ledger)}
+            how = {
+                **asking.budget.keywords,
+                **asking.area,
+                **asking.reading_options,
+                **asking.account.keywords(ledger),
+            }
             how |= {**asking.persons, "method": method, "keep": kept}
             confirm = partial(_confirm, asking, path, yes)
             release = release_file(path, written, motion, time, confirm=confirm, sign=target.key, **how)
@@ -168,16 +173,18 @@ def _confirm(asking: FileQuestion, path: Path, yes: bool, concerns: Sequence[Con
         click.confirm("Release it nevertheless?", abort=True, err=True)
 
 
-def _foresee(asking: FileQuestion, path: Path, ledger: Ledger | None, method: str) -> None:
+def _show_plan(asking: FileQuestion, path: Path, ledger: Ledger | None, method: str) -> None:
     from geoveil.files import rehearse
 
     with terminal.waiting("Counting"):
-        inquiry = rehearse(path, guarantee=asking.budget.guarantee, **asking.counted, **asking.area, **asking.how)
+        inquiry = rehearse(
+            path, guarantee=asking.budget.guarantee, **asking.counted, **asking.area, **asking.reading_options
+        )
     sizes, area = inquiry.people.sizes.tolist(), inquiry.plane.area
     persons = None if asking.by is None else inquiry.people.persons.to_pylist()
     known = asking.budget.guarantee, area, ledger, asking.account, persons
     largest = None if inquiry.timed is None or inquiry.timed.largest is None else inquiry.timed.largest.tolist()
-    told, lines = foreseen("points", sizes, *known, largest=largest, method=method)
+    told, lines = cost_and_error("points", sizes, *known, largest=largest, method=method)
     if asking.output.json:
         terminal.json({**told, "points": sum(sizes), "persons": len(sizes)})
     else:

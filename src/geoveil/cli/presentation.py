@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "balances_of",
+    "cost_and_error",
     "describe",
     "drawable",
-    "foreseen",
     "in_degrees",
     "lines_of",
     "public_place",
@@ -79,10 +79,10 @@ def public_place(at: tuple[float, float]) -> Any:
     return geopandas.GeoSeries.from_xy([at[1]], [at[0]], crs=4326)
 
 
-def foreseen(
+def cost_and_error(
     name: str,
     sizes: Sequence[int],
-    guarantee: Any,
+    guarantee: Guarantee,
     area: Area,
     ledger: Ledger | None,
     account: ChargedAccount,
@@ -98,9 +98,11 @@ def foreseen(
 
     def error(size: tuple[int, int | None], **more: Any) -> Any:
         n, most = size
-        return plan(name, n=n, largest=most, **{guarantee.symbol: guarantee}, area=area, **how, **more)
+        given: dict[str, Any] = {guarantee.symbol: guarantee, **how, **more}
+        return plan(name, n=n, largest=most, area=area, **given)
 
-    # Errors need not grow with the number of points; of very many numbers, some that are spread among all.
+    # Errors need not grow with the number of points, so several numbers are planned for: if there are very many, an
+    # evenly spread selection.
     held: Sequence[int | None] = largest or [None] * len(sizes)
     numbers = sorted({*zip(sizes, held, strict=True)}, key=lambda each: each[1] or each[0])
     plans = [error(n) for n in numbers[:: -(-len(numbers) // _NUMBERS)] + numbers[-1:]]
@@ -121,16 +123,16 @@ def foreseen(
         "error_95": {"smallest": min(errors), "largest": max(errors)},
     }
     if ledger is not None:
-        balance, line = _foreseen_balance(name, ledger, account.names(persons), guarantee)
+        balance, line = _balance_left(name, ledger, account.names(persons), guarantee)
         told |= balance
         lines.append(("ledger", line))
     return told, lines
 
 
-def _foreseen_balance(
+def _balance_left(
     question: str, ledger: Ledger, names: Sequence[str], guarantee: Guarantee
 ) -> tuple[dict[str, Any], str]:
-    """Return what is left in the accounts that would be charged, as data and as a line."""
+    """Return the budget that is left in the accounts that would be charged, as data and as a line."""
     from geoveil.privacy import exact
 
     left = {
@@ -154,7 +156,7 @@ def _foreseen_balance(
 
 
 def _price(guarantee: Guarantee, total: Guarantee) -> Any:
-    """Return the most that an account may be charged for a guarantee; None if that depends on the points' times."""
+    """Return the largest amount that a guarantee may cost an account; None if it depends on the points' times."""
     from geoveil.budget import price
 
     own = guarantee.metric.of_one_person
@@ -219,7 +221,7 @@ def report(
     with waiting("Drawing the map"):
         drawn = [layer for release in releases for layer in release.layers()]
         if output.with_truth and truth is not None:
-            # Below what was released, which it does not cover.
+            # The true locations are drawn first, below the released ones.
             drawn.insert(0, truth_of(*truth, releases[0]))
         told = whole or releases[0]
         account = {**told.certificate(), **(more or {})}

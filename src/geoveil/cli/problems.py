@@ -36,7 +36,7 @@ def code_of(problem: BaseException) -> int:
 
 
 def usage(problem: click.ClickException) -> str:
-    """Return what is wrong with a command line, and the command that shows its help."""
+    """Return the error in a command line, and the command that shows its help."""
     said = _own_option(problem) or problem.format_message()
     if not isinstance(problem, click.UsageError):
         # It may begin with the name of a file.
@@ -48,7 +48,7 @@ def usage(problem: click.ClickException) -> str:
 
 
 def _own_option(problem: click.ClickException) -> str:
-    """Return what an option is called here that was given by its name in another library, or nothing."""
+    """Return an error that names the right option for one typed by its name in another library; else ""."""
     if not isinstance(problem, click.NoSuchOption) or problem.ctx is None:
         return ""
     own = f"--{FOREIGN.get(problem.option_name.lstrip('-').replace('-', '_'))}"

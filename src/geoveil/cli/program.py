@@ -120,7 +120,7 @@ def main(args: Sequence[str] | None = None) -> None:
             raise
         code = code_of(problem)
         unexpected = f"{type(problem).__name__}: {problem}. This should not happen: 'geoveil --debug ...' shows where."
-        # All charges of this command say more than the outcome of the question that failed.
+        # The command may have charged for earlier questions too, so all of its charges are stated.
         charged = state.account is not None and state.account.has_charged
         said = message_of(problem, outcome=not charged) if code != 1 else unexpected
         if charged:

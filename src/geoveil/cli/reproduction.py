@@ -18,7 +18,7 @@ __all__ = ["experiments"]
 
 
 class Interrupted(click.ClickException):
-    """The run was interrupted by Ctrl-C, and its results so far are kept."""
+    """Raised if Ctrl-C interrupts a run; the results so far are kept."""
 
     exit_code = 130
 
@@ -128,7 +128,7 @@ def _time(out: Path, seed: int, *, draw: bool) -> None:
 
 @contextmanager
 def _counting(what: str, total: float) -> Iterator[Callable[[float], None]]:
-    """A bar that is told of each part that is done."""
+    """Show a progress bar, and yield a function that advances it by a part of the total."""
     done = 0.0
     with terminal.progress(what) as tell:
 

@@ -31,7 +31,7 @@ def studio(file: Path | None, port: int, browser: bool) -> None:
         raise click.UsageError("The studio needs more packages: pip install 'geoveil[studio]'")
     from geoveil.studio.server import serve
 
-    # Whatever ends the studio, what was downloaded stays.
+    # However the studio ends, downloaded files remain.
     terminal.state().released = "What was downloaded"
 
     def ready(address: str) -> None:

@@ -49,7 +49,7 @@ class State:
     def __init__(self) -> None:
         self.debug = False
         self.quiet = False
-        #: Whether released data goes through stdout, so that words must not.
+        #: Whether released data is written to stdout, so that text must go to stderr.
         self.piped = False
         self.account: ChargedAccount | None = None
         #: The files that were released already.

@@ -19,7 +19,7 @@ from geoveil.experiments.tightness_cells import TightnessCell
 
 __all__ = ["Figure", "Panel", "ParameterRanges", "figures", "select_figures"]
 
-#: The sizes, budgets and numbers of neighbours at which panels are fixed.
+#: The fixed sizes, budgets and numbers of neighbours of panels.
 N, RHO, LOW_RHO = 20_000, 5e-5, 1e-2
 KS = (50, 75, 100, 125)
 

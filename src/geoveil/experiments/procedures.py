@@ -46,11 +46,11 @@ class Procedure(ABC):
 
     @abstractmethod
     def plane(self, latitude: Floats, longitude: Floats) -> Floats:
-        """Project locations to a plane, in what the procedure takes as metres."""
+        """Project locations to a plane, in the units that the procedure takes as metres."""
 
     @abstractmethod
     def elapsed(self, seconds: Seconds) -> Seconds:
-        """Return the time by which a distance is divided to get a speed, from differences of times."""
+        """Return the elapsed time, for speeds, from differences of times."""
 
     @abstractmethod
     def stretch(self, seconds: NDArray[np.int64]) -> slice:

@@ -34,7 +34,7 @@ Length = TypeVar("Length", float, Floats)
 _WIDEST = 3e6
 #: Upper bound on the ground distance of any two points on Earth, in metres.
 _HALFWAY = math.pi * 6378137 + 1
-#: What an area must be, for errors about wider ones.
+#: The largest area, for errors about wider ones.
 _NARROW = f"within {_WIDEST / 1000:g} km of its centre, the largest area there is"
 #: Texts that are codes or definitions of coordinate systems, and names of zones of UTM without their datum.
 _CODE = re.compile(r"\d+|\w+:\S+|\+.*|\{.*|\w+\[.*", re.DOTALL)
@@ -42,7 +42,7 @@ _UTM = re.compile(r"utm(?:[ _-]*zone)?[ _-]*(\d|[0-5]\d|60)[ _-]*([NS])", re.IGN
 #: How the names of the coordinate systems of tangent planes begin.
 _LOCAL = "geoveil local "
 
-#: How to choose an area, for the remedies of errors.
+#: The advice on choosing an area, for the remedies of errors.
 PUBLIC = "chosen from public knowledge, not from the data"
 
 
@@ -365,7 +365,7 @@ def area_of_place(place: Place) -> Area:
 
 
 def area_of(given: Any) -> Area:
-    """Return the area that is given: by itself, by a coordinate system, or by the name of a place.
+    """Return the area that a caller means: an Area, a coordinate system, or the name of a place.
 
     A text is read as the code of a coordinate system, else as the name of a city, region or country of the gazetteer,
     else as that of a region or a system of PROJ's database.

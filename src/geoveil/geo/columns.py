@@ -1,4 +1,4 @@
-"""Columns that are released unchanged besides places: persons, times, and those that the owner names."""
+"""Choose the columns that are released unchanged: persons, times, and those that the owner names."""
 
 from __future__ import annotations
 
@@ -62,12 +62,12 @@ def words(name: Any) -> list[str]:
 
 
 def is_coordinate(name: Any) -> bool:
-    """Whether a column's name says that it holds coordinates: "lat", "pickup_longitude", "homeLat", "x1"."""
+    """Return whether a column's name says that it holds coordinates: "lat", "pickup_longitude", "homeLat", "x1"."""
     return not _COORDINATES.isdisjoint(words(name))
 
 
 def tells_places(name: Any) -> bool:
-    """Whether a column's name says that it reveals places: "address", "zip_code", "homeCity", and coordinates.
+    """Return whether a column's name says that it reveals places: "address", "zip_code", "homeCity", "lat".
 
     Whole words count: "platform" and "translation" contain "lat" and reveal no place.
     """
@@ -141,7 +141,7 @@ def reasons_of(
 
 
 def in_full(values: Any) -> pd.Series:
-    """Return values as a Series without categories and without an index of its own."""
+    """Return values as a Series without categories and with a default index."""
     import pandas as pd
 
     column = pd.Series(values).reset_index(drop=True)
@@ -149,7 +149,7 @@ def in_full(values: Any) -> pd.Series:
 
 
 def distinct(labels: Any, column: Any, where: str) -> None:
-    """Refuse labels that look the same to a reader: one person's points would count as those of two.
+    """Refuse different labels that look the same to a reader: one person's points would count as those of two.
 
     Parameters
     ----------

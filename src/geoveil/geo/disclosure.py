@@ -33,9 +33,9 @@ __all__ = [
     "unchanged_columns",
 ]
 
-#: The number of rows that are looked at, which bounds the time that the tests take.
+#: The number of rows that the tests look at, which bounds their time.
 SAMPLE = 10_000
-#: The share of the variance of locations, in ranks, from which on a column is said to follow them.
+#: The share of the variance of locations, in ranks, that a column must explain to be said to follow them.
 _CLOSELY = 0.5
 #: The largest probability that an unrelated column is said to follow the locations.
 _BY_CHANCE = 1e-5
@@ -130,7 +130,7 @@ def check_kept(
             ),
         )
     for name, why in found.items():
-        # A name that merely suggests locations, such as "city", was read by whoever wrote it into `keep`.
+        # No warning for a name that suggests locations, such as "city": whoever wrote it into `keep` has read it.
         if set(why) - {_SUGGESTS}:
             message = f"The column {name!r} is released unchanged, since it was named, and may reveal locations:"
             warnings.warn(f"{message} {_and(why)}.", GeoveilWarning, stacklevel=stacklevel)
@@ -230,7 +230,7 @@ def followed_share(values: Any, places: Floats) -> float:
 
 
 def _counts_rows(numbers: Floats) -> bool:
-    """Whether whole numbers count the rows up or down; the steps of evenly spaced rows differ by one at most."""
+    """Return whether whole numbers count the rows: steps between evenly spaced rows differ by at most one."""
     steps = np.diff(numbers)
     counted = (numbers == np.round(numbers)).all() and np.ptp(steps) <= 1
     return bool(counted and ((steps > 0).all() or (steps < 0).all()))

@@ -193,7 +193,7 @@ def _refuse_pieces(
         for side in (parameter.value + 180 - 1e-9, parameter.value - 180 + 1e-9):
             there = np.array(forward.transform(np.full_like(up, side), up)).T
             back = np.array(forward.transform(*there.T, direction="INVERSE")).T
-            # Points that the projection folds onto others are not counted here: they are refused one by one.
+            # Points that the projection folds onto others are not counted here: they are refused individually.
             back[~np.isfinite(back)] = np.nan
             off = np.abs((back[:, 0] - side + 180) % 360 - 180) * np.cos(np.radians(up)) + np.abs(back[:, 1] - up)
             inside &= ((there >= low) & (there <= high)).all(axis=1) & (off < 1e-5)

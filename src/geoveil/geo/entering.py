@@ -1,4 +1,4 @@
-"""Locations are checked once, when they are taken in: finite coordinates, one shape, a plane in metres."""
+"""Check locations once, when they are taken in, and convert them to metres of a plane."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 __all__ = ["METRES", "coordinate_columns", "enter", "form_of"]
 
-#: As `crs=`: coordinates are metres of a plane that is nowhere on the Earth, also if they could be degrees.
+#: A value of `crs=`: coordinates are metres without a place on the Earth, even if they could be degrees.
 METRES = "metres"
 
 
@@ -110,7 +110,7 @@ def enter(
             form = _projected(form, plane, outside)
     coords = form.coords.values
     check_any(len(coords), len(coords))
-    # A comparison with NaN is false. The rows are looked at only if there is something to find.
+    # A comparison with NaN is false. Rows are searched only if one of them is wrong.
     if not (coords.min() >= -FARTHEST and coords.max() <= FARTHEST):
         bad = ~(np.abs(coords) <= FARTHEST).all(axis=1)
         first = int(bad.argmax())
@@ -192,7 +192,7 @@ def _names(table: Table, argument: str, given: Any) -> list[Any]:
 
 
 def _system(own: pyproj.CRS | None, given: CrsLike) -> pyproj.CRS | None:
-    """Return the system of coordinates: the one that the data names, or else the one that the caller names."""
+    """Return the coordinate system: the one that the data states, or else the one that the caller gives."""
     if given is None:
         return own
     stated = system_of("crs", given)
@@ -216,7 +216,7 @@ def _projected(form: Form, plane: Plane, outside: Outside) -> Form:
 
 
 def _selected(form: Form, plane: Plane | None, missing: Missing, outside: Outside) -> Form:
-    """Return an array's points without those that are missing, or outside the area, if these are to be removed."""
+    """Return an array's points; with "drop", without those that are missing or outside the area."""
     if "drop" not in (missing, outside):
         count_missing(np.ones(0, dtype=bool), missing)
         return form
@@ -238,7 +238,7 @@ def _selected(form: Form, plane: Plane | None, missing: Missing, outside: Outsid
 
 
 def form_of(x: Any, plane: Plane | None = None, pairs: Pairs = ()) -> Form:
-    """Return the form of locations: of a user's in metres, or of those that were released in a plane.
+    """Return the form of locations: in metres, as a user gave them, or released in a plane.
 
     Parameters
     ----------

@@ -102,7 +102,7 @@ class Form(ABC):
         return np.arange(len(self.coords))
 
     def without_rows(self, rows: Index, reason: Literal["untimed", "thinned"] | None = None) -> Self:
-        """Return the form without some of the rows that remain, which are counted by the reason, if there is one."""
+        """Return the form without some more rows; they are counted under the reason, if one is given."""
         some = self.chosen(np.flatnonzero(~np.isin(self.rows, rows)))
         remained = self.selection.rows
         kept = np.ones(int(self.rows.max()) + 1, dtype=bool) if remained is None else remained.copy()
@@ -113,7 +113,7 @@ class Form(ABC):
         return some
 
     def spread(self, argument: str, values: Any) -> Any:
-        """Return a value for each point, from one for each row of the input or for each point."""
+        """Return one value per point, given one per row of the input or one per point."""
         import pandas as pd
 
         column = pd.Series(values.to_pandas() if hasattr(values, "to_pandas") else values)
@@ -128,7 +128,7 @@ class Form(ABC):
 
     @abstractmethod
     def points(self, coords: Floats, kept: Iterable[Hashable] = ()) -> Any:
-        """Return released points, one for each point of the input, with copies of the columns that are kept."""
+        """Return released points, one for each point of the input, with copies of the unchanged columns."""
 
     def replaced(self, coords: Floats) -> Any:
         """Return a released value with other coordinates, and all columns that it has."""
@@ -157,7 +157,7 @@ class Form(ABC):
         return ends if self.plane is None else self.plane.boxes(ends)
 
     def body(self, vertices: Any) -> Any:
-        """Return the convex hull of released vertices as a shapely geometry; above the plane, the vertices."""
+        """Return the convex hull of released vertices in the plane; in more dimensions, the vertices themselves."""
         if not isinstance(vertices, np.ndarray) or vertices.shape[1] != 2:
             return vertices
         import shapely
@@ -179,13 +179,13 @@ class Form(ABC):
         return hulls if self.plane is None else [self.plane.body(hull) for hull in hulls]
 
     def columns(self, by: Labels, keep: Columns) -> tuple[dict[Hashable, Reason], tuple[Hashable, ...]]:
-        """Return the columns that are released unchanged and why, and those that are removed; here there are none."""
+        """Return the columns that are released unchanged and why, and those that are removed; none by default."""
         if keep is not None:
             raise InvalidParameter("keep", keep, "left out, unless x is a table", "There are no columns.")
         return {}, ()
 
     def unchanged(self, reasons: Mapping[Hashable, Reason], coords: Floats) -> tuple[Unchanged, ...]:
-        """Return what there is to say of the columns that are released unchanged with these released points."""
+        """Describe the columns that are released unchanged together with these released points."""
         return ()
 
     @property
@@ -214,7 +214,7 @@ class Form(ABC):
         return labels_of(by, count, chosen, argument)
 
     def relabel(self, by: Labels, labels: pd.Index, pseudonyms: Sequence[str]) -> None:
-        """Put pseudonyms in the place of persons' labels in a table; here there is none."""
+        """Replace persons' labels in a table by pseudonyms; does nothing for data without a table."""
         return
 
     def public_place(self, argument: str, place: Place) -> Floats:
@@ -233,7 +233,7 @@ class Form(ABC):
         return given if self.plane is None or given.shape != (2,) else self.plane.place(argument, given)
 
     def public_geometry(self, geometry: Shape) -> shapely.Geometry | None:
-        """Convert a public geometry of the input's system to metres; return None for a mere place."""
+        """Convert a public geometry of the input's system to metres; return None if it is a single place."""
         import shapely
 
         geometry = self._own("p", geometry)
@@ -319,7 +319,7 @@ def array_of(x: Any) -> Reals:
 
 
 def _numbers(given: NDArray[Any]) -> Reals:
-    """Return numbers as the real numbers they are, also those that no double is: Decimal, Fraction, long double."""
+    """Return numbers as exact real numbers, also those that no double represents: Decimal, Fraction, long double."""
     if given.dtype.kind != "O" and given.dtype.itemsize <= 8:
         return as_reals(given.astype(float, copy=False))
     kinds = (Rational, float, Decimal, np.floating, type(None))
@@ -337,7 +337,7 @@ def _numbers(given: NDArray[Any]) -> Reals:
 
 
 def labels_of(by: Any, count: int, chosen: Any = slice(None), argument: str = "by") -> Any:
-    """Return the labels of the chosen rows, of which there is one for each of `count` rows."""
+    """Return the labels of the chosen rows, given one label for each of `count` rows."""
     import pandas as pd
 
     if hasattr(by, "__arrow_c_stream__") and not hasattr(by, "index"):

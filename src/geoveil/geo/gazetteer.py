@@ -24,11 +24,12 @@ __all__ = [
 Floats: TypeAlias = NDArray[np.float64]
 Kind: TypeAlias = Literal["country", "region", "city"]
 
-#: A place is taken if its weight is this many times that of every other place of the name.
+#: A name clearly means a place whose weight is this many times that of every other place of the name.
 _CLEARLY = 5.0
-#: A city is taken for the region around it that has the same name, if this share of the region's people live in it.
+#: A name means the city, and not the region of the same name around it, if this share of the region's people live
+#: there.
 _SEAT = 1 / 10
-#: Weights by which populations are multiplied: of regions next to cities, and of names that are not the main one.
+#: Factors on populations when places are ranked: for regions, and for names that are not the main one.
 _REGION, _OTHER_NAME = 1 / 5, 1 / 5
 #: Words that say which kind of place is meant, before or after a name.
 _KINDS: dict[str, Kind] = {
@@ -175,7 +176,7 @@ def places_inside(place: Place) -> list[Place]:
 
 
 def ground_distances(lat: float | Floats, lon: float | Floats, lats: Floats, lons: Floats) -> Floats:
-    """Return the distances of points from a point, or from one each, on a sphere as large as the Earth, in metres."""
+    """Return the distances of points from one point, or pairwise, in metres on a sphere as large as the Earth."""
     lat, lon, lats, lons = np.radians(lat), np.radians(lon), np.radians(lats), np.radians(lons)
     half = np.sin((lats - lat) / 2) ** 2 + np.cos(lat) * np.cos(lats) * np.sin((lons - lon) / 2) ** 2
     return np.asarray(2 * 6_371_009 * np.arcsin(np.sqrt(np.minimum(half, 1.0))))
@@ -194,7 +195,7 @@ def find_place(text: str) -> Place | None:
     found, known = _weighed(text), _gazetteer()
     if not found or (len(found) > 1 and found[0][0] < _CLEARLY * found[1][0]):
         return None
-    # Two countries of one name, as Korea, are both meant, however large.
+    # Two countries of one name, such as Korea, remain ambiguous, however different in size.
     if sum(known.kinds[row] == "country" for _, row in found) > 1:
         return None
     return known.place(found[0][1])
@@ -277,7 +278,7 @@ def _matching(name: str, qualifiers: Sequence[str], kind: Kind | None) -> list[t
 
 
 def _merged(found: list[tuple[float, int]]) -> list[tuple[float, int]]:
-    """Leave out places that another place of the same name stands for."""
+    """Merge each place into another place of the same name that usually stands for it."""
     known = _gazetteer()
     weights = {row: weight for weight, row in found}
     for row in sorted(weights, key=lambda row: -weights[row]):
@@ -288,7 +289,7 @@ def _merged(found: list[tuple[float, int]]) -> list[tuple[float, int]]:
 
 
 def _stands_for(known: _Gazetteer, row: int, other: int) -> bool:
-    """Whether the first place is meant where a name fits both."""
+    """Return whether a name that fits both places means the first."""
     kind, its_kind = known.kinds[row], known.kinds[other]
     people, its_people = known.populations[row], known.populations[other]
     (country, region), (its_country, its_region) = known.codes[row], known.codes[other]

@@ -23,13 +23,13 @@ __all__ = ["location_values", "numbers_of"]
 
 #: The number of distinct values that are looked at.
 _DISTINCT = 2000
-#: The share of values that must be in the range of a coordinate, or be codes, and that of texts with coordinates.
+#: The share of values that must be in the range of a coordinate or be codes, and of texts that must have coordinates.
 _NEARLY_ALL, _SOME = 0.95, 0.05
 #: Ranges of degrees wider than this contain many numbers that are no coordinates.
 _WIDE = 10.0
 
 _NUMBER = r"[-+]?\d{1,3}[.,]\d{2,}"
-#: As many decimals as tell streets apart: one such pair in a column of notes is enough.
+#: A pair of numbers with enough decimals to tell streets apart: one in a column of notes is enough.
 _PRECISE = re.compile(r"[.,]\d{4,}")
 _PAIR = re.compile(rf"({_NUMBER})[^\d+-]{{0,12}}[^\d.+-]?({_NUMBER})")
 _GEOHASH = re.compile(r"[0-9b-hjkmnp-z]{4,12}", re.IGNORECASE)
@@ -236,7 +236,7 @@ def _decoded(geohash: str) -> tuple[float, float]:
 
 
 def _are_h3(column: pd.Series) -> bool:
-    """Whether all values are indices of H3 cells, as texts or as numbers."""
+    """Return whether all values are indices of H3 cells, as texts or as numbers."""
     if column.dtype.kind in "iu":
         cells = [int(value) for value in column if value > 2**58]
     elif column.dtype.kind == "f":
@@ -247,7 +247,7 @@ def _are_h3(column: pd.Series) -> bool:
 
 
 def _is_h3(cell: int) -> bool:
-    """Whether a number is a cell of H3: mode 1, one of 122 base cells, a digit below 7 for each level, then sevens."""
+    """Return whether a number is an H3 cell: mode 1, one of 122 base cells, a digit below 7 per level, then sevens."""
     level = cell >> 52 & 15
     digits = [cell >> 3 * (14 - at) & 7 for at in range(15)]
     used, unused = digits[:level], digits[level:]

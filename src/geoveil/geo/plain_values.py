@@ -147,8 +147,8 @@ def copied(values: Any) -> Any:
 def copied_arrow(values: pa.Array | pa.ChunkedArray) -> pa.Array:
     """Copy values to a new array of Arrow that holds nothing else.
 
-    A slice keeps the array around it, a missing value the number beneath it, a dictionary the values of no row, and a
-    view of a text the texts beside it. `take` copies what it takes and nothing else.
+    In Arrow, a slice keeps the whole array, a missing value keeps the number beneath it, a dictionary keeps values
+    that no row has, and a view of a text keeps the texts beside it. `take` copies only the values that it takes.
 
     Parameters
     ----------
@@ -172,7 +172,7 @@ def copied_arrow(values: pa.Array | pa.ChunkedArray) -> pa.Array:
 
 
 def without_views(values: Any) -> Any:
-    """Return texts that are views of a buffer as texts of their own; return other arrays of Arrow unchanged."""
+    """Return texts that are views of a buffer as independent texts; return other arrays of Arrow unchanged."""
     import pyarrow as pa
 
     return values.cast(pa.large_string()) if pa.types.is_string_view(values.type) else values

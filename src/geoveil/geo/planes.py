@@ -29,9 +29,9 @@ __all__ = ["NEAR", "Plane", "plane_of"]
 #: Public places may lie in the area enlarged by this factor; a forgotten sign usually puts them farther away.
 NEAR = 3.0
 
-#: Points may be clamped to a box from the box enlarged by this factor, where the scale of its projection is known.
+#: Points are clamped to a box only from within the box enlarged by this factor, where the scale was measured.
 _AROUND = 1.05
-#: The factor by which points may be outside the area that were not clamped: a second projection rounds differently.
+#: Factor by which the area is enlarged for points that are not clamped: a second projection rounds differently.
 _SLACK = {"refuse": 1.0, "drop": 1 + 1e-9}
 #: Largest distance from the point of contact, in metres, for the inverse projection to systems other than degrees.
 _FARTHEST = 2.5e6
@@ -49,7 +49,7 @@ def plane_of(own: pyproj.CRS | None, area: Any, *, released: bool = True, stated
     released : bool
         Whether results are released in the data's system, which must then be a registered one.
     stated_by : str
-        What states the coordinate system of the data, for errors: `x.crs`, the argument `crs`, or a file.
+        The source of the data's coordinate system, named in errors: `x.crs`, the argument `crs`, or a file.
     """
     remedy: Text
     if own is None:
@@ -329,7 +329,7 @@ class Plane:
         return flat
 
     def near_shape(self, argument: str, geometry: Geometry) -> Geometry:
-        """Project a public geometry as `shape` does; refuse one of which no part is near the area."""
+        """Project a public geometry as `shape` does; refuse one without a part near the area."""
         import shapely
 
         flat = self.shape(argument, geometry)
@@ -437,7 +437,7 @@ class Plane:
         return 0 if self._same else int(self.area.outside(coords, times=self._reach).sum())
 
     @property
-    def drawn_in(self) -> tuple[pyproj.CRS, float]:
+    def grid_system(self) -> tuple[pyproj.CRS, float]:
         """The coordinate system of grids in this plane, and the metres in one of its units."""
         return (self.crs, self._unit) if self._same else (self.area.crs, self._unit)
 
@@ -456,7 +456,7 @@ def _are_degrees(coords: Floats) -> NDArray[np.bool_]:
 
 
 def _no_degrees(coords: Floats, remedy: Text) -> tuple[int, str, Text] | None:
-    """Return the first row that is no valid longitude and latitude, with texts for an error; None if all are."""
+    """Return the first row that is not a longitude and latitude, with texts for an error; None if all are."""
     sound = _are_degrees(coords)
     if sound.all():
         return None

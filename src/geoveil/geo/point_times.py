@@ -16,7 +16,7 @@ __all__ = ["known_times", "point_microseconds", "point_seconds", "time_columns"]
 
 
 def point_seconds(form: Form, times: Times) -> Floats:
-    """Return the public time of each point in seconds from any beginning.
+    """Return the public time of each point in seconds, counted from an arbitrary origin.
 
     Parameters
     ----------

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from geoveil._types import CoordinateColumns, CrsLike
+from geoveil._types import CoordinateColumns, CrsLike, Locations
 from geoveil.errors import InvalidParameter, Message
 from geoveil.geo.areas import Area, Floats, area_of_place, local
 from geoveil.geo.coordinate_systems import GEOGRAPHIC, system_of
@@ -20,18 +20,22 @@ from geoveil.geo.planes import Plane
 from geoveil.geo.row_locations import CoordinateRows
 from geoveil.geo.table_kinds import table_of
 
+if TYPE_CHECKING:
+    import pyproj
+
 __all__ = ["AreaSuggestion", "propose_area", "seem_swapped", "suggest_area"]
 
-#: What choosing an area from data reveals.
+#: The warning about choosing an area from the data.
 LOOKED = (
     "This looked at the data, and an area chosen from the data reveals roughly where it is: prefer the area that you "
     "would have named without looking."
 )
-#: Points are outliers beyond this many times the radius that holds four of five points, and beyond this distance in m.
+#: Outliers are farther away than this many times the radius that holds 80% of the points, and than this distance in m.
 _FAR, _LEAST = 10.0, 50_000.0
-#: Radii of proposed discs, in km, each with its tens, hundreds and thousands.
+#: Radii of proposed discs in km, also multiplied by 10, 100 and 1000.
 _ROUND = (10, 15, 20, 30, 50, 75)
-#: Shares of points near a city by which longitude and latitude are seen to be swapped, and that distance in m.
+#: Coordinates seem swapped if at least the first share of points is near a city after swapping and at most the second
+#: before; near means this distance in m.
 _NEAR, _NOT_NEAR, _CITY = 0.9, 0.1, 60_000.0
 
 
@@ -112,7 +116,7 @@ class AreaSuggestion:
 
 
 def suggest_area(
-    x: Any, *, lat: CoordinateColumns = None, lon: CoordinateColumns = None, crs: CrsLike = None
+    x: Locations, *, lat: CoordinateColumns = None, lon: CoordinateColumns = None, crs: CrsLike = None
 ) -> AreaSuggestion:
     """Propose an area for data, by looking at the data: for its owner alone.
 
@@ -161,7 +165,7 @@ def suggest_area(
 
 
 def nothing_fits(degrees: Floats) -> tuple[str, Message | str]:
-    """Return what data must be for an area to be proposed, and the remedy where it is not."""
+    """Return the requirement that data fails if no area can be proposed, and the remedy."""
     if not _valid(degrees).any():
         return "at least one longitude and latitude in degrees", "Check the columns, and crs=."
     return "within 3000 km of a point, the radius of the largest area", Message(
@@ -169,7 +173,7 @@ def nothing_fits(degrees: Floats) -> tuple[str, Message | str]:
     )
 
 
-def to_degrees(coords: Floats, crs: Any) -> Floats:
+def to_degrees(coords: Floats, crs: pyproj.CRS) -> Floats:
     """Return coordinates of any system as longitudes and latitudes of WGS 84, nearly."""
     import pyproj
 
@@ -193,7 +197,7 @@ def seem_swapped(degrees: Floats) -> bool:
     >>> seem_swapped(paris), seem_swapped(paris[:, ::-1])
     (False, True)
     """
-    # Points at 0, 0 stay where they are, and say nothing.
+    # Points at 0, 0 are the same after swapping, so they tell nothing.
     known = degrees[np.isfinite(degrees).all(axis=1) & (degrees != 0).any(axis=1)]
     if not len(known):
         return False
@@ -246,7 +250,7 @@ def _candidates(bulk: Floats, lat: float, lon: float) -> Iterator[tuple[Place | 
     for kind in ("region", "country"):
         cities += sorted((place for place in around if place.kind == kind), key=lambda place: place.radius)
     for place in cities:
-        # The nearest and the farthest points decide; the caller looks at all of them.
+        # A first test by distance; the caller checks that the area contains all points.
         if ground_distances(place.lat, place.lon, *bulk[:, ::-1].T).max() <= 1.2 * place.radius:
             yield place, area_of_place(place)
     decimals = 2 if reach < 50_000 else 1

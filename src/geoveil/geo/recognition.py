@@ -1,7 +1,7 @@
 """Columns of coordinates, geometries, times and persons in a table, found by names, types and some first values.
 
-The values serve to tell formats apart, never places: whether texts are WKT, whether numbers are times. What is not
-clear is left to the owner of the table, with a list of candidates.
+The values serve to tell formats apart, never places: whether texts are WKT, whether numbers are times. Unclear columns
+are left to the owner of the table, with a list of candidates.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ MISSING = ("", "na", "n/a", "nan", "nat", "null", "none")
 
 # Coordinates ---------------------------------------------------------------------------------------------------------
 
-#: Names of axes, the usual ones first: degrees, then systems that the name does not tell.
+#: Names of axes, the usual ones first: those of degrees, then those of unknown coordinate systems.
 _LONGITUDES = ("longitude", "lon", "lng", "long", "longitud", "longitudine", "längengrad", "laengengrad")
 _LATITUDES = ("latitude", "lat", "latitud", "latitudine", "breitengrad")
 _EASTINGS = ("x", "easting", "eastings", "east", "rechtswert", "ostwert", "e")
@@ -143,7 +143,7 @@ _JOINED = (
     re.compile(r"(?P<axis>latitude|longitude|lat|lon|lng|long|[xy])(?P<more>deg|degrees|dd|coord|coordinate|pos|utm)"),
     re.compile(r"(?P<more>coord|coordinate|point|pos|utm|gps|loc)(?P<axis>[xy])"),
 )
-#: Words that say nothing about which location of a row is meant.
+#: Words that do not tell the locations of a row apart.
 _NEUTRAL = frozenset(
     (
         *("deg", "degree", "degrees", "dd", "decimal", "wgs", "84", "wgs84", "gps", "gnss", "gis", "geo", "geom"),
@@ -220,7 +220,7 @@ def _pairs(names: Sequence[Any], values: Mapping[Any, Sequence[Any]]) -> tuple[d
 
 
 def _are_numbers(values: Sequence[Any]) -> bool:
-    """Return whether most of some values are numbers; a few that are not are told when their rows are read."""
+    """Return whether most values are numbers; the others are reported when their rows are read."""
     return 2 * sum(map(is_number, values)) >= len(values)
 
 
@@ -271,7 +271,7 @@ def encoding_of(name: Any, values: Sequence[Any]) -> Encoding | None:
     Parameters
     ----------
     name : object
-        The name of the column, by which "12.5, 30.25" is told from two other numbers, and x, y from y, x.
+        The name of the column. It tells a location such as "12.5, 30.25" from two other numbers, and x, y from y, x.
     values : sequence
         Some of its values, without those that are missing.
 
@@ -313,7 +313,7 @@ def _main_geometry(geometries: Mapping[Any, Encoding]) -> tuple[Any, Encoding] |
 
 # Persons -------------------------------------------------------------------------------------------------------------
 
-#: Words in the names of columns of persons, and of others that often stand for persons.
+#: Words in the names of columns of persons, then of columns that often stand for persons.
 _PERSONS = frozenset(
     (
         *("user", "uid", "userid", "username", "person", "persons", "personid", "people", "individual", "subject"),

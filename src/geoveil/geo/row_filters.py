@@ -140,7 +140,7 @@ class RowFilter:
         return compared and bool(column.this.args.get("quoted")) and self._find(_written(column)) is None
 
     def _find(self, name: str) -> str | None:
-        """Return the column of a name, in which upper and lower case need not be right."""
+        """Return the column of a name, ignoring case."""
         if name in self._kinds:
             return name
         found = self._by_folded_name.get(name.casefold(), [])
@@ -338,7 +338,7 @@ class _Evaluation:
         return pa.chunked_array([pa.array([_TRUTH.get(text) for text in lower], pa.bool_())])
 
     def _time(self, text: str, kind: pa.DataType) -> Any:
-        """Return a text as a time of the type of a column; without a time zone, in that of the column."""
+        """Return a text as a time of the type of a column; a text without a time zone is in the column's zone."""
         import pandas as pd
         import pyarrow as pa
 

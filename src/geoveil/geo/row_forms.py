@@ -139,7 +139,7 @@ class RowForm(Form):
         for name, index in self._table.index_columns().items():
             if (own.to_numpy(object) == index.to_numpy(object)).all():
                 remedy = "Use x.reset_index(drop=True), or leave pseudonyms= out."
-                allowed = "without the labels of persons, who get pseudonyms: it is released unchanged"
+                allowed = "an index without the labels of persons: it is released unchanged, and they get pseudonyms"
                 raise InvalidData("x.index", str(name), allowed, remedy)
         if isinstance(by, str):
             shown = own.map(dict(zip(labels, pseudonyms, strict=True)))
@@ -148,8 +148,8 @@ class RowForm(Form):
     def columns(self, by: Labels, keep: Columns) -> tuple[dict[Hashable, Reason], tuple[Hashable, ...]]:
         """Return the columns that are released unchanged, each with the reason, and those that are removed.
 
-        Times, the column of persons and those that `keep` names are released; others may reveal places. Of those that
-        `keep="all"` would release, those that do reveal places are refused.
+        Times, the column of persons and those that `keep` names are released; others may reveal places. With
+        `keep="all"`, columns that are found to reveal places are refused.
         """
         if not self.has_columns:
             return super().columns(by, keep)

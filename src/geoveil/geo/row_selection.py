@@ -1,4 +1,4 @@
-"""The choice of rows: those that a filter selects, that have a location, and that are inside the area."""
+"""Select rows: those that satisfy a filter, have a location, and are inside the area."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ def seconds_of(times: Any, name: str = "the times") -> Floats:
 
 
 def microseconds_of(times: Any, name: str = "the times") -> Index:
-    """Return times in whole microseconds: since 1970, or from the beginning that numbers and durations count from.
+    """Return times in whole microseconds: since 1970, or from the origin of the given numbers or durations.
 
     Parameters
     ----------
@@ -72,12 +72,12 @@ def microseconds_of(times: Any, name: str = "the times") -> Index:
 
 @dataclass(frozen=True)
 class PartOfTimes:
-    """A part of a column of times, read as far as that does not depend on the other parts.
+    """A part of a column of times, read as far as possible without the other parts.
 
     Parameters
     ----------
     kind : {"datetimes", "durations", "numbers", "texts"}
-        What was found. How numbers and dates that are not written as ISO 8601 says are meant, only all parts tell.
+        The kind of values. The meaning of numbers, and of dates not in ISO 8601, can only be told from all parts.
     values : array
         Whole microseconds, numbers, or texts.
     """
@@ -100,7 +100,7 @@ def part_of_times(times: Any, name: str = "the times") -> PartOfTimes:
 
 
 def joined_microseconds(parts: Sequence[PartOfTimes], name: str = "the times") -> Index:
-    """Return all parts of a column of times in whole microseconds, read in one and the same way."""
+    """Return all parts of a column of times in whole microseconds, interpreted in the same way."""
     import pandas as pd
 
     kinds = {part.kind for part in parts if len(part.values)}
@@ -128,7 +128,7 @@ def _zoned() -> Any:
 
 
 def _read(times: Any, name: str, *, part: bool = False) -> Any:
-    """Return times as a Series of datetimes, durations or numbers; refuse what is none of these.
+    """Return times as a Series of datetimes, durations or numbers; refuse other values.
 
     In a part of a column, texts that are neither numbers nor ISO 8601 remain texts.
     """
@@ -167,7 +167,7 @@ def without_time(column: Any) -> NDArray[np.bool_]:
 
 
 def _epoch_unit(numbers: Floats) -> float:
-    """Return how many units in which these numbers count time make a second; numbers since 1970 tell it by size."""
+    """Return the number of units per second in which these numbers count time, by the size of numbers since 1970."""
     for unit in EPOCH_UNITS[1:]:
         if len(numbers) and (numbers >= EPOCH[0] * unit).all() and (numbers <= EPOCH[1] * unit).all():
             return unit
@@ -205,7 +205,7 @@ def _dates(texts: Any, name: str) -> Any:
         read = pd.to_datetime(texts, format=order.format(mark) + clock, utc=True, errors="coerce")
         if read.notna().all():
             found[order] = read
-    # The times between points matter, which may be the same either way.
+    # Only the differences between times matter, and they may be the same either way.
     if found and len({tuple(read - read.min()) for read in found.values()}) == 1:
         return next(iter(found.values()))
     iso = pd.to_datetime(texts.where(texts.str.contains(r"\d")), format="ISO8601", utc=True, errors="coerce")

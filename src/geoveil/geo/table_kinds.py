@@ -60,7 +60,7 @@ class Table(ABC):
         """Return the first values of a column, by which its format is recognised."""
 
     def recognised(self, names: Sequence[Hashable]) -> Recognised:
-        """Recognise what some of the columns hold."""
+        """Recognise coordinates, geometries, times and persons among some of the columns."""
         return recognise({name: self.first(name) for name in names}, {name: self.dtype(name) for name in names})
 
     @abstractmethod
@@ -323,7 +323,7 @@ def table_of(x: Any) -> Table | None:
 
 
 def _made_by(library: str, name: str, x: Any) -> bool:
-    """Return whether x is of a class of a library, which is not imported for that."""
+    """Return whether x is of a class of a library, without importing the library."""
     kind = getattr(sys.modules.get(library), name, None)
     return isinstance(kind, type) and isinstance(x, kind)
 

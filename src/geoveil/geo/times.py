@@ -22,7 +22,7 @@ _TIMES = frozenset(
         *("horodatage",),
     )
 )
-#: Words for events, whose columns hold times or something else, such as the station where a trip started.
+#: Words for events. A column named by one holds times or something else, such as the station where a trip started.
 _EVENTS = frozenset(
     (
         *("start", "started", "begin", "end", "ended", "finish", "finished", "stop", "stopped", "pickup", "dropoff"),

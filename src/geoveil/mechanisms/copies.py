@@ -28,7 +28,7 @@ class Copies(Additive):
     count : int
         The number of rows.
     together : int, optional
-        The number of rows, each of a different point, whose points one unit can hold; by default all rows.
+        If each row belongs to a different point: the largest number of these points in one unit; by default all rows.
 
     Notes
     -----

@@ -71,7 +71,7 @@ class KNorm(Additive):
         return np.asarray(-lengths.max(axis=-1) / self.scale - log_norm)
 
     def error(self, beta: float = 0.05, *, blocks: int = 1, each: bool = False) -> float:
-        """Return the 1-β quantile of the length of the noise: the longest over all points, or that of any one point.
+        """Return the 1-β quantile of the length of the noise: of the longest one of all points, or of any one point.
 
         `blocks` must be the number of points.
 

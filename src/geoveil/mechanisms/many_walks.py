@@ -87,7 +87,7 @@ def halt_each(
 
 
 def _hazards(values: Floats, thresholds: Floats, scale: float, *, cyclic: bool) -> tuple[Floats, NDArray[np.bool_]]:
-    """Return the hazards -log P(V > t - v) of each person's values, and whose threshold is far below all values.
+    """Return the hazards -log P(V > t - v) of each person's values, and the persons with a threshold far below them.
 
     For the latter p_j = c·w_j is below 2^-53: the hazard is p_j itself, only ratios matter, and w_j is returned.
     """

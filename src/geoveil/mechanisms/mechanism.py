@@ -135,7 +135,7 @@ def noise_scale(numerator: float, epsilon: Decimal, guarantee: Guarantee) -> flo
 
 
 def value_axes(center: Floats) -> tuple[int, ...]:
-    """Return the axes that belong to one value in an array of values like `center`."""
+    """Return the axes of one value in an array of many values of the shape of `center`."""
     return tuple(range(-np.ndim(center), 0))
 
 

@@ -42,8 +42,8 @@ class PermuteAndFlip(Mechanism):
     Notes
     -----
     ε-GP for η = ε/spread, and never worse than the exponential mechanism (McKenna and Sheldon, 2020). The range of its
-    privacy loss is not bounded as that mechanism's is: as CGP it costs ε²/2, four times the cost of the exponential
-    mechanism with the same η. So it takes no CGP guarantee.
+    privacy loss has no such bound as that of the exponential mechanism: as CGP it costs ε²/2, four times as much as
+    the exponential mechanism with the same η. So it takes no CGP guarantee.
     """
 
     guarantee: GP

@@ -86,7 +86,7 @@ class SparseVector(Mechanism):
         return halt_each(values, sizes, noisy, self.scale, source, cyclic=self.cyclic)
 
     def probabilities(self, values: Floats, threshold: float) -> Floats:
-        """Return the exact probability of halting at each position; unless cyclic, the last is that of never."""
+        """Return the exact probability of halting at each position and, unless cyclic, of never halting."""
         b, reach = self.threshold_scale, _REACH * self.threshold_scale
         kinks = np.append(values, threshold)
         nodes, weights = panels(kinks, threshold - reach, threshold + reach, min(b, self.scale))
@@ -94,7 +94,7 @@ class SparseVector(Mechanism):
         return np.asarray(weights @ halting_probabilities(values, nodes, self.scale, cyclic=self.cyclic))
 
     def error(self, beta: float = 0.05, *, visits: int) -> float:
-        """Return the bound by which no decision of a walk of at most `visits` visits is wrong, with probability 1-β.
+        """Return the bound on the error of every decision in a walk of at most `visits` visits, with probability 1-β.
 
         That is: where the walk halts, the value is at most threshold + bound; at every earlier visit the value is more
         than threshold - bound.

@@ -14,7 +14,7 @@ from geoveil.noise import Ball, Reals, Source, as_reals, settled, smallest
 
 __all__ = ["FAR", "NEVER", "Walk"]
 
-#: The position of a walk that never halts, and that of one which doubles cannot decide.
+#: Stand for the position of a walk that never halts, and of a walk that doubles cannot decide.
 NEVER, _UNDECIDED = -1, -2
 #: If the threshold is below all values by this many scales, or more, the probability that a pass of a cyclic walk
 #: halts is negligible in doubles.

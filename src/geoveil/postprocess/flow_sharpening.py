@@ -11,7 +11,7 @@ __all__ = ["blurred_flows", "sharpen_flows"]
 
 Floats = NDArray[np.float64]
 
-# Steps of the splitting into a smooth part, which fits the released numbers, and one that is not negative.
+# The number of steps of the method of multipliers, which alternates between a smooth and a non-negative estimate.
 _STEPS = 12
 # Released numbers may have no power beyond that of the noise; the prior then allows a tenth of a percent of it.
 _LEAST = 1e-3
@@ -72,7 +72,7 @@ def blurred_flows(flows: Floats, shape: tuple[int, int], taps: Floats) -> Floats
 
 
 def _eigen(length: int, taps: Floats) -> tuple[Floats, Floats]:
-    """Return eigenvalues and eigenvectors of the blur along an axis with so many cells."""
+    """Return the eigenvalues and eigenvectors of the blur along an axis of `length` cells."""
     middle = len(taps) // 2
     apart = np.abs(np.subtract.outer(np.arange(length), np.arange(length)))
     blur = np.where(apart <= middle, taps[np.minimum(middle + apart, len(taps) - 1)], 0.0)

@@ -46,7 +46,7 @@ _LOGS = np.arange(-7.0, 4.5, 0.6)
 
 
 def mixture(noise: Noise) -> tuple[Floats, Floats]:
-    """Return the plane Gaussians whose mixture is a noise: standard deviations in units of its scale, and weights."""
+    """Return a noise as a mixture of plane Gaussians: their standard deviations in units of its scale, and weights."""
     if noise == "gaussian":
         return np.ones(1), np.ones(1)
     shares = np.exp(1.5 * _LOGS - np.exp(_LOGS))

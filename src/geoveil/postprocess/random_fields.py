@@ -85,7 +85,7 @@ class Tracks:
         """Return the mean of the points at each time, as (d, k), and the precision of that mean."""
         total = np.bincount(self.node, weight, len(self.gaps))
         sums = [np.bincount(self.node, weight * column, len(self.gaps)) for column in y.T]
-        # Where all points of a time are outliers, the weight is 0 and any value will do.
+        # If all points of a time are outliers, the weight is 0 and the value does not matter.
         return np.array(sums) / np.where(total > 0, total, 1.0), np.asarray(total, dtype=float)
 
     def chosen(self, tracks: NDArray[np.bool_]) -> tuple[Tracks, NDArray[np.bool_]]:

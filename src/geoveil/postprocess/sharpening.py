@@ -30,13 +30,13 @@ _DEFAULT = 0.15
 # The default is the estimate blurred this many times by the release's own kernel, so that its detail is coarser than
 # what noise can imitate; a small even share is added, so that no cell is ruled out.
 _BLURS, _EVEN = 4, 1e-3
-# The default is renewed this many times, and the map refitted in so many steps each time.
+# The default is renewed this many times, each time followed by this many steps of refitting the map.
 _ROUNDS, _STEPS = 4, 12
-# Weight of the tie between the two halves of a step, where the kernel's largest eigenvalue is one.
+# The weight of the penalty that ties the two halves of a step together, for a kernel whose largest eigenvalue is 1.
 _TIE = 0.03
 # The strength of the prior starts at one clump per person, and changes by at most this factor in a step.
 _FASTEST, _WEAKEST, _STRONGEST = 1.25, 1e-4, 1e3
-# Ratios of noise to the total weight outside of this range are replaced by its ends, which say as much.
+# Ratios of noise to the total weight are clipped to this range.
 _LEAST_NOISE, _MOST_NOISE = 1e-9, 1e6
 # Normal noise beyond this many standard deviations does not occur; released numbers are clipped there.
 _FARTHEST = 40.0
@@ -238,7 +238,7 @@ def sharpen(noisy: ArrayLike, taps: ArrayLike, deviation: float, total: ArrayLik
     weight of the default removes clutter from empty cells, where the absolute error of a map would accumulate.
 
     The strength λ is chosen by the public total: it is the one at which the estimate, which is free to have any sum,
-    adds up to the total. Too weak a prior takes noise for weight, as no cell can be negative to make up for it; too
+    adds up to the total. Too weak a prior takes noise for weight, since no negative cell can compensate for it; too
     strong a prior loses true weight.
 
     The method of multipliers (Boyd and others, 2011) alternates between a linear filter, by the fast Fourier

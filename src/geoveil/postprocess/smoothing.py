@@ -310,7 +310,7 @@ def _axes(y: Floats, weight: Floats, sizes: Index, spread: float) -> tuple[Float
 def _follow(
     means: Floats, weights: Floats, field: RandomField, spreads: Floats, tail: float, scale: Floats | float = 1.0
 ) -> tuple[Floats, Floats]:
-    """Perform a step of expectation-maximisation: return the posterior means and the updated spreads.
+    """Perform one step of expectation-maximisation, and return the posterior means and the updated spreads.
 
     The squared spread at each time has an inverse gamma prior with the public mean, so that a coordinate follows a
     Student's t distribution.

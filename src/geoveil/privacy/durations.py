@@ -41,7 +41,7 @@ def is_duration(value: object) -> bool:
 
 
 def as_duration(name: str, value: Duration) -> int:
-    """Return a length of time in whole microseconds; refuse what is none, or not positive.
+    """Return a length of time in whole microseconds; refuse anything that is not a positive length of time.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ def as_duration(name: str, value: Duration) -> int:
 
 
 def duration_words(microseconds: int) -> str:
-    """Return a length of time in words, with the largest unit of which it is a whole number.
+    """Return a length of time in words, as a whole number of the largest possible unit.
 
     Examples
     --------
@@ -80,7 +80,7 @@ def duration_words(microseconds: int) -> str:
     """
     for name, seconds in _SECONDS.items():
         count, rest = divmod(microseconds, seconds * MICROSECONDS)
-        # Seven days are said as days unless they are several weeks.
+        # One week is called 7 days; several weeks are called weeks.
         if rest == 0 and (name != "week" or count > 1):
             return f"{count} {name}" if count == 1 else f"{count} {name}s"
     return f"{microseconds / MICROSECONDS:g} seconds"

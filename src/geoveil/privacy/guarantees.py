@@ -157,7 +157,7 @@ class Guarantee(ABC):
     def under_unit(self, metric: Metric, factor: Decimal = Decimal(1)) -> Self:
         """Return a guarantee under another metric with a multiple of the budget, rounded up.
 
-        The caller knows that it holds.
+        The caller must know that it holds.
 
         Examples
         --------

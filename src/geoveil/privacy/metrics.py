@@ -100,7 +100,7 @@ class Metric:
 
     @property
     def of_one_person(self) -> Metric:
-        """The metric between two versions of one person's points that differ in nothing else."""
+        """The metric between two versions of one person's points, all other persons' points being the same."""
         return dist_inf if self.stretch is None and self.persons else unit_metric(stretch=self.stretch, like=self)
 
     def is_at_most(self, other: Metric) -> bool:

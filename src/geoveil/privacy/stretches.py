@@ -55,7 +55,7 @@ def stretch_sizes(times: Index, stretch: int, persons: Index | None = None) -> I
 
 
 def trip_stretch_sizes(first: Index, last: Index, stretch: int, persons: Index | None = None) -> Index:
-    """Return for each trip the largest number of its person's trips that a stretch of time moves along with it.
+    """Return for each trip the largest number of its person's trips, itself included, that one stretch of time moves.
 
     A stretch moves a trip if it holds one of its ends.
 
@@ -94,7 +94,7 @@ def trip_stretch_sizes(first: Index, last: Index, stretch: int, persons: Index |
 def largest_stretch_sum(
     values: NDArray[np.float64], times: Index, stretch: int, persons: Index | None = None
 ) -> float:
-    """Return the largest sum of one person's values over a stretch of time, never less than it is.
+    """Return the largest sum of one person's values over a stretch of time, rounded up.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ def largest_stretch_sum(
     Notes
     -----
     Values are rounded up to multiples of a power of two so small that whole numbers of 64 bits hold their total. Sums
-    of these are exact: those of doubles over many persons would lose what one stretch holds.
+    of these are exact; in sums of doubles over many persons the values of one stretch would be lost to rounding.
 
     Examples
     --------

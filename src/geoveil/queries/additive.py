@@ -1,4 +1,4 @@
-"""Queries that add noise to the value of a Lipschitz function, for one guarantee or for both at once."""
+"""Queries that add noise to the value of a Lipschitz function, under CGP, GP, or both at once."""
 
 from __future__ import annotations
 

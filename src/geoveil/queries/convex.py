@@ -226,7 +226,7 @@ def _unexplained(arcs: Floats) -> Floats:
 
 
 def _within(vertices: Floats, u: Floats, y: Floats, variance: float) -> Floats:
-    """Return the vertices that exceed no value by more than noise; a short arc's vertex can lie far outside."""
+    """Return the vertices that exceed no value by more than noise: the vertex of a short arc can lie far outside."""
     near = (vertices @ u.T - y).max(axis=1) <= 6 * math.sqrt(variance)
     return vertices[near] if near.sum() >= 3 else vertices
 

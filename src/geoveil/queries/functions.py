@@ -106,13 +106,13 @@ class Distance(Stated):
 
 
 def _forgotten(x: Floats) -> Floats:
-    """Raise an error; this replaces a user's function in a release."""
+    """Raise an error: a release holds this in place of the user's function."""
     raise TypeError("A release does not keep the function that was evaluated for it.")
 
 
 @dataclass(frozen=True)
 class UserFunction(Stated):
-    """Release the value of a user's function, for whose Lipschitz constant the user is responsible.
+    """Release the value of a user's function. The user is responsible for its Lipschitz constant.
 
     Parameters
     ----------

@@ -164,9 +164,9 @@ class Nearest(Query):
     def _found_each(
         self, persons: Persons[Self], x: Tuple, source: Source, progress: Progress, *, of: int, after: int
     ) -> NDArray[np.int64]:
-        """Return the positions that are found among the points of each person, all of whom have this mechanism.
+        """Return the positions found among the points of each person; all persons have this mechanism.
 
-        They come after `after` others of `of` persons in all.
+        `after` persons were answered before, of `of` persons in all.
         """
         found = np.empty((len(persons), self.k), dtype=np.int64)
         for people, rows in persons.blocks():

@@ -71,13 +71,13 @@ class Persons(Generic[Q]):
         make: Callable[[int, UnitSizes | None], Q],
         units: Index | None = None,
     ) -> Persons[Q]:
-        """Return the queries of persons with these numbers of points, in all and in their largest units."""
+        """Return the queries of persons, given the number of points of each person and of their largest unit."""
         pairs, which = np.unique(np.column_stack([sizes, largest]), axis=0, return_inverse=True)
         queries = [make(int(n), UnitSizes(int(most))) for n, most in pairs]
         return cls(queries, np.asarray(which, dtype=np.int64).ravel(), units)
 
     def budget_shares(self) -> NDArray[np.float64] | None:
-        """Return the share of its person's budget that releases each point; None if points are released together."""
+        """Return the share of a person's budget for each point; None if points are released together."""
         if self.units is not None and self.first.point_scales(self.units[:1]) is not None:
             return 1 / self.units
         shares = [query.budget_shares() for query in self.queries]

@@ -56,7 +56,7 @@ class Query(ABC):
         It is 0 unless points are rounded, by a projection or for a user's function. If they are, the guarantee holds
         as if every two points were 2·rounding farther apart.
     units : UnitSizes, optional
-        The sizes of the units of the guarantee's metric, where the number of points does not tell them.
+        The sizes of the units of the guarantee's metric, if they do not follow from the number of points.
     """
 
     n: int
@@ -115,7 +115,7 @@ class Query(ABC):
 
     @property
     def sensitivity(self) -> float | None:
-        """The largest change in a step of length 1 to which the noise is proportional; None if there is not one."""
+        """The largest change in a step of length 1, if the noise is proportional to it; otherwise None."""
         return None
 
     def sensitivity_ratio(self, other: Query) -> float | None:
@@ -125,7 +125,7 @@ class Query(ABC):
         return other.sensitivity / self.sensitivity
 
     def cost_of_all(self) -> float | None:
-        """Return how many times larger the noise would have to be if all points were one unit; None if not known."""
+        """Return the factor by which the noise would grow if all points were one unit; None if it is not known."""
         if self.sensitivity is None:
             return None
         whole = replace(self, guarantee=self.guarantee.under_unit(dist_inf), units=None)
@@ -136,7 +136,7 @@ class Query(ABC):
         return None
 
     def point_scales(self, sizes: Index | None) -> Floats | None:
-        """Return the scale of the noise of each released point in metres; None if all of a person's have one scale.
+        """Return the noise scale of each released point in metres; None if it is the same for all points of a person.
 
         `sizes` are the numbers of points in the largest units that hold the points.
         """

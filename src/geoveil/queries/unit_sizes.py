@@ -1,4 +1,4 @@
-"""The numbers of points in the units of a tuple: what one secret may move together."""
+"""The numbers of points in the units of a tuple; a unit holds the points that one secret may move together."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class UnitSizes:
     largest : int
         The number of points in the largest unit.
     each : array of int, optional
-        The number of points in the largest unit that holds point i, where it is needed for points one by one.
+        The number of points in the largest unit that holds point i, if noise is chosen for each point.
     """
 
     largest: int

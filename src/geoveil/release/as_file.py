@@ -16,6 +16,8 @@ from geoveil.geo.formats.gdal import AS_TEXT, DRIVERS
 from geoveil.release.labels import persons
 
 if TYPE_CHECKING:
+    import geopandas
+
     from geoveil.geo.row_locations import Pairs
     from geoveil.release.release import Release
 
@@ -40,7 +42,7 @@ def write_release(
     Parameters
     ----------
     release : Release
-        About places on the Earth.
+        A release about places on the Earth.
     path : str or Path
         The file; its ending tells the format.
     sign : SigningKey, or path of a private key, optional
@@ -79,7 +81,7 @@ def write_release(
 
 
 def _cut(shape: Any) -> Any:
-    """A shape that goes on beyond 180 degrees, in parts, as GeoJSON asks for (RFC 7946, 3.1.9)."""
+    """Cut a shape that extends beyond 180 degrees into parts, as GeoJSON requires (RFC 7946, 3.1.9)."""
     import shapely
 
     west, _, east, _ = shape.bounds
@@ -92,7 +94,7 @@ def _cut(shape: Any) -> Any:
     return shapely.union_all([part for part in parts if not part.is_empty])
 
 
-def _write(frame: Any, path: Path, pairs: Pairs) -> dict[str, Any]:
+def _write(frame: geopandas.GeoDataFrame, path: Path, pairs: Pairs) -> dict[str, Any]:
     """Write a frame, and return the options with which it can be read again.
 
     `pairs` are the columns of coordinates of the table that was released: a CSV file has those of origins and

@@ -12,6 +12,8 @@ from geoveil.queries import Points
 from geoveil.release.labels import persons
 
 if TYPE_CHECKING:
+    import geopandas
+
     from geoveil.release.release import Release
 
 __all__ = ["frame_with_errors", "rows_of"]
@@ -46,8 +48,8 @@ def rows_of(release: Release) -> Any:
     return pd.DataFrame([numbers], columns=names)
 
 
-def frame_with_errors(release: Release, frame: Any) -> Any:
-    """Return rows of a release with their 95% error radius and the budget, in columns of their own."""
+def frame_with_errors(release: Release, frame: geopandas.GeoDataFrame) -> Any:
+    """Return rows of a release with two more columns: their 95% error radius and the budget."""
     kind, stated = release.kind, dict[str, Any]()
     if release.processing.bounded:
         radius = release.error(0.05, each=kind == "points")
@@ -112,8 +114,8 @@ def _points(release: Release) -> Any:
     return _with_persons(release, geopandas.GeoDataFrame(geometry=places))
 
 
-def _with_persons(release: Release, frame: Any) -> Any:
-    """Return points with the person of each, where it is known: labels may have been given apart from the data."""
+def _with_persons(release: Release, frame: geopandas.GeoDataFrame) -> Any:
+    """Return points with the person of each, if every person has one point; otherwise it may not be known."""
     if release.by is None or len(release.by) != release.n:
         return frame
     frame.insert(0, release.by.name, release.by[persons(release, None)])
@@ -128,7 +130,7 @@ def _points_of(release: Release, coords: Any) -> Any:
 
 
 def _planar(release: Release, value: Any) -> Any:
-    """Refuse points of more or fewer dimensions than two, which no frame of geometries holds."""
+    """Refuse points that are not two-dimensional, which a frame of geometries cannot hold."""
     dimension = release.answers[0].query.dimension
     if dimension != 2:
         raise InvalidData("release", f"{dimension} dimensions", "in the plane", "Use release.value, an array.")

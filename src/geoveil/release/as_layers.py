@@ -14,6 +14,7 @@ from geoveil.release.labels import persons
 from geoveil.report import Layer
 
 if TYPE_CHECKING:
+    import geopandas
     import shapely
 
     from geoveil.release.release import Release
@@ -22,7 +23,7 @@ __all__ = ["degrees", "layers_of", "truth_layer"]
 
 #: The largest number of locations with labels; more labels could not be read.
 _LABELLED = 30
-#: The least number of points of a person, on average, that are taken as a track where they have no times.
+#: Points without times are drawn as tracks if persons have at least this many points on average.
 _SEVERAL = 3
 #: The distance from the middle of an area, in metres, beyond which released points are not drawn.
 _FARTHEST = 5e6
@@ -42,10 +43,10 @@ def layers_of(release: Release, plane: Plane, name: str | None = None) -> tuple[
     return (*layers, *_asked_about(release, plane))
 
 
-def truth_layer(truth: Any, release: Release | None = None) -> Layer:
-    """Return a layer of true locations, which its owner has given; a page or figure with it must not be shared.
+def truth_layer(truth: geopandas.GeoSeries | geopandas.GeoDataFrame, release: Release | None = None) -> Layer:
+    """Return a layer of true locations, which the owner gave. A page or figure with it must not be shared.
 
-    They are lines where the release is one of tracks and names the persons by a column of the data.
+    They are drawn as lines if the release has tracks and its persons are in a column of the data.
     """
     import shapely
 
@@ -65,7 +66,7 @@ def truth_layer(truth: Any, release: Release | None = None) -> Layer:
 def degrees(plane: Plane, metres: Floats) -> Floats:
     """Return metres of a plane as longitudes and latitudes; NaN where they cannot be projected back."""
     places = plane.degrees(metres)
-    # Far outside its area, a projection may lead back to anywhere.
+    # Far outside its area, the inverse of a projection may return any location.
     lost = ~np.isfinite(places).all(axis=1) | ~(np.hypot(*(metres - plane.area.middle).T) <= _FARTHEST)
     places[lost] = np.nan
     return places
@@ -90,7 +91,7 @@ def _points(release: Release, plane: Plane, name: str) -> tuple[Layer, ...]:
         whose = None
     radius: float | Floats | None = None
     if radii is not None:
-        # Where the persons were given apart from the data, and are not known by row, the largest radius holds for all.
+        # If labels were given apart from the data, the person of a row is not known; the largest radius holds for all.
         radius = float(radii.max()) if whose is None or release.by is None else radii[whose]
     names = () if release.by is None or whose is None else tuple(map(str, release.by))
     expected = None if release.processing.expected is None else release.expected_error()

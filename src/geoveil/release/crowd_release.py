@@ -118,7 +118,7 @@ class CrowdRelease(Release):
         return noise_bound(self.deviation, self.noisy.size, beta, each=each, query=self._crowd_query)
 
     def _together(self) -> Floats:
-        """Return the processed numbers, those of all slices together."""
+        """Return the processed numbers, summed over all slices."""
         return np.asarray(self._numbers.sum(axis=0) if self.slices else self._numbers)
 
     def _noise_note(self) -> str:
@@ -146,8 +146,8 @@ class CrowdRelease(Release):
 def noise_bound(deviation: float, count: int, beta: float, *, each: bool, query: Any) -> float:
     """Return the 1-β quantile of the largest noise on `count` numbers, or of that on one of them.
 
-    For Laplace noise, which is drawn together, it is that along as many orthogonal directions: sums of different
-    numbers of the query are such.
+    Laplace noise is drawn together for all numbers. Then it is the quantile along `count` orthogonal directions, since
+    the numbers are sums of different numbers of the query.
     """
     from scipy.special import ndtri
 
@@ -184,7 +184,7 @@ class CrowdHeatMap(CrowdRelease):
     @property
     def crs(self) -> Any:
         """The system of the grid: that of the points if it is a plane, else the plane of the area."""
-        return None if self.plane is None else self.plane.drawn_in[0]
+        return None if self.plane is None else self.plane.grid_system[0]
 
     def _rows(self, crs: CrsLike) -> geopandas.GeoDataFrame:
         import pandas as pd

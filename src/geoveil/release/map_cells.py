@@ -66,12 +66,12 @@ def cells_of(
 def cells_layer(
     grid: Grid, numbers: Floats, plane: Plane, name: str, counted: str = "points", note: str = ""
 ) -> Layer:
-    """Return the cells of a heat map that can be seen, joined in blocks where there are too many of them.
+    """Return the visible cells of a heat map, joined in blocks if there are too many of them.
 
     Cells with less than 1% of the largest number are left out, so that a map shows where the numbers are and not the
     whole area.
     """
-    grid = grid.scaled(plane.drawn_in[1])
+    grid = grid.scaled(plane.grid_system[1])
     joined, together = 1, numbers
     while _extent(_seen(together)) > _MOST_CELLS:
         joined *= 2
@@ -95,7 +95,7 @@ def cells_layer(
 
 
 def _seen(numbers: Floats) -> NDArray[np.bool_]:
-    """Return which cells have a number that can be seen beside the largest."""
+    """Return which cells have a number large enough to be visible beside the largest."""
     return np.asarray((numbers > 0) & (numbers >= _FAINTEST * numbers.max(initial=0.0)))
 
 
@@ -106,7 +106,7 @@ def _extent(seen: NDArray[np.bool_]) -> int:
 
 
 def _blocks(numbers: Floats, joined: int) -> Floats:
-    """Return the sums of square blocks of so many cells a side; at the edges they may have fewer."""
+    """Return the sums of square blocks with `joined` cells along a side; at the edges blocks may be smaller."""
     padded = np.pad(numbers, [(0, -size % joined) for size in numbers.shape])
     rows, columns = (size // joined for size in padded.shape)
     return np.asarray(padded.reshape(rows, joined, columns, joined).sum(axis=(1, 3)))

@@ -37,8 +37,8 @@ _STYLES: dict[str, dict[str, Any]] = {
 def draw_map(release: Release, ax: Axes | None, report: Report, style: dict[str, Any]) -> Axes:
     """Draw the map of a release with matplotlib, in its coordinate system.
 
-    With a style, GeoPandas draws the release in it over the ground; so it does in axes that show something already,
-    and where there is no ground because the release is in plain metres.
+    If the caller gives a style, GeoPandas draws the release over the ground in that style. GeoPandas also draws into
+    axes that already show something, and releases in plain metres, which have no ground.
     """
     from geoveil.report import compose
     from geoveil.report.figure import draw_credit, draw_scene, handles_of, legend_of

@@ -150,7 +150,7 @@ class Release(Shown):
 
     @property
     def also(self) -> Guarantee | None:
-        """A second guarantee for each person, of the other notion; the weakest of all persons', None without any."""
+        """A second guarantee, of the other notion, that holds for each person; None if there is none."""
         # Persons with equally many points share an answer's query.
         distinct = {id(a.query): a.query for a in self.answers}.values()
         carried = [] if self.processing.combined else [query.also for query in distinct]
@@ -183,19 +183,19 @@ class Release(Shown):
 
     @property
     def mechanism(self) -> PerPerson:
-        """The mechanism that was run, or the tuple of them in their order; by person, a Series."""
+        """The mechanism that was run, or a tuple of several in their order; with several persons, a Series."""
         return self._each_person(lambda a: a.mechanisms[0] if len(a.mechanisms) == 1 else a.mechanisms)
 
     @property
     def scale(self) -> PerPerson:
-        """The scale of the noise in metres; a tuple where several mechanisms were run; by person, a Series."""
+        """The noise scale in metres, or a tuple for several mechanisms; with several persons, a Series."""
         return self._each_person(
             lambda a: a.mechanisms[0].scale if len(a.mechanisms) == 1 else tuple(m.scale for m in a.mechanisms)
         )
 
     @steady()
     def error(self, beta: float = 0.05, *, each: bool = False) -> PerPerson:
-        """Bound the error in metres with probability 1-β; by person, a Series.
+        """Bound the error in metres with probability 1-β; with several persons, the error of each.
 
         Parameters
         ----------
@@ -221,7 +221,7 @@ class Release(Shown):
             see = "" if self.processing.expected is None else "; see expected_error()"
             steps = steps_line(self.processing.steps)
             raise NoErrorBound(f"No theorem bounds the error of a release that was {steps}{see}.")
-        # A hull's bound takes milliseconds, and of many persons it is asked for again and again.
+        # The bound of a hull takes milliseconds, and releases of many persons are asked for it again and again.
         known = self.__dict__.setdefault("_errors", {})
         if (beta, each) not in known:
             known[beta, each] = self._lengthened(
@@ -231,7 +231,7 @@ class Release(Shown):
         return found if self.by is None else found.copy()
 
     def _bound(self, answer: Answer, beta: float, *, each: bool = False) -> float:
-        """Return the error bound of an answer: on the ground, but for lengths, which are in metres of the plane."""
+        """Return the error bound of an answer: on the ground or, for lengths, in metres of the plane."""
         bound = answer.error(beta, each=each) + answer.query.rounding_error
         if self.plane is None or answer.query.kind == "length":
             return bound
@@ -248,7 +248,7 @@ class Release(Shown):
 
     @steady()
     def place_error(self, beta: float = 0.05) -> float | None:
-        """Bound the error in metres of any one released location of a neighbour with probability 1-β; None without.
+        """Bound the error in metres of one released location of a neighbour, with probability 1-β; None without one.
 
         Examples
         --------
@@ -266,7 +266,7 @@ class Release(Shown):
         return error if self.plane is None else self.plane.area.ground(error)
 
     def cost(self, unit: UnitLike = None, *, times: Times = None, by: Labels = None) -> Guarantee:
-        """Return what the release amounts to for another unit, by the exact cost of its mechanism.
+        """Return the guarantee of the release for another unit, from the exact cost of its mechanism.
 
         Parameters
         ----------
@@ -280,7 +280,7 @@ class Release(Shown):
         Returns
         -------
         CGP or GP
-            The guarantee for that unit. It is refused where it is not known.
+            The guarantee for that unit. An error is raised if it is not known.
 
         Examples
         --------
@@ -298,11 +298,11 @@ class Release(Shown):
 
     @property
     def rounding(self) -> float:
-        """The largest distance in metres between a point that was asked about and the point that it stands for.
+        """The largest distance in metres by which a point was rounded before the question was answered.
 
-        It is 0 for metres, and for degrees in a plane of `gv.local`, which are projected as precisely as it takes.
-        Other projections round, and so do the doubles that a user's own function gets: the guarantee then holds as
-        if every point were twice this distance farther from every other.
+        It is 0 for metres, and for degrees in a plane of `gv.local`, which are projected to any precision. Other
+        projections round, and so do the doubles that a user's own function gets: the guarantee then holds as if every
+        point were twice this distance farther from every other.
         """
         return max([answer.query.rounding for answer in self.answers])
 
@@ -329,7 +329,7 @@ class Release(Shown):
 
     @property
     def positions(self) -> PerPerson:
-        """The positions in the input of the points found, counting vertices; by person, a Series of arrays."""
+        """The positions in the input of the points found, counting vertices; with several persons, a Series."""
         return self._each_person(lambda a: a.value if a.query.kind in ("positions", "position") else None)
 
     def _each_person(self, ask: Callable[[Answer], Any], *, by_query: bool = False) -> PerPerson:
@@ -337,14 +337,14 @@ class Release(Shown):
             return ask(self.answers[0])
         import pandas as pd
 
-        # Persons with equally many points share a query, if not an answer; nothing is computed twice.
+        # Persons with the same number of points share a query, so that nothing is computed twice.
         keys = [id(a.query) if by_query else id(a) for a in self.answers]
         known = {key: ask(answer) for key, answer in dict(zip(keys, self.answers, strict=True)).items()}
         return pd.Series([known[key] for key in keys], index=self.by, name=self.query)
 
     @steady()
     def facts(self, *, every_error: bool = True) -> Facts:
-        """Return what there is to say about the release, as data.
+        """Return the facts about the release as data.
 
         Parameters
         ----------

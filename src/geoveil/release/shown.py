@@ -1,4 +1,4 @@
-"""The faces of a release: a frame, a file, a picture, a page, and what a notebook shows."""
+"""Show a release: as a frame, a file, a picture, a page, or in a notebook."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ __all__ = ["Shown"]
 
 
 class Shown(Card):
-    """A release as it is shown to people and handed to other programs: the methods of `Release` for that."""
+    """The methods of `Release` that show it to people and hand it to other programs."""
 
     @property
     def _self(self) -> Release:
-        """The release, with all that is known of it."""
+        """The same object, typed as a `Release`."""
         return cast("Release", self)
 
     def in_memory(self) -> Release:
-        """Return the release with its points in memory: the release itself, or that of a file, loaded.
+        """Return the release with its points in memory; a release that is a file is loaded.
 
         Examples
         --------
@@ -183,7 +183,7 @@ class Shown(Card):
         self,
         ax: Axes | None = None,
         *,
-        truth: Any = None,
+        truth: geopandas.GeoSeries | geopandas.GeoDataFrame | None = None,
         basemap: PathLike | None = None,
         tiles: str | None = None,
         **style: Any,
@@ -230,7 +230,7 @@ class Shown(Card):
         self,
         *,
         title: str | None = None,
-        truth: Any = None,
+        truth: geopandas.GeoSeries | geopandas.GeoDataFrame | None = None,
         basemap: PathLike | None = None,
         tiles: str | None = None,
     ) -> ReportView:
@@ -271,7 +271,7 @@ class Shown(Card):
         path: PathLike,
         *,
         title: str | None = None,
-        truth: Any = None,
+        truth: geopandas.GeoSeries | geopandas.GeoDataFrame | None = None,
         basemap: PathLike | None = None,
         tiles: str | None = None,
         width: float | None = None,
@@ -315,7 +315,12 @@ class Shown(Card):
         return ReportView(self._report(title, truth, basemap, tiles, width)).save(path)
 
     def _report(
-        self, title: str | None, truth: Any, basemap: PathLike | None, tiles: str | None, width: float | None = None
+        self,
+        title: str | None,
+        truth: geopandas.GeoSeries | geopandas.GeoDataFrame | None,
+        basemap: PathLike | None,
+        tiles: str | None,
+        width: float | None = None,
     ) -> Report:
         """Return the report of the release; true locations are in it only if the owner gives them."""
         from geoveil.release.as_layers import truth_layer
@@ -323,7 +328,7 @@ class Shown(Card):
 
         release = self._self
         facts = release.facts()
-        # Under what was released, true tracks do not cover it.
+        # True tracks are drawn first, below the released ones.
         layers = self.layers() if truth is None else (truth_layer(truth, release), *self.layers())
         name = "Heat map" if release.kind == "cells" else f"Released {facts.query.replace('_', ' ')}"
         where = None if basemap is None else str(basemap)

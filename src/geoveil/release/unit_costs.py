@@ -1,4 +1,4 @@
-"""What a release amounts to for another unit: the exact cost of its mechanism."""
+"""The guarantee of a release for another unit, from the exact cost of its mechanism."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def unit_cost(release: Release, metric: Metric, times: Times, by: Labels) -> Gua
 
 
 def _shares(release: Release) -> Floats | None:
-    """Return the share of its person's budget that released each point; None if points were not released apart."""
+    """Return for each point the share of its person's budget that released it; None if it is not known."""
     if release.query != "points" or release.processing.combined:
         return None
     first = release.answers[0].query

@@ -7,7 +7,19 @@ from typing import Any, cast
 
 import numpy as np
 
-from geoveil._types import CoordinateColumns, CrsLike, Epsilon, MetricLike, Missing, Outside, Progress, Rho, Short
+from geoveil._types import (
+    CoordinateColumns,
+    CrsLike,
+    Epsilon,
+    MetricLike,
+    Missing,
+    Outside,
+    Progress,
+    RegionsLike,
+    Rho,
+    Short,
+    UnitLike,
+)
 from geoveil.answering import crowd_requests
 from geoveil.answering.charging import check_ledger
 from geoveil.answering.crowd import CrowdInquiry
@@ -22,7 +34,7 @@ from geoveil.noise import source_of
 from geoveil.postprocess.grid import Grid
 from geoveil.privacy import Duration, Guarantee, as_duration, promise
 from geoveil.release import CrowdRelease, Release
-from geoveil.spark.frame_columns import open_frame
+from geoveil.spark.frame_columns import FrameLike, open_frame
 from geoveil.spark.frame_crowd import FrameCrowd
 from geoveil.spark.frame_mean import MeanInquiry
 from geoveil.spark.frame_points import FramePoints, check_key
@@ -31,7 +43,7 @@ __all__ = ["counts", "flows", "heatmap", "mean"]
 
 
 @steady()
-def heatmap(df: Any, grid: Grid | float, **how: Any) -> CrowdRelease:
+def heatmap(df: FrameLike, grid: Grid | float, **how: Any) -> CrowdRelease:
     """Release a heat map of the crowd in a DataFrame.
 
     Parameters
@@ -55,7 +67,7 @@ def heatmap(df: Any, grid: Grid | float, **how: Any) -> CrowdRelease:
 
 
 @steady()
-def counts(df: Any, regions: Any, **how: Any) -> CrowdRelease:
+def counts(df: FrameLike, regions: RegionsLike, **how: Any) -> CrowdRelease:
     """Release how many persons of a DataFrame are expected in each of several public regions.
 
     Parameters
@@ -76,7 +88,9 @@ def counts(df: Any, regions: Any, **how: Any) -> CrowdRelease:
 
 
 @steady()
-def flows(df: Any, grid: Grid | float | None = None, *, regions: Any = None, **how: Any) -> CrowdRelease:
+def flows(
+    df: FrameLike, grid: Grid | float | None = None, *, regions: RegionsLike | None = None, **how: Any
+) -> CrowdRelease:
     """Release how many persons go from one cell or region to another, from rows with an origin and a destination.
 
     Parameters
@@ -100,7 +114,7 @@ def flows(df: Any, grid: Grid | float | None = None, *, regions: Any = None, **h
 
 
 @steady()
-def mean(df: Any, **how: Any) -> Release:
+def mean(df: FrameLike, **how: Any) -> Release:
     """Release the mean of all points of a DataFrame.
 
     Parameters
@@ -118,7 +132,7 @@ def mean(df: Any, **how: Any) -> Release:
     return _ask(df, how, None)
 
 
-def _ask(df: Any, how: dict[str, Any], make: Callable[..., Any] | None, *, trips: bool = False) -> Release:
+def _ask(df: FrameLike, how: dict[str, Any], make: Callable[..., Any] | None, *, trips: bool = False) -> Release:
     """Count, charge everybody, add up on the workers, and release the answer; `make` makes the question in a plane."""
     names = ("cap", "bandwidth", "every", "method") if make is not None else ("method",)
     question = {name: how.pop(name) for name in names if name in how}
@@ -126,7 +140,7 @@ def _ask(df: Any, how: dict[str, Any], make: Callable[..., Any] | None, *, trips
 
 
 def _answered(
-    df: Any,
+    df: FrameLike,
     question: dict[str, Any],
     make: Callable[..., Any] | None,
     trips: bool,
@@ -134,7 +148,7 @@ def _answered(
     rho: Rho = None,
     epsilon: Epsilon = None,
     metric: MetricLike = None,
-    unit: Any = None,
+    unit: UnitLike = None,
     times: str | None = None,
     thin: Duration | None = None,
     area: AreaLike = None,

@@ -1,4 +1,4 @@
-"""The folder into which a release is written: in attempts that nobody reads, and then in place as a whole."""
+"""The folder of a release: tasks write into a hidden folder, whose accepted files are moved into place."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["Destination", "Part"]
 
 #: File systems without folders: nothing can be renamed as a whole.
 _OBJECTS = ("s3", "gcs", "abfs")
-#: How often it is tried to remove the attempts.
+#: The number of tries to remove the folder of attempts.
 _TRIES = 25
 
 
@@ -51,7 +51,7 @@ class Part:
 
 
 class _Digested:
-    """A file that is written, with the digest of its bytes."""
+    """A file that computes the digest of the bytes that are written to it."""
 
     def __init__(self, stream: Any) -> None:
         self._stream, self.sha256, self.size = stream, hashlib.sha256(), 0
@@ -132,7 +132,7 @@ class Destination:
         return f"{path.rpartition('/')[0]}/{name}"
 
     def _attempts(self, path: str) -> str:
-        # Spark and pyarrow ignore names that begin so.
+        # Spark and pyarrow ignore names that begin with an underscore.
         return self._beside(path, f"_{self.name}.{self.token}")
 
     def _is_there(self, system: pyarrow.fs.FileSystem, path: str) -> bool:
@@ -162,7 +162,7 @@ class Destination:
             self._remove(system, self._attempts(path))
 
     def _remove(self, system: pyarrow.fs.FileSystem, attempts: str) -> None:
-        """Remove the attempts; one that lost may be writing still."""
+        """Remove the folder of attempts; try again while a task that lost is still writing to it."""
         for _ in range(_TRIES):
             try:
                 return system.delete_dir(attempts)  # type: ignore[no-any-return]
@@ -173,7 +173,7 @@ class Destination:
 
     @contextmanager
     def attempt(self, partition: int, attempt: int) -> Iterator[tuple[IO[bytes], dict[str, Any]]]:
-        """Open a file of this attempt alone, on a worker; afterwards the dictionary describes it."""
+        """Open a new file for this attempt of a task, on a worker; the dictionary describes it after it is closed."""
         system, path = self.located()
         name = f"{partition:06d}-{attempt}-{uuid4().hex}.parquet"
         described: dict[str, Any] = {}
@@ -185,7 +185,7 @@ class Destination:
     def gather(self, parts: Sequence[Part]) -> tuple[str, str]:
         """Move the accepted parts out of the attempts, and return the path of their folder and its digest.
 
-        An attempt that lost, and is still writing, writes to a file that stays behind.
+        An attempt that was not accepted may still be writing: its file is not moved.
         """
         system, path = self.located()
         ready = f"{self._attempts(path)}/ready"

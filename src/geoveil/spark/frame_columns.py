@@ -1,4 +1,4 @@
-"""A DataFrame as a table of locations: its columns, and the plan that selects what a question needs of them."""
+"""A DataFrame as a table of locations: its columns, and the query plan that selects those a question needs."""
 
 from __future__ import annotations
 
@@ -6,10 +6,9 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias, Union
 
-from geoveil._types import CoordinateColumns as CoordinateNames
-from geoveil._types import CrsLike
+from geoveil._types import CoordinateColumns, CrsLike
 from geoveil.errors import InvalidData, InvalidParameter
 from geoveil.geo.coordinate_systems import GEOGRAPHIC
 from geoveil.geo.disclosure import SAMPLE
@@ -26,14 +25,16 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import Column, DataFrame, SparkSession
 
-__all__ = ["TIME", "FrameColumns", "frame_of", "open_frame", "time_of"]
+__all__ = ["TIME", "FrameColumns", "FrameLike", "frame_of", "open_frame", "time_of"]
 
+#: The rows that a question is about: a DataFrame, or the path of a Parquet or GeoParquet file or folder.
+FrameLike: TypeAlias = Union["DataFrame", str, Path]
 #: The prefix of the columns that are added to those of a DataFrame, and the one of times in microseconds.
 _OWN = "_geoveil_"
 TIME = f"{_OWN}time"
 #: The class of Spark that reads plain Parquet.
 _PARQUET = "org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat"
-#: What workers do not get of a `FrameColumns`.
+#: The fields of a `FrameColumns` that are not sent to workers.
 _LEFT = {"head": None, "parts": None}
 
 
@@ -62,7 +63,7 @@ class FrameColumns(PlainParquet):
         return dict(self.head.select([*columns]).to_pydict())
 
 
-def frame_of(source: Any) -> tuple[DataFrame, str, dict[str, Any] | None]:
+def frame_of(source: FrameLike) -> tuple[DataFrame, str, dict[str, Any] | None]:
     """Return a DataFrame, its name for messages, and the metadata of GeoParquet if it was given by a path."""
     from pyspark.sql import DataFrame, SparkSession
 
@@ -97,9 +98,9 @@ def _geo(spark: SparkSession, frame: DataFrame) -> dict[str, Any] | None:
 
 
 def open_frame(
-    source: Any, *, lat: CoordinateNames, lon: CoordinateNames, geometry: str | None, crs: CrsLike
+    source: FrameLike, *, lat: CoordinateColumns, lon: CoordinateColumns, geometry: str | None, crs: CrsLike
 ) -> tuple[DataFrame, FrameColumns]:
-    """Return a DataFrame with plain columns, and what these are: which hold locations, and in which system."""
+    """Return a DataFrame with plain columns, and the description of its columns, locations and coordinate system."""
     import pyarrow as pa
 
     frame, name, account = frame_of(source)
@@ -143,8 +144,8 @@ def open_frame(
 
 
 def _is_parquet(frame: DataFrame) -> bool:
-    """Whether a DataFrame is columns of Parquet files, all rows of them, and not kept in memory."""
-    # Selected anew, so that Spark plans it with what is in memory by now.
+    """Return whether a DataFrame is columns of Parquet files, with all of their rows, and not cached."""
+    # Selected again, so that Spark plans it with the tables that are cached by now.
     plan: Any = frame.select("*")._jdf.queryExecution().optimizedPlan()
     if plan.nodeName() == "Project":
         chosen = plan.projectList()

@@ -37,7 +37,7 @@ class SumTask:
     Parameters
     ----------
     reader : TaskRows
-        How rows are read.
+        The reader of the rows.
     adder : CrowdAdder
         Adds them up.
     metric : Metric

@@ -1,4 +1,4 @@
-"""The mean of a crowd that workers add up: sums of whole numbers, which no order of additions changes."""
+"""The mean of a crowd: workers add up whole numbers, so that the order of additions does not matter."""
 
 from __future__ import annotations
 
@@ -11,12 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from geoveil._types import Progress
-from geoveil.answering.charging import Bill, Receipt
+from geoveil.answering.charging import Bill, Receipt, price_of
 from geoveil.answering.crowd_sources import CrowdAdder, CrowdBatch
 from geoveil.answering.intake import in_the_plane
 from geoveil.answering.packing import packed, unpacked
 from geoveil.answering.pipeline import Inquiry
-from geoveil.errors import IncompatibleGuarantees, Message
 from geoveil.geo.forms import Floats
 from geoveil.noise import Ball, Reals, Source
 from geoveil.privacy import Guarantee, Metric
@@ -47,7 +46,7 @@ class CoordinateSums:
     added: int = 0
 
     def merge(self, other: CoordinateSums) -> None:
-        """Add what another process has added up."""
+        """Add the sums of another process."""
         self.x, self.y, self.added = self.x + other.x, self.y + other.y, self.added + other.added
 
     def mean(self) -> Reals:
@@ -111,13 +110,7 @@ class MeanInquiry(Inquiry[Answer, Release]):
         self.query: Any = SUMMARIES["mean"](crowd.n, 2, working, method, rounding=rounding, units=units)
 
     def bill(self, source: Source, account: Metric | None) -> Bill:
-        price = self.guarantee
-        if account not in (None, self.guarantee.metric):
-            assert account is not None
-            if not self.guarantee.metric.of_one_person.is_at_most(account):
-                remedy = Message("Ask with the unit of the account, or open an account for this unit.")
-                raise IncompatibleGuarantees(f"The cost of mean under {account} is not known.", remedy)
-            price = self.guarantee.under_unit(account)
+        price = price_of("mean", self.guarantee, account)
         return Bill(
             self.guarantee, price, self.query, self.crowd.n, self.crowd.area, not source.exact, **self.crowd.billed
         )

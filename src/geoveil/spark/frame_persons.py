@@ -62,7 +62,7 @@ class PersonRelease(SparkRelease):
 
 @dataclass(frozen=True)
 class Asking:
-    """A question about whole persons in memory, as driver and workers ask it.
+    """A question about whole persons in memory, for the driver and the workers.
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ class PersonTask:
     Parameters
     ----------
     reader : TaskRows
-        How rows are read, sorted by person.
+        The reader of the rows, which come sorted by person.
     asking : Asking
         The question.
     columns : list of str
@@ -199,7 +199,7 @@ class FirstRow:
     Parameters
     ----------
     reader : TaskRows
-        How rows are read.
+        The reader of the rows.
     columns : list of str
         The columns that are wanted.
     """
@@ -268,12 +268,12 @@ class FramePersons(FramePoints):
 
     @property
     def together(self) -> bool:
-        """Whether points get noise that is drawn together: they get none of their own."""
+        """False: answers about persons add no noise to single points."""
         return False
 
     def count(self, progress: Progress, *, every_column: bool = False) -> None:
         assert isinstance(self.file, FrameColumns)
-        # The first rows stand in for the form of the data: what is wrong with the question is refused before a job.
+        # The question is checked with the first rows, so that an invalid one is refused before a job runs.
         head = self.selected(self.file.batch_of(0, self.file.head, self.asked_about))[0]
         if len(head):
             self._question = self.asking.question(self.asking.data(_with_places(head, self._read_columns)))
@@ -313,7 +313,7 @@ class FramePersons(FramePoints):
         return super()._ordered(rows) if self.in_order else rows
 
     def task(self, reader: TaskRows) -> PersonTask:
-        """Return what workers do in the second job, with rows sorted by person."""
+        """Return the task of the second job, which gets rows sorted by person."""
         assert self.destination is not None
         return PersonTask(replace(reader, sorted=True), self.asking, self._read_columns, self.destination)
 
@@ -331,7 +331,7 @@ class FramePersons(FramePoints):
         return Written(sha256, 0, self._labels_released())
 
     def _labels_released(self) -> tuple[Unchanged, ...]:
-        """Return the column that names neighbours, with what its released values tell."""
+        """Return the column that names neighbours, with the warnings about its released values."""
         if self.asking.label is None:
             return ()
         assert self.destination is not None

@@ -39,18 +39,19 @@ if TYPE_CHECKING:
 
 __all__ = ["FramePoints", "PreparedFrame", "SparkRelease", "check_key", "collected", "column", "second_job"]
 
-#: The largest number of persons whose sizes are sent to every worker; with more, rows meet them in a shuffle.
+#: The largest number of persons whose sizes are sent to every worker; with more, rows and sizes are joined in a
+#: shuffle.
 _BROADCAST = 500_000
 #: The collation with which texts are equal if their bytes are.
 _BINARY = "UTF8_BINARY"
-#: The number of seconds for which tasks that lost are waited for.
+#: The number of seconds to wait for tasks that were not accepted.
 _PATIENCE = 30.0
-#: The share of the work that the first job is.
+#: The share of the first job in the whole work.
 _FIRST_JOB = 0.35
 
 
 class _Withheld:
-    """Stands for a value that did not leave its worker."""
+    """A placeholder for a value that did not leave its worker."""
 
     def __repr__(self) -> str:
         return "(a value that is not shown)"
@@ -93,7 +94,7 @@ class FramePoints(FilePoints):
     destination: Destination | None = None
     #: Whether the time of each row is wanted, besides for units and thinning.
     timed_rows: bool = False
-    #: Whether one answer is about all persons, so that points get no noise of their own.
+    #: Whether one answer is about all persons, so that no noise is added to single points.
     crowd: bool = False
     #: What the tasks of the first job saw, in the order of the partitions.
     counted: list[TaskFacts] = field(default_factory=list)
@@ -115,7 +116,7 @@ class FramePoints(FilePoints):
 
     @property
     def rules(self) -> PointRows:
-        """What workers need to know, without the persons and without the data."""
+        """The rules that are sent to workers, without persons and data."""
         return PointRows(
             file=self.file,
             form=self.form,
@@ -151,7 +152,7 @@ class FramePoints(FilePoints):
 
     @property
     def _parts(self) -> ParquetParts | None:
-        """The files that workers read for themselves: not if rows must be sorted, or meet many persons."""
+        """The files that workers read directly; None if rows must be sorted or joined with many persons."""
         few = not self.counted or len(self.people.persons) <= _BROADCAST
         return self.file.parts if isinstance(self.file, FrameColumns) and few and not self._has_time else None
 
@@ -175,7 +176,7 @@ class FramePoints(FilePoints):
     def _together(self, rows: DataFrame, times: Sequence[str]) -> DataFrame:
         """Return rows in tasks that hold all rows of their persons, sorted by person and times.
 
-        Which task a person comes to, and after whom, can be seen in a release: with pseudonyms, they alone decide it.
+        A release shows which task a person is in and in which order. With pseudonyms, only these decide both.
         """
         labels = [column(name) for name in (LABEL,) if name in rows.columns]
         people = [*labels, *(column(name) for name in self.by)]
@@ -207,10 +208,10 @@ class FramePoints(FilePoints):
         progress(_FIRST_JOB)
 
     def _check_askable(self) -> None:
-        """Refuse what a cluster cannot do, or not in bounded memory, before any job runs."""
+        """Refuse questions that a cluster cannot answer in bounded memory, before any job runs."""
         self._check_labels()
         if self.together and not self.crowd:
-            allowed = "such that points have independent noise: here the points of a person share one radius"
+            allowed = "a choice with independent noise on each point: here a person's points share one radius"
             remedy = Message(
                 'Give {rho}, or {unit:point}, or a length of time such as {unit:"1 day"}, or {method:paper}, which '
                 "shares the budget among a person's points."
@@ -280,7 +281,7 @@ class FramePoints(FilePoints):
         return labels, counts, largest, sorted(facts, key=lambda each: each.partition)
 
     def _check_counted(self) -> None:
-        """Raise what a task refused, without its value."""
+        """Raise the error of a task that refused data, without the refused value."""
         for facts in self.counted:
             if facts.refusal is not None:
                 refusal = facts.refusal
@@ -292,10 +293,10 @@ class FramePoints(FilePoints):
             raise InvalidParameter("thin", self.thin, allowed, remedy, charged="nothing")
 
     def sized_rows(self, names: Sequence[str]) -> tuple[DataFrame, TaskRows]:
-        """Return the rows for the second job, and how tasks read them with what is known about their persons.
+        """Return the rows for the second job, and the reader that adds the facts about their persons.
 
-        Few persons are sent to every worker; with many, rows meet them in a shuffle. Where rows are sorted by
-        pseudonyms, they must have them before.
+        Few persons are sent to every worker; many are joined with the rows in a shuffle. Rows that are sorted by
+        pseudonyms must be joined with them first.
         """
         import pyarrow as pa
         from pyspark.sql import functions as F
@@ -324,7 +325,8 @@ class FramePoints(FilePoints):
     def listed(self) -> Index:
         """Return the positions of all persons in the order of their pseudonyms, or of their labels without any.
 
-        Rows have no order, and persons come sorted by their labels, of which pseudonyms must tell nothing.
+        Rows have no order, and persons come sorted by their labels. The order of pseudonyms must tell nothing about
+        labels.
         """
         return super().listed() if self.pseudonyms is None else np.argsort(np.array(self.pseudonyms))
 
@@ -347,7 +349,7 @@ class FramePoints(FilePoints):
         return Written(sha256, sum(each.moved for each in facts), self._unchanged(written))
 
     def _pass_over(self, source: Source) -> None:
-        """Let a seeded stream of the caller's go on where that of the last partition has ended."""
+        """Advance the caller's seeded generator to the end of the last partition's stream."""
         if isinstance(source, Experiment):
             SeededStart(source.generator, (int(self.sizes.sum()),)).source(1)
 
@@ -359,7 +361,7 @@ class FramePoints(FilePoints):
         return SeededStart(source.generator, tuple(points.values()))
 
     def compare(self, facts: Sequence[TaskFacts]) -> None:
-        """Refuse to release what is not what was counted and charged for."""
+        """Refuse to release rows that differ from those that were counted and charged for."""
         if _total(facts) != _total(self.counted) or sum(each.released for each in facts) != int(self.sizes.sum()):
             raise self._differs("the rows")
         self._check_runs(facts)
@@ -397,7 +399,7 @@ class FramePoints(FilePoints):
         return sample.columns(without=pseudonymised), self.kept, sample.places
 
     def unpacked(self, stored: dict[str, Any]) -> Written:
-        """Return what was written under the same key before, if it is still there."""
+        """Return the facts about the folder that was written with the same key before, if it still exists."""
         assert self.destination is not None
         account = self.destination.certified()
         sha256 = stored["sha256"]
@@ -438,13 +440,13 @@ def check_key(key: str | None, ledger: Ledger | None, pseudonyms: Pseudonyms = F
 
 @contextmanager
 def second_job(reader: TaskRows) -> Iterator[None]:
-    """Run the second job, after which workers forget the persons; if it fails, say so in the words of geoveil."""
+    """Run a block as the second job; convert failures to errors of geoveil, and free the workers' memory."""
     try:
         yield
     except GeoveilError:
         raise
     except Exception as problem:
-        remedy = "The error of Spark is the cause of this one. To run it again is charged again."
+        remedy = "The error of Spark is the cause of this one. Running it again is charged again."
         raise FileUnavailable(reader.rules.file.path.name, "the second job failed", "a job", remedy) from problem
     finally:
         if reader.persons is not None:
@@ -476,7 +478,7 @@ def _points(facts: Iterable[TaskFacts]) -> dict[int, int]:
 
 
 def _total(facts: Iterable[TaskFacts]) -> tuple[int, int, RowCounts]:
-    """Return what all tasks saw together: points, the sum of checksums, and the rows that were removed."""
+    """Return the totals of all tasks: points, the sum of checksums, and the rows that were removed."""
     each = [*facts]
     removed = sum((one.removed for one in each), start=NONE)
     return sum(one.points for one in each), sum(one.checksum for one in each) % 2**64, removed
@@ -485,7 +487,7 @@ def _total(facts: Iterable[TaskFacts]) -> tuple[int, int, RowCounts]:
 def wait_for_tasks(context: SparkContext, tag: str) -> None:
     """Wait until no task of the jobs with a tag runs, for a bounded time: one that lost may be writing still."""
     tracker = context.statusTracker()
-    # Python's tracker knows groups of jobs, of which the caller may have one of their own.
+    # Python's status tracker only knows job groups, and the caller may be using one already.
     found: Any = context._jsc.sc().statusTracker()
     jobs = [info for number in found.getJobIdsForTag(tag) if (info := tracker.getJobInfo(number)) is not None]
     stages = [stage for job in jobs for stage in job.stageIds]

@@ -1,4 +1,4 @@
-"""Parquet files that workers read for themselves, by row groups: several times as fast as through Spark's rows."""
+"""Parquet files that workers read directly, by row groups: several times as fast as through Spark's rows."""
 
 from __future__ import annotations
 

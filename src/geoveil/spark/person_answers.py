@@ -33,7 +33,7 @@ from geoveil.noise import source_of
 from geoveil.privacy import Duration, as_duration, promise
 from geoveil.spark import crowd_answers
 from geoveil.spark.destination import Destination
-from geoveil.spark.frame_columns import open_frame
+from geoveil.spark.frame_columns import FrameLike, open_frame
 from geoveil.spark.frame_persons import Asking, FramePersons, PersonRelease
 from geoveil.spark.frame_points import PreparedFrame, check_key
 
@@ -54,7 +54,12 @@ __all__ = [
 
 @steady()
 def hull(
-    df: Any, path: PathLike, *, k: int | Literal["optimal", "authors"] = "optimal", extent: float = 1e5, **how: Any
+    df: FrameLike,
+    path: PathLike,
+    *,
+    k: int | Literal["optimal", "authors"] = "optimal",
+    extent: float = 1e5,
+    **how: Any,
 ) -> PersonRelease:
     """Release the convex hull of each person's points, into a folder of GeoParquet files.
 
@@ -80,48 +85,48 @@ def hull(
     return _ask(df, path, "hull", options, how)
 
 
-def _summary(name: str, df: Any, path: PathLike, how: dict[str, Any]) -> PersonRelease:
+def _summary(name: str, df: FrameLike, path: PathLike, how: dict[str, Any]) -> PersonRelease:
     return _ask(df, path, "summary", {"name": name}, how)
 
 
 @steady()
-def center(df: Any, path: PathLike, **how: Any) -> PersonRelease:
+def center(df: FrameLike, path: PathLike, **how: Any) -> PersonRelease:
     """Release the middle of each person's bounding box; see `hull` for the arguments."""
     return _summary("center", df, path, how)
 
 
 @steady()
-def median(df: Any, path: PathLike, **how: Any) -> PersonRelease:
+def median(df: FrameLike, path: PathLike, **how: Any) -> PersonRelease:
     """Release the median of each person's coordinates; see `hull` for the arguments."""
     return _summary("median", df, path, how)
 
 
 @steady()
-def bounds(df: Any, path: PathLike, **how: Any) -> PersonRelease:
+def bounds(df: FrameLike, path: PathLike, **how: Any) -> PersonRelease:
     """Release each person's bounding box; see `hull` for the arguments."""
     return _summary("bounds", df, path, how)
 
 
 @steady()
-def radius(df: Any, path: PathLike, **how: Any) -> PersonRelease:
+def radius(df: FrameLike, path: PathLike, **how: Any) -> PersonRelease:
     """Release the radius of the smallest circle around each person's points; see `hull` for the arguments."""
     return _summary("radius", df, path, how)
 
 
 @steady()
-def radius_of_gyration(df: Any, path: PathLike, **how: Any) -> PersonRelease:
+def radius_of_gyration(df: FrameLike, path: PathLike, **how: Any) -> PersonRelease:
     """Release each person's radius of gyration; see `hull` for the arguments."""
     return _summary("radius_of_gyration", df, path, how)
 
 
 @steady()
-def diameter(df: Any, path: PathLike, **how: Any) -> PersonRelease:
+def diameter(df: FrameLike, path: PathLike, **how: Any) -> PersonRelease:
     """Release the largest distance between two of each person's points; see `hull` for the arguments."""
     return _summary("diameter", df, path, how)
 
 
 @steady()
-def mean(df: Any, path: PathLike | None = None, **how: Any) -> Any:
+def mean(df: FrameLike, path: PathLike | None = None, **how: Any) -> Any:
     """Release the mean of all points of a crowd, or with `by` and `path` that of each person's points.
 
     Parameters
@@ -145,7 +150,7 @@ def mean(df: Any, path: PathLike | None = None, **how: Any) -> Any:
 
 
 @steady()
-def nearest(df: Any, path: PathLike, p: Place, *, label: str, k: int = 1, **how: Any) -> PersonRelease:
+def nearest(df: FrameLike, path: PathLike, p: Place, *, label: str, k: int = 1, **how: Any) -> PersonRelease:
     """Release which of each person's points are nearest to a public place.
 
     Parameters
@@ -171,7 +176,7 @@ def nearest(df: Any, path: PathLike, p: Place, *, label: str, k: int = 1, **how:
 
 
 @steady()
-def first_within(df: Any, path: PathLike, p: Place, *, within: float, label: str, **how: Any) -> PersonRelease:
+def first_within(df: FrameLike, path: PathLike, p: Place, *, within: float, label: str, **how: Any) -> PersonRelease:
     """Release which of each person's points, in order of time, is the first within a distance of a public place.
 
     Parameters
@@ -188,7 +193,7 @@ def first_within(df: Any, path: PathLike, p: Place, *, within: float, label: str
 
 
 @steady()
-def distance(df: Any, path: PathLike, p: Shape, *, fn_error: float | None = None, **how: Any) -> PersonRelease:
+def distance(df: FrameLike, path: PathLike, p: Shape, *, fn_error: float | None = None, **how: Any) -> PersonRelease:
     """Release the distance from a public place, line or area to the nearest of each person's points.
 
     Parameters
@@ -210,7 +215,7 @@ def _given(path: PathLike | None) -> PathLike:
 
 
 def _ask(
-    df: Any,
+    df: FrameLike,
     path: PathLike,
     build: str,
     options: dict[str, Any],
@@ -224,7 +229,7 @@ def _ask(
 
 
 def _answered(
-    df: Any,
+    df: FrameLike,
     path: PathLike,
     build: str,
     options: dict[str, Any],
@@ -290,7 +295,7 @@ def _answered(
     )
     about = (file, file, guarantee, "best", by, area, outside, missing, where, None)
     inquiry = cast(FramePersons, inquiry_of(*about, FramePersons, frame=frame, asking=asking))
-    # The values of neighbours are released as they are.
+    # The labels of neighbours are released unchanged.
     inquiry.keep = [] if label is None else [label]
     inquiry.kept, inquiry.removed = dict.fromkeys(inquiry.keep, "named"), ()
     inquiry.destination, inquiry.key, inquiry.times, inquiry.thin = destination, signer, columns, length

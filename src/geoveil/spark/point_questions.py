@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Literal, cast
 
 import numpy as np
 
@@ -42,7 +42,7 @@ from geoveil.geo.formats.parquet import GeoParquet
 from geoveil.noise import source_of
 from geoveil.privacy import Duration, as_duration, promise
 from geoveil.spark.destination import Destination
-from geoveil.spark.frame_columns import FrameColumns, open_frame
+from geoveil.spark.frame_columns import FrameColumns, FrameLike, open_frame
 from geoveil.spark.frame_points import FramePoints, PreparedFrame, SparkRelease, check_key
 
 __all__ = ["points"]
@@ -51,7 +51,7 @@ __all__ = ["points"]
 @steady()
 @foreign_names_refused
 def points(
-    df: Any,
+    df: FrameLike,
     path: PathLike,
     *,
     keep: Columns = None,

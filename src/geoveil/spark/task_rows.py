@@ -1,4 +1,4 @@
-"""The rows of one task: gathered into batches, selected, and given the sizes of the units that hold them."""
+"""Read the rows of one task: gather them into batches, select them, and add the sizes of their units."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def label_hashes(labels: pa.Array) -> NDArray[np.uint64]:
 
 @dataclass(frozen=True)
 class PersonTable:
-    """The persons who were counted, for workers: what is known about each.
+    """The facts about the persons who were counted, for workers.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ class PersonTable:
     columns: dict[str, pa.Array]
 
     def joined(self, table: pa.Table, by: str | None) -> pa.Table:
-        """Return rows with what is known about their person; null for persons who were not counted."""
+        """Return rows with the facts about their persons; null for persons who were not counted."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
@@ -106,7 +106,7 @@ class PersonTable:
 
 @dataclass(frozen=True)
 class Refusal:
-    """Why data was refused on a worker, without any value of the data.
+    """The reason why data was refused on a worker, without any value of the data.
 
     Parameters
     ----------
@@ -128,7 +128,7 @@ class Refusal:
 
 @dataclass
 class TaskFacts:
-    """What a task saw, for comparison with another task that saw the same rows, and to refuse data.
+    """The facts that a task reports: to compare the two jobs, and to refuse data.
 
     Parameters
     ----------
@@ -235,7 +235,7 @@ def without_data() -> Iterator[None]:
 
 @dataclass(frozen=True)
 class TaskRows:
-    """How a task reads its rows.
+    """The reader of a task's rows.
 
     Parameters
     ----------
@@ -254,7 +254,7 @@ class TaskRows:
     sorted: bool = False
     thin: int | None = None
     stretch: int | None = None
-    #: A broadcast variable of a `PersonTable`, in the second pass, unless rows come with what it tells.
+    #: The broadcast `PersonTable` of the second pass; None if rows already have its columns.
     persons: Any = None
     #: The files that tasks read for themselves, if they do.
     parts: ParquetParts | None = None
@@ -283,7 +283,7 @@ class TaskRows:
             count += len(table)
             coded: pa.DictionaryArray | None = None
             if first:
-                batch, less, coded = self.rules.look(batch)
+                batch, less, coded = self.rules.checked(batch)
                 facts.types = sorted({*facts.types, *batch.types})
             else:
                 batch, less = self.rules.selected(batch)
@@ -324,7 +324,8 @@ class TaskRows:
         """Return the rows of persons who are not skipped, with their labels: those to be released, or those known."""
         names = batch.columns.column_names
         if SIZE in names:
-            # Persons who have come since the first pass have no size; the number of points tells.
+            # Persons who were added since the first pass have no size; the number of points will differ and be
+            # refused.
             there = np.asarray(batch.columns[SIZE].fill_null(0)) > 0
             if not there.all():
                 sizes = None if sizes is None else sizes[there[batch.rows]]
@@ -341,7 +342,7 @@ def _numbers(batch: Batch, name: str) -> Index:
 
 
 class _Thinning:
-    """Which rows of a stream that is sorted by person and time are the first of their interval."""
+    """Finds the first row of each interval in a stream that is sorted by person and time."""
 
     def __init__(self, step: int) -> None:
         self._step = step
@@ -364,8 +365,8 @@ class _Units:
     """The number of points in the largest stretch of time around each point of a sorted stream, in bounded memory.
 
     A batch is held until rows of another person, or rows more than a stretch later, have come; of the rows before it,
-    only the times of the last stretch are held. What a stretch holds is thus known exactly, and no person is ever in
-    memory as a whole.
+    only the times of the last stretch are held. So the points of every stretch are counted exactly, and no person is
+    in memory as a whole.
     """
 
     def __init__(self, stretch: int | None) -> None:
@@ -377,7 +378,7 @@ class _Units:
 
     @property
     def count(self) -> int:
-        """The number of runs so far: that of persons, unless one returns after others have come."""
+        """The number of runs of rows so far. It is the number of persons, unless a person has several runs."""
         return self._run
 
     def runs(self, rules: PointRows, batch: Batch) -> Index:

@@ -1,4 +1,4 @@
-"""What runs on workers: count the persons of a partition, and write its rows with noise.
+"""The tasks that run on workers: count the persons of a partition, and write its rows with noise.
 
 A task is a function from Arrow batches to Arrow batches. It draws from a keystream that it makes for itself, with a
 key from the operating system of its worker: no state of randomness is sent along, inherited by a fork, or used by two
@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 
 __all__ = ["COUNTED", "CountTask", "NoiseByRow", "SeededStart", "WriteTask", "own_source", "partition_and_attempt"]
 
-#: The columns of a first pass: a person, the number of their points, that of the largest unit; or facts of the task.
+#: The columns of the first pass: a person, their number of points, the number in their largest unit; or the task's
+#: facts.
 COUNTED = ("person", "points", "largest", "facts")
 #: The number of persons whose counts a task holds before it passes them on.
 _PERSONS = 2**20
@@ -53,7 +54,7 @@ def own_source(seeded: SeededStart | None, partition: int) -> Source:
 
 @dataclass(frozen=True)
 class SeededStart:
-    """Where each partition begins in a seeded stream, for tests and experiments.
+    """The start of each partition in a seeded stream, for tests and experiments.
 
     The stream is laid over the partitions in their order: that of a partition begins after the normal variables of all
     points before it, as if the partitions were one file.
@@ -85,7 +86,7 @@ class CountTask:
     Parameters
     ----------
     reader : TaskRows
-        How rows are read.
+        The reader of the rows.
     label : pyarrow.DataType
         The type of the labels of persons.
     """
@@ -102,7 +103,7 @@ class CountTask:
             try:
                 yield from self._counted(batches, facts)
             except GeoveilError as problem:
-                # Passed on, instead of raised: Spark would log the value and try again.
+                # Reported instead of raised: Spark would log the value and try again.
                 facts.refusal = Refusal.of(problem)
                 for _ in batches:
                     pass
@@ -179,7 +180,7 @@ class WriteTask:
     Parameters
     ----------
     reader : TaskRows
-        How rows are read.
+        The reader of the rows.
     destination : Destination
         Where files are written.
     pseudonyms : bool

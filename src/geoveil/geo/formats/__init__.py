@@ -38,9 +38,9 @@ _OPEN: dict[str, Callable[..., LocationFile]] = {
 }
 #: The endings of files that are read.
 READ = (*_OPEN, *ARCHIVES)
-#: Endings of sources that are written only as files of another format.
+#: Endings of formats that are read and not written: they are released in another format.
 _READ_ONLY = (*ARCHIVES, ".kml", ".plt")
-#: Formats by content that are opened whatever the name of the file; others need their ending.
+#: Formats that are recognised by content, whatever the name of the file; others need their ending.
 _NAMELESS = (".csv", ".parquet", ".geojson", ".gpx", ".kml", ".plt", ".gz", ".zip")
 
 
@@ -94,7 +94,7 @@ def open_locations(path: str | Path, **reading: Any) -> LocationFile:
 
 
 def _belongs(found: str, stated: str) -> bool:
-    """Return whether the format of a content can be that of an ending."""
+    """Return whether a file of this ending may have content of this format."""
     if found == ".gz" or found in DRIVERS:
         return stated.endswith(found) or {*DRIVERS.get(found, ())} == {*DRIVERS.get(stated, ())} != set()
     return _OPEN.get(found) is _OPEN.get(stated)
@@ -147,6 +147,6 @@ def _open_archive(path: Path, **reading: Any) -> LocationFile:
     try:
         return replace(open_locations(inner, **reading), held=held)
     except InvalidFile as problem:
-        # The unpacked file is gone when the error is read.
+        # The error names the archive: the unpacked file no longer exists when the error is read.
         problem.argument = problem.argument.replace(str(inner), f"{path}: {inner.name}")
         raise

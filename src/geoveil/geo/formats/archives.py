@@ -70,7 +70,7 @@ def _chosen(path: Path, archive: zipfile.ZipFile, known: Collection[str]) -> lis
     names = [name for name in archive.namelist() if not name.endswith("/") and not name.startswith("__MACOSX/")]
     names = [name for name in names if not PurePosixPath(name).name.startswith(".")]
     found = [name for name in names if PurePosixPath(name).suffix.lower() in known]
-    # A text beside the data describes it, as a rule.
+    # A text file beside the data is usually a description.
     found = [name for name in found if PurePosixPath(name).suffix.lower() != ".txt"] or found
     if len(found) != 1 or len(names) != len(set(names)):
         shown = ", ".join(found[:5]) or "none"

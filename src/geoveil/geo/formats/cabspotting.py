@@ -70,7 +70,7 @@ class Cabspotting(LocationFile):
 
     def write(self, path: Path, batches: Iterator[Batch], schema: pa.Schema) -> None:
         path.mkdir()
-        # Taxis without rows are left out: the rows say the name of the taxi, which may be a pseudonym.
+        # Taxis without rows are left out, since the name of a taxi, possibly a pseudonym, is taken from its rows.
         for taxi, batch in zip(self.taxis, batches, strict=True):
             rows = batch.columns.to_pydict()
             if not len(batch):

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from geoveil._types import CrsLike
 from geoveil.errors import InvalidFile, InvalidParameter, Message
 from geoveil.geo.formats.csv_dialect import dialect_of, without_header
 from geoveil.geo.formats.limits import EXPANSION, UNPACKED, check_names
@@ -32,7 +33,7 @@ _BLOCK = 2**23
 def open_csv(
     path: Path,
     *,
-    crs: Any = None,
+    crs: CrsLike = None,
     lat: str | Sequence[str] | None = None,
     lon: str | Sequence[str] | None = None,
     geometry: str | None = None,

@@ -1,4 +1,4 @@
-"""How a CSV file is written: its encoding, its delimiter, the lines before its header, and its first rows."""
+"""Find the encoding, the delimiter, the header and the first rows of a CSV file."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ __all__ = ["Dialect", "dialect_of", "without_header"]
 _HEAD = 2**23
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 _DELIMITERS = ",;\t|"
-#: The first line by which spreadsheets are told the delimiter.
+#: A first line such as "sep=;", which tells spreadsheets the delimiter.
 _SEPARATOR = re.compile(r"sep=(.)\s*")
 
 
 @dataclass(frozen=True)
 class Dialect:
-    """How a CSV file is written.
+    """The format of a CSV file.
 
     Parameters
     ----------
@@ -58,12 +58,12 @@ class Dialect:
 def dialect_of(
     path: Path, delimiter: str | None, encoding: str | None, names: Sequence[str] | str | None = None
 ) -> Dialect:
-    """Read the header and the first rows of a CSV file; what is not given is found by its content.
+    """Read the header and the first rows of a CSV file; find the delimiter and encoding if they are not given.
 
     Comments before the header (lines that begin with #) are skipped, and a line such as "sep=;".
     """
     text, encoding, whole = _text(path, encoding)
-    # Lines are found one by one: most of the text is looked at for its encoding alone.
+    # Lines are split one by one: most of the text is needed only to find the encoding.
     stream = (line.group() for line in _LINE.finditer(text))
     lines = [*islice(stream, SAMPLE)]
     at = next((i for i, line in enumerate(lines) if line.strip()), None)
@@ -99,7 +99,7 @@ def _given(names: Sequence[str] | str, row: list[str]) -> list[str]:
 
 
 def without_header(path: Path, first: Sequence[str]) -> InvalidFile | None:
-    """Return the error of a file whose first line is data, if it is."""
+    """Return an error if the first line of a file is data rather than a header; else None."""
     if not any(is_number(value) or are_times("time", None, [value]) for value in first):
         return None
     decimals = [value for value in first if is_number(value) and "." in value]
@@ -161,7 +161,7 @@ def _decoded(head: bytes, encoding: str, whole: bool) -> str:
 
 @contextmanager
 def _long_fields() -> Iterator[None]:
-    """Let fields be as long as lines may be: lines of many points as WKT are longer than csv allows at first."""
+    """Raise the csv module's limit on the length of a field: lines as WKT exceed its default."""
     before = csv.field_size_limit(LINE)
     try:
         yield
@@ -185,7 +185,7 @@ def _header(path: Path, lines: list[str], at: int, delimiter: str | None) -> tup
 
 
 def _delimiter(path: Path, lines: list[str]) -> str:
-    """Return the delimiter by which the header and the first rows have the same number of fields, the most."""
+    """Return the delimiter that gives the header and the first rows the same, largest number of fields."""
     if ".tsv" in path.name.lower():
         return "\t"
     some = [line for line in lines[:30] if line.strip()]

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from geoveil._types import CrsLike
 from geoveil.errors import FileUnavailable, InvalidFile, InvalidParameter
 from geoveil.geo.formats.limits import EXPANSION, UNPACKED, check_names
 from geoveil.geo.formats.location_file import Batch, readable
@@ -33,7 +34,7 @@ _MOST = 2**20
 def open_excel(
     path: Path,
     *,
-    crs: Any = None,
+    crs: CrsLike = None,
     lat: str | Sequence[str] | None = None,
     lon: str | Sequence[str] | None = None,
     geometry: str | None = None,
@@ -79,7 +80,7 @@ def open_excel(
 
 
 def _check_size(path: Path) -> None:
-    """Refuse what is not an archive, and one that would take too much memory when it is unpacked."""
+    """Refuse a file that is not an archive, or that would take too much memory when it is unpacked."""
     try:
         with zipfile.ZipFile(path) as archive:
             size = sum(part.file_size for part in archive.infolist())

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from geoveil._types import CrsLike
 from geoveil.errors import InvalidFile, InvalidParameter
 from geoveil.geo.formats import wkb
 from geoveil.geo.formats.guards import guarded, records
@@ -46,7 +47,7 @@ _WRITING: dict[str, dict[str, str]] = {
 }
 
 
-def open_gdal(path: Path, *, crs: Any = None, layer: str | None = None) -> GDALFile:
+def open_gdal(path: Path, *, crs: CrsLike = None, layer: str | None = None) -> GDALFile:
     """Open a layer of a file and read its columns."""
     import pyogrio
 

@@ -46,7 +46,7 @@ def guarded(path: Path, driver: str) -> str:
 
 
 def _check_header(path: Path) -> None:
-    """Refuse FlatGeobuf whose header is longer than 16 MiB: the zero byte in a shorter size ends what is searched."""
+    """Refuse FlatGeobuf with a header of 16 MiB or more; a smaller size has a zero byte, which ends GDAL's search."""
     with path.open("rb") as file:
         size = int.from_bytes(file.read(12)[8:], "little")
     if size >= 2**24:

@@ -23,7 +23,7 @@ from geoveil.geo.written_numbers import numbers, texts
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["CoordinateColumns", "GeometryColumn", "LocationColumns"]
+__all__ = ["CoordinatePairs", "GeometryColumn", "LocationColumns"]
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class LocationColumns(ABC):
 
 
 @dataclass(frozen=True)
-class CoordinateColumns(LocationColumns):
+class CoordinatePairs(LocationColumns):
     """Columns of x and y, of one location for each row, or of an origin and a destination.
 
     Parameters
@@ -182,7 +182,7 @@ class GeometryColumn(LocationColumns):
         return shapely.Point((second, first) if self.encoding == "lat,lon" else (first, second))
 
     def _wrong(self, row: str, value: Any) -> InvalidFile:
-        """Return the error of a row with another text than those of the first rows."""
+        """Return the error for a row whose text is not a location like those of the first rows."""
         remedy = Message("Correct it, or leave the field empty and give {missing:drop}.")
         return InvalidFile(row, value, f"a location as {_WRITTEN[self.encoding]}, as in the first rows", remedy)
 

@@ -81,7 +81,7 @@ class Batch:
 
     @property
     def present(self) -> NDArray[np.bool_]:
-        """Which rows have a location."""
+        """A mask of the rows that have a location."""
         return present(self.places) if self.shaped else ~np.isnan(self.places).any(axis=1)
 
     def chosen(self, rows: NDArray[np.bool_]) -> Batch:
@@ -189,7 +189,7 @@ class LocationFile(ABC):
     reading : dict
         The options with which the file, and files written like it, can be read again.
     held : object, optional
-        What must exist as long as the file is read: the folder into which it was unpacked.
+        The temporary folder of an unpacked file, which must exist while the file is read.
     """
 
     path: Path
@@ -272,7 +272,7 @@ class LocationFile(ABC):
         """Refuse geometries and texts that the format cannot hold."""
 
     def check_types(self, types: Set[str]) -> None:  # noqa: B027
-        """Refuse a file whose geometries are of these types, if the format cannot hold all of them."""
+        """Refuse geometries of these types if the format cannot hold them in one file."""
 
     @abstractmethod
     def write(self, path: Path, batches: Iterator[Batch], schema: pa.Schema) -> None:
@@ -281,7 +281,7 @@ class LocationFile(ABC):
 
 @contextmanager
 def readable(path: Path, format_name: str, remedy: Text = "It may be damaged: create it again.") -> Iterator[None]:
-    """Convert the exceptions that parsers raise on a damaged file to `InvalidFile`.
+    """Convert the exceptions of parsers on a damaged file to `InvalidFile`.
 
     Parsers of damaged bytes fail in more ways than their documentation lists, so every exception is converted.
     """

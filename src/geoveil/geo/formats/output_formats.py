@@ -1,4 +1,4 @@
-"""Formats that released points are written in: that of the source, or that of another file ending."""
+"""Choose the format of a released file: that of the source, or that of the target's ending."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from geoveil.errors import InvalidParameter
 from geoveil.geo.formats.csv import CSV
 from geoveil.geo.formats.excel import Excel
 from geoveil.geo.formats.gdal import DRIVERS, GDALFile
-from geoveil.geo.formats.location_columns import CoordinateColumns, GeometryColumn, LocationColumns
+from geoveil.geo.formats.location_columns import CoordinatePairs, GeometryColumn, LocationColumns
 from geoveil.geo.formats.location_file import LocationFile
 from geoveil.geo.formats.parquet import GeoParquet
 from geoveil.geo.formats.table_locations import TableFile
@@ -30,7 +30,7 @@ _USUAL = ".csv, .xlsx, .parquet, .geojson, .gpkg, .shp or .fgb"
 
 
 def form_of(file: LocationFile, target: Path, ending: str, own: str) -> LocationFile:
-    """Return a file that says how released points are written.
+    """Return a file object that writes released points in the format of the target.
 
     Parameters
     ----------
@@ -44,8 +44,8 @@ def form_of(file: LocationFile, target: Path, ending: str, own: str) -> Location
     Returns
     -------
     LocationFile
-        The source itself if the target has its format; else one of the target's format with the source's columns, of
-        which only `write`, and what describes it, may be used.
+        The source itself if the target has its format; else an object of the target's format with the source's
+        columns, which can write and describe itself, and cannot be read.
     """
     if file.writable and ending == own:
         return file
@@ -84,7 +84,7 @@ def _located(file: LocationFile) -> LocationColumns:
     if file.shape != "Point":
         return GeometryColumn(_free("geometry", file.columns), "wkt")
     x, y = ("longitude", "latitude") if file.crs.is_geographic else ("x", "y")
-    return CoordinateColumns(((_free(x, file.columns), _free(y, file.columns)),))
+    return CoordinatePairs(((_free(x, file.columns), _free(y, file.columns)),))
 
 
 def _csv(file: LocationFile, target: Path, ending: str) -> CSV:

@@ -12,6 +12,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
+from geoveil._types import CrsLike
 from geoveil.errors import InvalidFile, InvalidParameter
 from geoveil.geo.areas import Floats
 from geoveil.geo.coordinate_systems import GEOGRAPHIC
@@ -39,7 +40,7 @@ _SAFE: dict[str, tuple[str, ...]] = {
 def open_parquet(
     path: Path,
     *,
-    crs: Any = None,
+    crs: CrsLike = None,
     lat: str | Sequence[str] | None = None,
     lon: str | Sequence[str] | None = None,
     geometry: str | None = None,

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from geoveil._types import CrsLike
 from geoveil.errors import InvalidFile
 from geoveil.geo.formats import wkb
 from geoveil.geo.formats.limits import LINE, check_names
@@ -43,7 +44,7 @@ def are_records(path: Path) -> bool:
 def open_records(
     path: Path,
     *,
-    crs: Any = None,
+    crs: CrsLike = None,
     lat: str | Sequence[str] | None = None,
     lon: str | Sequence[str] | None = None,
     geometry: str | None = None,

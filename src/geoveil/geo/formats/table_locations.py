@@ -1,4 +1,4 @@
-"""Tables of which some columns hold the locations: which columns these are, given or recognised."""
+"""Find the columns of a table that hold its locations, as given or recognised."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from geoveil._types import CrsLike
 from geoveil.errors import InvalidFile, InvalidParameter, Mention, Message
 from geoveil.geo.coordinate_systems import GEOGRAPHIC
-from geoveil.geo.formats.location_columns import CoordinateColumns, GeometryColumn, LocationColumns
+from geoveil.geo.formats.location_columns import CoordinatePairs, GeometryColumn, LocationColumns
 from geoveil.geo.formats.location_file import Batch, LocationFile, own_system
 from geoveil.geo.recognition import Encoding, Pair, Recognised, encoding_of, is_missing, is_number, recognise
 
@@ -29,7 +30,7 @@ _SRID = re.compile(r"\s*SRID\s*=\s*(\d+)\s*;", re.IGNORECASE)
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TableFile(LocationFile):
-    """A table of which some columns hold the locations.
+    """A table with columns of locations.
 
     Parameters
     ----------
@@ -48,7 +49,7 @@ class TableFile(LocationFile):
 
     @property
     def points_in_a_row(self) -> int:
-        return len(self.located.pairs) if isinstance(self.located, CoordinateColumns) else 1
+        return len(self.located.pairs) if isinstance(self.located, CoordinatePairs) else 1
 
     def check_batch(self, batch: Batch) -> None:
         self.located.check(batch)
@@ -67,7 +68,7 @@ def locate(
     lat: str | Sequence[str] | None,
     lon: str | Sequence[str] | None,
     geometry: str | None,
-    crs: Any,
+    crs: CrsLike,
 ) -> tuple[LocationColumns, pyproj.CRS]:
     """Return the columns that hold the locations of a table, given or recognised, and their coordinate system.
 
@@ -105,15 +106,15 @@ def locate(
 
 
 def _coordinates(
-    path: Path, sample: Mapping[str, Sequence[Any]], pairs: tuple[Pair, ...], crs: Any
-) -> tuple[CoordinateColumns, pyproj.CRS]:
-    """Return columns of coordinates and their system; numbers that are no degrees need one."""
+    path: Path, sample: Mapping[str, Sequence[Any]], pairs: tuple[Pair, ...], crs: CrsLike
+) -> tuple[CoordinatePairs, pyproj.CRS]:
+    """Return columns of coordinates and their system, which must be given unless they are degrees."""
     for pair in pairs if crs is None else ():
         for name in pair:
             values = [abs(float(value)) for value in sample[name] if _is_decimal(value)]
             if values and np.median(values) > 360:
                 raise _unknown_system(*pair)
-    return CoordinateColumns(pairs), own_system(path, None, GEOGRAPHIC if crs is None else crs)
+    return CoordinatePairs(pairs), own_system(path, None, GEOGRAPHIC if crs is None else crs)
 
 
 def _is_decimal(value: Any) -> bool:
@@ -130,7 +131,7 @@ def _listed(names: str | Sequence[str] | None) -> list[str]:
 
 
 def _given_pairs(found: Recognised, lat: list[str], lon: list[str]) -> tuple[Pair, ...]:
-    """Return the pairs of columns that are named; a partner that is not named is the one of its candidate."""
+    """Return the pairs of columns that are named; if only one of a pair is named, its recognised partner is taken."""
     x_of, y_of = {y: x for x, y in found.candidates}, dict(found.candidates)
     if not lat and all(name in y_of for name in lon):
         lat = [y_of[name] for name in lon]
@@ -146,7 +147,7 @@ def _given_pairs(found: Recognised, lat: list[str], lon: list[str]) -> tuple[Pai
 
 
 def _given_geometry(
-    path: Path, sample: Mapping[str, Sequence[Any]], geometry: str, lat: Any, lon: Any, crs: Any
+    path: Path, sample: Mapping[str, Sequence[Any]], geometry: str, lat: Any, lon: Any, crs: CrsLike
 ) -> tuple[LocationColumns, pyproj.CRS]:
     if lat is not None or lon is not None:
         remedy = "Leave one of them out."
@@ -160,9 +161,9 @@ def _given_geometry(
 
 
 def _geometry(
-    path: Path, sample: Mapping[str, Sequence[Any]], name: str, encoding: Encoding, crs: Any
+    path: Path, sample: Mapping[str, Sequence[Any]], name: str, encoding: Encoding, crs: CrsLike
 ) -> tuple[GeometryColumn, pyproj.CRS]:
-    """Return a column of geometries and its coordinate system, by what its texts say and what is given."""
+    """Return a column of geometries and its coordinate system, as its texts state it or as given."""
     import pyarrow as pa
 
     values = [value for value in sample[name] if not is_missing(value)][:100]
@@ -186,7 +187,7 @@ def _can_be_degrees(places: NDArray[Any]) -> bool:
 
 
 def _suggestion(found: Recognised) -> Message | None:
-    """Return the options that name what may be the locations."""
+    """Return a sentence with the options that would name the likely columns of locations."""
     pairs = [Message("{lat} {lon}", lat=Mention("lat", y), lon=Mention("lon", x)) for x, y in found.candidates]
     ways = [*pairs, *(Mention("geometry", name) for name in found.geometries)]
     named = {f"way{i}": way for i, way in enumerate(ways)}

@@ -76,7 +76,7 @@ class RegionCounts(CrowdQuery[PlaceSums]):
 
     @property
     def sums_error(self) -> float:
-        """Public bound on the error of the value.
+        """A public bound on the error of the value.
 
         If the map is wrong by e, the counts y = Re have |y_r| ≤ Σ|e| and Σ|y_r| ≤ M·Σ|e|, so ‖y‖ ≤ √M·Σ|e|.
         """

@@ -140,11 +140,11 @@ class CrowdQuery(AdditiveQuery, Generic[S]):
     @property
     @abstractmethod
     def sums_error(self) -> float:
-        """Public bound on the Euclidean norm of the value's error; see `value_error`."""
+        """A public bound on the Euclidean norm of the value's error; see `value_error`."""
 
     @property
     def size(self) -> int:
-        """The number of numbers of the value."""
+        """The number of entries of the value."""
         return self.slices * math.prod(self.shape)
 
     @cached_property
@@ -159,7 +159,7 @@ class CrowdQuery(AdditiveQuery, Generic[S]):
 
     @cached_property
     def sums_rounding(self) -> float:
-        """The distance in metres that doubles add to every two versions of a unit, halved; add it to `rounding`.
+        """Half of the distance in metres that doubles add between two versions of a unit; add it to `rounding`.
 
         Notes
         -----

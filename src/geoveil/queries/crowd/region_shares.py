@@ -20,7 +20,7 @@ from geoveil.queries.persons import Index
 
 __all__ = ["Regions"]
 
-#: A cell of which a region covers more than this share is inside; what is missing is rounding.
+#: A region that covers more than this share of a cell covers the whole cell, up to rounding.
 _WHOLE = 1 - 1e-12
 #: Covers the rounding of a sum of up to 2^26 shares.
 _SUMS = 1 + 2.0**-25

@@ -109,7 +109,7 @@ class KernelSums:
     def _checked(
         self, places: list[Floats | Reals], weights: ArrayLike | None, slices: ArrayLike | None
     ) -> tuple[list[Floats], Floats, NDArray[np.int64] | None]:
-        """Return coordinates, weights and slices as arrays; raise an error if they contradict what is public."""
+        """Return coordinates, weights and slices as arrays; raise an error if they contradict public facts."""
         points = [np.asarray(x.values if isinstance(x, Reals) else x, dtype=float) for x in places]
         n = len(points[0])
         for name, x in zip(("x", "destinations"), points, strict=False):
@@ -165,7 +165,7 @@ class KernelSums:
         add_exactly((self._sums[0][offset:], self._sums[1][offset:]), first, numbers, self.units, room)
 
     def merge(self, other: KernelSums) -> None:
-        """Add what another process or thread has added up for the same query."""
+        """Add the sums of another process or thread for the same query."""
         alike = (self.lattice, self.side, self.n, self.total, self.slices, self._ends)
         if alike != (other.lattice, other.side, other.n, other.total, other.slices, other._ends):
             raise ValueError("Sums for different queries cannot be added.")
