@@ -98,7 +98,7 @@ def test_every_question_about_persons_is_written_once(spark: Any, tmp_path: Path
         "radius": lambda path: gvs.radius(frame, path, unit="1 day", **how),
         "mean": lambda path: gvs.mean(frame, path, **how),
         "distance": lambda path: gvs.distance(frame, path, place, **how),
-        "first": lambda path: gvs.first_within(frame, path, place, within=3000, label="id", **how),
+        "first": lambda path: gvs.first_within(frame, path, place, radius=3000, label="id", **how),
     }
     for name, ask in asked.items():
         assert ask(tmp_path / name).value.count() == 4, name

@@ -21,8 +21,12 @@ from geoveil.spark.person_answers import (
     radius_of_gyration,
 )
 from geoveil.spark.point_questions import points
+from geoveil.spark.question_options import CrowdOptions, MeanOptions, PersonOptions
 
 __all__ = [
+    "CrowdOptions",
+    "MeanOptions",
+    "PersonOptions",
     "PersonRelease",
     "SparkRelease",
     "bounds",

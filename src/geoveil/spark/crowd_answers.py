@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any, Unpack, cast
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from geoveil._types import (
     CoordinateColumns,
     CrsLike,
     Epsilon,
+    Method,
     MetricLike,
     Missing,
     Outside,
@@ -22,7 +23,7 @@ from geoveil._types import (
 )
 from geoveil.answering import crowd_requests
 from geoveil.answering.charging import check_ledger
-from geoveil.answering.crowd import CrowdInquiry
+from geoveil.answering.crowd import CrowdInquiry, CrowdQuestion, Every
 from geoveil.answering.pipeline import Inquiry, answer
 from geoveil.answering.preparation import charger_of, read_crowd
 from geoveil.answering.units import unit_of
@@ -32,18 +33,19 @@ from geoveil.errors import InvalidParameter, Message
 from geoveil.geo import AreaLike
 from geoveil.noise import source_of
 from geoveil.postprocess.grid import Grid
-from geoveil.privacy import Duration, Guarantee, as_duration, promise
+from geoveil.privacy import Duration, as_duration, promise
 from geoveil.release import CrowdRelease, Release
 from geoveil.spark.frame_columns import FrameLike, open_frame
 from geoveil.spark.frame_crowd import FrameCrowd
 from geoveil.spark.frame_mean import MeanInquiry
 from geoveil.spark.frame_points import FramePoints, check_key
+from geoveil.spark.question_options import CrowdOptions, MeanOptions
 
 __all__ = ["counts", "flows", "heatmap", "mean"]
 
 
 @steady()
-def heatmap(df: FrameLike, grid: Grid | float, **how: Any) -> CrowdRelease:
+def heatmap(df: FrameLike, grid: Grid | float, **how: Unpack[CrowdOptions]) -> CrowdRelease:
     """Release a heat map of the crowd in a DataFrame.
 
     Parameters
@@ -63,11 +65,11 @@ def heatmap(df: FrameLike, grid: Grid | float, **how: Any) -> CrowdRelease:
     CrowdHeatMap
         As that of `geoveil.heatmap`.
     """
-    return cast(CrowdRelease, _ask(df, how, lambda plane, more: crowd_requests.heatmap(grid, plane, **more)))
+    return cast(CrowdRelease, _answered(df, lambda plane, more: crowd_requests.heatmap(grid, plane, **more), **how))
 
 
 @steady()
-def counts(df: FrameLike, regions: RegionsLike, **how: Any) -> CrowdRelease:
+def counts(df: FrameLike, regions: RegionsLike, **how: Unpack[CrowdOptions]) -> CrowdRelease:
     """Release how many persons of a DataFrame are expected in each of several public regions.
 
     Parameters
@@ -84,12 +86,12 @@ def counts(df: FrameLike, regions: RegionsLike, **how: Any) -> CrowdRelease:
     CrowdCounts
         As that of `geoveil.counts`.
     """
-    return cast(CrowdRelease, _ask(df, how, lambda plane, more: crowd_requests.counts(regions, plane, **more)))
+    return cast(CrowdRelease, _answered(df, lambda plane, more: crowd_requests.counts(regions, plane, **more), **how))
 
 
 @steady()
 def flows(
-    df: FrameLike, grid: Grid | float | None = None, *, regions: RegionsLike | None = None, **how: Any
+    df: FrameLike, grid: Grid | float | None = None, *, regions: RegionsLike | None = None, **how: Unpack[CrowdOptions]
 ) -> CrowdRelease:
     """Release how many persons go from one cell or region to another, from rows with an origin and a destination.
 
@@ -110,11 +112,11 @@ def flows(
         As that of `geoveil.flows`.
     """
     make = lambda plane, more: crowd_requests.flows(grid, regions, plane, **more)  # noqa: E731
-    return cast(CrowdRelease, _ask(df, how, make, trips=True))
+    return cast(CrowdRelease, _answered(df, make, trips=True, **how))
 
 
 @steady()
-def mean(df: FrameLike, **how: Any) -> Release:
+def mean(df: FrameLike, **how: Unpack[MeanOptions]) -> Release:
     """Release the mean of all points of a DataFrame.
 
     Parameters
@@ -129,22 +131,18 @@ def mean(df: FrameLike, **how: Any) -> Release:
     Release
         As that of `geoveil.mean`.
     """
-    return _ask(df, how, None)
-
-
-def _ask(df: FrameLike, how: dict[str, Any], make: Callable[..., Any] | None, *, trips: bool = False) -> Release:
-    """Count, charge everybody, add up on the workers, and release the answer; `make` makes the question in a plane."""
-    names = ("cap", "bandwidth", "every", "method") if make is not None else ("method",)
-    question = {name: how.pop(name) for name in names if name in how}
-    return _answered(df, question, make, trips, **how)
+    return _answered(df, None, **how)
 
 
 def _answered(
     df: FrameLike,
-    question: dict[str, Any],
-    make: Callable[..., Any] | None,
-    trips: bool,
+    make: Callable[..., CrowdQuestion] | None,
     *,
+    trips: bool = False,
+    cap: float | None = None,
+    bandwidth: float | None = None,
+    every: Every = None,
+    method: Method = "best",
     rho: Rho = None,
     epsilon: Epsilon = None,
     metric: MetricLike = None,
@@ -166,6 +164,7 @@ def _answered(
     lon: CoordinateColumns = None,
     geometry: str | None = None,
 ) -> Release:
+    """Count, charge everybody, add up on the workers, and release; `make` makes the question, or None for a mean."""
     asked = unit_of(unit, metric)
     if asked.persons is not None and not isinstance(asked.persons, str):
         raise InvalidParameter("unit", unit, "a column, with or without a length of time", "Name the column.")
@@ -182,7 +181,7 @@ def _answered(
         guarantee,
         asked.persons,
         times,
-        timed=question.get("every") is not None,
+        timed=every is not None,
         thin=None if thin is None else as_duration("thin", thin),
         area=area,
         outside=outside,
@@ -191,17 +190,14 @@ def _answered(
         progress=told,
         kind=FramePoints,
         frame=frame,
-        timed_rows=question.get("every") is not None,
+        timed_rows=every is not None,
         crowd=True,
     )
-    inquiry = _inquiry(cast(FramePoints, reader), question, make, trips, guarantee)
-    return answer(inquiry, source, charger_of(reader, ledger, subject, short), key, told)
-
-
-def _inquiry(
-    reader: FramePoints, question: dict[str, Any], make: Callable[..., Any] | None, trips: bool, guarantee: Guarantee
-) -> Inquiry[Any, Release]:
-    crowd = FrameCrowd(reader, trips=trips)
+    crowd = FrameCrowd(cast(FramePoints, reader), trips=trips)
+    inquiry: Inquiry[Any, Release]
     if make is None:
-        return MeanInquiry(crowd, guarantee, **question)
-    return CrowdInquiry(crowd, make(reader.plane, question), guarantee)
+        inquiry = MeanInquiry(crowd, guarantee, method)
+    else:
+        how = {"cap": cap, "bandwidth": bandwidth, "every": every, "method": method}
+        inquiry = CrowdInquiry(crowd, make(reader.plane, how), guarantee)
+    return answer(inquiry, source, charger_of(reader, ledger, subject, short), key, told)

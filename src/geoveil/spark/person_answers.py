@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, cast
+from typing import Any, Literal, Unpack, cast, overload
 
 from geoveil._types import (
     CoordinateColumns,
     CrsLike,
     Epsilon,
+    Method,
     MetricLike,
     Missing,
     Outside,
@@ -31,11 +32,13 @@ from geoveil.geo import AreaLike
 from geoveil.geo.formats.location_columns import GeometryColumn
 from geoveil.noise import source_of
 from geoveil.privacy import Duration, as_duration, promise
+from geoveil.release import Release
 from geoveil.spark import crowd_answers
 from geoveil.spark.destination import Destination
 from geoveil.spark.frame_columns import FrameLike, open_frame
 from geoveil.spark.frame_persons import Asking, FramePersons, PersonRelease
 from geoveil.spark.frame_points import PreparedFrame, check_key
+from geoveil.spark.question_options import MeanOptions, PersonOptions
 
 __all__ = [
     "bounds",
@@ -59,7 +62,7 @@ def hull(
     *,
     k: int | Literal["optimal", "authors"] = "optimal",
     extent: float = 1e5,
-    **how: Any,
+    **how: Unpack[PersonOptions],
 ) -> PersonRelease:
     """Release the convex hull of each person's points, into a folder of GeoParquet files.
 
@@ -82,51 +85,55 @@ def hull(
         Its value is a DataFrame with a row for each person, that reads what was written.
     """
     options = {"k": k, "share": 0.5, "distinct": False, "gamma0": 0.0, "beta": 0.1, "extent": extent}
-    return _ask(df, path, "hull", options, how)
+    return _answered(df, path, "hull", options, **how)
 
 
-def _summary(name: str, df: FrameLike, path: PathLike, how: dict[str, Any]) -> PersonRelease:
-    return _ask(df, path, "summary", {"name": name}, how)
+def _summary(name: str, df: FrameLike, path: PathLike, how: PersonOptions) -> PersonRelease:
+    return _answered(df, path, "summary", {"name": name}, **how)
 
 
 @steady()
-def center(df: FrameLike, path: PathLike, **how: Any) -> PersonRelease:
+def center(df: FrameLike, path: PathLike, **how: Unpack[PersonOptions]) -> PersonRelease:
     """Release the middle of each person's bounding box; see `hull` for the arguments."""
     return _summary("center", df, path, how)
 
 
 @steady()
-def median(df: FrameLike, path: PathLike, **how: Any) -> PersonRelease:
+def median(df: FrameLike, path: PathLike, **how: Unpack[PersonOptions]) -> PersonRelease:
     """Release the median of each person's coordinates; see `hull` for the arguments."""
     return _summary("median", df, path, how)
 
 
 @steady()
-def bounds(df: FrameLike, path: PathLike, **how: Any) -> PersonRelease:
+def bounds(df: FrameLike, path: PathLike, **how: Unpack[PersonOptions]) -> PersonRelease:
     """Release each person's bounding box; see `hull` for the arguments."""
     return _summary("bounds", df, path, how)
 
 
 @steady()
-def radius(df: FrameLike, path: PathLike, **how: Any) -> PersonRelease:
+def radius(df: FrameLike, path: PathLike, **how: Unpack[PersonOptions]) -> PersonRelease:
     """Release the radius of the smallest circle around each person's points; see `hull` for the arguments."""
     return _summary("radius", df, path, how)
 
 
 @steady()
-def radius_of_gyration(df: FrameLike, path: PathLike, **how: Any) -> PersonRelease:
+def radius_of_gyration(df: FrameLike, path: PathLike, **how: Unpack[PersonOptions]) -> PersonRelease:
     """Release each person's radius of gyration; see `hull` for the arguments."""
     return _summary("radius_of_gyration", df, path, how)
 
 
 @steady()
-def diameter(df: FrameLike, path: PathLike, **how: Any) -> PersonRelease:
+def diameter(df: FrameLike, path: PathLike, **how: Unpack[PersonOptions]) -> PersonRelease:
     """Release the largest distance between two of each person's points; see `hull` for the arguments."""
     return _summary("diameter", df, path, how)
 
 
+@overload
+def mean(df: FrameLike, path: None = None, **how: Unpack[MeanOptions]) -> Release: ...
+@overload
+def mean(df: FrameLike, path: PathLike, **how: Unpack[PersonOptions]) -> PersonRelease: ...
 @steady()
-def mean(df: FrameLike, path: PathLike | None = None, **how: Any) -> Any:
+def mean(df: FrameLike, path: PathLike | None = None, **how: Any) -> Release:
     """Release the mean of all points of a crowd, or with `by` and `path` that of each person's points.
 
     Parameters
@@ -143,14 +150,17 @@ def mean(df: FrameLike, path: PathLike | None = None, **how: Any) -> Any:
     Release
         As that of `geoveil.mean`, or with `by` a PersonRelease.
     """
-    if how.get("by") is not None:
-        return _summary("mean", df, _given(path), how)
-    how.pop("by", None)
-    return crowd_answers.mean(df, **how)
+    if how.get("by") is None:
+        return crowd_answers.mean(df, **{name: given for name, given in how.items() if name != "by"})
+    if path is None:
+        raise InvalidParameter("path", None, "the folder to be written, with by", "Give it after the DataFrame.")
+    return _answered(df, path, "summary", {"name": "mean"}, **how)
 
 
 @steady()
-def nearest(df: FrameLike, path: PathLike, p: Place, *, label: str, k: int = 1, **how: Any) -> PersonRelease:
+def nearest(
+    df: FrameLike, path: PathLike, p: Place, *, label: str, k: int = 1, **how: Unpack[PersonOptions]
+) -> PersonRelease:
     """Release which of each person's points are nearest to a public place.
 
     Parameters
@@ -172,28 +182,32 @@ def nearest(df: FrameLike, path: PathLike, p: Place, *, label: str, k: int = 1, 
         Its value has a row for each neighbour of each person.
     """
     options = {"p": p, "k": k, "locations": None, "gamma0": 0.0}
-    return _ask(df, path, "nearest", options, how, needs_data=True, label=label)
+    return _answered(df, path, "nearest", options, needs_data=True, label=label, **how)
 
 
 @steady()
-def first_within(df: FrameLike, path: PathLike, p: Place, *, within: float, label: str, **how: Any) -> PersonRelease:
+def first_within(
+    df: FrameLike, path: PathLike, p: Place, *, radius: float, label: str, **how: Unpack[PersonOptions]
+) -> PersonRelease:
     """Release which of each person's points, in order of time, is the first within a distance of a public place.
 
     Parameters
     ----------
     df, path, p, label
         As for `nearest`.
-    within : float
+    radius : float
         The distance in metres.
     **how : optional
         As for `hull`; `times` is needed.
     """
-    how["ordered"] = True
-    return _ask(df, path, "first_within", {"p": p, "radius": within}, how, needs_data=True, label=label)
+    options = {"p": p, "radius": radius}
+    return _answered(df, path, "first_within", options, needs_data=True, label=label, ordered=True, **how)
 
 
 @steady()
-def distance(df: FrameLike, path: PathLike, p: Shape, *, fn_error: float | None = None, **how: Any) -> PersonRelease:
+def distance(
+    df: FrameLike, path: PathLike, p: Shape, *, fn_error: float | None = None, **how: Unpack[PersonOptions]
+) -> PersonRelease:
     """Release the distance from a public place, line or area to the nearest of each person's points.
 
     Parameters
@@ -205,27 +219,7 @@ def distance(df: FrameLike, path: PathLike, p: Shape, *, fn_error: float | None 
     **how : optional
         As for `hull`.
     """
-    return _ask(df, path, "distance", {"p": p, "fn_error": fn_error}, how, needs_data=True)
-
-
-def _given(path: PathLike | None) -> PathLike:
-    if path is None:
-        raise InvalidParameter("path", None, "the folder to be written, with by", "Give it after the DataFrame.")
-    return path
-
-
-def _ask(
-    df: FrameLike,
-    path: PathLike,
-    build: str,
-    options: dict[str, Any],
-    how: dict[str, Any],
-    *,
-    needs_data: bool = False,
-    label: str | None = None,
-) -> PersonRelease:
-    method = how.pop("method", "best")
-    return _answered(df, path, build, {**options, "method": method}, needs_data, label, **how)
+    return _answered(df, path, "distance", {"p": p, "fn_error": fn_error}, needs_data=True, **how)
 
 
 def _answered(
@@ -233,9 +227,11 @@ def _answered(
     path: PathLike,
     build: str,
     options: dict[str, Any],
-    needs_data: bool,
-    label: str | None,
     *,
+    needs_data: bool = False,
+    label: str | None = None,
+    ordered: bool = False,
+    method: Method = "best",
     by: str | None = None,
     rho: Rho = None,
     epsilon: Epsilon = None,
@@ -258,7 +254,6 @@ def _answered(
     geometry: str | None = None,
     sign: KeyLike = None,
     progress: Progress | None = None,
-    ordered: bool = False,
 ) -> PersonRelease:
     if by is None:
         remedy = Message("Name it with {by}; about all points together ask heatmap, counts, flows or mean.")
@@ -285,7 +280,7 @@ def _answered(
         intake["times"] = columns[0]
     asking = Asking(
         build,
-        options,
+        {**options, "method": method},
         needs_data,
         asked.under(guarantee),
         intake if shaped else {**intake, **file.located.reading},
