@@ -31,13 +31,13 @@ __all__ = [
     "Missing",
     "Outside",
     "Path",
-    "Place",
+    "PlaceLike",
     "Progress",
     "Pseudonyms",
     "Region",
     "RegionsLike",
     "Rho",
-    "Shape",
+    "ShapeLike",
     "Short",
     "Times",
     "UnitLike",
@@ -67,9 +67,9 @@ Table: TypeAlias = Union["pd.DataFrame", ArrowStream, LazyRows, "Sequence[Mappin
 #: Points: an (n, d) array, a table, a shapely geometry, or a frame.
 Locations: TypeAlias = Union["ArrayLike", "Table", "shapely.Geometry", "geopandas.GeoSeries", "geopandas.GeoDataFrame"]
 #: A public place: coordinates, a shapely Point, or a frame of one.
-Place: TypeAlias = Union["ArrayLike", "shapely.Point", "geopandas.GeoSeries", "geopandas.GeoDataFrame"]
+PlaceLike: TypeAlias = Union["ArrayLike", "shapely.Point", "geopandas.GeoSeries", "geopandas.GeoDataFrame"]
 #: A public place, line or area.
-Shape: TypeAlias = Union["Place", "shapely.Geometry"]
+ShapeLike: TypeAlias = Union["PlaceLike", "shapely.Geometry"]
 #: A public region.
 Region: TypeAlias = Union["shapely.Polygon", "shapely.MultiPolygon"]
 #: Public regions: a frame of polygons, or a list of them.

@@ -18,10 +18,10 @@ from geoveil._types import (
     MetricLike,
     Missing,
     Outside,
-    Place,
+    PlaceLike,
     Pseudonyms,
     Rho,
-    Shape,
+    ShapeLike,
     Times,
     UnitLike,
 )
@@ -202,7 +202,7 @@ def points(
 @steady()
 def nearest(
     x: Locations,
-    p: Place,
+    p: PlaceLike,
     *,
     k: int,
     locations: float | None = None,
@@ -381,7 +381,7 @@ def hull(
 @steady()
 def first_within(
     x: Locations,
-    p: Place,
+    p: PlaceLike,
     *,
     radius: float,
     rho: Rho = None,
@@ -456,7 +456,7 @@ def first_within(
 @steady()
 def distance(
     x: Locations,
-    p: Shape,
+    p: ShapeLike,
     *,
     fn_error: float | None = None,
     rho: Rho = None,

@@ -20,12 +20,12 @@ from geoveil._types import (
     MetricLike,
     Missing,
     Outside,
-    Place,
+    PlaceLike,
     Progress,
     Pseudonyms,
     RegionsLike,
     Rho,
-    Shape,
+    ShapeLike,
     Short,
     Times,
     UnitLike,
@@ -262,7 +262,7 @@ Nothing was charged or released. Give a smaller budget.
     @steady()
     def nearest(
         self,
-        p: Place,
+        p: PlaceLike,
         *,
         k: int,
         locations: float | None = None,
@@ -352,7 +352,7 @@ Nothing was charged or released. Give a smaller budget.
     @steady()
     def first_within(
         self,
-        p: Place,
+        p: PlaceLike,
         *,
         radius: float,
         rho: Rho = None,
@@ -392,7 +392,7 @@ Nothing was charged or released. Give a smaller budget.
     @steady()
     def distance(
         self,
-        p: Shape,
+        p: ShapeLike,
         *,
         fn_error: float | None = None,
         rho: Rho = None,

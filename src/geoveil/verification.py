@@ -29,7 +29,7 @@ from geoveil.wording import guarantee_line
 __all__ = ["Check", "Verification", "verify"]
 
 #: The outcome of a check: right, wrong, or not known.
-Outcome: TypeAlias = Literal["holds", "fails", "open"]
+Verdict: TypeAlias = Literal["holds", "fails", "open"]
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Check:
     """
 
     name: str
-    outcome: Outcome
+    outcome: Verdict
     text: Text
 
 
@@ -288,7 +288,7 @@ def _signature(account: dict[str, Any], key: PublicKey | None) -> tuple[Check, P
     except ValueError as problem:
         return Check("signature", "fails", f"The signature cannot be checked: {problem}."), None, False
     if signature is None:
-        outcome: Outcome = "open" if key is None else "fails"
+        outcome: Verdict = "open" if key is None else "fails"
         said = "The certificate is not signed, so it does not prove who wrote it."
         return Check("signature", outcome, said), None, False
     if not signature.valid:

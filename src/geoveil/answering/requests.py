@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from geoveil import checks
-from geoveil._types import Epsilon, Function, MetricLike, Place, Rho, Shape
+from geoveil._types import Epsilon, Function, MetricLike, PlaceLike, Rho, ShapeLike
 from geoveil.answering.intake import Intake
 from geoveil.errors import InvalidParameter
 from geoveil.mechanisms import Lipschitz
@@ -83,13 +83,13 @@ def summary(name: str, method: str) -> Question:
     return Question(SUMMARIES[name], method)
 
 
-def nearest(data: Intake, p: Place, k: int, locations: float | None, gamma0: float, method: str) -> Question:
+def nearest(data: Intake, p: PlaceLike, k: int, locations: float | None, gamma0: float, method: str) -> Question:
     """Ask for the nearest neighbours of a public place."""
     place = data.form.public_place("p", p)
     return Question(Nearest, method, {"p": place, "k": k, "locations": locations, "gamma0": gamma0})
 
 
-def first_within(data: Intake, p: Place, radius: float, method: str) -> Question:
+def first_within(data: Intake, p: PlaceLike, radius: float, method: str) -> Question:
     """Ask for the first point within a radius of a public place."""
     return Question(FirstWithin, method, {"p": data.form.public_place("p", p), "radius": radius})
 
@@ -115,7 +115,7 @@ def hull(
     return Question(best_hull, method, {"k": k, "extent": extent})
 
 
-def distance(data: Intake, p: Shape, fn_error: float | None, method: str) -> Question:
+def distance(data: Intake, p: ShapeLike, fn_error: float | None, method: str) -> Question:
     """Ask for the distance to a public place, line or area."""
     geometry = data.form.public_geometry(p)
     if geometry is None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from geoveil._types import Columns, Labels, Outside, Place, Shape
+from geoveil._types import Columns, Labels, Outside, PlaceLike, ShapeLike
 from geoveil.checks import FARTHEST
 from geoveil.errors import GeoveilWarning, InvalidData, InvalidParameter
 from geoveil.facts import Reason, Unchanged
@@ -217,7 +217,7 @@ class Form(ABC):
         """Replace persons' labels in a table by pseudonyms; does nothing for data without a table."""
         return
 
-    def public_place(self, argument: str, place: Place) -> Floats:
+    def public_place(self, argument: str, place: PlaceLike) -> Floats:
         """Convert a public place of the input's system to metres."""
         import shapely
 
@@ -232,7 +232,7 @@ class Form(ABC):
             ) from None
         return given if self.plane is None or given.shape != (2,) else self.plane.place(argument, given)
 
-    def public_geometry(self, geometry: Shape) -> shapely.Geometry | None:
+    def public_geometry(self, geometry: ShapeLike) -> shapely.Geometry | None:
         """Convert a public geometry of the input's system to metres; return None if it is a single place."""
         import shapely
 

@@ -12,11 +12,11 @@ from geoveil._types import (
     MetricLike,
     Missing,
     Outside,
-    Place,
+    PlaceLike,
     Progress,
     Pseudonyms,
     Rho,
-    Shape,
+    ShapeLike,
     Short,
     UnitLike,
 )
@@ -159,7 +159,7 @@ def mean(df: FrameLike, path: PathLike | None = None, **how: Any) -> Release:
 
 @steady()
 def nearest(
-    df: FrameLike, path: PathLike, p: Place, *, label: str, k: int = 1, **how: Unpack[PersonOptions]
+    df: FrameLike, path: PathLike, p: PlaceLike, *, label: str, k: int = 1, **how: Unpack[PersonOptions]
 ) -> PersonRelease:
     """Release which of each person's points are nearest to a public place.
 
@@ -187,7 +187,7 @@ def nearest(
 
 @steady()
 def first_within(
-    df: FrameLike, path: PathLike, p: Place, *, radius: float, label: str, **how: Unpack[PersonOptions]
+    df: FrameLike, path: PathLike, p: PlaceLike, *, radius: float, label: str, **how: Unpack[PersonOptions]
 ) -> PersonRelease:
     """Release which of each person's points, in order of time, is the first within a distance of a public place.
 
@@ -206,7 +206,7 @@ def first_within(
 
 @steady()
 def distance(
-    df: FrameLike, path: PathLike, p: Shape, *, fn_error: float | None = None, **how: Unpack[PersonOptions]
+    df: FrameLike, path: PathLike, p: ShapeLike, *, fn_error: float | None = None, **how: Unpack[PersonOptions]
 ) -> PersonRelease:
     """Release the distance from a public place, line or area to the nearest of each person's points.
 
