@@ -11,8 +11,11 @@ import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import pandas as pd
 import pytest
 
+import geoveil as gv
+from geoveil import words
 from tests.command_line import shell
 from tests.postgres import database
 from tests.release.test_crowd_release import districts
@@ -202,6 +205,43 @@ def test_pictures_are_small(picture: Path) -> None:
     assert picture.stat().st_size <= (
         250_000 if "reproduction" in picture.parts or picture.name == "demo.png" else 100_000
     )
+
+
+def test_tables_of_budgets_are_what_the_library_computes() -> None:
+    """What a budget means is the same on the page for choosing one, in the short answers, and in the program."""
+    apart = (10, 50, 100, 200, 500)
+
+    def meaning(rho: str) -> list[str]:
+        guarantee = gv.CGP(rho=float(rho))
+        return [
+            words.hidden(guarantee.hidden(chance=0.75)),
+            *(words.chance(guarantee.attacker(distance=d)) for d in apart),
+        ]
+
+    page = (DOCS / "decide" / "budget.md").read_text(encoding="utf-8")
+    rows = [row.split(" | ") for row in re.findall(r"^\| (\de-\d \| .*) \|$", page, re.MULTILINE)]
+    assert len(rows) == 7
+    for rho, *shown in rows:
+        assert shown == meaning(rho)
+    answers = (DOCS / "decide" / "answers.md").read_text(encoding="utf-8")
+    hidden, *chances = meaning("5e-5")
+    assert f"It hides {hidden} at 75%." in answers
+    assert " | ".join(chances).replace("100.0%", "100%") in answers
+
+
+@pytest.mark.deep
+@pytest.mark.once
+def test_the_map_of_the_short_answers_has_the_noise_that_they_state() -> None:
+    """With 200 m hidden the map of the tutorial promises little about far-away places, and with 500 m it protects."""
+    trips = pd.read_csv(DOCS / "learn" / "bike-trips.csv")
+    area = gv.local(lat=47.38, lon=8.54, radius=8_000)
+    rhos = [gv.CGP.hiding(distance=distance, chance=0.75).budget for distance in (200, 500)]
+    few, many = (gv.heatmap(trips, 500, unit="rider", area=area, rho=rho) for rho in rhos)
+    page = (DOCS / "decide" / "answers.md").read_text(encoding="utf-8")
+    assert f"at most {few.error(0.05, each=True):.2f} persons" in page
+    assert f"the blur of {few.blur:.0f} m" in page
+    assert f"it is {few.zcdp:.1f} with 200 m hidden, which is weak, and {many.zcdp:.1f} with 500 m" in page
+    assert f"of up to {many.error(0.05, each=True):.1f} persons" in page
 
 
 def test_a_wrong_example_would_be_noticed() -> None:
