@@ -11,7 +11,7 @@ from geoveil.cli import terminal
 from geoveil.cli.command import Command, Option
 from geoveil.cli.file_arguments import Target, private_key, target, writable
 from geoveil.cli.file_questions import FileQuestion, question
-from geoveil.cli.parameter_types import CHANCE, LENGTH, PLACE
+from geoveil.cli.parameter_types import LENGTH, PLACE, SHARE
 from geoveil.cli.presentation import in_degrees, lines_of, public_place, value_of
 from geoveil.errors import InvalidParameter
 from geoveil.words import metres
@@ -98,7 +98,7 @@ def _wkt(release: Release) -> str:
 @_AT
 @click.option("-k", type=click.IntRange(min=1), required=True, cls=Option, help="The number of neighbours.")
 @click.option(
-    "--locations", type=CHANCE, cls=Option, help="Also release their locations, with this share of the budget."
+    "--locations", type=SHARE, cls=Option, help="Also release their locations, with this share of the budget."
 )
 @target
 @_METHOD

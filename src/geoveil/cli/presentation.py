@@ -113,8 +113,11 @@ def cost_and_error(
     lines.append(("error", f"at most {shown} with probability 95%{assumed}"))
     if name == "points":
         each = error(numbers[-1], each=True).error
-        most = "the person with the most points" if largest is None else "the points with the most noise"
-        lines.append(("", f"a single point at most {metres(each)}, for {most}"))
+        if largest is not None:
+            whose = ", for the points with the most noise"
+        else:
+            whose = ", for the person with the most points" if len(sizes) > 1 else ""
+        lines.append(("", f"a single point at most {metres(each)}{whose}"))
     if plans[-1].remark:
         lines.append(("note", plans[-1].remark))
     told = {

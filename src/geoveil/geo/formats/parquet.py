@@ -177,7 +177,8 @@ class _Parquet(LocationFile):
 
         first = 0
         for path in files_of(self.path):
-            with pq.ParquetFile(path) as file:
+            # Buffered ahead, columns would stay in memory until the file is closed.
+            with pq.ParquetFile(path, pre_buffer=False) as file:
                 for part in file.iter_batches(ROWS, columns=columns):
                     yield first, pa.table(part)
                     first += part.num_rows
