@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import textwrap
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -53,9 +54,9 @@ def draw(path: Path, report: Report) -> None:
     if scene is None:
         raise InvalidData("report", report.title, "one with a location on a map", "Use a path that ends in .html.")
     title = textwrap.wrap(report.title, int(width // 9.5), max_lines=2, placeholder=" …")
-    said = textwrap.wrap(
-        " ".join(f"{name}: {text}" for name, text in summary(report.facts)[1:]), int((width - 16) // 6.8)
-    )
+    words = " ".join(f"{name}: {text}" for name, text in summary(report.facts)[1:])
+    # A number and its unit stay on one line.
+    said = textwrap.wrap(re.sub(r"(?<=\d) (?=k?m\b)", "\N{NO-BREAK SPACE}", words), int((width - 16) // 6.8))
     warnings = [line for text in report.warnings for line in textwrap.wrap(text, int(width // 8.2))]
     across = 2 if width > 500 and sum(len(group.keys) for group in scene.layers) > 3 else 1
     handles = handles_of(scene, int((width / across - 45) // 6.4))
