@@ -38,7 +38,9 @@ def main() -> None:
         for picture in Path(folder).glob("*.png"):
             image = Image.open(picture).convert("RGB")
             image.thumbnail((WIDEST, WIDEST))
-            image.quantize(128, dither=Image.Dither.NONE).save(target / picture.name, optimize=True)
+            # Small marks keep their colours, which the usual method gives up for more shades of the ground.
+            few = image.quantize(128, Image.Quantize.MAXCOVERAGE, kmeans=3, dither=Image.Dither.NONE)
+            few.save(target / picture.name, optimize=True)
         os.chdir(DOCS)
 
 

@@ -22,7 +22,9 @@ CELL, BLOCK, WIDE, METRE = 1, 20, 60, 1 / 111_195
 #: Regions are remote, settled or urban: by the inhabitants of a place, and how far it makes them so, in metres.
 SETTLED, URBAN = (1_000, 100_000), (15_000, 20_000)
 #: By how many metres coasts may deviate in each kind of region.
-DEVIATION = (1500, 400, 70)
+DEVIATION = (750, 100, 25)
+#: The unit of the coordinates of coasts, in degrees: the largest whose rounding is small beside these.
+UNIT = 1e-4
 #: The smallest details of the levels of coasts and of lines, in metres.
 COASTS, LINES = (250, 2500, 10_000), (1000, 4000, 15_000)
 #: The number of corners of an outline that are simplified together.
@@ -226,9 +228,9 @@ def cut(shapes, ranks, kind, side):
 def interleaved(units):
     """Numbers that order points so that neighbours are near each other."""
     order = np.zeros(len(units), dtype=np.int64)
-    for bit in range(21):
+    for bit in range(22):
         for axis in (0, 1):
-            order |= (units[:, axis].astype(np.int64) + 2**20 >> bit & 1) << 2 * bit + axis
+            order |= (units[:, axis].astype(np.int64) + 2**21 >> bit & 1) << 2 * bit + axis
     return order
 
 
@@ -384,12 +386,12 @@ def main(source, target, *chosen):
     def land():
         fine = np.concatenate([shores[1], shores[5]])
         levels = [unranked(COASTS[0], cells_of(fine, regions)), *coarser(outlines, 0.5)]
-        write(target / "land.parquet", levels, 3, 2.5e-4)
+        write(target / "land.parquet", levels, 3, UNIT)
 
     def water():
         lakes = shores[2]
         levels = [unranked(COASTS[0], cells_of(lakes, regions, shores[3])), *coarser(lakes, 40.0)]
-        write(target / "water.parquet", levels, 3, 2.5e-4)
+        write(target / "water.parquet", levels, 3, UNIT)
 
     for make in (places, borders, rivers, roads, land, water):
         if not chosen or make.__name__ in chosen:

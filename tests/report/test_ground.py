@@ -13,6 +13,7 @@ import shapely
 from geoveil.errors import FileUnavailable, InvalidFile, InvalidParameter
 from geoveil.geo.distortion import earth
 from geoveil.report.ground import Ground, check_basemap, graticule_around, ground_around, read_basemap
+from geoveil.report.ground.surroundings import _without_stumps
 from geoveil.report.map_projection import Box, Projection
 
 pytestmark = [pytest.mark.once, pytest.mark.slow]
@@ -117,6 +118,36 @@ def test_views_of_any_size(middle: tuple[float, float], reach: float) -> None:
     assert np.abs(bounds).max(initial=0.0) <= min(reach, 1.5e7) * 1.001
     assert np.abs(ground.places.flat).max(initial=0.0) <= reach
     assert shapely.get_num_coordinates(ground.land).sum() < 50_000
+
+
+def test_land_has_no_gaps_between_cells() -> None:
+    """Pieces of land of neighbouring degrees meet, also where a coast leaves their edge at a small angle."""
+    middle = (179.85, -17.38)
+    to_map = Projection(*middle).to_map
+    inland = shapely.transform(shapely.box(177.76, -18.02, 177.92, -17.98), to_map)  # on Viti Levu
+    land = shapely.union_all(around(*middle, 228_000.0).land)
+    assert shapely.difference(inland, land).is_empty
+
+
+def test_coasts_of_cities_have_their_corners() -> None:
+    """The piers of San Francisco and the islands of Oslo's fjord are drawn, and few corners are needed for them."""
+    for middle, least, most in (((-122.40, 37.78), 150, 1500), ((10.74, 59.90), 400, 3000)):
+        land = around(*middle, 8_000.0).land
+        assert least < shapely.get_num_coordinates(land).sum() < most
+
+
+def test_roads_that_join_nothing_are_dropped() -> None:
+    """A piece of road is drawn if it is long, or joins others with which it is."""
+    ends = [(0, 0, 3e3, 0), (3.1e3, 0, 5e3, 0), (0, 9e3, 3e3, 9e3), (0, -9e3, 5e3, -9e3)]
+    roads = np.array([shapely.LineString(np.reshape(end, (2, 2))) for end in ends])
+    assert _without_stumps(roads).tolist() == [True, True, False, True]
+
+
+def test_roads_of_a_city_are_a_network() -> None:
+    """In San Francisco nearly all roads that are drawn join each other."""
+    roads = around(-122.43, 37.77, 7_600.0).roads.shapes
+    joined = shapely.get_parts(shapely.union_all(shapely.buffer(roads, 100.0)))
+    assert shapely.area(joined).max() > 0.8 * shapely.area(joined).sum()
 
 
 def test_squares_of_a_map_do_not_overlap() -> None:

@@ -13,6 +13,7 @@ import shapely
 from numpy.typing import NDArray
 
 import geoveil as gv
+from geoveil.release.map_cells import cells_layer
 from geoveil.report import Layer, Report, compose
 from geoveil.report.classes import hexagons, limits_of
 from geoveil.report.composing import DOTS
@@ -241,3 +242,64 @@ def test_a_base_map_of_the_user_is_drawn_in_grey(tmp_path: Path) -> None:
     assert scene.source.startswith("Base map: streets.gpkg. ")
     assert [group.role for group in scene.groups] == ["ground"] * 5 + ["released"]
     assert compose((homes,)).as_dict()["groups"][-1]["name"] == "homes"  # type: ignore[union-attr]
+
+
+@pytest.mark.once
+def test_numbers_that_noise_can_give_are_blank() -> None:
+    """A heat map and counts draw no cell below their noise, in a map or a legend; what is released stays as it is."""
+    rng = np.random.default_rng(3)
+    area = gv.local(lat=47.38, lon=8.54, radius=8_000)
+    homes = geopandas.GeoSeries.from_xy(*rng.normal([8.54, 47.38], 0.01, size=(400, 2)).T, crs=4326)
+    heat = gv.heatmap(homes, 1000, unit=np.arange(400), area=area, rho=1e-5, rng=rng)
+    assert (heat.value > 0).sum() > (heat.value >= heat.largest).sum() > 3
+    [layer] = heat.layers()
+    assert layer.values is not None
+    assert sorted(layer.values) == pytest.approx(sorted(heat.value[heat.value >= heat.largest]))
+    said = f"Blank: less than {heat.largest:.3g} persons."
+    assert said in layer.note
+    boxes = [shapely.box(8.5, 47.36, 8.58, 47.4), shapely.box(8.44, 47.32, 8.45, 47.33)]
+    counts = gv.counts(homes, geopandas.GeoSeries(boxes, crs=4326), unit=np.arange(400), area=area, rho=1e-5, rng=rng)
+    regions = replace(counts.layers()[0], values=np.array([counts.largest + 1, counts.largest / 2]))
+    scene = compose((regions,))
+    assert scene is not None
+    [group] = scene.layers
+    filled = [shape for shape in group.shapes if shape.form == "fill"]
+    assert [len(shape.parts) for shape in filled] == [1]
+    assert f"{float(f'{counts.largest:.2g}'):,.12g}" in group.keys[1].text
+    assert group.keys[-1].text.startswith("Blank: less than ")
+
+
+@pytest.mark.once
+def test_a_map_of_noise_alone_says_so() -> None:
+    """Where no number is above the noise, a map has the place and the sentence, and no shades."""
+    layer = Layer(
+        "riders",
+        np.array([[8.5, 47.3], [8.6, 47.3], [8.6, 47.4], [8.5, 47.4]]),
+        "grid",
+        "released",
+        values=np.array([0.4]),
+        parts=np.zeros(4, dtype=np.int64),
+        least=0.9,
+        note="Blank: less than 0.9 persons.",
+    )
+    scene = compose((layer,))
+    assert scene is not None
+    assert not [shape for shape in scene.layers[0].shapes if shape.form == "fill"]
+    assert scene.layers[0].keys[-1].text == layer.note
+
+
+def test_noise_of_slices_and_blocks_adds_up() -> None:
+    """What may be noise in a sum of numbers is more than in one of them, by the root of how many there are."""
+    rng = np.random.default_rng(3)
+    area = gv.local(lat=47.38, lon=8.54, radius=8_000)
+    homes = geopandas.GeoSeries.from_xy(*rng.normal([8.54, 47.38], 0.01, size=(400, 2)).T, crs=4326)
+    times = np.datetime64("2026-05-04T00:00") + rng.integers(0, 48, 400) * np.timedelta64(1, "h")
+    heat = gv.heatmap(
+        homes, 2000, times=times, every="1 day", unit=np.arange(400), area=area, rho=1e-4, rng=rng
+    )  # fmt: skip
+    assert len(heat.slices) == 2
+    assert heat.plane is not None
+    assert heat.layers()[0].least == pytest.approx(heat.largest * 2**0.5)
+    fine = cells_layer(gv.Grid((-3e4, -3e4, 3e4, 3e4), cell=200), np.ones((300, 300)), heat.plane, "riders", noise=0.5)
+    assert "drawn in blocks of 400 m" in fine.name
+    assert fine.least == 1.0

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -13,6 +14,9 @@ from geoveil.cli.command import Command, broken
 from geoveil.cli.points import release_file
 from geoveil.cli.presentation import describe, public_place
 from geoveil.words import counted
+
+if TYPE_CHECKING:
+    from geoveil.report import Layer
 
 #: The part of the simulated data that is released, and the budget.
 _SHOWN, _RHO = "taxi < 'cab04' and time < '2026-05-04T06:40:00Z'", 5e-4
@@ -76,8 +80,16 @@ def _released(source: Path, target: Path, smooth: Path, area: Any, station: tupl
     return release, tracks, near, hull
 
 
+def _of_first(layer: Layer, name: str) -> Layer:
+    """Return the first person's part of a layer of tracks."""
+    assert layer.persons is not None
+    own = layer.persons == 0
+    parts = None if layer.parts is None else layer.parts[own]
+    return replace(layer, name=name, places=layer.places[own], persons=layer.persons[own], parts=parts, names=("",))
+
+
 def _drawn(out: Path, source: Path, tracks: Any) -> list[str]:
-    """Draw the map as a page and as a picture, with the true tracks, which are simulated; return the files."""
+    """Draw all tracks on a page and one in a picture, with the true ones, which are simulated; return the files."""
     from geoveil import read
     from geoveil.report import Layer, Report, write
 
@@ -99,5 +111,7 @@ def _drawn(out: Path, source: Path, tracks: Any) -> list[str]:
         write(out / "map.html", page)
         if find_spec("matplotlib") is None:
             return [f"{out / 'map.html'} (open it in a browser)"]
-        write(out / "map.png", page)
+        alone = (_of_first(layers[0], "what was published"), _of_first(driven, "where it really drove (simulated)"))
+        title = "One of three taxis: where it drove, and what was published"
+        write(out / "map.png", Report(title, alone, tracks.facts(), tracks.certificate()))
     return [f"{out / 'map.html'} (open it in a browser)", str(out / "map.png")]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -121,9 +122,9 @@ class CrowdRelease(Release):
         """Return the processed numbers, summed over all slices."""
         return np.asarray(self._numbers.sum(axis=0) if self.slices else self._numbers)
 
-    def _noise_note(self) -> str:
-        """Return how far noise moves a number, for the legend of a map."""
-        return f"Noise moves no number by more than {self.largest:.3g} {self.counted}, with probability 95%."
+    def _noise_together(self) -> float:
+        """Return the 95% bound on the noise of every number of all slices together, which are uncorrelated."""
+        return self.largest * math.sqrt(max(len(self.slices), 1))
 
     def facts(self, *, every_error: bool = True) -> Facts:
         replaced = self._crowd_query.zcdp()
@@ -206,7 +207,8 @@ class CrowdHeatMap(CrowdRelease):
         if self.plane is None:
             return ()
         shown = name or "released heat map"
-        return (cells_layer(self.grid, self._together(), self.plane, shown, self.counted, self._noise_note()),)
+        noise = self._noise_together()
+        return (cells_layer(self.grid, self._together(), self.plane, shown, self.counted, noise=noise),)
 
     def _drawn(self) -> tuple[geopandas.GeoDataFrame, str]:
         wanted = None if self.plane is None else self.plane.crs
@@ -285,7 +287,8 @@ class CrowdCounts(CrowdRelease):
             return ()
         together = self._together()
         shapes = self.value.geometry.iloc[: len(together)].to_crs(4326)
-        return (regions_layer(shapes, together, name or "released counts", self.counted, self._noise_note()),)
+        noise = self._noise_together()
+        return (regions_layer(shapes, together, name or "released counts", self.counted, noise=noise),)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -354,4 +357,4 @@ class CrowdFlows(CrowdRelease):
             return ()
         centres = self.places.representative_point().to_crs(4326)
         shown = name or "released flows"
-        return flows_layer(centres, self._together(), shown, self.counted, least=self.largest, most=_DRAWN)
+        return flows_layer(centres, self._together(), shown, self.counted, least=self._noise_together(), most=_DRAWN)

@@ -64,19 +64,29 @@ def cells_of(
 
 
 def cells_layer(
-    grid: Grid, numbers: Floats, plane: Plane, name: str, counted: str = "points", note: str = ""
+    grid: Grid, numbers: Floats, plane: Plane, name: str, counted: str = "points", *, noise: float = 0.0
 ) -> Layer:
     """Return the visible cells of a heat map, joined in blocks if there are too many of them.
 
-    Cells with less than 1% of the largest number are left out, so that a map shows where the numbers are and not the
-    whole area.
+    Cells with less than 1% of the largest number, or with less than noise alone can give, are left out, so that a map
+    shows where the numbers are and not the whole area.
+
+    Parameters
+    ----------
+    grid, numbers, plane : Grid, array, Plane
+        The cells, the number in each, and the plane of the grid.
+    name, counted : str
+        The name of the layer, and what is counted.
+    noise : float
+        The 95% bound on the noise of every number; 0 if none is known.
     """
     grid = grid.scaled(plane.grid_system[1])
     joined, together = 1, numbers
-    while _extent(_seen(together)) > _MOST_CELLS:
+    # The noises of the cells of a block are uncorrelated: the bound grows like their standard deviation.
+    while _extent(_seen(together, joined * noise)) > _MOST_CELLS:
         joined *= 2
         together = _blocks(numbers, joined)
-    row, column = np.nonzero(_seen(together))
+    row, column = np.nonzero(_seen(together, joined * noise))
     side = grid.cell * joined
     west, south = grid.bounds[:2]
     corners = [(west + (column + i) * side, south + (row + j) * side) for i, j in ((0, 0), (1, 0), (1, 1), (0, 1))]
@@ -89,14 +99,22 @@ def cells_layer(
         "released",
         parts=np.repeat(np.arange(len(cells)), 4),
         values=together[row, column],
+        least=joined * noise,
         counted=counted,
-        note=note,
+        note=_blank_note(joined * noise, counted),
     )
 
 
-def _seen(numbers: Floats) -> NDArray[np.bool_]:
-    """Return which cells have a number large enough to be visible beside the largest."""
-    return np.asarray((numbers > 0) & (numbers >= _FAINTEST * numbers.max(initial=0.0)))
+def _seen(numbers: Floats, noise: float) -> NDArray[np.bool_]:
+    """Return which cells have a number that is visible beside the largest, and above the noise if any number is."""
+    most = float(numbers.max(initial=0.0))
+    return np.asarray((numbers > 0) & (numbers >= max(_FAINTEST * most, noise if most >= noise else 0.0)))
+
+
+def _blank_note(noise: float, counted: str) -> str:
+    """Return the legend's note on the numbers that are not drawn."""
+    said = f"Blank: less than {noise:.3g} {counted}. Noise moves no number by more than that, with probability 95%."
+    return said if noise else ""
 
 
 def _extent(seen: NDArray[np.bool_]) -> int:
@@ -112,15 +130,15 @@ def _blocks(numbers: Floats, joined: int) -> Floats:
     return np.asarray(padded.reshape(rows, joined, columns, joined).sum(axis=(1, 3)))
 
 
-def regions_layer(shapes: geopandas.GeoSeries, numbers: Floats, name: str, counted: str, note: str) -> Layer:
-    """Return regions in degrees, each drawn by its outer rings, with the number in each."""
+def regions_layer(shapes: geopandas.GeoSeries, numbers: Floats, name: str, counted: str, *, noise: float) -> Layer:
+    """Return regions in degrees, each drawn by its outer rings, with the number in each, if noise is smaller."""
     import shapely
 
     parts, owner = shapely.get_parts(shapes.array, return_index=True)
     coords, ring = shapely.get_coordinates(shapely.get_exterior_ring(parts), return_index=True)
     values = np.asarray(numbers, dtype=float)[owner]
-    how: dict[str, Any] = {"parts": ring, "values": values, "counted": counted, "note": note}
-    return Layer(name, coords, "grid", "released", overlapping=True, **how)
+    how: dict[str, Any] = {"parts": ring, "values": values, "counted": counted, "least": noise}
+    return Layer(name, coords, "grid", "released", overlapping=True, note=_blank_note(noise, counted), **how)
 
 
 def flows_layer(

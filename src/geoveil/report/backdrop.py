@@ -12,7 +12,7 @@ import numpy as np
 
 from geoveil.report.formatting import location
 from geoveil.report.graticules import graticules_of
-from geoveil.report.ground import Ground, Lines, ground_around, read_basemap
+from geoveil.report.ground import DETAILS, Ground, Lines, ground_around, read_basemap
 from geoveil.report.locator import locator_around
 from geoveil.report.map_projection import Box, Projection
 from geoveil.report.oceans import ocean_at
@@ -34,6 +34,8 @@ _ALWAYS = 16
 _CITY = 100_000
 #: Metres within which there is land near a map that is not at sea.
 _NEAR = 450e3
+#: The number of details in half the side of the small map of the surroundings.
+_SMALL = 200.0
 #: The styles of lines of each kind by rank; ranks beyond the last are drawn like it. None is dashed: a browser would
 #: draw the dashes of a continent's borders one by one.
 _LINES: dict[str, tuple[Style, ...]] = {
@@ -88,10 +90,12 @@ def backdrop(
     ground = _ground(projection.lon, projection.lat, _AROUND * wide, beyond)
     where = f"The middle of the map is at {location(projection.lon, projection.lat)}: {ground.where}"
     graticules = graticules_of(projection, view, wide / pixels, beyond=beyond)
-    at_sea = not len(_ground(projection.lon, projection.lat, _NEAR, False).land)
-    locator = locator_around(
-        projection, view, lambda half: _ground(projection.lon, projection.lat, half, False), at_sea=at_sea
-    )
+
+    def small(half: float) -> Ground:
+        return _ground(projection.lon, projection.lat, half, False, _SMALL)
+
+    at_sea = not len(small(_NEAR).land)
+    locator = locator_around(projection, view, small, at_sea=at_sea)
     images = () if tiles is None else fetch_tiles(tiles, projection, view, pixels)
     below = [] if tiles else [_areas(ground, wide)]
     thin = [] if tiles else [_thin(ground, wide / pixels)]
@@ -113,9 +117,10 @@ def backdrop(
 
 
 @functools.lru_cache(maxsize=8)
-def _ground(lon: float, lat: float, reach: float, beyond: bool) -> Ground:
+def _ground(lon: float, lat: float, reach: float, beyond: bool, details: float = DETAILS) -> Ground:
     """Return the ground around a location, which is the same whenever one release is drawn."""
-    return ground_around(Projection(lon, lat).to_map, lon, lat, reach, beyond=beyond, farthest=_BEYOND * reach)
+    to_map = Projection(lon, lat).to_map
+    return ground_around(to_map, lon, lat, reach, beyond=beyond, farthest=_BEYOND * reach, details=details)
 
 
 def _grown(view: Box) -> Box:

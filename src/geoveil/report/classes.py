@@ -21,6 +21,8 @@ __all__ = ["classes_of", "hexagons", "limits_of"]
 
 #: Sequences of round numbers, from the densest on.
 _STEPS = ((1, 2, 5), (1, 3), (1,))
+#: The upper limit of a first class that does not begin at a round number, over its lower limit, at least.
+_WIDE = 1.5
 
 
 def limits_of(least: float, most: float) -> list[float]:
@@ -43,7 +45,7 @@ def limits_of(least: float, most: float) -> list[float]:
 
 
 def classes_of(
-    cells: Sequence[shapely.Geometry], values: Floats, *, least: float, overlapping: bool
+    cells: Sequence[shapely.Geometry], values: Floats, *, least: float, overlapping: bool, blank: bool = False
 ) -> Iterator[Class]:
     """Return the classes of cells with their values, each as the union of its cells, which has no seams.
 
@@ -57,6 +59,8 @@ def classes_of(
         The smallest value that is drawn.
     overlapping : bool
         Whether cells may overlap.
+    blank : bool
+        Whether readers are told that smaller values are blank: the first class then begins at `least`.
     """
     import shapely
 
@@ -64,6 +68,8 @@ def classes_of(
     if not most >= least:
         return
     limits = limits_of(least, most)
+    if blank:
+        limits = [least, *(limit for limit in limits if limit > _WIDE * least)]
     number = np.searchsorted(np.array(limits) * (1 - 1e-12), values, side="right") - 1
     number[values < least] = -1
     join = shapely.union_all if overlapping else shapely.coverage_union_all

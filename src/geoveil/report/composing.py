@@ -388,8 +388,9 @@ class _Plan:
         values = layer.values[whole]
         if layer.overlapping:
             cells = shapely.make_valid(cells)
-        least = _FAINTEST * float(values.max(initial=0.0))
-        found = classes_of(cells, values, least=least, overlapping=layer.overlapping) if least > 0 else iter(())
+        least = max(_FAINTEST * float(values.max(initial=0.0)), layer.least)
+        how = {"overlapping": layer.overlapping, "blank": layer.least > 0}
+        found = classes_of(cells, values, least=least, **how) if least > 0 else iter(())
         self.cells.append(shapely.get_coordinates(shapely.centroid(cells[values >= max(least, 1e-300)])))
         shapes, keys = self._shaded(found, f"{layer.name}, in {layer.counted}")
         if layer.overlapping:  # regions have outlines

@@ -13,7 +13,7 @@ import numpy as np
 from geoveil.errors import InvalidData
 from geoveil.report.composing import compose
 from geoveil.report.document import Report
-from geoveil.report.formatting import WARNING, round_below
+from geoveil.report.formatting import WARNING, round_below, with_units
 from geoveil.report.labelling import anchor_of, font_of, text_box_of
 from geoveil.report.layers import Floats
 from geoveil.report.palette import LIGHT
@@ -53,9 +53,8 @@ def draw(path: Path, report: Report) -> None:
     if scene is None:
         raise InvalidData("report", report.title, "one with a location on a map", "Use a path that ends in .html.")
     title = textwrap.wrap(report.title, int(width // 9.5), max_lines=2, placeholder=" …")
-    said = textwrap.wrap(
-        " ".join(f"{name}: {text}" for name, text in summary(report.facts)[1:]), int((width - 16) // 6.8)
-    )
+    words = " ".join(f"{name}: {text}" for name, text in summary(report.facts)[1:])
+    said = textwrap.wrap(with_units(words), int((width - 16) // 6.8))
     warnings = [line for text in report.warnings for line in textwrap.wrap(text, int(width // 8.2))]
     across = 2 if width > 500 and sum(len(group.keys) for group in scene.layers) > 3 else 1
     handles = handles_of(scene, int((width / across - 45) // 6.4))
@@ -382,7 +381,7 @@ def _handle(key: Key, truth: bool, letters: int) -> Artist:
     from matplotlib.patches import Patch
 
     style, hue = key.style, LIGHT[key.style.colour]
-    text = "\n".join(textwrap.wrap(f"TRUE: {key.text}" if truth else key.text, letters))
+    text = "\n".join(textwrap.wrap(with_units(f"TRUE: {key.text}" if truth else key.text), letters))
     dash: Any = (0, tuple(length / max(style.width, 1) for length in style.dash)) if style.dash else "solid"
     if not (style.width or style.fill):
         return Line2D([], [], linestyle="", label=text)

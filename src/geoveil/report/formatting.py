@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable
 
 from geoveil.words import metres
 
-__all__ = ["WARNING", "between", "lengths", "location", "number", "round_below"]
+__all__ = ["WARNING", "between", "lengths", "location", "number", "round_below", "with_units"]
 
 WARNING = "This file shows true locations. It must not be shared."
 
@@ -69,3 +70,15 @@ def round_below(limit: float) -> float:
     """
     power = 10.0 ** math.floor(math.log10(limit) + 1e-12)
     return float(max(step * power for step in (1, 2, 5) if step * power <= limit * (1 + 1e-12)))
+
+
+def with_units(text: str) -> str:
+    """Return a text whose numbers of metres stay on one line with their unit.
+
+    Examples
+    --------
+    >>> import textwrap
+    >>> len(textwrap.wrap(with_units("1.85 km"), 5, break_long_words=False))
+    1
+    """
+    return re.sub(r"(?<=\d) (?=k?m\b)", "\N{NO-BREAK SPACE}", text)

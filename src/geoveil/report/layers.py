@@ -41,6 +41,8 @@ class Layer:
         The labels of marks, one for each.
     values : array, optional
         The value of each cell of a grid or of each flow, in the order of `parts`.
+    least : float
+        Cells of a grid with smaller values, which noise alone can give, are left blank.
     overlapping : bool
         Whether the cells of a grid may overlap, as some regions do.
     persons : array of int, optional
@@ -69,6 +71,7 @@ class Layer:
     radius: float | Floats | None = None
     texts: tuple[str, ...] = ()
     values: Floats | None = None
+    least: float = 0.0
     overlapping: bool = False
     persons: NDArray[np.int64] | None = None
     names: tuple[str, ...] = ()

@@ -3,9 +3,10 @@
 from geoveil.report.ground.basemap import Basemap, check_basemap, read_basemap
 from geoveil.report.ground.graticule import graticule_around
 from geoveil.report.ground.names import Places
-from geoveil.report.ground.surroundings import FARTHEST, Ground, Lines, ground_around
+from geoveil.report.ground.surroundings import DETAILS, FARTHEST, Ground, Lines, ground_around
 
 __all__ = [
+    "DETAILS",
     "FARTHEST",
     "Basemap",
     "Ground",

@@ -12,15 +12,21 @@ from geoveil.report.ground.names import Places, places_around, where
 from geoveil.report.ground.packed import Geometries, packed_file
 from geoveil.report.layers import Floats
 
-__all__ = ["FARTHEST", "Ground", "Lines", "ground_around"]
+__all__ = ["DETAILS", "FARTHEST", "Ground", "Lines", "ground_around"]
 
 #: Metres from the middle of an azimuthal map beyond which nothing is drawn: shapes are unrecognisable there.
 FARTHEST = 1.5e7
-#: The reach of each level of detail over that of the finer one, and over the size of its smallest details.
-_COARSER, _DETAILS = 8.0, 600.0
+#: The number of details in the reach of a map, about one for each pixel that is seen first, and of the ground around.
+DETAILS, _AROUND = 1000.0, 600.0
+#: The reach of each level of detail over that of the finer one.
+_COARSER = 8.0
 #: The reach in metres from which roads of each rank are drawn, and up to which roads are. Their straight parts are at
 #: most 1.5, 5, 15 and 40 km long; their real course bends, as a closer view would show.
-_FROM, _ROADS = np.array([0.0, 8e3, 4.5e4, 9e4]), 2.5e5
+_FROM, _ROADS = np.array([0.0, 4e3, 2.5e4, 8e4]), 2.5e5
+#: Roads that are shorter and join no others look like errors; lines join that are so close to each other. In metres.
+_STUMP, _JOINED = 4e3, 200.0
+#: Metres in a degree of a meridian.
+_DEGREE = 111_195
 _NOTHING: tuple[Geometries, NDArray[np.int64]] = np.empty(0, dtype=object), np.empty(0, dtype=np.int64)
 
 
@@ -75,6 +81,7 @@ def ground_around(
     *,
     beyond: bool = True,
     farthest: float = FARTHEST,
+    details: float = DETAILS,
 ) -> Ground:
     """Return the ground around a location, in full detail nearby and coarser farther away.
 
@@ -90,6 +97,8 @@ def ground_around(
         Whether the ground outside of this square is returned as well.
     farthest : float
         Half the side of the square beyond which nothing is returned, in metres.
+    details : float
+        The reach over the size of the smallest details.
 
     Examples
     --------
@@ -103,13 +112,16 @@ def ground_around(
     while beyond and squares[-1][1] < min(farthest, FARTHEST):
         squares.append((squares[-1][1], min(_COARSER * squares[-1][1], farthest, FARTHEST)))
 
+    def found_in(name: str, inner: float, outer: float) -> tuple[Geometries, NDArray[np.int64]]:
+        return _square(name, to_map, lon, lat, inner, outer, outer / (_AROUND if inner else details))
+
     def polygons(name: str) -> Geometries:
-        return np.concatenate([_square(name, to_map, lon, lat, *square)[0] for square in squares])
+        return np.concatenate([found_in(name, *square)[0] for square in squares])
 
     def lines(name: str) -> Lines:
         # Roads around a view would be many, and tell nothing that towns do not.
         drawn = squares[: reach <= _ROADS] if name == "roads" else squares
-        found = [_NOTHING, *(_square(name, to_map, lon, lat, *square) for square in drawn)]
+        found = [_NOTHING, *(found_in(name, *square) for square in drawn)]
         shapes, ranks = (np.concatenate(column) for column in zip(*found, strict=True))
         return Lines(shapes, ranks)
 
@@ -125,12 +137,11 @@ def ground_around(
 
 
 def _square(
-    name: str, to_map: Callable[[Floats], Floats], lon: float, lat: float, inner: float, reach: float
+    name: str, to_map: Callable[[Floats], Floats], lon: float, lat: float, inner: float, reach: float, detail: float
 ) -> tuple[Geometries, NDArray[np.int64]]:
     """Return the shapes of a file in a square, without those in the inner square, and their ranks."""
     import shapely
 
-    detail = reach / _DETAILS
     # A shape may lie in a corner of the square.
     shapes, ranks = packed_file(name).near(detail, lon, lat, min(1.5 * reach, FARTHEST))
     if name == "roads":
@@ -139,12 +150,19 @@ def _square(
     if not len(shapes):
         return shapes, ranks
     area = shapely.get_type_id(shapes[0]) == 3
-    shapes = shapely.simplify(shapes, detail / 2e5, preserve_topology=False)
-    some = shapely.length(shapes) > 0
-    shapes, ranks = shapes[some], ranks[some]
-    # Edges are straight in degrees, and bent on the map.
     cells = area and packed_file(name).level(detail) == 0
+    if cells:
+        # Pieces with so short an outline are smaller than a detail.
+        large = shapely.length(shapes) > 3.5 * detail / _DEGREE
+        shapes = _simplified_cells(shapes[large], detail / 2e5)
+    else:
+        shapes = shapely.simplify(shapes, detail / 2e5, preserve_topology=False)
+        some = shapely.length(shapes) > 0
+        shapes, ranks = shapes[some], ranks[some]
+    # Edges are straight in degrees, and bent on the map.
     flat = shapely.transform(shapely.segmentize(shapes, 0.1 if cells else 1.0), to_map)
+    if name == "roads":
+        flat, ranks = (column[_without_stumps(flat)] for column in (flat, ranks))
     flat = shapely.clip_by_rect(_valid(flat) if area else flat, -reach, -reach, reach, reach)
     if area:
         # Pieces are joined, so that their edges are not seen; cells nearby also where they do not quite meet.
@@ -157,6 +175,53 @@ def _square(
     size, least = (shapely.area(flat), detail**2) if area else (shapely.length(flat), 0.0)
     kept = (shapely.get_type_id(flat) == (3 if area else 1)) & (size > least)
     return flat[kept], ranks[row[inside][kept]]
+
+
+def _simplified_cells(cells: Geometries, tolerance: float) -> Geometries:
+    """Return cells whose coasts deviate by some degrees at most; those of which nothing is left are dropped.
+
+    Corners on the edges of cells stay: neighbours that no longer met would have a coast between them.
+    """
+    import shapely
+
+    if not len(cells):
+        return cells
+    polygon = shapely.GeometryType.POLYGON
+    _, corners, (ends, owners) = shapely.to_ragged_array(cells)
+    fixed = (corners == np.rint(corners)).any(axis=1)
+    fixed[ends[:-1]] = fixed[ends[1:] - 1] = True
+    at = np.flatnonzero(fixed)
+    begins, stops = at[:-1], at[1:] + 1
+    # From the last corner of a ring no line leads to the first of the next.
+    within = ~np.isin(stops - 1, ends[:-1])
+    begins, stops = begins[within], stops[within]
+    sizes = stops - begins
+    rows = np.repeat(stops - np.cumsum(sizes), sizes) + np.arange(sizes.sum())
+    lines = shapely.linestrings(corners[rows], indices=np.repeat(np.arange(len(sizes)), sizes))
+    found, line = shapely.get_coordinates(
+        shapely.simplify(lines, tolerance, preserve_topology=False), return_index=True
+    )
+    # Lines begin where the one before them ended.
+    ring = np.searchsorted(ends, begins, side="right") - 1
+    kept = np.r_[line[1:] == line[:-1], True] | np.isin(stops, ends)[line]
+    found, ring = found[kept], ring[line[kept]]
+    count = np.bincount(ring, minlength=len(ends) - 1)
+    owner = np.searchsorted(owners, np.arange(len(count)), side="right") - 1
+    whole = (count >= 4) & (count[owners[owner]] >= 4)
+    sizes = np.bincount(owner[whole], minlength=len(cells))
+    offsets = (np.r_[0, np.cumsum(count[whole])], np.r_[0, np.cumsum(sizes[sizes > 0])])
+    return np.asarray(shapely.from_ragged_array(polygon, found[whole[ring]], offsets), dtype=object)
+
+
+def _without_stumps(roads: Geometries) -> NDArray[np.bool_]:
+    """Return which lines belong to roads that are long enough, with all lines that they join."""
+    import shapely
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    pairs = shapely.STRtree(roads).query(roads, predicate="dwithin", distance=_JOINED)
+    _, road = connected_components(coo_array((np.ones(pairs.shape[1]), pairs), shape=(len(roads), len(roads))))
+    return np.asarray(np.bincount(road, shapely.length(roads))[road] >= _STUMP)
 
 
 def _valid(shapes: Geometries) -> Geometries:
