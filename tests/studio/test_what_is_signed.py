@@ -18,6 +18,7 @@ import geoveil as gv
 from geoveil.errors import GeoveilError, GeoveilWarning, LedgerUnavailable
 from geoveil.studio import pages, preview, releasing
 from geoveil.studio.file_request import FileRequest
+from geoveil.studio.jobs import Job
 from geoveil.studio.project import Project
 from geoveil.studio.warning_collector import own_warnings
 from tests.studio.deciding import decide, release, send, ticket_of
@@ -177,6 +178,27 @@ def test_previews_of_other_decisions_are_given_up(project: Project, monkeypatch:
     assert project.previewing() is second
     second.stop()
     assert second.wait(60)
+
+
+@pytest.mark.parametrize("at", ["map_of_data", "check"])
+@pytest.mark.parametrize("step", pages.STEPS)
+def test_pages_are_made_while_the_file_is_read_anew(
+    step: str, at: str, project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A page that is made while another one has the file read anew is shown, and waits for the file."""
+    go, found = threading.Event(), getattr(Project, at)
+
+    def meanwhile(self: Project) -> Any:
+        had = found(self)
+        self.reading = Job("Reading trips.csv", lambda tell: go.wait(60))
+        return had
+
+    monkeypatch.setattr(Project, at, meanwhile)
+    try:
+        assert pages.render(step, project)
+        assert pages.render(step, project)
+    finally:
+        go.set()
 
 
 def test_a_summary_states_the_error_of_each_answer(project: Project) -> None:

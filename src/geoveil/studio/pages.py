@@ -25,6 +25,7 @@ from geoveil.words import counted, metres
 if TYPE_CHECKING:
     from geoveil.file_check import Finding
     from geoveil.studio.file_request import FileRequest
+    from geoveil.studio.opened_data import OpenedData
     from geoveil.studio.releasing import Outcome
     from geoveil.verification import Verification
 
@@ -161,10 +162,12 @@ def _data(project: Project) -> dict[str, Any]:
     # The map comes first: the check is long, and would take its time.
     view = project.map_of_data()
     checking = project.check()
-    assert checking is not None
+    if view is None or checking is None:
+        # Another page has the file read anew.
+        return {"data": None, "problem": None, "map": None}
     checked = checking.result
     findings = [] if checked is None else [_told(finding, project) for finding in checked.findings]
-    kept = [name for name in data.columns if name not in _always(project)]
+    always = _always(data, project.choices.by)
     return {
         "problem": problem,
         "map": view,
@@ -173,19 +176,17 @@ def _data(project: Project) -> dict[str, Any]:
         "check_problem": None if checking.problem is None else project.told(checking.problem),
         "sizes": data.sizes(project.choices.by),
         "likely": [str(name) for name in data.file.recognised.persons],
-        "always": _always(project),
-        "kept": kept,
+        "always": always,
+        "kept": [name for name in data.columns if name not in always],
         "located": getattr(getattr(data.file, "located", None), "names", ()),
         "crs": data.file.crs.name,
         "needs_area": not data.file.crs.is_projected,
     }
 
 
-def _always(project: Project) -> list[str]:
+def _always(data: OpenedData, by: str | None) -> list[str]:
     """Return the columns that are released unchanged in any case."""
-    data = project.data
-    assert data is not None
-    found = [*([project.choices.by] if project.choices.by else []), *data.times, *data.file.structure]
+    found = [*([by] if by else []), *data.times, *data.file.structure]
     return [name for name in dict.fromkeys(found) if name in data.columns]
 
 
