@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from geoveil.facts import CrowdNoise, ErrorBound, Exactness, Facts, MechanismUse, Removed, Unchanged
 from geoveil.messages import PYTHON, Message, Naming
@@ -266,7 +266,7 @@ def guarantee_line(
     >>> guarantee_line(CGP(rho=5e-5, metric="1 day"), plain=True)
     '104 m hidden at 75% within any day (CGP with ρ = 5e-05 per m²)'
     """
-    held = [each for each in (guarantee, also) if each is not None]
+    held: list[Any] = [each for each in (guarantee, also) if each is not None]
     budgets = " and ".join(str(replace(each, metric="inf") if plain else each) for each in held)
     stretch = guarantee.metric.stretch
     within = " at any single point" if guarantee.metric.name == "1" else ""

@@ -190,7 +190,7 @@ def test_pages_are_made_while_the_file_is_read_anew(
 
     def meanwhile(self: Project) -> Any:
         had = found(self)
-        self.reading = Job("Reading trips.csv", lambda tell: go.wait(60))
+        self.reading = Job[Any]("Reading trips.csv", lambda tell: go.wait(60))
         return had
 
     monkeypatch.setattr(Project, at, meanwhile)

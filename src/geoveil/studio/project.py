@@ -359,8 +359,12 @@ class Project:
             if ticket in self._used or (self.releasing is not None and self.releasing.running):
                 return
             # What is compared with the ticket is what is released, whatever other pages decide meanwhile.
-            request = self.request()
-            if ticket != self.ticket(request):
+            try:
+                request = self.request()
+                shown = ticket == self.ticket(request)
+            except GeoveilError:
+                shown = False
+            if not shown:
                 problem = "another page has changed the decisions, the file or the key that this one showed."
                 raise GeoveilError(f"Nothing was released: {problem}", "Look again at what will be released.")
             request.check()
