@@ -151,7 +151,9 @@ def adds_up(name: str, earlier: list[Earlier], guarantee: Guarantee) -> Message:
     said = f"{name} was released {counted(len(earlier), 'time')} before ({several}{dates}{changed})."
     together = _together(earlier, guarantee)
     return Message(
-        "{said} {together} A ledger ({ledger}) keeps account of this for each person.", said=said, together=together
+        "{said} {together} A ledger ({ledger.create}) keeps account of this for each person.",
+        said=said,
+        together=together,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 
 __all__ = ["read_area", "read_chance", "read_length", "read_place"]
@@ -21,13 +22,14 @@ def read_length(text: str) -> float | None:
 
     Examples
     --------
-    >>> read_length("1.5km"), read_length("200"), read_length("-3 m")
-    (1500.0, 200.0, None)
+    >>> read_length("1.5km"), read_length("200"), read_length("-3 m"), read_length("1e999")
+    (1500.0, 200.0, None, None)
     """
     found = re.fullmatch(rf"({_NUMBER})\s*([a-z]*)\.?", text.strip().lower())
-    if not found or found[2] not in _METRES or not float(found[1]) > 0:
+    if not found or found[2] not in _METRES:
         return None
-    return float(found[1]) * _METRES[found[2]]
+    length = float(found[1]) * _METRES[found[2]]
+    return length if 0 < length < math.inf else None
 
 
 def read_chance(text: str) -> float | None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 from geoveil.facts import CrowdNoise, ErrorBound, Exactness, Facts, MechanismUse, Removed, Unchanged
 from geoveil.messages import PYTHON, Message, Naming
@@ -239,7 +240,9 @@ def _parts(bound: ErrorBound) -> str:
     return point + location
 
 
-def guarantee_line(guarantee: Guarantee, also: Guarantee | None = None, *, each: bool = False) -> str:
+def guarantee_line(
+    guarantee: Guarantee, also: Guarantee | None = None, *, each: bool = False, plain: bool = False
+) -> str:
     """Return a guarantee in words, with its budget.
 
     Parameters
@@ -250,6 +253,8 @@ def guarantee_line(guarantee: Guarantee, also: Guarantee | None = None, *, each:
         A second guarantee that holds as well.
     each : bool
         Whether it holds for each of several persons.
+    plain : bool
+        Whether the symbol of the metric is left out, for readers to whom it says nothing.
 
     Examples
     --------
@@ -258,8 +263,11 @@ def guarantee_line(guarantee: Guarantee, also: Guarantee | None = None, *, each:
     '104 m hidden at 75% for each person (CGP with ρ = 5e-05 per m²)'
     >>> guarantee_line(CGP(rho=5e-5, metric="1 day"))
     '104 m hidden at 75% within any day (CGP with ρ = 5e-05 per m² under dist_[1 day])'
+    >>> guarantee_line(CGP(rho=5e-5, metric="1 day"), plain=True)
+    '104 m hidden at 75% within any day (CGP with ρ = 5e-05 per m²)'
     """
-    budgets = str(guarantee) if also is None else f"{guarantee} and {also}"
+    held: list[Any] = [each for each in (guarantee, also) if each is not None]
+    budgets = " and ".join(str(replace(each, metric="inf") if plain else each) for each in held)
     stretch = guarantee.metric.stretch
     within = " at any single point" if guarantee.metric.name == "1" else ""
     within = within if stretch is None else f" within any {_length(stretch)}"

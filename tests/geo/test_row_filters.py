@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import warnings
+from pathlib import Path
 from typing import Any
 
 import hypothesis.strategies as st
@@ -11,7 +12,8 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 
-from geoveil.errors import GeoveilWarning, InvalidData, InvalidParameter
+import geoveil as gv
+from geoveil.errors import GeoveilWarning, InvalidData, InvalidFile, InvalidParameter
 from geoveil.geo.row_filters import RowFilter
 
 TRIPS = pa.table(
@@ -153,3 +155,11 @@ def test_any_text_is_a_filter_or_an_error_of_the_argument(text: str) -> None:
         except InvalidParameter as problem:
             found = problem.argument
     assert found == "where" or set(found) <= set(KINDS)
+
+
+def test_a_filter_that_leaves_no_trip_is_refused(tmp_path: Path) -> None:
+    """Rows with two ends of which none satisfies a filter are refused in words."""
+    path = tmp_path / "trips.csv"
+    path.write_text("user,start_lat,start_lon,end_lat,end_lon\na,47.3,8.5,47.4,8.5\n")
+    with pytest.raises(InvalidFile, match="1 do not satisfy the filter"):
+        gv.read(path, where="user = 'b'")

@@ -13,9 +13,10 @@ from geoveil.studio.project import Project
 from geoveil.studio.server import Studio
 from tests.formats import people
 from tests.report.conftest import browser
+from tests.studio.deciding import decide
 from tests.studio.driving import Visitor, running
 
-__all__ = ["browser", "studio", "trips", "visit"]
+__all__ = ["browser", "project", "studio", "trips", "visit"]
 
 
 @pytest.fixture(scope="module")
@@ -50,6 +51,17 @@ def visit(studio: Studio, browser: Browser) -> Iterator[Callable[..., Visitor]]:
     yield opened
     for context in contexts:
         context.close()
+
+
+@pytest.fixture
+def project(trips: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
+    """A studio's state in which everything is decided, started in the folder of the file."""
+    monkeypatch.setenv("GEOVEIL_RECORD", "off")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "workspace").mkdir()
+    found = Project(tmp_path / "workspace")
+    decide(found, trips)
+    return found
 
 
 @pytest.fixture

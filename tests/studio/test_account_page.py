@@ -9,8 +9,8 @@ import pytest
 
 from geoveil.studio.actions import act
 from geoveil.studio.server import Studio
+from tests.studio.deciding import decide
 from tests.studio.driving import Visitor
-from tests.studio.test_another_file import decide
 
 pytestmark = [pytest.mark.deep, pytest.mark.once, pytest.mark.slow]
 

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from geoveil.studio import pages
-from geoveil.studio.choices import ChosenBudget, StatedArea
 from geoveil.studio.file_request import FileRequest
 from geoveil.studio.project import Project
 from tests.formats import people
+from tests.studio.deciding import decide, ticket_of
 
 pytestmark = [pytest.mark.once, pytest.mark.slow]
 
@@ -35,17 +35,6 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
     return Project(tmp_path / "workspace")
 
 
-def decide(project: Project, path: Path) -> None:
-    """Open a file, and decide everything about it."""
-    project.open(path, path.name)
-    assert project.reading is not None
-    assert project.reading.wait(60)
-    choices = project.choices
-    choices.persons, choices.pseudonyms, choices.area = "user", False, StatedArea("San Francisco")
-    choices.unit, choices.planned = "all", 2
-    choices.budget, choices.question = ChosenBudget("hide", "200"), "points"
-
-
 def released(project: Project) -> str:
     """Wait for the release, and return the page of step 5."""
     assert project.releasing is not None
@@ -57,7 +46,7 @@ def released(project: Project) -> str:
 def test_the_last_release_is_forgotten(project: Project, files: tuple[Path, Path]) -> None:
     """Another file has no release yet; step 5 lists that of the file before among the earlier ones."""
     decide(project, files[0])
-    project.release(project.ticket)
+    project.release(ticket_of(project))
     assert 'id="released"' in released(project)
     decide(project, files[1])
     page = pages.render("release", project)
@@ -80,7 +69,7 @@ def test_a_release_that_is_being_made_goes_on(
 
     monkeypatch.setattr(FileRequest, "run", slowly)
     decide(project, files[0])
-    project.release(project.ticket)
+    project.release(ticket_of(project))
     decide(project, files[1])
     assert "The release of may.csv goes on" in pages.render("data", project)
     assert "Releasing may.csv" in pages.render("release", project)

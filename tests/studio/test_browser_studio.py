@@ -22,9 +22,9 @@ from geoveil.studio import releasing
 from geoveil.studio.file_request import FileRequest
 from geoveil.studio.server import Studio
 from tests.formats import SECRET
+from tests.studio.deciding import decide, ticket_of
 from tests.studio.draw_counting import Draws
 from tests.studio.driving import Visitor
-from tests.studio.test_another_file import decide
 
 pytestmark = [
     pytest.mark.once,
@@ -166,15 +166,15 @@ def test_a_release_is_what_was_looked_at(studio: Studio, trips: Path) -> None:
 
     decided(studio, trips)
     project = studio.project
-    ticket = project.ticket
-    assert project.ticket == ticket
+    ticket = ticket_of(project)
+    assert ticket_of(project) == ticket
     project.choices.budget = ChosenBudget("hide", "10")
     with pytest.raises(GeoveilError, match="another page has changed the decisions"):
         project.release(ticket)
     with trips.open("a") as held:
         held.write("\n")
     with pytest.raises(GeoveilError, match="has changed since it was read"):
-        project.release(project.ticket)
+        project.release(ticket_of(project))
     assert project.releasing is None
 
 

@@ -13,7 +13,7 @@ from geoveil.city import generator
 from geoveil.noise import Entropy
 from geoveil.studio import foresight, pages
 from geoveil.studio import preview as previews
-from geoveil.studio.choices import ChosenBudget, StatedArea
+from geoveil.studio.choices import ChosenBudget
 from geoveil.studio.foresight import DISTANCES
 from geoveil.studio.made_up import make_up
 from geoveil.studio.project import Project
@@ -34,22 +34,12 @@ OPTIONS = {
 
 
 @pytest.fixture
-def project(trips: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
-    """A studio in which the first three steps are decided."""
-    monkeypatch.setenv("GEOVEIL_RECORD", "off")
-    (tmp_path / "workspace").mkdir()
-    found = Project(tmp_path / "workspace")
-    found.open(trips, trips.name)
-    assert found.reading is not None
-    assert found.reading.wait(60)
-    choices = found.choices
-    choices.persons, choices.pseudonyms, choices.area = "user", False, StatedArea("San Francisco")
-    choices.unit, choices.planned = "all", 2
-    choices.budget = ChosenBudget("hide", "200")
+def project(project: Project, tmp_path: Path) -> Project:
+    """A studio in which everything is decided, with public regions."""
     corner = geopandas.GeoSeries.from_wkt(["POLYGON ((-123 37, -122 37, -122 38, -123 37))"], crs=4326)
     corner.to_file(tmp_path / "halves.geojson")
-    found.regions = tmp_path / "halves.geojson"
-    return found
+    project.regions = tmp_path / "halves.geojson"
+    return project
 
 
 def look(project: Project, question: str) -> None:

@@ -14,11 +14,14 @@ pytestmark = [pytest.mark.once, pytest.mark.slow]
 PROGRAM = """
 import pathlib, sys, threading
 from geoveil.studio import later_modules, server
-from geoveil.studio.pages import render
+from geoveil.studio.pages import render, style
 from geoveil.studio.project import Project
 
 project = Project(pathlib.Path(sys.argv[1]))
 assert "Choose a file" in render("data", project)
+before = {name for name in sys.modules if name.startswith("geoveil.")}
+assert style()
+assert {name for name in sys.modules if name.startswith("geoveil.")} == before
 go = threading.Event()
 project_module = sys.modules["geoveil.studio.project"]
 project_module.prepare = lambda: (go.wait(60), later_modules.prepare())
@@ -34,7 +37,10 @@ print("pandas" in sys.modules)
 
 
 def test_the_first_page_waits_for_nothing_large(trips: Path, tmp_path: Path) -> None:
-    """Neither the empty page nor the one of a file that is being read needs tables, maps or projections."""
+    """Neither the empty page nor the one of a file that is being read needs tables, maps or projections.
+
+    Nor does its style import anything: it is asked for while another thread imports what later pages need.
+    """
     ran = subprocess.run(
         [sys.executable, "-c", PROGRAM, str(tmp_path), str(trips)], capture_output=True, text=True, timeout=120
     )

@@ -12,7 +12,8 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -202,17 +203,23 @@ def test_pages_look_as_they_did(step: str, width: int, scheme: str, visit: Visit
     assert np.abs(1 - blocks - kept).mean() > 0.3
 
 
-@pytest.mark.posix
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 0), (signal.SIGTERM, 143)])
-def test_the_folder_goes_with_the_studio(number: int, code: int, trips: Path, tmp_path: Path) -> None:
-    """After Ctrl-C and after SIGTERM the private folder with what was dropped is gone; a file that was named stays."""
-    environment = {**os.environ, "TMPDIR": str(tmp_path), "GEOVEIL_RECORD": "off"}
-    line = [sys.executable, "-m", "geoveil", "studio", str(trips), "--no-browser"]
+@contextmanager
+def started(file: Path, temporary: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """Start the studio as a program, whose private folder is in a temporary one; yield it and its address."""
+    environment = {**os.environ, "TMPDIR": str(temporary), "GEOVEIL_RECORD": "off"}
+    line = [sys.executable, "-m", "geoveil", "studio", str(file), "--no-browser"]
     with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment) as process:
         assert process.stdout is not None
         found = re.search(r"http://127\.0\.0\.1:\d+/\S+", process.stdout.readline())
         assert found is not None
-        address = found[0]
+        yield process, found[0]
+
+
+@pytest.mark.posix
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 0), (signal.SIGTERM, 143)])
+def test_the_folder_goes_with_the_studio(number: int, code: int, trips: Path, tmp_path: Path) -> None:
+    """After Ctrl-C and after SIGTERM the private folder with what was dropped is gone; a file that was named stays."""
+    with started(trips, tmp_path) as (process, address):
         own = {"Origin": address.rsplit("/", 2)[0]}
         assert asked(address, "upload?as=data&name=more.csv", form={"a": "1"}, headers=own).status == 200
         assert [path.name for path in tmp_path.glob(".geoveil-*/*/*")] == ["more.csv"]
@@ -225,13 +232,8 @@ def test_the_folder_goes_with_the_studio(number: int, code: int, trips: Path, tm
 @pytest.mark.posix
 def test_the_end_prints_no_traceback(trips: Path, tmp_path: Path) -> None:
     """Ctrl-C just after the first page, while later pages are prepared, prints that the studio has ended."""
-    environment = {**os.environ, "TMPDIR": str(tmp_path), "GEOVEIL_RECORD": "off"}
-    line = [sys.executable, "-m", "geoveil", "studio", str(trips), "--no-browser"]
-    with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment) as process:
-        assert process.stdout is not None
-        found = re.search(r"http://127\.0\.0\.1:\d+/\S+", process.stdout.readline())
-        assert found is not None
-        assert asked(found[0], "data").status == 200
+    with started(trips, tmp_path) as (process, address):
+        assert asked(address, "data").status == 200
         process.send_signal(signal.SIGINT)
         told, complaints = process.communicate(timeout=60)
     assert "The studio has ended" in told + complaints

@@ -14,6 +14,7 @@ from geoveil.studio import pages
 from geoveil.studio.actions import act
 from geoveil.studio.project import Project
 from tests.formats import people
+from tests.studio.deciding import ticket_of
 
 pytestmark = [pytest.mark.once, pytest.mark.slow]
 
@@ -185,7 +186,7 @@ def test_what_a_release_is_refused_for(opened: Project, tmp_path: Path) -> None:
     """Points outside, an unknown account and an empty account are refused by what the page calls them."""
 
     def refused() -> str:
-        opened.release(opened.ticket)
+        opened.release(ticket_of(opened))
         job = opened.releasing
         assert job is not None
         assert job.wait(60)
@@ -219,7 +220,7 @@ def test_rows_without_a_location(project: Project) -> None:
         ("question", {"question": "points"}),
     ):
         sent(project, step, **fields)
-    project.release(project.ticket)
+    project.release(ticket_of(project))
     job: Any = project.releasing
     assert job.wait(60)
     assert project.told(job.problem) == (

@@ -11,39 +11,11 @@ import geoveil as gv
 from geoveil.errors import GeoveilError
 from geoveil.report.formatting import WARNING
 from geoveil.studio import pages
-from geoveil.studio.actions import act
 from geoveil.studio.file_request import TRUE_REPORT
 from geoveil.studio.project import Project
-from geoveil.studio.releasing import Outcome
-from tests.studio.test_another_file import decide
+from tests.studio.deciding import release, send, ticket_of
 
 pytestmark = [pytest.mark.deep, pytest.mark.once, pytest.mark.slow]
-
-
-@pytest.fixture
-def project(trips: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
-    """A studio in which everything is decided, started in the folder of the file."""
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "workspace").mkdir()
-    found = Project(tmp_path / "workspace")
-    decide(found, trips)
-    return found
-
-
-def send(project: Project, **fields: str) -> None:
-    """Send a form of the fifth step."""
-    act("release", project, {name: [text] for name, text in fields.items()})
-
-
-def released(project: Project, **fields: str) -> Outcome:
-    """Release what is decided, and return the outcome."""
-    send(project, do="release", looked="yes", ticket=project.ticket, **fields)
-    job = project.releasing
-    assert job is not None
-    assert job.wait(120)
-    assert job.problem is None, job.problem
-    assert job.result is not None
-    return job.result
 
 
 def test_a_key_signs(project: Project, tmp_path: Path) -> None:
@@ -55,15 +27,15 @@ def test_a_key_signs(project: Project, tmp_path: Path) -> None:
     assert f'<option value="{path}">' in page
     assert "pub.pem" not in page
     assert "nobody can tell later who wrote the certificate" in page
-    send(project, do="key", sign=str(path))
+    send(project, "release", do="key", sign=str(path))
     assert f"by {key.public}" in pages.render("release", project)
-    outcome = released(project)
+    outcome = release(project)
     assert gv.verify(outcome.files[0], key=key.public).signer == key.public
     assert outcome.checks[0].signer == key.public
     assert f"--sign {path}" in outcome.request.command()
     project.prepare_another()
-    send(project, do="key", sign="")
-    assert gv.verify(released(project).files[0]).signer is None
+    send(project, "release", do="key", sign="")
+    assert gv.verify(release(project).files[0]).signer is None
 
 
 def test_a_key_with_a_passphrase(project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -72,26 +44,26 @@ def test_a_key_with_a_passphrase(project: Project, tmp_path: Path, monkeypatch: 
     key = gv.SigningKey.create("city-lab")
     path = str(key.save(tmp_path / "city-lab.pem", passphrase="correct horse"))
     with pytest.raises(GeoveilError, match=r"city-lab\.pem is encrypted\. Type its passphrase"):
-        send(project, do="key", sign=path)
+        send(project, "release", do="key", sign=path)
     with pytest.raises(GeoveilError, match=r"The passphrase is wrong, or .* is no key"):
-        send(project, do="key", sign=path, passphrase="wrong horse")
+        send(project, "release", do="key", sign=path, passphrase="wrong horse")
     with pytest.raises(GeoveilError, match="file not found"):
-        send(project, do="key", sign="nothing.pem")
+        send(project, "release", do="key", sign="nothing.pem")
     assert project.key is None
-    send(project, do="key", sign=path, passphrase="correct horse")
+    send(project, "release", do="key", sign=path, passphrase="correct horse")
     assert "correct horse" not in pages.render("release", project) + repr(project.choices)
-    outcome = released(project)
+    outcome = release(project)
     assert outcome.checks[0].signer == key.public
     assert not any(b"correct horse" in file.read_bytes() for file in outcome.files)
 
 
 def test_another_key_is_another_release(project: Project, tmp_path: Path) -> None:
     """A page that was shown before the key was changed releases nothing."""
-    ticket = project.ticket
+    ticket = ticket_of(project)
     path = gv.SigningKey.create("city-lab").save(tmp_path / "city-lab.pem")
-    send(project, do="key", sign=str(path))
+    send(project, "release", do="key", sign=str(path))
     with pytest.raises(GeoveilError, match="another page has changed"):
-        send(project, do="release", looked="yes", ticket=ticket)
+        send(project, "release", do="release", looked="yes", ticket=ticket)
 
 
 @pytest.mark.parametrize("asked", [False, True])
@@ -99,7 +71,7 @@ def test_true_locations_are_written_if_asked_for(asked: bool, project: Project, 
     """The box is not ticked; where it is, one more report has true locations and says so, and no other file has."""
     page = pages.render("release", project)
     assert '<input type="checkbox" name="truth" value="yes">' in page
-    outcome = released(project, **({"truth": "yes"} if asked else {}))
+    outcome = release(project, **({"truth": "yes"} if asked else {}))
     names = [path.name for path in outcome.files]
     assert (TRUE_REPORT in names) == asked
     assert ("--with-truth" in outcome.request.command()) == asked

@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import re
+import threading
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+import shapely
 
+from geoveil.errors import GeoveilError
 from geoveil.studio import opened_data, pages
 from geoveil.studio.choices import Choices, ChosenBudget, StatedArea
+from geoveil.studio.file_request import FileRequest
 from geoveil.studio.foresight import foresee
 from geoveil.studio.jobs import Job
 from geoveil.studio.made_up import make_up
 from geoveil.studio.opened_data import OpenedData
+from geoveil.studio.preview import preview
 from geoveil.studio.project import Project
 from geoveil.typed_values import read_length
+from geoveil.wording import error_line
+from tests.studio.deciding import decide, send, ticket_of
 
 
 def opened(path: Path, n: int, persons: int) -> OpenedData:
@@ -39,7 +46,7 @@ def test_of_very_many_points_some_are_drawn(tmp_path: Path, monkeypatch: pytest.
     assert (layer.kind, layer.role, len(layer.names)) == ("lines", "truth", 5)
     monkeypatch.setattr(opened_data, "_MANY", 1_000)
     (layer,) = data.layers("user")
-    assert (layer.kind, layer.name, len(layer.places)) == ("points", "locations, of one in 3 rows", 1_000)
+    assert (layer.kind, layer.name, len(layer.places)) == ("points", "locations, one in 3 points", 1_000)
 
 
 def test_what_is_made_up_has_the_public_shape_alone(tmp_path: Path) -> None:
@@ -55,6 +62,77 @@ def test_what_is_made_up_has_the_public_shape_alone(tmp_path: Path) -> None:
     # Other true places, and the same made-up ones.
     moved = OpenedData(data.path, data.name, data.file, data.frame.set_geometry(data.frame.geometry.translate(0.1)))
     assert make_up(moved, choices, crowd=False).frame.geometry.equals(made.frame.geometry)
+
+
+#: Rows with several points, as columns and as lines; each of the two persons has six points.
+SEVERAL = {
+    "trips.csv": "user,start_lat,start_lon,end_lat,end_lon\n"
+    + "".join(f"{row % 2},37.7{row},-122.41,37.71,-122.4{row}\n" for row in range(6)),
+    "lines.csv": "user,geometry\n"
+    + "".join(f'{row % 2},"LINESTRING (-122.4 37.7{row}, -122.42 37.7, -122.41 37.7)"\n' for row in range(4)),
+    "mixed.csv": "user,geometry\n"
+    + "".join(f'{user},"LINESTRING (-122.4 37.7, -122.42 37.7, -122.41 37.7, -122.41 37.6)"\n' for user in (0, 1))
+    + "".join(f'{user},"POINT (-122.4 37.7{at})"\n' for user in (0, 1) for at in (1, 2)),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("question", ["points", "nearest", "heatmap"])
+@pytest.mark.parametrize("name", SEVERAL)
+def test_rows_with_several_points_are_previewed_with_all_of_them(name: str, question: str, tmp_path: Path) -> None:
+    """The preview of trips and lines states the error that the release states, not that of one point of each row."""
+    (tmp_path / name).write_text(SEVERAL[name])
+    data = OpenedData.open(tmp_path / name, name, {}, "", lambda share: None)
+    assert data.sizes("user").tolist() == [6, 6]
+    options = {"cell": "5 km", "at": "37.7, -122.4", "k": "5"}
+    area = StatedArea("San Francisco")
+    choices = Choices(persons="user", pseudonyms=False, area=area, unit="all", planned=1, options=options)
+    choices.budget, choices.question = ChosenBudget("hide", "200"), question
+    request = FileRequest(choices, data)
+    made = make_up(data, choices, crowd=False)
+    assert shapely.get_num_coordinates(made.frame.geometry.array).sum() == 12
+    foreseen = preview(request)
+    (release,) = request.run(tmp_path, None, lambda share: None)
+    stated = error_line(release.facts(every_error=False)).replace(" for each person", "")
+    assert foreseen.errors[-1][1].replace(" for each person", "") == stated
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SEVERAL)
+def test_pages_before_a_release_tell_nothing_of_places(name: str, tmp_path: Path) -> None:
+    """Numbers, errors and previews are the same, byte for byte, for other places of the same public shape."""
+    seen: dict[str, list[str]] = {"here": [], "elsewhere": []}
+    for where, pages_of in seen.items():
+        folder = tmp_path / where
+        (folder / "workspace").mkdir(parents=True)
+        (folder / name).write_text(SEVERAL[name].replace("37.7", "37.7" if where == "here" else "37.5"))
+        project = Project(folder / "workspace")
+        decide(project, folder / name)
+        for question in ("points", "heatmap", "nearest", "summary"):
+            send(project, "question", question=question, cell="10 km", at="37.7, -122.4", k="2")
+            assert project.preview().layers
+            pages_of.append(pages.render("question", project))
+        pages_of += [pages.render("protection", project), pages.numbers(project, ChosenBudget("hide", "300"))]
+    assert seen["here"] == seen["elsewhere"]
+
+
+@pytest.mark.parametrize("options", [{"thin": "1 hour"}, {"every": "hour of day"}, {"unit": "1 day"}])
+def test_trips_with_one_time_are_refused_before_a_release(options: dict[str, str], tmp_path: Path) -> None:
+    """What needs the times of both ends of a trip is refused by the preview, and step 2 says what is not known."""
+    lines = SEVERAL["trips.csv"].splitlines()
+    timed = [f"{lines[0]},start_time", *(f"{line},2026-05-04T06:0{at}Z" for at, line in enumerate(lines[1:]))]
+    (tmp_path / "trips.csv").write_text("\n".join(timed))
+    project = Project(tmp_path)
+    decide(project, tmp_path / "trips.csv")
+    project.choices.unit = options.get("unit", "all")
+    send(project, "question", question="heatmap", cell="10 km", **options)
+    with pytest.raises(GeoveilError, match="need the times of both ends of a trip"):
+        project.preview()
+    with pytest.raises(GeoveilError, match="need the times of both ends of a trip"):
+        project.release(ticket_of(project))
+    assert (checking := project.check()) is not None
+    assert checking.wait(60)
+    assert "the file does not tell the time of each point" in pages.render("protection", project)
 
 
 def test_large_files_are_made_up_in_part(tmp_path: Path) -> None:
@@ -77,6 +155,23 @@ def test_a_job_keeps_its_problem() -> None:
     assert not job.running
     with pytest.raises(ValueError, match="no"):
         raise job.problem or AssertionError
+
+
+def test_a_job_is_given_up() -> None:
+    """Work that nobody waits for any more ends, without a result and without a problem."""
+    begun = threading.Event()
+
+    def work(tell: object) -> int:
+        begun.set()
+        while True:
+            pass
+
+    job = Job("Going on for ever", work)
+    assert begun.wait(60)
+    job.stop()
+    assert job.wait(60)
+    assert job.result is None
+    assert job.problem is None
 
 
 def test_smoothing_changes_errors_and_no_curve(tmp_path: Path) -> None:

@@ -5,56 +5,32 @@ from __future__ import annotations
 import re
 import threading
 import time
+import warnings
 from html import unescape
 from pathlib import Path
 from typing import Any
 
+import geopandas
 import pandas as pd
 import pytest
 
 import geoveil as gv
-from geoveil.errors import GeoveilError, LedgerUnavailable
+from geoveil.errors import GeoveilError, GeoveilWarning, LedgerUnavailable
 from geoveil.studio import pages, preview, releasing
-from geoveil.studio.actions import act
 from geoveil.studio.file_request import FileRequest
+from geoveil.studio.jobs import Job
 from geoveil.studio.project import Project
-from geoveil.studio.releasing import Outcome
-from tests.studio.test_another_file import decide
+from geoveil.studio.warning_collector import own_warnings
+from tests.studio.deciding import decide, release, send, ticket_of
 
 pytestmark = [pytest.mark.once, pytest.mark.slow]
 
 
 @pytest.fixture
-def project(trips: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
-    """A studio in which everything is decided, started in the folder of the file; it draws no reports."""
-    monkeypatch.setenv("GEOVEIL_RECORD", "off")
+def project(project: Project, monkeypatch: pytest.MonkeyPatch) -> Project:
+    """A studio in which everything is decided, which draws no reports."""
     monkeypatch.setattr(releasing, "_drawn", lambda folder, report: [])
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "workspace").mkdir()
-    found = Project(tmp_path / "workspace")
-    decide(found, trips)
-    return found
-
-
-def send(project: Project, step: str, **fields: str) -> None:
-    """Send a form."""
-    act(step, project, {name: [text] for name, text in fields.items()})
-
-
-def ended(project: Project) -> Outcome:
-    """Wait for the release, and return the outcome."""
-    job = project.releasing
-    assert job is not None
-    assert job.wait(120)
-    assert job.problem is None, job.problem
-    assert job.result is not None
-    return job.result
-
-
-def release(project: Project, ticket: str = "") -> Outcome:
-    """Release what is decided."""
-    send(project, "release", do="release", looked="yes", ticket=ticket or project.ticket)
-    return ended(project)
+    return project
 
 
 def read(project: Project, **fields: str) -> None:
@@ -71,7 +47,7 @@ def text_of(page: str) -> str:
 
 def test_a_ticket_is_for_the_file_that_was_shown(project: Project, trips: Path) -> None:
     """A file that was changed and read again, in whatever way, takes another look."""
-    ticket = project.ticket
+    ticket = ticket_of(project)
     pd.read_csv(trips).head(40).to_csv(trips, index=False)
     read(project, decimal=".")
     read(project)
@@ -86,7 +62,7 @@ def test_a_ticket_is_for_the_key_that_was_shown(project: Project, tmp_path: Path
     path = tmp_path / "lab.pem"
     gv.SigningKey.create("lab").save(path)
     send(project, "release", do="key", sign=str(path))
-    ticket = project.ticket
+    ticket = ticket_of(project)
     path.unlink()
     gv.SigningKey.create("lab").save(path)
     send(project, "release", do="key", sign=str(path))
@@ -98,10 +74,141 @@ def test_a_ticket_is_for_the_regions_that_were_shown(project: Project, tmp_path:
     """Regions that were changed take another look."""
     project.regions = tmp_path / "regions.geojson"
     project.regions.write_text("{}")
-    ticket = project.ticket
-    assert project.ticket == ticket
+    ticket = ticket_of(project)
+    assert ticket_of(project) == ticket
     project.regions.write_text('{"type": "FeatureCollection"}')
-    assert project.ticket != ticket
+    assert ticket_of(project) != ticket
+
+
+def test_a_ticket_is_for_what_its_page_shows(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What another page decides while step 5 is made is neither on the page nor released with its ticket."""
+    told = pages._expected_error
+
+    def meanwhile(*args: Any) -> str:
+        send(project, "budget", hide="10", do="keep")
+        return told(*args)
+
+    monkeypatch.setattr(pages, "_expected_error", meanwhile)
+    page = pages.render("release", project)
+    assert "200 m hidden at 75%" in page
+    ticket = re.search(r'name="ticket" value="(\w+)"', page)
+    assert ticket is not None
+    with pytest.raises(GeoveilError, match="another page has changed the decisions"):
+        release(project, ticket[1])
+    assert project.releasing is None
+
+
+def test_a_ticket_is_for_the_reading_that_was_shown(project: Project) -> None:
+    """A file that is read anew takes another look, also with the same decisions."""
+    ticket = ticket_of(project)
+    read(project)
+    with pytest.raises(GeoveilError, match="another page has changed"):
+        release(project, ticket)
+
+
+def test_a_file_that_changes_while_the_ledger_is_busy_is_not_released(
+    project: Project, trips: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A release that waited for its ledger looks at the file again before anything is charged or drawn."""
+    send(project, "account", do="create", ledger="budget.db", subject="", times="2")
+    spent = releasing._spent
+
+    def slowly(ledger: gv.Ledger) -> dict[str, Any]:
+        pd.read_csv(trips).head(40).to_csv(trips, index=False)
+        return spent(ledger)
+
+    monkeypatch.setattr(releasing, "_spent", slowly)
+    send(project, "release", do="release", looked="yes", ticket=ticket_of(project))
+    assert project.releasing is not None
+    assert project.releasing.wait(60)
+    assert "trips.csv has changed since it was read" in str(project.releasing.problem)
+    with gv.Ledger("budget.db") as ledger:
+        assert {spent for _, spent in ledger.accounts(ledger.subjects()).values()} == {0}
+
+
+def test_a_file_that_is_gone_is_not_offered(project: Project, trips: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Step 5 of a file that was removed or changed says so, and has no button."""
+    monkeypatch.delenv("GEOVEIL_RECORD")
+    trips.unlink()
+    page = pages.render("release", project)
+    assert "trips.csv has changed since it was read. Press “Read it again” in step 1" in page
+    assert 'name="ticket"' not in page
+
+
+@pytest.mark.parametrize("question", ["flows", "hull"])
+def test_options_of_another_question_are_not_asked(question: str, project: Project) -> None:
+    """What was typed for points or heat maps changes no other question: its page does not show it."""
+    send(project, "question", question="points", thin="1 hour", motion="car")
+    send(project, "question", question="heatmap", cell="5 km", every="hour of day")
+    send(project, "question", question=question, trip="user", cell="30 km")
+    request = project.request()
+    assert "Thinning" not in dict(pages._facts(request))
+    assert not {"thin", "every", "times"} & {*request._points_keywords}
+    for text in (request.command(), request.python()):
+        assert "thin" not in text
+        assert "every" not in text
+    project.choices.options["every"] = "1 hour"
+    send(project, "question", question="points", thin="", motion="")
+    assert not project.request()._timed
+
+
+def test_only_released_columns_are_said_to_be_unchanged(project: Project, trips: Path) -> None:
+    """A column of times that no option needs is removed, and step 5 does not list it."""
+    pd.read_csv(trips).assign(tick=range(60)).to_csv(trips, index=False)
+    read(project)
+    project.choices.times = "tick"
+    shown = dict(pages._facts(project.request()))["Unchanged"].split(", ")
+    outcome = release(project)
+    assert {*shown} == {*pd.read_csv(outcome.files[0]).columns} - {"latitude", "longitude", "rho", "radius_95"}
+
+
+def test_previews_of_other_decisions_are_given_up(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A preview ends when another one takes its place; a ledger, an account or a key asks for no other."""
+
+    def endless(request: Any) -> Any:
+        while True:
+            pass
+
+    monkeypatch.setattr(preview, "preview", endless)
+    first = project.previewing()
+    project.choices.ledger = "budget.db"
+    second = project.previewing()
+    assert first.wait(60)
+    project.choices.ledger, project.choices.subject, project.choices.sign = "other.db", "lab", "lab.pem"
+    assert project.previewing() is second
+    second.stop()
+    assert second.wait(60)
+
+
+@pytest.mark.parametrize("at", ["map_of_data", "check"])
+@pytest.mark.parametrize("step", pages.STEPS)
+def test_pages_are_made_while_the_file_is_read_anew(
+    step: str, at: str, project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A page that is made while another one has the file read anew is shown, and waits for the file."""
+    go, found = threading.Event(), getattr(Project, at)
+
+    def meanwhile(self: Project) -> Any:
+        had = found(self)
+        self.reading = Job[Any]("Reading trips.csv", lambda tell: go.wait(60))
+        return had
+
+    monkeypatch.setattr(Project, at, meanwhile)
+    try:
+        assert pages.render(step, project)
+        assert pages.render(step, project)
+    finally:
+        go.set()
+
+
+def test_a_summary_states_the_error_of_each_answer(project: Project) -> None:
+    """The page of a summary has the bound of its center, radius and bounds, not that there is none."""
+    send(project, "question", question="summary")
+    release(project)
+    page = text_of(pages.render("release", project))
+    for name in ("center", "radius", "bounds"):
+        assert f"error of the {name} at most" in page
+    assert "no guaranteed bound" not in page
 
 
 def test_a_changed_file_is_read_again(project: Project, trips: Path) -> None:
@@ -116,7 +223,7 @@ def test_a_changed_file_is_read_again(project: Project, trips: Path) -> None:
 def test_looking_at_a_history_changes_no_decision(project: Project, tmp_path: Path) -> None:
     """The history of an account, and another ledger that is opened in step 6, leave step 5 as it was shown."""
     send(project, "account", do="create", ledger="budget.db", subject="", times="2")
-    ticket = project.ticket
+    ticket = ticket_of(project)
     with gv.Ledger(tmp_path / "other.db") as other:
         other.create("somebody", rho=1)
     send(project, "account", do="statement", subject="u0")
@@ -136,13 +243,28 @@ SHOWN = {
     "points": ({"thin": "1 minute", "motion": "car"}, ["one row of a person in every 1 minute", "people move by car"]),
     "heatmap": ({"cell": "20 km", "every": "hour of day"}, ["Side of a cell 20 km", "Slices of time hour of day"]),
     "nearest": ({"at": "37.7, -122.4", "k": "2"}, ["Place 37.7, -122.4", "Neighbours 2, without their locations"]),
+    "counts": (
+        {"name": "quarter", "every": "day of week", "thin": "1 minute"},
+        ["halves.geojson, named by quarter", "Slices of time day of week", "one row of a person in every 1 minute"],
+    ),
+    "flows": (
+        {"cell": "30 km", "trip": "user"},
+        [
+            "Side of a cell 30 km",
+            "Trips the first and last points of each user",
+            "persons go from one cell to another",
+        ],
+    ),
 }
 
 
 @pytest.mark.parametrize("question", SHOWN)
-def test_everything_that_is_signed_is_shown(question: str, project: Project) -> None:
+def test_everything_that_is_signed_is_shown(question: str, project: Project, tmp_path: Path) -> None:
     """Step 5 shows the settings of the question, the area, the rows, the budget and the sum of planned releases."""
     options, said = SHOWN[question]
+    corner = geopandas.GeoSeries.from_wkt(["POLYGON ((-123 37, -122 37, -122 38, -123 37))"], crs=4326)
+    geopandas.GeoDataFrame({"quarter": ["west"]}, geometry=corner).to_file(tmp_path / "halves.geojson")
+    project.regions = tmp_path / "halves.geojson"
     project.choices.pseudonyms, project.choices.outside, project.choices.missing = True, "clamp", "drop"
     project.choices.planned = 4
     send(project, "question", question=question, **options)
@@ -160,6 +282,7 @@ def test_everything_that_is_signed_is_shown(question: str, project: Project) -> 
         "True locations in no file",
     ):
         assert each in page, each
+    assert "dist_" not in page
     if question == "points":
         assert "Unchanged time" in page
         assert "Labels in user replaced by random pseudonyms" in page
@@ -265,7 +388,7 @@ def test_what_fails_after_the_charge_says_so(project: Project, monkeypatch: pyte
         raise OSError(28, "No space left on device", "hull.geojson")
 
     monkeypatch.setattr(gv.Release, "to_file", full)
-    send(project, "release", do="release", looked="yes", ticket=project.ticket)
+    send(project, "release", do="release", looked="yes", ticket=ticket_of(project))
     assert project.releasing is not None
     assert project.releasing.wait(60)
     told = text_of(pages.render("release", project))
@@ -279,6 +402,28 @@ def test_warnings_are_on_the_page(project: Project, trips: Path) -> None:
     project.choices.keep = ("note",)
     release(project)
     assert "a spreadsheet would run texts in note as formulas" in pages.render("release", project)
+
+
+def test_warnings_belong_to_the_release_in_which_they_occur() -> None:
+    """What another thread warns of is not said beside a release, and its own filters switch nothing off."""
+    with warnings.catch_warnings(record=True) as shown, own_warnings() as mine:
+
+        def elsewhere() -> None:
+            with warnings.catch_warnings():
+                begun.set()
+                assert go.wait(60)
+                warnings.warn("theirs", GeoveilWarning, stacklevel=1)
+
+        begun, go = threading.Event(), threading.Event()
+        thread = threading.Thread(target=elsewhere)
+        thread.start()
+        assert begun.wait(60)
+        warnings.warn("mine", GeoveilWarning, stacklevel=1)
+        go.set()
+        thread.join()
+        warnings.warn("mine, later", GeoveilWarning, stacklevel=1)
+    assert mine == ["mine", "mine, later"]
+    assert [str(each.message) for each in shown] == ["theirs"]
 
 
 def test_a_slow_preview_blocks_no_page(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -297,7 +442,7 @@ def test_a_slow_preview_blocks_no_page(project: Project, monkeypatch: pytest.Mon
         assert 'data-busy="Computing the preview"' in page
         assert 'aria-label="Progress of the preview"' in page
         began = time.monotonic()
-        assert project.ticket
+        assert ticket_of(project)
         assert "being computed on made-up data" in pages.render("release", project)
         send(project, "question", do="next", question="points")
         assert time.monotonic() - began < 30

@@ -37,6 +37,14 @@ PASSWORD = "The password of the database is read from the environment variable P
 
 #: Questions with one answer about all persons together.
 CROWD = ("heatmap", "counts", "flows")
+#: The options of each question. What was typed for another question is not asked.
+_OPTIONS = {
+    "points": ("thin", "motion"),
+    "heatmap": ("thin", "cell", "every"),
+    "counts": ("thin", "every", "name"),
+    "flows": ("cell", "trip"),
+    "nearest": ("at", "k", "locations"),
+}
 #: The names of released files; points keep the format of their file.
 _FILES = {"heatmap": "heatmap.gpkg", "counts": "counts.gpkg", "flows": "flows.csv", "hull": "hull.geojson"}
 _FILES |= {"nearest": "nearest.csv"}
@@ -81,6 +89,12 @@ class FileRequest:
     def crowd(self) -> bool:
         """Whether one answer is about all persons together."""
         return self.question in CROWD
+
+    @cached_property
+    def options(self) -> dict[str, str]:
+        """The options of this question that were stated, as texts."""
+        names = [name for name in _OPTIONS.get(self.question, ()) if not (name == "trip" and self.data.trips)]
+        return {name: text for name in names if (text := self.choices.options.get(name, ""))}
 
     @cached_property
     def guarantee(self) -> Guarantee:
@@ -130,18 +144,22 @@ class FileRequest:
 
     @property
     def _thin(self) -> str:
-        return self.choices.options.get("thin", "") if self.question in ("points", *CROWD) else ""
+        return self.options.get("thin", "")
+
+    @property
+    def _by_time(self) -> bool:
+        """Whether the question needs the time of each point."""
+        return bool(self.choices.unit in ("1 day", "1 hour") or self._thin or self.options.get("every"))
 
     @property
     def _timed(self) -> bool:
         """Whether the question needs the column of times."""
-        stretch = self.choices.unit in ("1 day", "1 hour")
-        return bool(stretch or self._thin or self.motion or self.choices.options.get("every"))
+        return self._by_time or bool(self.motion)
 
     @property
     def motion(self) -> str:
         """How people move, if tracks are smoothed; else empty."""
-        return self.choices.options.get("motion", "") if self.question == "points" else ""
+        return self.options.get("motion", "")
 
     @property
     def _units(self) -> dict[str, Code]:
@@ -170,12 +188,12 @@ class FileRequest:
     @property
     def _own(self) -> dict[str, Code]:
         """The options of the question itself."""
-        options = self.choices.options
+        options = self.options
         if self.question == "points":
             # Times are public: a column of times that is named is released.
             kept = [*self.choices.keep, *([self.choices.times] if self._timed and self.choices.times else [])]
             return {"keep": Code.of(kept)} if kept else {}
-        if self.crowd and options.get("every"):
+        if options.get("every"):
             return {"every": Code.of(options["every"])}
         if self.question == "nearest":
             found = {"k": Code.of(number_of(options, "k"))}
@@ -191,18 +209,18 @@ class FileRequest:
     @property
     def cell(self) -> float:
         """The side of a cell in metres."""
-        found = read_length(self.choices.options.get("cell", ""))
+        found = read_length(self.options.get("cell", ""))
         if found is None:
-            raise InvalidParameter("grid", self.choices.options.get("cell", ""), "a length such as 500 m", "Type one.")
+            raise InvalidParameter("grid", self.options.get("cell", ""), "a length such as 500 m", "Type one.")
         return found
 
     @property
     def at(self) -> tuple[float, float]:
         """The place asked about: latitude and longitude."""
-        found = read_place(self.choices.options.get("at", ""))
+        found = read_place(self.options.get("at", ""))
         if found is None:
             allowed = "a latitude and a longitude, such as 37.795, -122.394"
-            raise InvalidParameter("p", self.choices.options.get("at", ""), allowed, "Type both, with a comma.")
+            raise InvalidParameter("p", self.options.get("at", ""), allowed, "Type both, with a comma.")
         return found
 
     @property
@@ -210,7 +228,7 @@ class FileRequest:
         """The public regions, named."""
         if self.regions is None:
             raise GeoveilError("No file of public regions is chosen yet.", "Choose one, or drop it here.")
-        name = self.choices.options.get("name", "")
+        name = self.options.get("name", "")
         text = f"geopandas.read_file({self.regions.name!r})"
         frame = read_regions(self.regions)
         if name:
@@ -248,13 +266,19 @@ class FileRequest:
             _ = self.at
         if self.question == "counts":
             _ = self.regions_code
-        if self.question == "flows" and not self.data.trips and not self.choices.options.get("trip"):
+        if self.question == "flows" and not self.data.trips and not self.options.get("trip"):
             problem = "Flows need to know which points are one trip."
             raise GeoveilError(problem, "Choose the column of trips, or a file whose rows have both ends of a trip.")
+        if self._by_time and self.data.trips and (self.choices.times or len(self.data.times) != 2):
+            problem = "Days, hours, thinning and slices of time need the times of both ends of a trip."
+            remedy = "Choose everything of a person or each point in step 2, and no thinning or slices in step 4."
+            if len(self.data.times) == 2:
+                remedy = "Choose “As recognised” under “When?” in step 1."
+            raise GeoveilError(problem, remedy)
         if self.motion and self.guarantee.symbol != "rho":
             problem = "Tracks that are released under ε cannot be smoothed."
             raise GeoveilError(problem, "Choose metres or ρ in step 3, or no smoothing.")
-        if self.choices.ledger and self.question == "flows" and self.choices.options.get("trip"):
+        if self.choices.ledger and self.options.get("trip"):
             problem = "Flows between the ends of trips that a column names cannot be charged to a ledger."
             remedy = "Use a file whose rows have both ends of a trip: flows of such a file are charged to everybody."
             raise GeoveilError(problem, remedy)
@@ -303,7 +327,7 @@ class FileRequest:
         return [release]
 
     def _run_flows(self, folder: Path, account: dict[str, Code], progress: Progress) -> list[gv.Release]:
-        trip = self.choices.options.get("trip", "")
+        trip = self.options.get("trip", "")
         if not trip:
             keywords = _values({**self._points_keywords, **account})
             release = gv.flows_file(self.data.path, self.cell, **keywords, progress=progress)
@@ -386,7 +410,7 @@ class FileRequest:
 
     def _python_crowd(self, account: dict[str, Code]) -> list[str]:
         keywords, lines = {**self._points_keywords, **account}, []
-        if trip := self.choices.options.get("trip") if self.question == "flows" else None:
+        if trip := self.options.get("trip"):
             lines += statement("trips = gv.read", (self._source,), {**self._reading, **self._rows})
             keywords = {"trip": Code.of(trip), **self._budget, **self._units, **self._place, **self._own}
             about: tuple[Code, ...] = (Code("trips", None), Code.of(None), Code.of(self.cell))
@@ -428,7 +452,7 @@ class FileRequest:
 
     def command(self) -> str:
         """Return the command line that does the same."""
-        choices, options = self.choices, self.choices.options
+        choices, options = self.choices, self.options
         words = ["geoveil", self.question, _path(self.data.name), "-o", self.target]
         if self.question in ("heatmap", "flows"):
             words += ["--cell", f"{self.cell:g}m"]
@@ -436,7 +460,7 @@ class FileRequest:
             assert self.regions is not None
             words += ["--regions", _path(self.regions.name)]
             words += ["--name", shlex.quote(options["name"])] if options.get("name") else []
-        if self.question == "flows" and options.get("trip"):
+        if options.get("trip"):
             words += ["--trip", shlex.quote(options["trip"])]
         if self.question == "nearest":
             lat, lon = self.at

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import threading
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
@@ -37,18 +38,18 @@ class Job(Generic[T]):
         self.share = 0.0
         self.result: T | None = None
         self.problem: Exception | None = None
-        self._done = threading.Event()
         # A studio that ends does not wait for it.
-        threading.Thread(target=self._run, args=(work,), daemon=True).start()
+        self._thread = threading.Thread(target=self._run, args=(work,), daemon=True)
+        self._thread.start()
 
     def _run(self, work: Callable[[Progress], Any]) -> None:
         try:
             self.result = work(self._tell)
         except Exception as problem:  # told to the owner by the page
             self.problem = problem
-        finally:
-            self.share = 1.0
-            self._done.set()
+        except SystemExit:
+            # It was given up.
+            return
 
     def _tell(self, share: float) -> None:
         self.share = max(self.share, min(share, 1.0))
@@ -56,8 +57,17 @@ class Job(Generic[T]):
     @property
     def running(self) -> bool:
         """Whether it goes on."""
-        return not self._done.is_set()
+        return self._thread.is_alive()
 
     def wait(self, seconds: float) -> bool:
         """Wait for the end for so many seconds, and return whether it was reached."""
-        return self._done.wait(seconds)
+        self._thread.join(seconds)
+        return not self.running
+
+    def stop(self) -> None:
+        """Give up work that nobody waits for any more; it ends soon, without a result. Never a release."""
+        if self._thread.ident is not None and self.running:
+            # Python raises it in the thread between two of its steps.
+            ctypes.pythonapi.PyThreadState_SetAsyncExc(
+                ctypes.c_ulong(self._thread.ident), ctypes.py_object(SystemExit)
+            )

@@ -11,6 +11,7 @@ from typing import Any
 
 import geopandas
 import numpy as np
+import shapely
 
 from geoveil.city import generator, made_up_tracks, made_up_visits
 from geoveil.errors import GeoveilError
@@ -38,15 +39,12 @@ class MadeUp:
     Parameters
     ----------
     frame : GeoDataFrame
-        Points in degrees; of trips, their origins.
-    ends : GeoSeries, optional
-        The destinations of trips.
+        Points in degrees; a row of the file with several points is a line with as many.
     persons, all_persons : int
         The number of persons, and that of the file.
     """
 
     frame: Any
-    ends: Any
     persons: int
     all_persons: int
 
@@ -62,32 +60,36 @@ def make_up(data: OpenedData, choices: Choices, *, crowd: bool) -> MadeUp:
     Parameters
     ----------
     data : OpenedData
-        The file, of whose rows the labels and times are used, and nothing else.
+        The file, of whose rows the labels, the times and the numbers of points are used, and nothing else.
     choices : Choices
         The column of persons, that of times, and the area.
     crowd : bool
         Whether the question is about all persons together.
     """
     whose = data.whose(choices.by)
-    rows = _some(whose, _CROWD if crowd else _PERSONAL)
+    rows = _some(whose, data.points, _CROWD if crowd else _PERSONAL)
+    points, persons = data.points[rows], whose[rows]
     public = [name for name in (choices.by, choices.times or None, *data.times) if name in data.frame]
     public += [name for name in (choices.options.get("trip"),) if name in data.frame]
     frame = data.frame[[*dict.fromkeys(public)]].iloc[rows]
     rng, plane = generator(), plane_of(data.file.crs, None if choices.area is None else choices.area.value)
-    steps = seconds_between(frame, [*([choices.times] if choices.times else []), *data.times], whose[rows])
-    many = crowd and len(rows) > _PERSONAL
-    places = made_up_visits(len(rows), rng) if many else made_up_tracks(steps, whose[rows], rng)
-    found = geopandas.GeoDataFrame(frame.reset_index(drop=True), geometry=_ground(places, plane))
-    ends = _ground(made_up_visits(len(rows), rng), plane) if data.trips else None
-    return MadeUp(found, ends, len(np.unique(whose[rows])), int(whose.max()) + 1)
+    firsts = np.cumsum(points) - points
+    steps = np.full(points.sum(), _EVERY)
+    steps[firsts] = seconds_between(frame, [*([choices.times] if choices.times else []), *data.times], persons)
+    many = crowd and len(steps) > _PERSONAL
+    places = made_up_visits(len(steps), rng) if many else made_up_tracks(steps, np.repeat(persons, points), rng)
+    if data.trips:
+        places[firsts + 1] = made_up_visits(len(rows), rng)
+    found = geopandas.GeoDataFrame(frame.reset_index(drop=True), geometry=_ground(places, points, plane))
+    return MadeUp(found, len(np.unique(persons)), int(whose.max()) + 1)
 
 
-def _some(whose: Index, most: int) -> Index:
-    """Return the rows of as many whole persons as have at most so many rows, person by person.
+def _some(whose: Index, points: Index, most: int) -> Index:
+    """Return the rows of as many whole persons as have at most so many points, person by person.
 
-    Persons of all sizes are among them; of a single person with more rows, the first rows.
+    Persons of all sizes are among them; of a single person with more points, the first rows.
     """
-    sizes = np.bincount(whose)
+    sizes = np.bincount(whose, weights=points)
     order = np.argsort(sizes, kind="stable")
     step = max(1, int(np.ceil(sizes.sum() / most)))
     chosen = order[len(order) // 2 % step :: step]
@@ -95,7 +97,9 @@ def _some(whose: Index, most: int) -> Index:
     if not len(chosen):
         chosen = order[len(order) // 2 : len(order) // 2 + 1]
     rows = np.argsort(whose, kind="stable")
-    return np.asarray(rows[np.isin(whose[rows], chosen)][:most], dtype=np.int64)
+    rows = rows[np.isin(whose[rows], chosen)]
+    few = max(1, int(np.searchsorted(np.cumsum(points[rows]), most, side="right")))
+    return np.asarray(rows[:few], dtype=np.int64)
 
 
 def seconds_between(frame: Any, times: list[str], whose: Index) -> Floats:
@@ -116,8 +120,11 @@ def seconds_between(frame: Any, times: list[str], whose: Index) -> Floats:
     return steps
 
 
-def _ground(places: Floats, plane: Plane) -> Any:
-    """Return metres of the made-up city as points in degrees, in the middle of the area and as large as fits."""
+def _ground(places: Floats, points: Index, plane: Plane) -> Any:
+    """Return metres of the made-up city as rows in degrees, in the middle of the area and as large as fits."""
     factor = min(1.0, plane.area.radius / _CITY)
-    lon, lat = plane.degrees(plane.area.middle + factor * places).T
-    return geopandas.GeoSeries.from_xy(lon, lat, crs=4326)
+    degrees = plane.degrees(plane.area.middle + factor * places)
+    found, several = shapely.points(degrees[np.cumsum(points) - points]), points > 1
+    rows = np.repeat(np.arange(several.sum()), points[several])
+    found[several] = shapely.linestrings(degrees[np.repeat(several, points)], indices=rows)
+    return geopandas.GeoSeries(found, crs=4326)

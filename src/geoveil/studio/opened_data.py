@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +12,15 @@ import shapely
 
 from geoveil import read
 from geoveil._types import Progress
+from geoveil.errors import GeoveilError
 from geoveil.geo.formats import LocationFile, open_locations, targets
+from geoveil.geo.formats.fingerprints import State, file_state
 from geoveil.geo.geometries import Index
 from geoveil.geo.proposals import to_degrees
 from geoveil.report import Layer
 from geoveil.report.layers import Floats, Role
 
-__all__ = ["OpenedData", "tracks"]
+__all__ = ["OpenedData", "state_of", "tracks"]
 
 #: Of more points than this, the map shows an even part, as density.
 _MANY = 50_000
@@ -37,6 +40,8 @@ class OpenedData:
         The file, opened.
     frame : GeoDataFrame
         The rows that have a location.
+    state : State, optional
+        The state of the file before it was read, by which later changes are noticed.
     demo : bool
         Whether it is the made-up city, in which nobody lives.
     received : bool
@@ -47,6 +52,7 @@ class OpenedData:
     name: str
     file: LocationFile
     frame: Any
+    state: State | None = None
     demo: bool = False
     received: bool = False
 
@@ -55,15 +61,28 @@ class OpenedData:
         cls, path: Path, name: str, reading: dict[str, Any], where: str, progress: Progress, **more: bool
     ) -> OpenedData:
         """Open and read a file; rows without a location are left to a later decision."""
+        # The state comes first: a file that changes while it is read is another one.
+        state = state_of(path)
         file = open_locations(path, **reading)
         progress(0.1)
         frame = read(path, **reading, missing="drop", where=where or None)
         progress(0.8)
-        return cls(path, name, file, frame, **more)
+        return cls(path, name, file, frame, state, **more)
+
+    def check_unchanged(self) -> None:
+        """Refuse a file that has changed since it was read: a release would be of something else than was shown."""
+        if state_of(self.path) != self.state:
+            remedy = "Press “Read it again” in step 1, and look at it."
+            raise GeoveilError(f"{self.name} has changed since it was read.", remedy)
 
     def degrees(self, step: int = 1) -> Floats:
-        """Return the true longitudes and latitudes of all points, or of those of one in `step` rows."""
-        return to_degrees(shapely.get_coordinates(self.frame.geometry.array[::step]), self.file.crs)
+        """Return the true longitudes and latitudes of all points, or of one in `step` points."""
+        return to_degrees(shapely.get_coordinates(self.frame.geometry.array)[::step], self.file.crs)
+
+    @cached_property
+    def points(self) -> Index:
+        """The number of points of each row: of a trip two, of a line as many as it has."""
+        return np.asarray(shapely.get_num_coordinates(self.frame.geometry.array), dtype=np.int64)
 
     @property
     def trips(self) -> bool:
@@ -93,23 +112,31 @@ class OpenedData:
 
     def sizes(self, by: str | None) -> Index:
         """Return the number of points of each person."""
-        return np.asarray(np.bincount(self.whose(by)) * self.file.points_in_a_row, dtype=np.int64)
+        return np.asarray(np.bincount(self.whose(by), weights=self.points), dtype=np.int64)
 
     def layers(self, by: str | None) -> tuple[Layer, ...]:
         """Return the layers that show the true locations to their owner: tracks, trips or points."""
         role: Role = "public" if self.demo else "truth"
         # A legend marks what is true by itself.
         name = "made-up " if self.demo else ""
-        if len(self.frame) > _MANY:
-            step = -(-len(self.frame) // _MANY)
-            return (Layer(f"{name}locations, of one in {step} rows", self.degrees(step), "points", role),)
+        if (total := int(self.points.sum())) > _MANY:
+            step = -(-total // _MANY)
+            return (Layer(f"{name}locations, one in {step} points", self.degrees(step), "points", role),)
         places = self.degrees()
-        if self.trips:
-            rows = np.repeat(np.arange(len(self.frame)), 2)
-            return (Layer(f"{name}trips", places, "lines", role, rows),)
-        if by in self.frame and self.times and len(places) == len(self.frame):
+        if total > len(self.frame):
+            rows = np.repeat(np.arange(len(self.frame)), self.points)
+            return (Layer(f"{name}{'trips' if self.trips else 'tracks'}", places, "lines", role, rows),)
+        if by in self.frame and self.times:
             return (tracks(f"{name}tracks", places, self.frame[by], role),)
         return (Layer(f"{name}locations", places, "points", role),)
+
+
+def state_of(path: Path) -> State | None:
+    """Return the state of a file, a folder or a shapefile; None if it is gone."""
+    try:
+        return file_state(path)
+    except OSError:
+        return None
 
 
 def tracks(name: str, degrees: Floats, labels: Any, role: Role) -> Layer:

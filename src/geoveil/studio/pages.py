@@ -14,6 +14,8 @@ from markupsafe import Markup
 from geoveil._version import __version__
 from geoveil.errors import GeoveilError
 from geoveil.protection import LEVELS
+from geoveil.report import palette
+from geoveil.report.page import static
 from geoveil.studio.choices import ChosenBudget
 from geoveil.studio.later_modules import prepare
 from geoveil.studio.page_words import ON_PAGE, message_of
@@ -23,6 +25,7 @@ from geoveil.words import counted, metres
 if TYPE_CHECKING:
     from geoveil.file_check import Finding
     from geoveil.studio.file_request import FileRequest
+    from geoveil.studio.opened_data import OpenedData
     from geoveil.studio.releasing import Outcome
     from geoveil.verification import Verification
 
@@ -84,9 +87,6 @@ def _templates() -> jinja2.Environment:
 
 def style() -> str:
     """Return the style of all pages: the colours and the map of reports, and what is the studio's own."""
-    from geoveil.report import palette
-    from geoveil.report.page import static
-
     own = resources.files("geoveil.studio").joinpath("static", "studio.css").read_text(encoding="utf-8")
     return palette.variables() + static("page.css") + own
 
@@ -100,7 +100,7 @@ def render(step: str, project: Project) -> str:
     # Work that ends while the page is made is not yet on it.
     busy = _busy(project, step)
     # What a view has read of the data stays so, also if another file is read meanwhile.
-    told = {"data": project.data} | views[step](project)
+    told = {"data": project.data, "choices": project.choices} | views[step](project)
     notice, project.notice = project.notice, None
     return (
         _templates()
@@ -112,7 +112,6 @@ def render(step: str, project: Project) -> str:
             notice=notice,
             version=__version__,
             project=project,
-            choices=project.choices,
             busy=busy or _busy(project, step),
             previewing=_previewing(project, step),
             **told,
@@ -163,10 +162,12 @@ def _data(project: Project) -> dict[str, Any]:
     # The map comes first: the check is long, and would take its time.
     view = project.map_of_data()
     checking = project.check()
-    assert checking is not None
+    if view is None or checking is None:
+        # Another page has the file read anew.
+        return {"data": None, "problem": None, "map": None}
     checked = checking.result
     findings = [] if checked is None else [_told(finding, project) for finding in checked.findings]
-    kept = [name for name in data.columns if name not in _always(project)]
+    always = _always(data, project.choices.by)
     return {
         "problem": problem,
         "map": view,
@@ -175,19 +176,17 @@ def _data(project: Project) -> dict[str, Any]:
         "check_problem": None if checking.problem is None else project.told(checking.problem),
         "sizes": data.sizes(project.choices.by),
         "likely": [str(name) for name in data.file.recognised.persons],
-        "always": _always(project),
-        "kept": kept,
+        "always": always,
+        "kept": [name for name in data.columns if name not in always],
         "located": getattr(getattr(data.file, "located", None), "names", ()),
         "crs": data.file.crs.name,
         "needs_area": not data.file.crs.is_projected,
     }
 
 
-def _always(project: Project) -> list[str]:
+def _always(data: OpenedData, by: str | None) -> list[str]:
     """Return the columns that are released unchanged in any case."""
-    data = project.data
-    assert data is not None
-    found = [*([project.choices.by] if project.choices.by else []), *data.times, *data.file.structure]
+    found = [*([by] if by else []), *data.times, *data.file.structure]
     return [name for name in dict.fromkeys(found) if name in data.columns]
 
 
@@ -254,9 +253,11 @@ def _listed(finding: Finding) -> str:
 def _protection(project: Project) -> dict[str, Any]:
     from geoveil.planning import COMPARED
 
-    typical = project.typical
+    typical, choices = project.typical, project.choices
+    checked = project.checking is not None and not project.checking.running
+    decided = checked and choices.persons is not None and choices.area is not None
     most = {} if typical is None else dict(zip(UNITS, (typical.largest[name] for name in COMPARED), strict=True))
-    return {"units": UNITS, "within": WITHIN, "most": most, "typical": typical}
+    return {"units": UNITS, "within": WITHIN, "most": most, "typical": typical, "decided": decided}
 
 
 # How much ------------------------------------------------------------------------------------------------------------
@@ -379,10 +380,13 @@ def _release(project: Project) -> dict[str, Any]:
         try:
             request = project.request()
             request.check()
+            request.data.check_unchanged()
             facts = _facts(request)
             at = [name for name, _ in facts].index("Planned")
-            facts.insert(at, ("Expected error", _expected_error(project)))
+            facts.insert(at, ("Expected error", _expected_error(project, request)))
             told |= {"ready": True, "keys": project.keys(), "facts": facts, **_foreseen(request)}
+            # The ticket is for what the page shows, not for what another page decides while this one is made.
+            told |= {"ticket": project.ticket(request), "signer": request.key, "choices": request.choices}
         except GeoveilError as refused:
             told["problem"] = project.told(refused)
     return told
@@ -403,9 +407,9 @@ def _sitting(project: Project) -> list[dict[str, Any]]:
     ]
 
 
-def _expected_error(project: Project) -> str:
-    """Return how wrong the answer can be, from the preview."""
-    job = project.previewing()
+def _expected_error(project: Project, request: FileRequest) -> str:
+    """Return how wrong the answer to a request can be, from its preview."""
+    job = project.previewing(request)
     job.wait(_SOON)
     if job.problem is not None:
         return f"not known: {project.told(job.problem)}"
@@ -442,7 +446,7 @@ def _facts(request: FileRequest) -> list[tuple[str, str]]:
         facts.append((f"Labels in {choices.by}", labels))
     facts += [
         ("Protected", protected(request.guarantee.metric)),
-        ("Hidden", guarantee_line(request.guarantee, each=choices.by is not None and not request.crowd)),
+        ("Hidden", guarantee_line(request.guarantee, each=choices.by is not None and not request.crowd, plain=True)),
         ("Planned", _planned(request)),
     ]
     whom = "accounts with the prefix" if choices.by else "account"
@@ -464,7 +468,7 @@ _OUTSIDE = {
 
 def _settings(request: FileRequest) -> list[tuple[str, str]]:
     """Return the settings of a question."""
-    options, question = request.choices.options, request.question
+    options, question = request.options, request.question
     found = []
     if question in ("heatmap", "flows"):
         found.append(("Side of a cell", metres(request.cell)))
@@ -478,7 +482,7 @@ def _settings(request: FileRequest) -> list[tuple[str, str]]:
         found.append(("Thinning", f"one row of a person in every {thin}" if thin else "none: all rows are used"))
     if question == "points":
         found.append(("Smoothing", f"people move by {request.motion}" if request.motion else "none"))
-    if question == "flows" and options.get("trip"):
+    if options.get("trip"):
         found.append(("Trips", f"the first and last points of each {options['trip']}"))
     if question == "nearest":
         share = options.get("locations")
@@ -491,7 +495,7 @@ def _settings(request: FileRequest) -> list[tuple[str, str]]:
 def _unchanged(request: FileRequest) -> list[str]:
     """Return the columns of points that are released unchanged."""
     choices, data = request.choices, request.data
-    found = dict.fromkeys([choices.by, *data.times, *data.file.structure, choices.times, *choices.keep])
+    found = dict.fromkeys([choices.by, *data.times, *data.file.structure, *request.own_values.get("keep", ())])
     labels = choices.by if choices.pseudonyms else None
     return [name for name in found if name and name in data.columns and name != labels]
 
@@ -581,7 +585,7 @@ def _outcome(project: Project, outcome: Outcome) -> dict[str, Any]:
     """Return what was released, and the files to be downloaded."""
     from geoveil.report.charts import gauges
     from geoveil.studio.file_request import PASSWORD
-    from geoveil.wording import lines, paragraphs
+    from geoveil.wording import paragraphs
 
     first = outcome.report.facts
     folder = outcome.files[0].parent
@@ -597,7 +601,7 @@ def _outcome(project: Project, outcome: Outcome) -> dict[str, Any]:
         "other": of.name if of is not project.data and of.path != project.source_path else "",
         "map": view if view.scene is not None else None,
         "words": [hides, rest],
-        "lines": lines(first, ON_PAGE),
+        "lines": _lines(outcome),
         "files": [(path.name, path.stat().st_size, _file_words(path.name)) for path in outcome.files],
         "folder": folder,
         "command": outcome.request.command(),
@@ -607,13 +611,31 @@ def _outcome(project: Project, outcome: Outcome) -> dict[str, Any]:
     }
 
 
+def _lines(outcome: Outcome) -> list[tuple[str, str]]:
+    """Return the facts of a release as names and texts; the answers of a summary have errors of their own."""
+    from geoveil.wording import error_line, guarantee_line, lines
+
+    facts = outcome.report.facts
+    plain = guarantee_line(facts.guarantee, facts.also, each=facts.persons is not None, plain=True)
+    told = [("guarantee", plain) if name == "guarantee" else (name, text) for name, text in lines(facts, ON_PAGE)]
+    if len(outcome.releases) == 1:
+        return told
+    at = [name for name, _ in told].index("error")
+    each = [(release.query, release.facts(every_error=False)) for release in outcome.releases]
+    told[at : at + 1] = [(f"error of the {query}", error_line(own)) for query, own in each]
+    return [(name, text) for name, text in told if name != "mechanism"]
+
+
 def _changed(project: Project, outcome: Outcome) -> list[tuple[str, str]]:
     """Return what is decided now and was not released: names and texts; empty if nothing is decided otherwise."""
     # Of another file, the page says so.
-    if not project.differs or outcome.request.data.path != project.source_path:
+    if outcome.request.data.path != project.source_path:
         return []
     try:
-        now = _facts(project.request())
+        request = project.request()
+        if not project.differs(request):
+            return []
+        now = _facts(request)
     except GeoveilError as refused:
         return [("Not decided", project.told(refused))]
     before = _facts(outcome.request)

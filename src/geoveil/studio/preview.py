@@ -91,9 +91,11 @@ def _answers(request: FileRequest, made_up: MadeUp) -> list[Any]:
     if question == "counts":
         return [gv.counts(frame, request.regions_code.value, **how, rng=rng)]
     if question == "flows":
-        if made_up.ends is None:
-            return [gv.flows(frame, None, request.cell, trip=request.choices.options["trip"], **how, rng=rng)]
-        return [gv.flows(frame, made_up.ends, request.cell, **how, rng=rng)]
+        if trip := request.options.get("trip"):
+            return [gv.flows(frame, None, request.cell, trip=trip, **how, rng=rng)]
+        origins, destinations = (shapely.get_point(frame.geometry.array, end) for end in (0, 1))
+        ends = geopandas.GeoSeries(destinations, crs=frame.crs)
+        return [gv.flows(frame.set_geometry(origins, crs=frame.crs), ends, request.cell, **how, rng=rng)]
     with gv.Session(frame, **how, rng=rng) as session:
         if question == "summary":
             return ask_summary(session, request.guarantee)
@@ -110,10 +112,10 @@ def _ground(request: FileRequest, made_up: MadeUp) -> tuple[Layer, ...]:
         return ()
     places = shapely.get_coordinates(made_up.frame.geometry.array)
     by = request.choices.by
-    if made_up.ends is not None:
-        ends = shapely.get_coordinates(made_up.ends.array)
-        rows = np.repeat(np.arange(len(places)), 2)
-        return (Layer("made-up trips", np.stack([places, ends], axis=1).reshape(-1, 2), "lines", "public", rows),)
+    if len(places) > len(made_up.frame):
+        name = "made-up trips" if request.data.trips else "made-up tracks"
+        rows = np.repeat(np.arange(len(made_up.frame)), shapely.get_num_coordinates(made_up.frame.geometry.array))
+        return (Layer(name, places, "lines", "public", rows),)
     if by is not None and request.data.times and not request.crowd:
         return (tracks("made-up tracks", places, made_up.frame[by], "public"),)
     return (Layer("made-up locations", places, "points", "public"),)

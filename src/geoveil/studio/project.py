@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from geoveil._types import Progress
 from geoveil.errors import GeoveilError, InvalidFile
-from geoveil.geo.formats.fingerprints import State, file_state
 from geoveil.noise import random_bytes
 from geoveil.studio.choices import NO_FILE, NO_LABELS, NO_PERSONS, Choices
 from geoveil.studio.jobs import Job
@@ -76,8 +75,8 @@ class Project:
         #: Places around which the hidden distance is drawn: latitudes and longitudes.
         self.places: list[tuple[float, float]] = []
         #: The right to make one release of what was decided when a page showed it, and the rights that were used.
-        self._ticket, self._decided, self._used = new_ticket(), "", set[str]()
-        self._released = ""
+        self._ticket, self._offered, self._used = new_ticket(), (), set[str]()
+        self._released: tuple[Any, ...] = ()
         self._lock = threading.RLock()
         self._checked_for: Any = None
         self._previewed: tuple[Any, Job[Preview]] | None = None
@@ -142,8 +141,7 @@ class Project:
             self._superseded.clear()
 
     def _read(self, path: Path, name: str, demo: bool) -> None:
-        # The state comes first: a file that changes while it is read is another one.
-        self._source, self._state = (path, name, demo), _state(path)
+        self._source = path, name, demo
         reading, where = {**self.choices.reading}, self.choices.where
         more = {"demo": demo, "received": path.is_relative_to(self.folder)}
 
@@ -249,14 +247,21 @@ class Project:
         choices = replace(self.choices, options={**self.choices.options})
         return FileRequest(choices, data, self.regions, self.key)
 
-    def previewing(self) -> Job[Preview]:
-        """Work out in the background what the answer will look like, on made-up data, whenever a decision changed."""
+    def previewing(self, request: FileRequest | None = None) -> Job[Preview]:
+        """Work out in the background what the answer will look like, on made-up data, whenever a decision changed.
+
+        Without a request, it is about what is decided now. A preview of something else is given up.
+        """
         from geoveil.studio.preview import preview
 
-        request = self.request()
-        known = (repr(request.choices), request.data.path, self.regions)
+        request = request or self.request()
+        # Whom a release is charged to and who signs it changes no answer.
+        asked = replace(request.choices, ledger=str(bool(request.choices.ledger)), subject="", sign="", planned=None)
+        known = (repr(asked), request.data, request.regions)
         with self._lock:
             if self._previewed is None or self._previewed[0] != known:
+                if self._previewed is not None:
+                    self._previewed[1].stop()
                 self._previewed = known, Job("Computing the preview", lambda _: preview(request))
             return self._previewed[1]
 
@@ -303,37 +308,40 @@ class Project:
 
     # The release ---------------------------------------------------------------------------------------------------
 
-    @property
-    def ticket(self) -> str:
-        """The right to make one release of what is decided now; another decision takes another ticket."""
+    def ticket(self, request: FileRequest) -> str:
+        """Return the right to make one release of a request; another decision takes another ticket.
+
+        The ticket is for the request that a page shows, not for what another page has decided meanwhile.
+        """
         with self._lock:
-            decided = self._signed()
-            if decided != self._decided:
-                self._ticket, self._decided = new_ticket(), decided
+            # The same file is read anew where its reading was corrected.
+            signed = (request.data, *self._signed(request))
+            if signed != self._offered:
+                self._ticket, self._offered = new_ticket(), signed
             return self._ticket
 
-    def _signed(self) -> str:
+    def _signed(self, request: FileRequest) -> tuple[Any, ...]:
         """Return all that a release consists of: decisions, the states of the files that were read, and the key."""
-        source = () if self.reading is None else (self._source, self._state)
-        regions = None if self.regions is None else (self.regions, _state(self.regions))
-        signer = None if self.key is None else (self.key.public.name, self.key.public.fingerprint)
-        return repr((self.choices, source, regions, signer))
+        from geoveil.studio.opened_data import state_of
+
+        regions = None if request.regions is None else (request.regions, state_of(request.regions))
+        signer = None if request.key is None else (request.key.public.name, request.key.public.fingerprint)
+        return repr(request.choices), request.data.path, request.data.state, regions, signer
 
     @property
     def outcomes(self) -> list[Outcome]:
         """The releases that were made since the studio began, the first one first."""
         return [job.result for job in self._made if job.result is not None]
 
-    @property
-    def differs(self) -> bool:
-        """Whether something else is decided now than what was released last."""
-        return self.releasing is not None and self._released != self._signed()
+    def differs(self, request: FileRequest) -> bool:
+        """Return whether a request is another one than that which was released last."""
+        return self._released != self._signed(request)
 
     def prepare_another(self) -> None:
         """Go on to another release, unless the last one is still being made; its files stay until the studio ends."""
         with self._lock:
             if self.releasing is None or not self.releasing.running:
-                self.releasing, self._decided = None, ""
+                self.releasing, self._offered = None, ()
 
     def release(self, ticket: str, *, with_truth: bool = False) -> None:
         """Make the release that a ticket is for, once: a ticket that was used changes nothing.
@@ -350,28 +358,23 @@ class Project:
         with self._lock:
             if ticket in self._used or (self.releasing is not None and self.releasing.running):
                 return
-            if ticket != self.ticket:
+            # What is compared with the ticket is what is released, whatever other pages decide meanwhile.
+            try:
+                request = self.request()
+                shown = ticket == self.ticket(request)
+            except GeoveilError:
+                shown = False
+            if not shown:
                 problem = "another page has changed the decisions, the file or the key that this one showed."
                 raise GeoveilError(f"Nothing was released: {problem}", "Look again at what will be released.")
-            request = self.request()
-            request = replace(request, choices=replace(request.choices, with_truth=with_truth))
             request.check()
-            if _state(self._source[0]) != self._state:
-                problem = f"Nothing was released: {self._source[1]} has changed since it was read."
-                raise GeoveilError(problem, "Press “Read it again” in step 1, and look at it.")
+            request.data.check_unchanged()
             self._used.add(ticket)
-            self._released, self._decided = self._signed(), ""
+            self._released, self._offered = self._signed(request), ()
+            request = replace(request, choices=replace(request.choices, with_truth=with_truth))
             folder = self.new_folder("release")
             self.releasing = Job(f"Releasing {request.data.name}", lambda tell: make_release(request, folder, tell))
             self._made.append(self.releasing)
-
-
-def _state(path: Path) -> State | None:
-    """Return the state of a file, a folder or a shapefile; None if it is gone."""
-    try:
-        return file_state(path)
-    except OSError:
-        return None
 
 
 def new_ticket() -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
@@ -14,7 +13,7 @@ from typing import Any
 import geoveil as gv
 from geoveil._types import Progress
 from geoveil.budget.stores import is_database
-from geoveil.errors import GeoveilError, GeoveilWarning, LedgerUnavailable
+from geoveil.errors import GeoveilError, LedgerUnavailable
 from geoveil.file_summary import combined
 from geoveil.geo.formats.atomic import certificate_path
 from geoveil.privacy import exact
@@ -24,6 +23,7 @@ from geoveil.report import Balance, Layer, Report, write
 from geoveil.studio.file_request import PASSWORD, TRUE_REPORT, FileRequest
 from geoveil.studio.page_words import ON_PAGE, message_of
 from geoveil.studio.typed_paths import regular_size, typed_path
+from geoveil.studio.warning_collector import own_warnings
 from geoveil.words import counted
 
 __all__ = ["Outcome", "make_release", "open_ledger"]
@@ -99,16 +99,17 @@ def make_release(request: FileRequest, folder: Path, progress: Progress) -> Outc
             stack.enter_context(open_ledger(request.choices.ledger, _PATIENCE)) if request.choices.ledger else None
         )
         before = None if ledger is None else _spent(ledger)
+        # Waiting for a busy ledger takes a while.
+        request.data.check_unchanged()
         try:
-            with warnings.catch_warnings(record=True) as warned:
-                warnings.simplefilter("always", GeoveilWarning)
+            with own_warnings() as warned:
                 releases = request.run(folder, ledger, lambda share: progress(0.9 * share))
         except Exception as problem:
             if ledger is not None and before is not None and getattr(problem, "charged", None) != "nothing":
                 _tell_charged(ledger, before, problem)
             raise
         # From here on the release is made and charged: whatever fails now is told, and takes no file away.
-        remarks += [str(each.message).replace(f"{folder}{os.sep}", "") for each in warned if _ours(each)]
+        remarks += [told.replace(f"{folder}{os.sep}", "") for told in warned]
         progress(0.92)
         _record(request)
         written = (
@@ -147,10 +148,6 @@ def _told(remarks: list[str], what: str) -> Iterator[None]:
         remarks.append(f"{what}: {problem.worded(ON_PAGE, outcome=False)}")
     except Exception as problem:
         remarks.append(f"{what}: {message_of(problem)}")
-
-
-def _ours(warning: warnings.WarningMessage) -> bool:
-    return issubclass(warning.category, GeoveilWarning)
 
 
 def _tell_charged(ledger: gv.Ledger, before: dict[str, Any], problem: Exception) -> None:

@@ -24,11 +24,16 @@ from starlette.routing import Route
 
 from geoveil.errors import GeoveilError
 from geoveil.geo.formats.workspace import workspace
+
+# Files of the first page are asked for while other modules are imported: two threads that import one package at a time
+# may find it half made.
+from geoveil.report.page import static
 from geoveil.studio.gate import Gate, new_token
 from geoveil.studio.later_modules import prepare
 from geoveil.studio.pages import STEPS, numbers, released, render, style
 from geoveil.studio.project import Project
 from geoveil.studio.received_files import ReceivedName
+from geoveil.studio.warning_collector import collect_warnings
 
 __all__ = ["Studio", "listen", "serve"]
 
@@ -176,6 +181,7 @@ class Studio:
 
     def _places(self, request: Request) -> Response:
         """Return names of places that begin with a text."""
+        prepare()
         from geoveil.geo.gazetteer import places_beginning
 
         text = request.query_params.get("q", "")
@@ -189,8 +195,6 @@ class Studio:
         return FileResponse(path, filename=path.name, content_disposition_type="attachment")
 
     def _static(self, request: Request) -> Response:
-        from geoveil.report.page import static
-
         name = request.path_params["name"]
         made: dict[str, tuple[str, Callable[[], str]]] = {
             "style.css": ("text/css", style),
@@ -254,6 +258,7 @@ def serve(
     ready : callable
         Called with the address when pages can be opened.
     """
+    collect_warnings()
     with workspace() as folder, contextlib.closing(listen(port)) as listening:
         project = Project(folder)
         if file is not None:

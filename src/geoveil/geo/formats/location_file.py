@@ -138,7 +138,7 @@ class Batch:
             return np.asarray(self.places)
         if self.places.shape[1] == 2:
             return np.asarray(shapely.points(self.places))
-        return np.asarray(shapely.linestrings(self.places.reshape(len(self), -1, 2)))
+        return np.asarray(shapely.linestrings(self.places.reshape(len(self), self.places.shape[1] // 2, 2)))
 
     @property
     def types(self) -> set[str]:
