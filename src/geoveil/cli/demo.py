@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+import numpy as np
 
 from geoveil.cli import terminal
 from geoveil.cli.command import Command, broken
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 #: The part of the simulated data that is released, and the budget.
 _SHOWN, _RHO = "taxi < 'cab04' and time < '2026-05-04T06:40:00Z'", 5e-4
+#: The taxi in the picture, which stays away from the shore: the simulated streets know no coast.
+_PICTURED = 1
 
 
 @click.command(
@@ -80,12 +83,13 @@ def _released(source: Path, target: Path, smooth: Path, area: Any, station: tupl
     return release, tracks, near, hull
 
 
-def _of_first(layer: Layer, name: str) -> Layer:
-    """Return the first person's part of a layer of tracks."""
+def _of_one(layer: Layer, name: str) -> Layer:
+    """Return the part of a layer of tracks that the picture shows: that of one taxi."""
     assert layer.persons is not None
-    own = layer.persons == 0
+    own = layer.persons == _PICTURED
     parts = None if layer.parts is None else layer.parts[own]
-    return replace(layer, name=name, places=layer.places[own], persons=layer.persons[own], parts=parts, names=("",))
+    whose = np.zeros(int(own.sum()), dtype=np.int64)
+    return replace(layer, name=name, places=layer.places[own], persons=whose, parts=parts, names=("",))
 
 
 def _drawn(out: Path, source: Path, tracks: Any) -> list[str]:
@@ -111,7 +115,7 @@ def _drawn(out: Path, source: Path, tracks: Any) -> list[str]:
         write(out / "map.html", page)
         if find_spec("matplotlib") is None:
             return [f"{out / 'map.html'} (open it in a browser)"]
-        alone = (_of_first(layers[0], "what was published"), _of_first(driven, "where it really drove (simulated)"))
+        alone = (_of_one(layers[0], "what was published"), _of_one(driven, "where it really drove (simulated)"))
         title = "One of three taxis: where it drove, and what was published"
         write(out / "map.png", Report(title, alone, tracks.facts(), tracks.certificate()))
     return [f"{out / 'map.html'} (open it in a browser)", str(out / "map.png")]
