@@ -65,9 +65,12 @@ class Job(Generic[T]):
         return not self.running
 
     def stop(self) -> None:
-        """Give up work that nobody waits for any more; it ends soon, without a result. Never a release."""
+        """Give up work that nobody waits for any more; it ends soon, without a result.
+
+        Only for work that changes nothing but its own result, such as a preview: never for a release.
+        """
         if self._thread.ident is not None and self.running:
-            # Python raises it in the thread between two of its steps.
+            # Long computations have no place to ask whether to go on. Python raises this between two of their steps.
             ctypes.pythonapi.PyThreadState_SetAsyncExc(
                 ctypes.c_ulong(self._thread.ident), ctypes.py_object(SystemExit)
             )
