@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Callable
 from decimal import Decimal
 from functools import partial
+from pathlib import Path
 from typing import Any
 
+import geopandas
 import numpy as np
 import pytest
+import shapely
 
 import geoveil as gv
 from geoveil.cli.option_names import OPTIONS
@@ -16,6 +20,7 @@ from geoveil.errors import (
     BudgetExceeded,
     FileUnavailable,
     GeoveilError,
+    GeoveilWarning,
     InvalidFile,
     InvalidInput,
     InvalidParameter,
@@ -85,3 +90,21 @@ def test_names_of_other_libraries_lead_to_the_right_argument(name: str, value: o
             ask(**{name: value})
     with pytest.raises(TypeError, match="unexpected keyword argument 'sepp'"):
         gv.read("trips.csv", sepp=";")  # type: ignore[call-arg]
+
+
+def test_warnings_name_the_line_of_the_user(tmp_path: Path) -> None:
+    """Whichever module of geoveil warns, and however deep, the warning points at the call in the user's program."""
+    (tmp_path / "places.csv").write_bytes("lat,lon,café\n37.77,-122.42,x\n".encode("latin-1"))
+    heights = geopandas.GeoSeries([shapely.Point(0, 0, 5)], crs=3857)
+    here, area = gv.local(lat=37.77, lon=-122.42, radius=1000), gv.local(lat=0, lon=0, radius=1000)
+    calls: list[Callable[[], object]] = [
+        lambda: gv.read(tmp_path / "places.csv"),
+        lambda: gv.points(heights, rho=1, area=area),
+        lambda: gv.points_file(
+            tmp_path / "places.csv", tmp_path / "out.csv", rho=1e-9, area=gv.local(lat=37.77, lon=-122.42, radius=1000)
+        ),
+    ]
+    for call in calls:
+        with pytest.warns(GeoveilWarning) as told:
+            call()
+        assert {warning.filename for warning in told} == {__file__}

@@ -10,7 +10,6 @@ from __future__ import annotations
 import decimal
 import os
 import sys
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -18,7 +17,7 @@ from types import FrameType
 
 import numpy as np
 
-from geoveil.errors import BudgetError, GeoveilWarning, UnreliableArithmetic
+from geoveil.errors import BudgetError, UnreliableArithmetic, warn
 
 __all__ = ["inaccurate", "steady"]
 
@@ -167,11 +166,9 @@ def inaccurate() -> frozenset[str]:
             charged="nothing",
         )
     if found:
-        warnings.warn(
+        warn(
             f"numpy's {', '.join(sorted(found))} is less accurate on this machine than 2^-44: noise is computed in "
-            "ball arithmetic, which is correct but about a hundred times slower. Another version of numpy may help.",
-            GeoveilWarning,
-            stacklevel=2,
+            "ball arithmetic, which is correct but about a hundred times slower. Another version of numpy may help."
         )
     return found
 

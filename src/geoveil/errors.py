@@ -28,7 +28,12 @@ readers who write Python.
 
 from __future__ import annotations
 
+import contextlib
+import os
+import sys
+import warnings
 from decimal import Decimal
+from pathlib import Path
 from typing import Literal, TypeAlias
 
 from geoveil.messages import PYTHON, Mention, Message, Naming, Text, worded
@@ -113,6 +118,18 @@ _OUTCOMES: dict[Charged | None, str] = {
 
 class GeoveilWarning(UserWarning):
     """Something is handled in another way than the user may expect."""
+
+
+#: The files of geoveil, and that of the decorators around its functions.
+_OWN_FILES = (str(Path(__file__).parent) + os.sep, contextlib.__file__)
+
+
+def warn(message: str) -> None:
+    """Warn the user; the warning names the line of the user's program that called geoveil."""
+    level, frame = 2, sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_OWN_FILES):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, GeoveilWarning, stacklevel=level)
 
 
 class InvalidInput(GeoveilError, ValueError):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -34,7 +33,7 @@ from geoveil.answering.units import unit_of
 from geoveil.arithmetic import steady
 from geoveil.budget import Ledger
 from geoveil.certificates import KeyLike, signing_key
-from geoveil.errors import GeoveilWarning, InvalidParameter, Message
+from geoveil.errors import InvalidParameter, Message, warn
 from geoveil.foreign_names import foreign_names_refused
 from geoveil.geo import AreaLike
 from geoveil.geo.formats import open_locations
@@ -219,7 +218,7 @@ def points_file(
     if confirm is not None:
         confirm(concerns)
     elif concerns:
-        warnings.warn(" ".join(map(str, concerns)), GeoveilWarning, stacklevel=3)
+        warn(" ".join(map(str, concerns)))
     return prepared.release(told)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +19,7 @@ from geoveil.answering.pseudonyms import check_key_file, check_pseudonyms, pseud
 from geoveil.answering.streaming import FilePoints, FileRelease
 from geoveil.budget import SPENT, Ledger
 from geoveil.certificates import SigningKey
-from geoveil.errors import GeoveilWarning, InvalidFile, InvalidParameter, Message
+from geoveil.errors import InvalidFile, InvalidParameter, Message, warn
 from geoveil.facts import Reason
 from geoveil.geo import AreaLike
 from geoveil.geo.columns import choose, reasons_of
@@ -228,7 +227,7 @@ def prepare(
     count(inquiry, pseudonyms, progress, every_column=ledger is not None)
     if formulas := [name for name in inquiry.kept if name in inquiry.formulas]:
         message = f"{target}: a spreadsheet would run texts in {', '.join(formulas)} as formulas."
-        warnings.warn(message, GeoveilWarning, stacklevel=3)
+        warn(message)
     return PreparedFile(inquiry, charger_of(inquiry, ledger, subject, short), noise, target)
 
 

@@ -9,14 +9,13 @@ from __future__ import annotations
 import csv
 import os
 import tempfile
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from filelock import FileLock
 
 from geoveil._types import Labels, Pseudonyms
-from geoveil.errors import FileUnavailable, GeoveilWarning, InvalidData, InvalidFile, InvalidParameter, Message
+from geoveil.errors import FileUnavailable, InvalidData, InvalidFile, InvalidParameter, Message, warn
 from geoveil.geo.row_filters import RowFilter
 from geoveil.noise import random_bytes
 
@@ -69,7 +68,7 @@ def check_key_file(pseudonyms: Pseudonyms, source: Path, target: Path, certifica
             f"The key file {key} is in the folder of the released file. It says who is who: keep it elsewhere, and do "
             "not share it."
         )
-        warnings.warn(message, GeoveilWarning, stacklevel=4)
+        warn(message)
 
 
 def pseudonyms_of(labels: Sequence[object], pseudonyms: Pseudonyms) -> list[str]:

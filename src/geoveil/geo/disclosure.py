@@ -7,13 +7,12 @@ the released locations: what it finds is public, and certificates state it.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Hashable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from geoveil.errors import GeoveilWarning, InvalidParameter, Message
+from geoveil.errors import InvalidParameter, Message, warn
 from geoveil.facts import Reason, Unchanged
 from geoveil.geo.areas import Floats
 from geoveil.geo.columns import in_full, is_coordinate, named_in, tells_places
@@ -93,9 +92,7 @@ def suspicions(name: Hashable, values: Any, places: Floats, plane: Plane | None)
     return [*_by_name(name), *_by_values(values, plane), *(close if share >= _CLOSELY else [])]
 
 
-def check_kept(
-    columns: Mapping[Hashable, Any], places: Floats, keep: Any, plane: Plane | None, *, stacklevel: int = 6
-) -> None:
+def check_kept(columns: Mapping[Hashable, Any], places: Floats, keep: Any, plane: Plane | None) -> None:
     """Refuse columns that `keep="all"` would release although they reveal locations; warn of those that are named.
 
     The error and the warnings are for the owner of the data: they must not be published.
@@ -110,8 +107,6 @@ def check_kept(
         The argument.
     plane : Plane, optional
         The plane of the area and the coordinate system of the data.
-    stacklevel : int
-        The number of calls from here to the user's line, which warnings name.
     """
     named = named_in(keep, columns)
     found = {name: suspicions(name, values, places, plane) for name, values in columns.items()}
@@ -133,7 +128,7 @@ def check_kept(
         # No warning for a name that suggests locations, such as "city": whoever wrote it into `keep` has read it.
         if set(why) - {_SUGGESTS}:
             message = f"The column {name!r} is released unchanged, since it was named, and may reveal locations:"
-            warnings.warn(f"{message} {_and(why)}.", GeoveilWarning, stacklevel=stacklevel)
+            warn(f"{message} {_and(why)}.")
 
 
 def unchanged_columns(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from decimal import Decimal
@@ -15,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from geoveil._types import Columns, Labels, Outside, PlaceLike, ShapeLike
 from geoveil.checks import FARTHEST
-from geoveil.errors import GeoveilWarning, InvalidData, InvalidParameter
+from geoveil.errors import InvalidData, InvalidParameter, warn
 from geoveil.facts import Reason, Unchanged
 from geoveil.geo.geometries import Index, extra_dimensions, vertices
 from geoveil.geo.plain_values import may_hold_places
@@ -382,4 +381,4 @@ def warn_of_heights(geometries: Any) -> None:
     """Warn of heights and measures, which are dropped."""
     for more in extra_dimensions(geometries):
         message = f"{more[0].upper()}{more[1:]} are dropped: only the plane is released."
-        warnings.warn(message, GeoveilWarning, stacklevel=6)
+        warn(message)

@@ -7,7 +7,6 @@ A filter is parsed by sqlglot and evaluated by pyarrow. Only comparisons with va
 from __future__ import annotations
 
 import difflib
-import warnings
 from collections.abc import Collection, Mapping
 from functools import cached_property, reduce
 from typing import TYPE_CHECKING, Any
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from geoveil.errors import GeoveilWarning, InvalidData, InvalidParameter, Message
+from geoveil.errors import InvalidData, InvalidParameter, Message, warn
 from geoveil.geo.columns import is_coordinate, tells_places
 from geoveil.geo.geometries import RowName, position
 from geoveil.geo.location_values import location_values
@@ -88,7 +87,7 @@ class RowFilter:
                 f"The filter uses the column {name!r}, whose name suggests locations. "
                 "Recipients learn that the released rows satisfy the filter."
             )
-            warnings.warn(message, GeoveilWarning, stacklevel=4)
+            warn(message)
 
     def rows(self, table: pa.Table, name: RowName = position, plane: Plane | None = None) -> NDArray[np.bool_]:
         """Return which rows of a table satisfy the condition; those for which it is unknown do not.

@@ -160,7 +160,7 @@ class RowForm(Form):
         reasons = reasons_of(kept, by=person, times=self.times)
         rows = sampled(len(self._table))
         named = {name: self._table.column(name)[rows] for name in kept if reasons[name] == "named"}
-        check_kept(named, row_places(self.coords.values, self._rows, rows), keep, self.plane, stacklevel=8)
+        check_kept(named, row_places(self.coords.values, self._rows, rows), keep, self.plane)
         return reasons, left
 
     def unchanged(self, reasons: Mapping[Hashable, Reason], coords: Floats) -> tuple[Unchanged, ...]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,7 +13,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 from uuid import uuid4
 
-from geoveil.errors import FileUnavailable, GeoveilWarning, InvalidFile, InvalidParameter
+from geoveil.errors import FileUnavailable, InvalidFile, InvalidParameter, warn
 
 if TYPE_CHECKING:
     import pyarrow.fs
@@ -169,7 +168,7 @@ class Destination:
             except OSError:
                 time.sleep(0.2)
         told = f"{attempts} holds attempts that were not taken, with other noise on the same rows: delete it."
-        warnings.warn(told, GeoveilWarning, stacklevel=4)
+        warn(told)
 
     @contextmanager
     def attempt(self, partition: int, attempt: int) -> Iterator[tuple[IO[bytes], dict[str, Any]]]:

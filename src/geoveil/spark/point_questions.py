@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -32,7 +31,7 @@ from geoveil.answering.units import unit_of
 from geoveil.arithmetic import steady
 from geoveil.budget import Ledger
 from geoveil.certificates import KeyLike, signing_key
-from geoveil.errors import GeoveilWarning, InvalidParameter, Message
+from geoveil.errors import InvalidParameter, Message, warn
 from geoveil.foreign_names import foreign_names_refused
 from geoveil.geo import AreaLike
 from geoveil.geo.formats.location_columns import GeometryColumn
@@ -163,7 +162,7 @@ def points(
     if confirm is not None:
         confirm(concerns)
     elif concerns:
-        warnings.warn(" ".join(map(str, concerns)), GeoveilWarning, stacklevel=3)
+        warn(" ".join(map(str, concerns)))
     prepared = PreparedFrame(inquiry, charger_of(inquiry, ledger, subject, short), noise, key)
     release = prepared.release(told)
     if table is not None:

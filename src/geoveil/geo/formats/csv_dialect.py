@@ -6,7 +6,6 @@ import codecs
 import csv
 import gzip
 import re
-import warnings
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -14,7 +13,7 @@ from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
 
-from geoveil.errors import GeoveilWarning, InvalidFile, InvalidParameter, Mention, Message
+from geoveil.errors import InvalidFile, InvalidParameter, Mention, Message, warn
 from geoveil.geo.formats.limits import COLUMNS, LINE
 from geoveil.geo.recognition import SAMPLE, is_number
 from geoveil.geo.times import are_times
@@ -131,11 +130,7 @@ def _text(path: Path, encoding: str | None) -> tuple[str, str, bool]:
         if known:
             wide = "Give {encoding:utf-16}." if head[:2] in _MARKS else "Give {encoding:latin-1}, or leave it out."
             raise InvalidFile(str(path), str(problem), f"text in {name}", Message(wide)) from None
-    warnings.warn(
-        f"{path.name} is not written in UTF-8: it is read as Latin-1, the encoding of older Windows programs.",
-        GeoveilWarning,
-        stacklevel=6,
-    )
+    warn(f"{path.name} is not written in UTF-8: it is read as Latin-1, the encoding of older Windows programs.")
     return _decoded(head, "iso8859-1", whole), "iso8859-1", whole
 
 
