@@ -100,9 +100,7 @@ def test_warnings_name_the_line_of_the_user(tmp_path: Path) -> None:
     calls: list[Callable[[], object]] = [
         lambda: gv.read(tmp_path / "places.csv"),
         lambda: gv.points(heights, rho=1, area=area),
-        lambda: gv.points_file(
-            tmp_path / "places.csv", tmp_path / "out.csv", rho=1e-9, area=gv.local(lat=37.77, lon=-122.42, radius=1000)
-        ),
+        lambda: gv.points_file(tmp_path / "places.csv", tmp_path / "out.csv", rho=1e-9, area=here),
     ]
     for call in calls:
         with pytest.warns(GeoveilWarning) as told:
