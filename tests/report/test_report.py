@@ -397,7 +397,7 @@ def test_smoothed_and_line_shaped_releases() -> None:
     scene = compose((layer,))
     assert scene is not None
     assert scene.layers[0].shapes[0].style.metres == 2 * smoothed.expected_error()
-    assert f"within about {metres(smoothed.expected_error())}" in scene.layers[0].keys[-1].text
+    assert f"the expected error, {metres(smoothed.expected_error())} to each side" in scene.layers[0].keys[-1].text
     coords = shapely.get_coordinates(frame.geometry.array)
     lines = geopandas.GeoSeries([shapely.LineString(coords[:25]), shapely.LineString(coords[25:])], crs=4326)
     [layer] = ask(gv.points, x=lines, by=["ann", "bob"]).layers()

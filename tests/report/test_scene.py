@@ -42,7 +42,7 @@ def test_many_points_are_a_density_with_a_scale() -> None:
     assert dot.parts[0] == pytest.approx(circle.parts[0][:, :2])  # so that nobody takes the circle for a town
     text = page(Report("Visits", (layer,), gv.center(np.zeros((9, 2)), rho=1).facts(), {}))
     assert "points in hexagons 1 km wide" in text
-    assert "95% of true locations lie within such a circle: 100 m" in text
+    assert "95% of true locations lie within such a circle: radius 100 m" in text
     assert text.count('class="dots"') == 1  # the middle of the circle
     assert len(text) < 600_000
     few = compose((replace(layer, places=places[:DOTS]),))

@@ -50,6 +50,8 @@ _ROADS = "Roads © OpenStreetMap contributors (ODbL); "
 _SOURCE = "coasts GSHHG (LGPL); names GeoNames (CC BY 4.0); borders and rivers Natural Earth"
 #: Metres in a pixel beyond which lines of a kind would cover the land.
 _COARSEST = {"roads": 700.0, "rivers": 12_000.0}
+#: Metres in a pixel below which borders are seen to be hundreds of metres off: their source is made for small scales.
+_SHARPEST_BORDERS = 60.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +101,7 @@ def backdrop(
     images = () if tiles is None else fetch_tiles(tiles, projection, view, pixels)
     below = [] if tiles else [_areas(ground, wide)]
     thin = [] if tiles else [_thin(ground, wide / pixels)]
-    above = [] if tiles else [_shores(ground, _AROUND * wide)]
+    above = [] if tiles else [_shores(ground, wide / pixels, _AROUND * wide)]
     seen, remarks = _grown(view) if beyond else _framed(view), []
     source = _source(thin, seen) if tiles is None else f"{source_of_tiles(tiles)}. {_source([], seen)}"
     if basemap is not None:
@@ -168,7 +170,7 @@ def _thin(ground: Ground, pixel: float) -> Group:
     shapes = []
     for name, styles in _LINES.items():
         found: Lines = getattr(ground, name)
-        if pixel > _COARSEST.get(name, np.inf):
+        if pixel > _COARSEST.get(name, np.inf) or (name == "borders" and pixel < _SHARPEST_BORDERS):
             continue
         ranks = np.minimum(found.ranks, len(styles) - 1)
         # The most important come last, above the others.
@@ -179,11 +181,11 @@ def _thin(ground: Ground, pixel: float) -> Group:
     return Group("rivers, roads and borders", "ground", tuple(shapes))
 
 
-def _shores(ground: Ground, reach: float) -> Group:
+def _shores(ground: Ground, pixel: float, reach: float) -> Group:
     """Return the lines that are seen above areas of data: borders of countries, and coasts."""
     import shapely
 
-    country = ground.borders.shapes[ground.borders.ranks == 0]
+    country = ground.borders.shapes[(ground.borders.ranks == 0) & (pixel >= _SHARPEST_BORDERS)]
     shapes = [Shape("line", lines_of(some), _LINES["borders"][0]) for some in _patches(country)]
     # Where land was cut into pieces there is no coast.
     inner = 0.999 * reach

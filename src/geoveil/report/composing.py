@@ -278,7 +278,7 @@ class _Plan:
             keys.append(Key("line", Style("text", 1.2, 0.95), f"{layer.name}, in the same colours"))
         circles, said = self._circles(layer, flat, whose)
         if layer.expected is not None:
-            about = f"the true track is expected within about {metres(layer.expected)} of it (no guarantee)"
+            about = f"the expected error, {metres(layer.expected)} to each side (root mean square, no guarantee)"
             band = Style(bands[0].style.colour if len(bands) == 1 else "text", 9.0, 0.3)
             said = [Key("line", band, f"band: {about}"), *said]
         return [*bands, *circles, *shapes], [*keys, *said]
@@ -323,9 +323,10 @@ class _Plan:
                 found.append(Shape("circles", (every[rows],), Style(colour, 1.0, 0.3), on_demand=True))
         first = next(shape.style for shape in found if not shape.on_demand)
         style = replace(first, colour="text") if few and len(whose) > 1 else first
-        said = f"95% of true locations lie within {'their' if few else 'such a'} circle: {lengths(radius[known])}"
+        size = f"radius {lengths(radius[known])}"
+        said = f"95% of true locations lie within {'their' if few else 'such a'} circle: {size}"
         if known.sum() == 1:
-            said = f"the true location lies within this circle with probability 95%: {lengths(radius[known])}"
+            said = f"the true location lies within this circle with probability 95%: {size}"
         return found, [Key("circles", style, said)]
 
     def _density(self, layer: Layer, flat: Floats) -> tuple[list[Shape], list[Key]]:
@@ -350,19 +351,19 @@ class _Plan:
         if layer.radius is not None:
             radius = np.broadcast_to(np.asarray(layer.radius, dtype=float), len(layer.places))
             style = Style("text", 1.5, 1.0)
-            said = f"95% of true locations lie within such a circle: {lengths((radius.min(), radius.max()))}"
-            x, y = self._away_from_names()
+            said = f"95% of true locations lie within such a circle: radius {lengths((radius.min(), radius.max()))}"
+            x, y = self._away_from_names(corners.mean(axis=1))
             shapes.append(Shape("circles", (np.array([[x, y, float(np.median(radius))]]),), style))
             shapes.append(Shape("dots", (np.array([[x, y]]),), Style("text", 3.5)))
             keys.append(Key("circles", style, said))
         return shapes, keys
 
-    def _away_from_names(self) -> tuple[float, float]:
-        """Return a place in the view for an example, where nobody takes it for the symbol of a town."""
-        across, up = np.meshgrid(*[np.linspace(-0.3, 0.3, 7)] * 2)
-        spots = np.column_stack([across.ravel(), up.ravel()]) * [self.view.width, self.view.height] + self.view.middle
+    def _away_from_names(self, cells: Floats) -> tuple[float, float]:
+        """Return the middle of a cell in the view for an example, where nobody takes it for the symbol of a town."""
+        reach = np.array([self.view.width, self.view.height]) * 0.3
+        spots = cells[(np.abs(cells - self.view.middle) <= reach).all(axis=1)]
         names = np.array(self.named).reshape(-1, 2)
-        if not len(names):
+        if not len(names) or not len(spots):
             return self.view.middle
         away = np.hypot(*(spots[:, None] - names).transpose(2, 0, 1)).min(axis=1)
         x, y = spots[away.argmax()].tolist()

@@ -16,7 +16,7 @@ from geoveil.report.certificate_table import headline, table_rows
 from geoveil.report.charts import attacker_curve, gauges
 from geoveil.report.composing import compose
 from geoveil.report.document import Report
-from geoveil.report.formatting import WARNING
+from geoveil.report.formatting import WARNING, with_units
 from geoveil.report.plain_words import summary
 from geoveil.report.scene import Group, Scene
 from geoveil.report.svg import key_svg, locator_svg, map_svg
@@ -43,7 +43,8 @@ def page(report: Report) -> str:
         banner=banner,
         title=escape(report.title),
         summary="\n".join(
-            f"<div><dt>{escape(name)}</dt><dd>{escape(text)}</dd></div>" for name, text in summary(report.facts)
+            f"<div><dt>{escape(name)}</dt><dd>{escape(with_units(text))}</dd></div>"
+            for name, text in summary(report.facts)
         ),
         map=_map(report),
         lead=escape(headline(report.facts)),
