@@ -1,7 +1,7 @@
 """Build the site of the documentation, and check it: ``python scripts/docs.py FOLDER``.
 
-Pages are those of docs/, and a few files of the project beside them. What the program knows itself is generated here,
-so that it cannot drift: a line ``<!-- generated: NAME -->`` of a page is replaced by the result of a function below.
+Pages are those of docs/, and a few other files of the project. Parts that follow from the program are generated here,
+so that they cannot drift: a line ``<!-- generated: NAME -->`` of a page is replaced by the result of a function below.
 The build fails if a page has a broken link or a missing picture, refers to another host for what it shows, or is too
 large.
 """
@@ -28,7 +28,7 @@ import click
 
 ROOT = Path(__file__).resolve().parent.parent
 REPOSITORY = "https://github.com/geoveil/geoveil/blob/main"
-#: Files outside of docs/ that are part of the site, and where.
+#: Files outside of docs/ that are part of the site, and their paths there.
 BESIDE = {
     "CHANGELOG.md": "project/changelog.md",
     "CONTRIBUTING.md": "project/contributing.md",
@@ -112,13 +112,13 @@ GENERATED: dict[str, Callable[[], str]] = {"commands": commands, "errors": error
 
 
 def filled(text: str) -> str:
-    """A page with its generated parts, whose prompts are marked, so that readers copy code without them."""
+    """A page with its generated parts; prompts are marked, so that readers copy code without them."""
     text = re.sub(r"^```python\n(?=>>>)", "```pycon\n", text, flags=re.MULTILINE)
     return re.sub(r"^<!-- generated: (\w+) -->$", lambda found: GENERATED[found[1]](), text, flags=re.MULTILINE)
 
 
 def linked(text: str, source: str, target: str) -> str:
-    """A page whose links, which are those of the repository, lead to pages of the site, or to the repository."""
+    """A page whose links to files of the repository now lead to pages of the site, or to the repository online."""
 
     def link(found: re.Match[str]) -> str:
         path, _, anchor = found[1].partition("#")
@@ -177,7 +177,7 @@ def gather(folder: Path) -> None:
 
 
 class Page(HTMLParser):
-    """The links of a page, what it loads, and its anchors."""
+    """The links of a page, the addresses that it loads, and its anchors."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -200,7 +200,7 @@ class Page(HTMLParser):
 
 
 def problems(site: Path) -> list[str]:
-    """What is wrong with the pages of a site that was built."""
+    """The problems of the pages of a site that was built."""
     pages = {file.resolve(): Page(file.read_text(encoding="utf-8")) for file in site.rglob("*.html")}
     found = []
     for file, page in pages.items():
@@ -233,7 +233,7 @@ def foreign(address: str) -> bool:
 
 
 def build(site: Path) -> list[str]:
-    """Build the site in a folder, and return what is wrong with it."""
+    """Build the site in a folder, and return its problems."""
     with tempfile.TemporaryDirectory(prefix="geoveil-docs-") as name:
         folder = Path(name)
         gather(folder)

@@ -17,12 +17,12 @@ import matplotlib as mpl
 from PIL import Image
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
-#: Pictures are at most so wide, in pixels.
+#: The largest width of a picture, in pixels.
 WIDEST = 800
 
 
 def main() -> None:
-    """Run the page, and keep what it draws, with fewer colours."""
+    """Run the code of the page, and keep the pictures that it draws, with fewer colours."""
     mpl.use("agg")
     page = (DOCS / "gallery.md").read_text(encoding="utf-8")
     target = DOCS / "pictures"

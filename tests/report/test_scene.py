@@ -257,6 +257,9 @@ def test_numbers_that_noise_can_give_are_blank() -> None:
     assert sorted(layer.values) == pytest.approx(sorted(heat.value[heat.value >= heat.largest]))
     said = f"Blank: less than {heat.largest:.3g} persons."
     assert said in layer.note
+    shaded = compose((layer,))
+    assert shaded is not None
+    assert shaded.layers[0].keys[1].text.startswith(f"{heat.largest:.3g} to under ")
     boxes = [shapely.box(8.5, 47.36, 8.58, 47.4), shapely.box(8.44, 47.32, 8.45, 47.33)]
     counts = gv.counts(homes, geopandas.GeoSeries(boxes, crs=4326), unit=np.arange(400), area=area, rho=1e-5, rng=rng)
     regions = replace(counts.layers()[0], values=np.array([counts.largest + 1, counts.largest / 2]))
@@ -265,8 +268,9 @@ def test_numbers_that_noise_can_give_are_blank() -> None:
     [group] = scene.layers
     filled = [shape for shape in group.shapes if shape.form == "fill"]
     assert [len(shape.parts) for shape in filled] == [1]
-    assert f"{float(f'{counts.largest:.2g}'):,.12g}" in group.keys[1].text
-    assert group.keys[-1].text.startswith("Blank: less than ")
+    least = f"{float(f'{counts.largest:.3g}'):,.12g}"
+    assert least in group.keys[1].text
+    assert group.keys[-1].text.startswith(f"Blank: less than {least} ")
 
 
 @pytest.mark.once

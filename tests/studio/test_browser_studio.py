@@ -293,7 +293,7 @@ def test_maps_stand_on_what_the_user_chooses(
     decided(studio, trips)
     visitor = visit("data")
     page = visitor.page
-    page.get_by_text("What is below it").click()
+    page.get_by_text("What is below the data").click()
     with page.expect_navigation():
         page.locator("#own").set_input_files(regions(tmp_path))
     visitor.at_rest()
@@ -303,7 +303,7 @@ def test_maps_stand_on_what_the_user_chooses(
     visitor.press("Take these tiles")
     assert "may learn where the map is" in page.get_by_role("alert").inner_text()
     assert fetched == []
-    page.get_by_text("What is below it").click(trial=True)
+    page.get_by_text("What is below the data").click(trial=True)
     page.locator("input[name=tiles]").fill(address)
     page.locator("input[name=agreed]").check()
     visitor.press("Take these tiles")

@@ -13,6 +13,7 @@ from geoveil.geo.planes import Plane
 from geoveil.postprocess.grid import Grid
 from geoveil.release.as_layers import degrees
 from geoveil.report import Layer
+from geoveil.report.formatting import number
 from geoveil.words import metres
 
 if TYPE_CHECKING:
@@ -113,8 +114,11 @@ def _seen(numbers: Floats, noise: float) -> NDArray[np.bool_]:
 
 def _blank_note(noise: float, counted: str) -> str:
     """Return the legend's note on the numbers that are not drawn."""
-    said = f"Blank: less than {noise:.3g} {counted}. Noise moves no number by more than that, with probability 95%."
-    return said if noise else ""
+    if not noise:
+        return ""
+    return (
+        f"Blank: less than {number(noise)} {counted}. Noise moves no number by more than that, with probability 95%."
+    )
 
 
 def _extent(seen: NDArray[np.bool_]) -> int:

@@ -8,17 +8,18 @@ from geoveil.report.layers import Floats
 
 __all__ = ["arcs_of"]
 
-#: The number of corners of an arc, and how far its control point is from the straight line, over the line's length.
+#: The number of vertices of an arc, and the distance of its control point from the straight line between the places,
+#: as a share of the line's length.
 _CORNERS, _BEND = 24, 0.3
-#: The shares of the way at which an arc begins and ends: before it reaches the places themselves.
+#: Where an arc begins and ends, as shares of the whole curve: it touches neither origin nor destination.
 _BEGIN, _END = 0.05, 0.9
 
 
 def arcs_of(start: Floats, end: Floats) -> tuple[Floats, Floats]:
-    """Return an arc that bends to the left of its direction, and x, y and angle in degrees of its head.
+    """Return the arc between two places, and the x, y and angle in degrees of its arrowhead.
 
-    Flows there and back therefore do not cover each other. An arc ends before the destination, so that the heads of
-    several that meet there are seen apart.
+    An arc bends to the left of its direction, so that flows in opposite directions do not cover each other. It ends
+    before the destination, so that several arrowheads at one destination can be told apart.
 
     Examples
     --------

@@ -22,19 +22,19 @@ from geoveil.report.tiles import fetch_tiles, source_of_tiles
 
 __all__ = ["Backdrop", "backdrop"]
 
-#: Half the side of the square with full detail over the larger side of the first view.
+#: Half the side of the square with full detail, divided by the larger side of the first view.
 _AROUND = 1.1
-#: How far the ground goes on outside of that square, over its size; the page zooms out no farther.
+#: How far the ground extends, as a multiple of half the side of that square; the page zooms out no farther.
 _BEYOND = 64.0
-#: The width of a map in pixels for which the ground says which places should be named.
+#: The width in pixels of the map that the ground assumes when it says which views name a place.
 _NAMED = 900.0
-#: The number of places in the first view that are named, however small they are.
+#: The number of places in the first view that are named even if they are small.
 _ALWAYS = 16
-#: The population from which a place is a city.
+#: The smallest population of a place that is labelled as a city.
 _CITY = 100_000
-#: Metres within which there is land near a map that is not at sea.
+#: A map is at sea if there is no land within this many metres.
 _NEAR = 450e3
-#: The number of details in half the side of the small map of the surroundings.
+#: Half the side of the small map of the surroundings, divided by the size of its smallest details.
 _SMALL = 200.0
 #: The styles of lines of each kind by rank; ranks beyond the last are drawn like it. None is dashed: a browser would
 #: draw the dashes of a continent's borders one by one.
@@ -43,20 +43,20 @@ _LINES: dict[str, tuple[Style, ...]] = {
     "roads": (Style("road", 2.2), Style("road", 1.5), Style("road", 0.9)),
     "borders": (Style("border", 1.8, 0.8), Style("border", 1.0, 0.6)),
 }
-#: The lines that are drawn above areas of data.
+#: The kind and the rank of the lines that are drawn above areas of data: borders of countries.
 _COUNTRY = ("borders", 0)
-#: Whose data the ground is; that of roads comes first, where some are drawn.
+#: The credits for the ground. The credit for roads comes first, and only where roads are drawn.
 _ROADS = "Roads © OpenStreetMap contributors (ODbL); "
 _SOURCE = "coasts GSHHG (LGPL); names GeoNames (CC BY 4.0); borders and rivers Natural Earth"
-#: Metres in a pixel beyond which lines of a kind would cover the land.
+#: The most metres per pixel at which lines of a kind are drawn; at coarser scales they would cover the land.
 _COARSEST = {"roads": 700.0, "rivers": 12_000.0}
-#: Metres in a pixel below which borders are seen to be hundreds of metres off: their source is made for small scales.
+#: The fewest metres per pixel at which borders are drawn; at finer scales one sees that they are hundreds of metres off.
 _SHARPEST_BORDERS = 60.0
 
 
 @dataclass(frozen=True, eq=False)
 class Backdrop:
-    """The ground of a scene: groups below and above areas of data, labels, meridians, and words about it."""
+    """The ground of a scene: groups below and above areas of data, labels, meridians, and sentences about it."""
 
     below: tuple[Group, ...]
     above: tuple[Group, ...]
@@ -82,7 +82,7 @@ def backdrop(
     pixels : float
         The approximate width of the map on the screen.
     beyond : bool
-        Whether the ground goes on far outside of the view.
+        Whether the ground extends far outside of the view, for a reader who zooms out.
     basemap : str, optional
         The path of the user's own base map, drawn over the ground.
     tiles : str, optional
@@ -120,13 +120,13 @@ def backdrop(
 
 @functools.lru_cache(maxsize=8)
 def _ground(lon: float, lat: float, reach: float, beyond: bool, details: float = DETAILS) -> Ground:
-    """Return the ground around a location, which is the same whenever one release is drawn."""
+    """Return the ground around a location. It is cached: every drawing of a release needs the same ground."""
     to_map = Projection(lon, lat).to_map
     return ground_around(to_map, lon, lat, reach, beyond=beyond, farthest=_BEYOND * reach, details=details)
 
 
 def _grown(view: Box) -> Box:
-    """Return the part of the map that is seen around a view whose form differs from that of its frame."""
+    """Return the part of the map that may be visible around a view in a frame of another shape."""
     x, y = view.middle
     half = _AROUND * max(view.width, view.height)
     return Box(x - half, y - half, x + half, y + half)
@@ -140,7 +140,10 @@ def _areas(ground: Ground, wide: float) -> Group:
 
 
 def _patches(shapes: Any) -> list[Any]:
-    """Return shapes by how far they reach from the middle, in powers of eight: a browser draws the nearest alone."""
+    """Return shapes in groups by their reach from the middle, in powers of eight.
+
+    A browser that shows a close view then draws the nearest group alone.
+    """
     import shapely
 
     farthest = np.abs(shapely.bounds(shapes)).max(axis=1, initial=1.0) if len(shapes) else np.empty(0)
@@ -149,14 +152,14 @@ def _patches(shapes: Any) -> list[Any]:
 
 
 def _framed(view: Box) -> Box:
-    """Return the part of the map in the frame of a figure, which is never much higher or wider than the view."""
+    """Return the part of the map that a figure shows: its frame is never much higher or wider than the view."""
     x, y = view.middle
     half = 0.53 * max(view.width, view.height)
     return Box(x - half, y - half, x + half, y + half)
 
 
 def _source(drawn: Sequence[Group], seen: Box) -> str:
-    """Return whose data the ground is, as maps have to say it: roads only where some are drawn."""
+    """Return the credits that a map has to show for its ground; roads are credited only where some are drawn."""
     import shapely
 
     lines = [part for group in drawn for shape in group.shapes if shape.style.colour == "road" for part in shape.parts]
@@ -166,7 +169,7 @@ def _source(drawn: Sequence[Group], seen: Box) -> str:
 
 
 def _thin(ground: Ground, pixel: float) -> Group:
-    """Return the lines that areas of data cover: rivers, roads and the borders of states and provinces."""
+    """Return the lines that are drawn below areas of data: rivers, roads, borders of states and provinces."""
     shapes = []
     for name, styles in _LINES.items():
         found: Lines = getattr(ground, name)
@@ -182,12 +185,12 @@ def _thin(ground: Ground, pixel: float) -> Group:
 
 
 def _shores(ground: Ground, pixel: float, reach: float) -> Group:
-    """Return the lines that are seen above areas of data: borders of countries, and coasts."""
+    """Return the lines that are drawn above areas of data: borders of countries, and coasts."""
     import shapely
 
     country = ground.borders.shapes[(ground.borders.ranks == 0) & (pixel >= _SHARPEST_BORDERS)]
     shapes = [Shape("line", lines_of(some), _LINES["borders"][0]) for some in _patches(country)]
-    # Where land was cut into pieces there is no coast.
+    # The edges at which land was cut into pieces are no coasts.
     inner = 0.999 * reach
     whole = shapely.union_all(shapely.make_valid(shapely.clip_by_rect(ground.land, -reach, -reach, reach, reach)))
     coast = shapely.clip_by_rect(shapely.boundary(whole), -inner, -inner, inner, inner)
@@ -203,7 +206,7 @@ def _dots(points: Any, style: Style) -> tuple[Shape, ...]:
 
 
 def _labels(ground: Ground, view: Box, pixel: float) -> tuple[Label, ...]:
-    """Return the names of places, the most important first; some in the first view, however small they are."""
+    """Return the names of places, the most important first; the first view names some even if they are small."""
     places = ground.places
     # The frame of a page is often wider than the view.
     inside = (np.abs(places.flat - view.middle) < [0.9 * view.width, 0.6 * view.height]).all(axis=1)
@@ -224,5 +227,5 @@ def _labels(ground: Ground, view: Box, pixel: float) -> tuple[Label, ...]:
         for name, (x, y), people, most in zip(
             places.names, places.flat.tolist(), places.populations.tolist(), coarsest.tolist(), strict=True
         )
-        if not set(name) & set("(/")  # parts of a place that is named as well
+        if not set(name) & set("(/")  # such a name is that of a part of a place that has its own label
     )

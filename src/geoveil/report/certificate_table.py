@@ -34,8 +34,8 @@ def table_rows(facts: Facts, certificate: Mapping[str, Any]) -> list[tuple[str, 
     facts : Facts
         The facts of a release.
     certificate : mapping
-        Its certificate, for what is not among the facts: the mechanisms of all persons, the area, the coordinate
-        system, the ledger's entry and the version.
+        The certificate of the release. It adds entries that the facts lack: the mechanisms of all persons, the area,
+        the coordinate system, the ledger's entry and the version.
     """
     worded = dict(lines(facts))
     area, entry = certificate.get("area"), certificate.get("entry")
@@ -74,7 +74,7 @@ def _stretch(stretch: float) -> str:
 
 
 def _mechanism(use: Mapping[str, Any]) -> str:
-    """Return a mechanism in words; for many persons its scale is the smallest and the largest of theirs."""
+    """Return a mechanism in words; for several persons, with the smallest and the largest of their scales."""
     scale = use["scale"]
     ends = (scale["smallest"], scale["largest"]) if isinstance(scale, Mapping) else (scale,)
     times = f"{use['times']} × " if use.get("times", 1) > 1 else ""

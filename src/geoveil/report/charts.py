@@ -23,14 +23,14 @@ _SURE, _MARKED = 0.99, 0.75
 
 
 def attacker_curve(guarantee: Guarantee, later: Sequence[int] = ()) -> str:
-    """Return a chart of the largest chance that an attacker chooses the true one of two inputs, by their distance.
+    """Return a chart of an attacker's largest chance to pick the true one of two inputs, against their distance.
 
     Parameters
     ----------
     guarantee : CGP or GP
         The guarantee.
     later : sequence of int
-        Numbers of releases under it: the chart has a curve for each of them as well.
+        Numbers of releases under the same guarantee; the chart has a further curve for each number.
     """
     marked = guarantee.hidden(chance=_MARKED)
     most = guarantee.hidden(chance=_SURE)
@@ -80,7 +80,7 @@ def attacker_curve(guarantee: Guarantee, later: Sequence[int] = ()) -> str:
 def gauges(balances: Sequence[Balance], *, named: bool) -> str:
     """Return a bar for each account: the budget spent before, the cost of this release, and the budget left.
 
-    Without names there is one bar for all accounts with the same amounts, which says how many they are.
+    Without names, accounts with the same amounts share one bar, which states how many they are.
     """
     accounts = Counter(balance if named else replace(balance, subject="") for balance in balances)
     least = sorted(accounts, key=lambda balance: balance.left / balance.total)[:_SUBJECTS]

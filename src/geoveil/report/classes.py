@@ -1,4 +1,4 @@
-"""Numbers in classes with round limits, and points counted in hexagons: what choropleths show."""
+"""Classes of numbers with round limits, and counts of points in hexagons, for choropleth maps."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 __all__ = ["classes_of", "hexagons", "limits_of"]
 
-#: Sequences of round numbers, from the densest on.
+#: Sequences of round numbers, the densest first.
 _STEPS = ((1, 2, 5), (1, 3), (1,))
-#: The upper limit of a first class that does not begin at a round number, over its lower limit, at least.
+#: The smallest ratio of the upper to the lower limit of a first class that does not begin at a round number.
 _WIDE = 1.5
 
 
@@ -47,20 +47,20 @@ def limits_of(least: float, most: float) -> list[float]:
 def classes_of(
     cells: Sequence[shapely.Geometry], values: Floats, *, least: float, overlapping: bool, blank: bool = False
 ) -> Iterator[Class]:
-    """Return the classes of cells with their values, each as the union of its cells, which has no seams.
+    """Yield the classes of cells by value, each as the union of its cells, so that no seams are drawn.
 
     Parameters
     ----------
     cells : array of polygons
         The cells.
     values : array
-        The value of each; those below `least` have no class.
+        The value of each cell; cells with values below `least` have no class.
     least : float
         The smallest value that is drawn.
     overlapping : bool
         Whether cells may overlap.
     blank : bool
-        Whether readers are told that smaller values are blank: the first class then begins at `least`.
+        Whether the legend says that smaller values are blank; the first class then begins at `least`.
     """
     import shapely
 
@@ -81,7 +81,7 @@ def classes_of(
 
 
 def hexagons(flat: Floats, width: float) -> tuple[Floats, Floats]:
-    """Return the hexagons of a grid that have points, as (m, 6, 2) corners, and the number of points in each.
+    """Return the hexagons of a grid that contain points, as (m, 6, 2) corners, and the number of points in each.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ def hexagons(flat: Floats, width: float) -> tuple[Floats, Floats]:
     rows = np.rint(nearest / [width / 2, high / 2]).astype(np.int64)
     packed, counts = np.unique(rows[:, 0] * 2**32 + rows[:, 1], return_counts=True)
     row = (packed + 2**31) % 2**32 - 2**31
-    # In half widths and half sides corners are whole numbers, so that those which hexagons share are equal.
+    # In units of half a width and half a side, corners are whole numbers: corners that hexagons share are equal.
     centres = np.column_stack([(packed - row) // 2**32, 3 * row])
     corners = np.array([[0, 2], [1, 1], [1, -1], [0, -2], [-1, -1], [-1, 1]])
     return (centres[:, None, :] + corners) * [width / 2, high / 6], counts.astype(float)

@@ -1,4 +1,4 @@
-"""Decide what a map shows: the one place where layers become shapes, legends and labels for every face."""
+"""Decide what a map shows: layers become shapes, legends and labels here, for pages, figures and small maps alike."""
 
 from __future__ import annotations
 
@@ -26,21 +26,23 @@ __all__ = ["compose"]
 
 #: The largest number of points that are drawn one by one; more are counted in hexagons.
 DOTS = 2_000
-#: Up to `FEW` points have their circles shown, and up to `SOME` on demand; of more, one circle represents all.
+#: Up to `FEW` points, all circles are shown. For more points, one circle is shown as an example, and up to `SOME`
+#: points the others are shown on demand.
 FEW, SOME = 20, 1_000
 #: The largest number of marks with labels; more are drawn as points.
 LABELS = 60
-#: Tracks of more persons than have colours are lines up to this number of points, and counted in hexagons beyond.
+#: The largest number of points of tracks that are drawn as lines if there are more persons than colours; more points
+#: are counted in hexagons.
 _UNCOLOURED = 600
-#: The largest number of points of smoothed tracks, and of lines without noise, that are drawn.
+#: The largest number of points of smoothed tracks, and of lines without noise, that are drawn as lines.
 _VERTICES = 200_000
 #: The largest number of areas that are drawn.
 _AREAS = 100
-#: The number of names of places in the view that may stand on any side.
+#: The number of place names in the view that may stand on any side of their place.
 _NAMES = 30
 #: The number of hexagons across the view, and the largest number of them.
 _ACROSS, _HEXAGONS = 36, 6_000
-#: The smallest value of a heat map or region that is drawn, over the largest.
+#: The smallest value of a heat map or region that is drawn, as a share of the largest.
 _FAINTEST = 0.01
 #: The width in pixels of tracks, and of the widest and the thinnest arc.
 _TRACK, _WIDEST, _THINNEST = 2.5, 10.0, 0.8
@@ -55,7 +57,7 @@ def compose(
     basemap: str | None = None,
     tiles: str | None = None,
 ) -> Scene | None:
-    """Return the scene of some layers; None if no point of them can be drawn.
+    """Return the scene that shows some layers; None if none of their points can be drawn.
 
     Parameters
     ----------
@@ -87,14 +89,14 @@ def compose(
     tracked = any(layer.role == "released" and layer.persons is not None for layer in layers)
     plan = _Plan(projection, view, pixels, [(label.x, label.y) for label in ground.labels[:_NAMES]], tracked)
     drawn = [plan.group(layer) for layer in layers]
-    # Areas of data cover roads, rivers and thin borders, so that a class has one tone; coasts are seen above them.
+    # Areas of data cover roads, rivers and thin borders, so that each class has one tone; coasts are drawn above.
     shaded = [any(shape.style.colour.startswith("shade") for shape in group.shapes) for group in drawn]
     order = sorted(range(len(drawn)), key=lambda i: not shaded[i])
     groups = [drawn[i] for i in order]
     cut = sum(shaded)
     together = (*ground.below, *groups[:cut], *ground.above, *groups[cut:])
     at = {id(group): i for i, group in enumerate(together)}
-    own = [_of_group(choice, lambda group: at[id(drawn[group])]) for choice in plan.choices]
+    own = [_with_positions(choice, lambda group: at[id(drawn[group])]) for choice in plan.choices]
     locator = ground.locator
     if locator is not None:
         data = np.concatenate([plan.obstacles.all()[0], *plan.cells])
@@ -109,15 +111,15 @@ def compose(
     )  # fmt: skip
 
 
-def _of_group(choice: Choice, position: Callable[[int], int]) -> Choice:
-    """Return a choice whose labels name their group by its position in the scene."""
+def _with_positions(choice: Choice, position: Callable[[int], int]) -> Choice:
+    """Return a choice whose labels refer to their group by its position in the scene."""
     return replace(choice, labels=tuple(replace(label, group=position(label.group)) for label in choice.labels))
 
 
 def _placed(
     own: Sequence[Choice], ground: Backdrop, view: Box, obstacles: Obstacles, frames: Sequence[Frame]
 ) -> list[Label]:
-    """Return labels where they cover neither each other nor data: the main place of the view, then those of layers."""
+    """Return labels, placed to cover neither each other nor data: the main place, then layers, then other places."""
     x, y = view.middle
     seen = [abs(name.x - x) < view.width / 2 and abs(name.y - y) < view.height / 2 for name in ground.labels]
     near = [Choice(around(name)) for name, inside in zip(ground.labels, seen, strict=True) if inside][:_NAMES]
@@ -132,7 +134,7 @@ def _placed(
     return [*placed, *(name for name in ground.labels if name.text not in known)]
 
 
-#: The colour, the name and the rows of a person, or of all persons of a layer together.
+#: A person, or all persons of a layer together: the colour, the name and the rows in the layer.
 Owned: TypeAlias = tuple[str, str, NDArray[np.bool_]]
 
 
@@ -162,7 +164,7 @@ class _Plan:
         return max(self.view.width, self.view.height) / self.pixels
 
     def _owner(self) -> int:
-        """Return a new number for data that has a label of its own."""
+        """Return a new number that identifies data with its own label."""
         self.owners += 1
         return self.owners
 
@@ -184,7 +186,7 @@ class _Plan:
         return Group(layer.name, layer.role, tuple(shapes), (*keys, *note))
 
     def _colour(self, layer: Layer) -> str:
-        """Return the colour of a layer without persons; released layers use those of persons in turn."""
+        """Return the colour of a layer without persons; released layers take the colours of persons in turn."""
         if layer.role != "released":
             return layer.role
         self.colours += 1
@@ -215,7 +217,7 @@ class _Plan:
         public = layer.role == "public"
         style = Style(self._colour(layer), 11.0, marker="diamond" if public else "disc", halo=True)
         dots = Shape("dots", (flat[rows],), style)
-        # A mark is as large as the locations around it.
+        # The locations around the middle of a mark stand for its size.
         for step in ((0, 0), (5, 0), (-5, 0), (0, 5), (0, -5)):
             self.obstacles.add(self._owner(), flat[rows] + np.array(step) * self.pixel)
         # Labels of public locations are on the left, so that they do not cover those of released ones nearby.
@@ -238,7 +240,7 @@ class _Plan:
         parts = np.zeros(len(flat), dtype=np.int64) if parts is None else parts
         thin = layer.role != "released"
         whose = list(self._by_person(layer, known))
-        # Tracks that are not released have the colours of their persons, whom the released ones name.
+        # Tracks that are not released share the colours of persons; the legend of released tracks names the persons.
         beside = thin and len(whose) > 1 and self.released
         bands, shapes, keys = [], [], [] if beside else _heading(layer, whose)
         for colour, name, rows in whose:
@@ -261,7 +263,7 @@ class _Plan:
                 band = Style(colour, opacity=0.18, metres=2 * layer.expected)
                 bands.append(Shape("line", drawn, band))
             if layer.radius is not None:
-                # Noise on every point makes a line of zigzags: the points are what was released.
+                # Noise on every point turns a line into zigzags, so the released points are drawn as well.
                 style = replace(style, width=1.25, opacity=0.55, halo=False)
                 shapes += [Shape("line", drawn, style), Shape("dots", (flat[rows],), Style(colour, 5.0, 0.9))]
             elif drawn:
@@ -284,7 +286,7 @@ class _Plan:
         return [*bands, *circles, *shapes], [*keys, *said]
 
     def _track_label(self, name: str, colour: str, drawn: Sequence[Floats], owner: int) -> Choice:
-        """Return places for the name of a person: at an end of the track, or beside it."""
+        """Return the possible labels of a person's track: at one of its ends, or beside it."""
         longest = max(drawn, key=len)
         some = [longest[round(share * (len(longest) - 1))] for share in (0.5, 0.25, 0.75, 0.12, 0.88, 0.37, 0.63)]
         spots = [drawn[-1][-1], drawn[0][0], *some]
@@ -295,7 +297,7 @@ class _Plan:
         """Return the colour, the name and the rows of each person of a layer; of all together if there are many."""
         present = np.unique(layer.persons[known]) if layer.persons is not None else np.empty(0, dtype=np.int64)
         if layer.persons is None or len(present) > PERSONS or len(layer.names) == 1 or layer.role == "truth":
-            # True tracks are recognised as such; whose they are is told by the released ones.
+            # True tracks have one colour, which marks them as true; the released tracks tell the persons apart.
             many = f", {counted(len(present), 'person')}" if len(present) > PERSONS else ""
             yield self._colour(layer), f"{layer.name}{many}", known
             return
@@ -304,7 +306,10 @@ class _Plan:
         self.colours = max(self.colours, len(present))
 
     def _circles(self, layer: Layer, flat: Floats, whose: Sequence[Owned]) -> tuple[list[Shape], list[Key]]:
-        """Return the 95% circles of a layer: all of a few points; of more, that nearest to the middle of the view."""
+        """Return the 95% circles of a layer: all of them for few points, else that nearest to the middle of the view.
+
+        The other circles of up to `SOME` points are shown on demand.
+        """
         if layer.radius is None or not any(rows.any() for _, _, rows in whose):
             return [], []
         radius = np.broadcast_to(np.asarray(layer.radius, dtype=float), len(flat))
@@ -347,7 +352,7 @@ class _Plan:
         found = classes_of(shapely.polygons(corners), counts, least=1.0, overlapping=False)
         said = f"{layer.name}: points in hexagons {metres(width)} wide"
         shapes, keys = self._shaded(found, said)
-        # A circle shows how far the noise reaches; the points themselves are not drawn.
+        # An example circle shows how far the noise reaches; the points themselves are not drawn.
         if layer.radius is not None:
             radius = np.broadcast_to(np.asarray(layer.radius, dtype=float), len(layer.places))
             style = Style("text", 1.5, 1.0)
@@ -359,7 +364,7 @@ class _Plan:
         return shapes, keys
 
     def _away_from_names(self, cells: Floats) -> tuple[float, float]:
-        """Return the middle of a cell in the view for an example, where nobody takes it for the symbol of a town."""
+        """Return the middle of a cell for the example circle, far from names: its dot must not look like a town."""
         reach = np.array([self.view.width, self.view.height]) * 0.3
         spots = cells[(np.abs(cells - self.view.middle) <= reach).all(axis=1)]
         names = np.array(self.named).reshape(-1, 2)
@@ -424,7 +429,7 @@ class _Plan:
             style = Style(colour, max(_WIDEST * size / most, _THINNEST), 0.65)
             keys.append(Key("line", style, f"{size:,.6g} {layer.counted}{fewer}"))
         self.obstacles.add(self._owner(), *(shape.parts[0] for shape in shapes if shape.form == "line"))
-        # Arcs end before their places, so that heads of arrows do not cover each other.
+        # Arcs end before their destinations, so the origins and destinations are drawn as dots.
         places, style = np.unique(pairs.reshape(-1, 2), axis=0), Style("public", 4.0)
         shapes.append(Shape("dots", (places,), style))
         return shapes, [*keys, Key("dots", style, "where arrows begin and end: centres of cells or regions")]
@@ -454,7 +459,7 @@ class _Plan:
         return shapes, keys
 
     def _bands(self, rings: Sequence[Floats], radius: Floats, parts: NDArray[np.int64]) -> tuple[Floats, ...]:
-        """Return the rings between which the true outlines of areas lie, by the largest radius of each area."""
+        """Return the outer and inner rings between which the true outline of each area lies, by its largest radius."""
         import shapely
 
         reaches = [float(part.max()) for part in split(radius[:, None], parts)]
@@ -463,7 +468,7 @@ class _Plan:
         bands = []
         for ring, reach in zip(rings, reaches, strict=True):
             body = shapely.make_valid(shapely.Polygon(ring)) if len(ring) > 2 else shapely.MultiPoint(ring).convex_hull
-            # The tolerance is far below what can be seen; vertices between corners stay on their lines.
+            # Simplifying drops vertices on straight edges; its tolerance is far below what can be seen.
             body = shapely.simplify(body, max(self.view.width, self.view.height) * 1e-5)
             bands += [body.buffer(reach, **shape), body.buffer(-reach, **shape)]
         return tuple(rings_of(bands))

@@ -55,12 +55,12 @@ class Balance:
 
 @dataclass(frozen=True)
 class Report:
-    """A report before it is written. It contains nothing of the truth, unless a layer of that role is given.
+    """A report before it is written. It contains no true locations, unless one of its layers has the role "truth".
 
     Parameters
     ----------
     title : str
-        Its heading.
+        The heading of the report.
     layers : tuple of Layer
         The layers of the map, the first at the bottom.
     facts : Facts
@@ -68,7 +68,7 @@ class Report:
     certificate : mapping
         The certificate of the release, from `Release.certificate`, which the page shows in full.
     balances : tuple of Balance
-        The accounts that were charged; empty if none was. They are named only where the release names the persons.
+        The accounts that were charged; empty if none was. Accounts are named only if the release names the persons.
     remarks : tuple of str
         Sentences to show below the map.
     basemap : str, optional
@@ -97,16 +97,19 @@ class Report:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """The sentences that a reader must not miss: of true locations, and of columns that may reveal them."""
+        """The warnings that a reader must not miss: about true locations, and about columns that may reveal them."""
         told = warning_line(self.facts)
         return (*((WARNING,) if self.shows_truth else ()), *((f"Warning: {told}.",) if told else ()))
 
     @property
     def names_persons(self) -> bool:
-        """Whether the release has the labels of persons: no pseudonyms, and no answer about a crowd or one person."""
+        """Whether the release contains the labels of persons.
+
+        It does not if they are replaced by pseudonyms, or if the answer is about a crowd or one person.
+        """
         return any(column.reason == "person" for column in self.facts.unchanged)
 
     @property
     def shows_truth(self) -> bool:
-        """Whether it shows true locations."""
+        """Whether the report shows true locations."""
         return any(layer.role == "truth" for layer in self.layers)

@@ -39,7 +39,7 @@ _LOCATOR, _ROOM = 100.0, 300.0
 #: Fonts are part of the file: as TrueType in PDF, as outlines in SVG; equal scenes give equal files.
 _EMBEDDED: Any = {"pdf.fonttype": 42, "svg.fonttype": "path", "svg.hashsalt": "geoveil"}
 
-#: From metres of the map to those of the axes.
+#: A function that takes metres of the map to coordinates of the axes.
 Move = Callable[[Floats], Floats]
 
 
@@ -88,7 +88,7 @@ def draw(path: Path, report: Report) -> None:
         draw_scene(axes, scene)
         corner = (2 / width, (4 + 12 * len(source)) / height)
         legend_of(figure, handles, columns=across, loc="lower left", bbox_to_anchor=corner, borderaxespad=0.0)
-        # A credit is part of the licence of the ground: it is never cut.
+        # The licences of the ground require the credits: they are never cut off.
         for at, line in enumerate(reversed(source)):
             how = {"color": _QUIET, "size": 9 * _POINT, "ha": "right", "parse_math": False}
             figure.text(1 - 6 / width, (4 + 12 * at) / height, line, **how)
@@ -150,7 +150,7 @@ def draw_scene(axes: Axes, scene: Scene, to_axes: Move | None = None) -> None:
 
 
 def draw_credit(axes: Axes, scene: Scene) -> None:
-    """Write whose data the ground is upwards along the right edge of axes, where nothing else is."""
+    """Write the credits for the ground upwards along the right edge of axes, where nothing else is drawn."""
     how: dict[str, Any] = {"color": _QUIET, "size": 8 * _POINT, "rotation": 90, "va": "bottom", "parse_math": False}
     text = "\n".join(textwrap.wrap(f"Map: {scene.source}", 75))
     axes.annotate(text, (1.0, 0.0), (3.0, 0.0), "axes fraction", textcoords="offset points", **how)
@@ -170,7 +170,7 @@ def _draw_tile(axes: Axes, image: bytes, matrix: tuple[float, ...], move: Move) 
 
 
 def _draw_shape(axes: Axes, shape: Shape, move: Move, pixel: float, level: float) -> None:
-    """Draw a shape above all of lower levels, whatever matplotlib makes of it."""
+    """Draw a shape above all shapes of lower levels, whichever matplotlib artist draws it."""
     from matplotlib.collections import LineCollection
 
     style, hue = shape.style, LIGHT[shape.style.colour]
@@ -208,7 +208,7 @@ def _rings(shape: Shape) -> Sequence[Floats]:
 
 
 def _patch(rings: Sequence[Floats], style: Style) -> PathPatch:
-    """Return outlines as one patch of matplotlib, whose holes are empty."""
+    """Return outlines as one patch of matplotlib, in which holes are not filled."""
     from matplotlib.colors import to_rgba
     from matplotlib.patches import PathPatch
     from matplotlib.path import Path as Outline
@@ -252,9 +252,9 @@ def _draw_graticule(axes: Axes, scene: Scene, move: Move, pixel: float, box: Seq
 
 
 def _spaced(ticks: Sequence[tuple[str, float]], long: float) -> list[tuple[str, float]]:
-    """Return the degrees of an edge of so many pixels whose texts lie beside it and apart from each other.
+    """Return the ticks of an edge, `long` pixels long, without those whose texts leave the edge or are too close.
 
-    Where all lines meet the edge near its ends, the one nearest to its middle is kept.
+    If none is left, because all ticks are near the ends of the edge, the one nearest to its middle is returned.
 
     Examples
     --------
@@ -270,14 +270,14 @@ def _spaced(ticks: Sequence[tuple[str, float]], long: float) -> list[tuple[str, 
 
 
 def crossing(line: Floats, at: int, edge: float) -> float | None:
-    """Return where a line crosses an edge of the map, along that edge; None if it does not.
+    """Return the position along an edge of the map at which a line crosses it; None if it does not.
 
     Parameters
     ----------
     line : array
         (n, 2): the line.
     at : int
-        0 for an upright edge, 1 for a level one.
+        0 for a vertical edge, 1 for a horizontal one.
     edge : float
         The coordinate of the edge.
 
@@ -299,7 +299,7 @@ def crossing(line: Floats, at: int, edge: float) -> float | None:
 def _draw_label(
     axes: Axes, label: Label, move: Move, pixel: float, box: Sequence[float], taken: Sequence[tuple[float, ...]]
 ) -> None:
-    """Draw a label, whole or, if it names a place of the ground that is at the edge, not at all."""
+    """Draw a label; leave out a place name of the ground that would be cut off or covered."""
     west, south, east, north = text_box_of(label)
     x, y = (label.x - box[0]) / pixel, (label.y - box[1]) / pixel
     wide, high = (box[2] - box[0]) / pixel, (box[3] - box[1]) / pixel
@@ -327,7 +327,7 @@ def _write_label(axes: Axes, label: Label, move: Move, scale: float = 1.0) -> No
         "va": "center_baseline",
         "path_effects": [withStroke(linewidth=1.8, foreground=LIGHT["sea" if label.kind == "water" else "halo"])],
     }
-    weight = 700 if weight >= 600 else weight  # the next that fonts of matplotlib have
+    weight = 700 if weight >= 600 else weight  # the next weight that matplotlib's fonts have
     style: dict[str, Any] = {"size": size * _POINT * scale, "weight": weight, "style": slant, "color": colour}
     axes.annotate(label.text, place[0], offset, textcoords="offset points", parse_math=False, **how, **style)
 
@@ -371,7 +371,7 @@ def _draw_locator(axes: Axes, locator: Locator, wide: float, high: float) -> Non
 
 
 def handles_of(scene: Scene, letters: int) -> list[Artist]:
-    """Return the entries of the legend, with so many letters in a line."""
+    """Return the entries of the legend, wrapped to lines of at most `letters` letters."""
     return [_handle(key, group.role == "truth", letters) for group in scene.layers for key in group.keys]
 
 

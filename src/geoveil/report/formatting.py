@@ -14,7 +14,7 @@ WARNING = "This file shows true locations. It must not be shared."
 
 
 def lengths(found: Iterable[float]) -> str:
-    """Return the smallest and the largest of some lengths in metres, once if they read the same.
+    """Return the smallest and the largest of some lengths in metres as text; only one if both read the same.
 
     Examples
     --------
@@ -26,23 +26,23 @@ def lengths(found: Iterable[float]) -> str:
 
 
 def number(value: float) -> str:
-    """Return a number with two significant digits.
+    """Return a number with three significant digits.
 
     Examples
     --------
-    >>> number(8123.0), number(5.64), number(0.012)
-    ('8,100', '5.6', '0.012')
+    >>> number(8123.0), number(0.8812), number(0.012)
+    ('8,120', '0.881', '0.012')
     """
-    return f"{float(f'{value:.2g}'):,.12g}"
+    return f"{float(f'{value:.3g}'):,.12g}"
 
 
 def between(low: float, high: float, *, last: bool = False) -> str:
-    """Return the limits of a class of numbers as text; only the last class has its upper limit in it.
+    """Return the limits of a class of numbers as text; only the last class includes its upper limit.
 
     Examples
     --------
-    >>> between(1.0, 2.0), between(1000.0, 4321.0, last=True), between(100.0, 102.0, last=True)
-    ('1 to under 2', '1,000 to 4,300', '100 or more')
+    >>> between(1.0, 2.0), between(1000.0, 4321.0, last=True), between(100.0, 100.2, last=True)
+    ('1 to under 2', '1,000 to 4,320', '100 or more')
     """
     if number(low) == number(high):
         return f"{number(low)} or more"
@@ -73,7 +73,7 @@ def round_below(limit: float) -> float:
 
 
 def with_units(text: str) -> str:
-    """Return a text whose numbers of metres stay on one line with their unit.
+    """Return a text in which no line break separates the number of a length from its unit.
 
     Examples
     --------

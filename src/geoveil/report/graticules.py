@@ -15,15 +15,15 @@ __all__ = ["graticules_of"]
 #: Lines with their texts at the frame.
 Lines: TypeAlias = tuple[tuple[str, Floats], ...]
 
-#: The steps between lines in degrees: of degrees, minutes and seconds.
+#: The spacings of lines in degrees: whole numbers of degrees, minutes and seconds.
 _STEPS = (30.0, 15.0, 10.0, 5.0, 2.0, 1.0, *(n / 60 for n in (30, 15, 10, 5, 2, 1)), *(n / 3600 for n in (30, 15, 5)))
 #: The largest number of pixels between two parallels, and metres in a degree.
 _APART, _DEGREE = 170.0, 111_195.0
-#: How much farther than parallels meridians may be apart on the map, at most.
+#: The largest spacing of meridians on the map, as a multiple of that of parallels.
 _WIDER = 1.55
-#: The pixels that a line may be off unseen.
+#: The largest error of a line, in pixels, that cannot be seen.
 _UNSEEN = 0.3
-#: How much finer and coarser than at first a reader may see the map, and half the pixels that are covered then.
+#: How much finer and coarser than the first view lines are prepared for, and half the side in pixels that they cover.
 _FINER, _COARSER, _COVERED = 6.0, 60.0, 1100.0
 #: The largest distance of a line from the middle, in metres.
 _FARTHEST = 9e6
@@ -37,9 +37,9 @@ def graticules_of(projection: Projection, view: Box, pixel: float, *, beyond: bo
     projection, view : Projection, Box
         The map and the box that it shows first.
     pixel : float
-        Metres in a pixel at first.
+        Metres in a pixel of the first view.
     beyond : bool
-        Whether much closer and wider views are to be seen, too.
+        Whether a reader can also zoom to much closer and wider views.
 
     Examples
     --------
@@ -58,7 +58,7 @@ def graticules_of(projection: Projection, view: Box, pixel: float, *, beyond: bo
             continue
         # Closer views are parts of the first one.
         box = _grown(view, min(high, far) * _COVERED if beyond and high > pixel else 0.0, 0.75 if beyond else 1.1)
-        # Some meridian has to be in the narrow frame of a phone.
+        # Even the narrow frame of a phone has to show a meridian.
         wider = max(each for each in (*_STEPS, 60.0) if each <= max(_WIDER * step / narrow, _STEPS[-1]))
         meridians, _ = graticule_around(projection, box, wider)
         _, parallels = graticule_around(projection, box, step)
@@ -77,7 +77,7 @@ def _simple(lines: Lines, pixel: float) -> Lines:
 
 
 def _grown(view: Box, least: float, share: float) -> Box:
-    """Return a box around a view that is somewhat larger, and reaches at least so far."""
+    """Return a square around a view that is somewhat larger, with half a side of at least `least` metres."""
     x, y = view.middle
     half = min(max(share * max(view.width, view.height), least), _FARTHEST)
     return Box(x - half, y - half, x + half, y + half)

@@ -20,8 +20,8 @@ _FONTS: dict[str, tuple[float, int, str]] = {
     "town": (12.0, 400, "normal"),
     "water": (12.0, 400, "italic"),
 }
-#: The width of a letter over the size of the font, a generous mean; the space between a location, or a mark, and its
-#: label, in pixels.
+#: The mean width of a letter as a share of the font size, generously; the pixels between a location and its label,
+#: and between a mark and its label.
 _LETTER, _GAP, _MARK = 0.6, 6.0, 10.0
 #: The sides of a location on which its label may stand, the best first.
 SIDES: tuple[Side, ...] = (
@@ -35,7 +35,7 @@ def font_of(kind: str) -> tuple[float, int, str]:
 
 
 def anchor_of(label: Label) -> tuple[float, float, Literal["start", "middle", "end"]]:
-    """Return where the middle of a text's height is, in pixels east and north of its location, and its alignment.
+    """Return the anchor of a text at half its height, in pixels east and north of its location, and its alignment.
 
     Examples
     --------
@@ -81,17 +81,17 @@ def box_of(label: Label) -> tuple[float, float, float, float]:
     >>> [round(end) for end in box_of(Label(0.0, 0.0, "Oslo", "city", "east"))]
     [-4, -12, 42, 12]
     """
-    # Names of the ground keep some distance.
+    # Place names of the ground keep more distance from other labels.
     room = 5.0 if label.kind in ("city", "town") else 1.0
     west, south, east, north = text_box_of(label)
     return min(west - room, -4.0), min(south - 0.8 * room, -4.0), max(east + room, 4.0), max(north + 0.8 * room, 4.0)
 
 
 def without_overlaps(labels: Sequence[Label]) -> tuple[Label, ...]:
-    """Return labels with the scales up to which they are shown, so that none ever covers one before it.
+    """Return labels with the coarsest scale at which each is shown, so that none ever covers an earlier one.
 
-    A label has a fixed size on the screen and contains its location. Two of them therefore overlap at all scales
-    coarser than one at which they touch, and at no finer one.
+    A label has a fixed size on the screen and contains its location. Two labels therefore overlap at all scales
+    coarser than the one at which they touch, and at no finer scale.
     """
     found: list[Label] = []
     boxes = np.array([box_of(label) for label in labels]).reshape(-1, 4)
@@ -101,7 +101,7 @@ def without_overlaps(labels: Sequence[Label]) -> tuple[Label, ...]:
     for j, label in enumerate(labels):
         if j:
             step = at[j] - at[:j]
-            # The room between the locations of two labels that touch, in pixels, by the side on which one stands.
+            # The pixels between the locations of two labels that touch, by axis: they depend on the order of the two.
             room = np.where(step > 0, boxes[:j, 2:] - boxes[j, :2], boxes[j, 2:] - boxes[:j, :2])
             touch = (np.abs(step) / room).max(axis=1)
             hindered = (touch < coarsest[:j]) & (finest[:j] < coarsest[j])

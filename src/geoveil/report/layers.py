@@ -42,7 +42,7 @@ class Layer:
     values : array, optional
         The value of each cell of a grid or of each flow, in the order of `parts`.
     least : float
-        Cells of a grid with smaller values, which noise alone can give, are left blank.
+        The smallest value that is drawn. Cells of a grid with smaller values, which noise alone can cause, are blank.
     overlapping : bool
         Whether the cells of a grid may overlap, as some regions do.
     persons : array of int, optional

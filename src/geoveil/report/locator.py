@@ -17,15 +17,17 @@ from geoveil.report.scene import Label, Locator, Shape, Side, Style
 
 __all__ = ["locator_around"]
 
-#: Half the side of the smallest and of the largest map of the surroundings, in metres, and how many views are in it.
+#: Half the side of the smallest and of the largest map of the surroundings, in metres; between these limits, half its
+#: side as a multiple of the width of the view.
 _NEAR, _FAR, _VIEWS = 450e3, 5e6, 8.0
-#: The pixels of the small map, the share of land that tells where it is, and the largest number of names.
+#: The pixels of the small map, the share of land from which a reader recognises the region, and the largest number of
+#: names.
 _SMALL, _TELLING, _NAMES = 120.0, 0.12, 3
-#: The pixels from which on the view is drawn as a box; below, a dot marks it.
+#: The smallest width in pixels of a view that is drawn as a box; a dot marks a smaller one.
 _SEEN = 24.0
 #: The largest side in pixels of land whose name may stand beside it.
 _ISLAND = 40.0
-#: The letters of a name that fit into the small map.
+#: The number of letters of a name that fit into the small map.
 _LETTERS = 16
 #: The sides of the mark on which the name of its country may stand, and how far it is moved up, in steps of 4 pixels.
 _BESIDE: tuple[tuple[int, Side], ...] = ((1, "north"), (-1, "south"), (0, "east"), (0, "west"))
@@ -36,14 +38,14 @@ _ABROAD = 0.02
 def locator_around(
     projection: Projection, view: Box, around: Callable[[float], Ground], *, at_sea: bool
 ) -> Locator | None:
-    """Return a map of the surroundings, wide enough to show some land; None where the map itself is as wide.
+    """Return a map of the surroundings, wide enough to show some land; None if the map itself is as wide.
 
     Parameters
     ----------
     projection, view : Projection, Box
         The map and the box that it shows first.
     around : callable
-        Returns the ground within so many metres.
+        Takes a distance in metres, and returns the ground within it.
     at_sea : bool
         Whether no land is near, so that an ocean is named.
     """
@@ -110,7 +112,7 @@ def _names(ground: Ground, half: float, pixel: float, middle: Floats, home: str,
 
 
 def _countries(ground: Ground, pixel: float) -> dict[str, Any]:
-    """Return the land of each country: pieces between borders, each of the country of the largest place in it."""
+    """Return the land of each country: borders cut land into pieces, and the largest place in a piece names it."""
     import shapely
 
     places = ground.places
@@ -133,7 +135,7 @@ def _countries(ground: Ground, pixel: float) -> dict[str, Any]:
 
 
 def _short(country: str) -> str:
-    """Return the name of a country, without what a small map has no room for.
+    """Return the name of a country, shortened if it is too long for the small map.
 
     Examples
     --------
@@ -163,7 +165,7 @@ def _options(name: str, land: Any, half: float, pixel: float) -> list[Label]:
     beside: tuple[tuple[float, float, Side], ...] = (
         (x, south, "south"), (x, north, "north"), (east, y, "east"), (west, y, "west")
     )  # fmt: skip
-    # Land that reaches the edge goes on there.
+    # Land that reaches the edge of the small map continues beyond it.
     if max(east - west, north - south) > _ISLAND * pixel or max(-west, -south, east, north) > 0.98 * half:
         return tried
     return [*tried, *(Label(float(a), float(b), name, "country", side) for a, b, side in beside)]
@@ -178,7 +180,7 @@ def _add(
     pixel: float,
     abroad: float = _ABROAD,
 ) -> bool:
-    """Add the first of some labels that is whole, covers no other and does not lie on other land, if there is one."""
+    """Add the first label that is whole, covers no other and is not on the land of others; return if there is one."""
     import shapely
 
     for label in tried:

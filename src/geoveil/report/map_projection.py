@@ -15,7 +15,7 @@ __all__ = ["Box", "Projection", "view_of"]
 
 #: The first view of layers with at least `_MANY` points leaves out this share at each end: noise has tails.
 _MANY, _TAIL = 100, 0.005
-#: The number of places of a layer that tell where most of them are.
+#: The largest number of places of a layer that decide the view; of more places, a sample does.
 _ENOUGH = 10_000
 #: Half the side of the smallest first view, in metres, and the share of it that is margin.
 _LEAST, _MARGIN = 150.0, 0.15
@@ -45,7 +45,7 @@ class Projection:
         self._transformer = pyproj.Transformer.from_crs("EPSG:4326", plane, always_xy=True)
 
     def to_map(self, degrees: Floats) -> Floats:
-        """Return longitudes and latitudes as metres east and north of the middle; NaN where there is no image."""
+        """Return longitudes and latitudes as metres east and north of the middle; NaN if they cannot be projected."""
         east, north = self._transformer.transform(degrees[:, 0], degrees[:, 1])
         flat = np.column_stack([east, north])
         flat[~np.isfinite(flat).all(axis=1)] = np.nan
@@ -102,7 +102,7 @@ class Box:
 
 
 def middle_of(places: Floats) -> tuple[float, float]:
-    """Return a location amid others, also across the antimeridian and the poles.
+    """Return a central location of some places, even if they lie across the antimeridian or a pole.
 
     It is the median of the directions from the centre of the Earth.
     """
@@ -130,7 +130,7 @@ def view_of(layers: Sequence[Layer]) -> tuple[Projection, Box]:
 
 
 def _some(places: Floats) -> Floats:
-    """Return places, evenly chosen if there are very many."""
+    """Return all places, or an evenly spaced sample if there are very many."""
     return places[:: max(1, -(-len(places) // _ENOUGH))]
 
 

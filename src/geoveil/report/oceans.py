@@ -1,4 +1,4 @@
-"""The ocean in which a location is that is far from all land."""
+"""The name of the ocean around a location that is far from all land."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ __all__ = ["ocean_at"]
 def ocean_at(lon: float, lat: float) -> str:
     """Return the name of the ocean of a location that is hundreds of kilometres from land.
 
-    Between the oceans lie continents, so that a few meridians tell them apart; those south of the capes of Africa,
-    Tasmania and America are their limits by convention, rounded.
+    Continents separate the oceans, so that a few meridians are enough to tell them apart. South of Africa, Tasmania
+    and America, the meridians of the capes are the conventional limits of the oceans, rounded.
 
     Examples
     --------

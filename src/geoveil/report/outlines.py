@@ -1,4 +1,4 @@
-"""Outlines of polygons, and rows of places by the line or ring that they belong to."""
+"""Outlines of polygons, and places split into the lines or rings that they belong to."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def lines_of(lines: Any) -> tuple[Floats, ...]:
 
 
 def split(flat: Floats, parts: NDArray[np.int64]) -> Iterator[Floats]:
-    """Return the rows of each part, in their order."""
+    """Yield the rows of each part, in their order."""
     order = np.argsort(parts, kind="stable")
     cuts = np.flatnonzero(np.diff(parts[order])) + 1
     yield from (np.asarray(rows) for rows in np.split(flat[order], cuts) if len(rows))

@@ -19,7 +19,7 @@
   const first = svg.viewBox.baseVal;
   const home = { x: first.x + first.width / 2, y: first.y + first.height / 2, width: first.width, height: first.height };
   const widest = Math.min(3e7, 100 * Math.max(home.width, home.height)), finest = 0.02;
-  // The middle of what is shown, and metres in a pixel.
+  // `view` has the middle of the part that is shown, and the metres in a pixel.
   let view = null, touched = false, waiting = false;
 
   const fitted = () => ({
@@ -104,7 +104,7 @@
     }
   }
 
-  // Where a line crosses an edge of the map, along that edge.
+  // Returns the position along an edge of the map at which a line crosses it; null if it does not.
   function crossing(places, at, edge) {
     const after = places.findIndex((place, i) => i && (places[i - 1][at] - edge) * (place[at] - edge) <= 0);
     if (after < 0) return null;
@@ -113,7 +113,7 @@
     return one[1 - at] + share * (two[1 - at] - one[1 - at]);
   }
 
-  // The corners of a line: its first, and the steps from each to the next.
+  // Returns the corners of a line, whose path has the first corner and the steps from each corner to the next.
   const known = new Map();
   function corners(line) {
     if (!known.has(line)) {
@@ -136,7 +136,7 @@
     }
   }
 
-  // What is under a pixel of the frame, counted from its middle, stays there.
+  // Zooms so that the place under a pixel, counted from the middle of the frame, stays there.
   function zoom(factor, px = 0, py = 0) {
     touched = true;
     const metres = Math.min(Math.max(view.metres * factor, finest), widest / frame.clientWidth);

@@ -61,7 +61,7 @@ def _mark(name: str) -> str:
 
 
 def _charts(report: Report) -> str:
-    """Return the sections of the attacker and of the budget; those with nothing to say are left out."""
+    """Return the sections on the attacker and on the budget; a section without content is left out."""
     guarantee = report.guarantee
     stated = not isinstance(guarantee, GP) or guarantee.pure
     found = []
@@ -113,7 +113,7 @@ def drawing(scene: Scene, label: str, remarks: Sequence[str] = ()) -> str:
     scene : Scene
         What the map shows.
     label : str
-        The same in words, for a reader who does not see it.
+        The contents of the map in words, for a reader who does not see it.
     remarks : sequence of str
         Sentences to show below the map, before those of the scene.
     """

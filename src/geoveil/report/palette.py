@@ -10,12 +10,12 @@ from typing import TypeAlias
 
 __all__ = ["DARK", "LIGHT", "PERSONS", "SHADES", "Palette", "contrast", "ink", "person", "shade", "variables"]
 
-#: The colour of each name.
+#: Colours by name.
 Palette: TypeAlias = dict[str, str]
 
 #: The largest number of persons with a colour of their own, and the number of shades of numbers.
 PERSONS, SHADES = 8, 6
-#: The least contrast of a text to what it stands on.
+#: The smallest contrast of a text with its background.
 _READABLE = 4.6
 
 _PERSONS_LIGHT = ("#0072b2", "#d55e00", "#00a078", "#7b1f6a", "#5e4300", "#41a5dd", "#e69f00", "#2b3138")
@@ -85,7 +85,7 @@ def _luminance(colour: str) -> float:
 
 
 def _readable(colour: str, ground: Palette, towards: int) -> str:
-    """Return a colour, mixed with black or white until a text in it has enough contrast to its halo and to land."""
+    """Return a colour, mixed with black or white until text in it has enough contrast with its halo and with land."""
     for share in range(20):
         parts = (int(colour[at : at + 2], 16) for at in (1, 3, 5))
         mixed = "#" + "".join(f"{round(part + (towards - part) * share / 20):02x}" for part in parts)

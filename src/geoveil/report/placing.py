@@ -1,4 +1,4 @@
-"""Places for labels and for the small map that leave the data free, in every frame in which a map is first seen."""
+"""Positions of labels and of the small map that cover little data, in every frame in which a map is first seen."""
 
 from __future__ import annotations
 
@@ -17,17 +17,19 @@ __all__ = ["Choice", "Frame", "Obstacles", "around", "frames_of", "free_corner",
 
 #: The sizes in pixels of the map on a page, in a wide window and on a phone; and the space beside a map in a figure.
 _PAGES, _BESIDE = ((1200.0, 558.0), (358.0, 558.0)), 52.0
-#: The width in pixels of a figure that counts for the corner of the small map.
+#: The width in pixels of the figure for which the corner of the small map is chosen.
 _FIGURE = 400.0
-#: The sides in pixels of the corners that the scale bar and the buttons of a page take, and of the small map.
+#: The widths and heights in pixels of the corners that the scale bar and the buttons of a page take, and the side of
+#: the small map.
 _SCALE, _BUTTONS, _SMALL = (150.0, 66.0), (64.0, 140.0), 112.0
-#: The pixels around data that should be free, too: tracks have bands.
+#: The pixels around data that should stay free as well, because tracks have bands.
 _BAND = 12.0
 #: The corners that the small map may take; the scale bar is in the fourth.
 _CORNERS: tuple[Corner, ...] = ("south-east", "north-west", "north-east")
-#: The pixels between two locations that stand for a line, and the largest number of all locations.
+#: The pixels between two of the locations that represent a line, and the largest number of locations in all.
 _APART, _MOST = 5.0, 30_000
-#: The costs of covering another label, leaving the frame, and each location of one's own and of other data.
+#: The costs of covering another label, of leaving the frame, of covering a location of the data that the label names,
+#: and of covering a location of other data; and the largest number of locations that are counted.
 _LABEL, _OUTSIDE, _OWN, _OTHER, _MANY = 20.0, 12.0, 0.2, 1.5, 12
 
 
@@ -53,7 +55,7 @@ class Frame:
     taken: tuple[tuple[float, float, float, float], ...] = ()
 
     def corner(self, corner: Corner | str, wide: float, high: float) -> tuple[float, float, float, float]:
-        """Return the box of so many pixels in a corner."""
+        """Return the box in a corner that is `wide` by `high` pixels large."""
         west, south, east, north = self.box
         left, low = east - wide if corner.endswith("east") else west, north - high if "north" in corner else south
         return left, low, left + wide, low + high
@@ -105,7 +107,7 @@ class Obstacles:
             self.owners.append(owner)
 
     def all(self) -> tuple[Floats, NDArray[np.int64]]:
-        """Return all locations and their owners, evenly chosen if there are very many."""
+        """Return all locations and their owners, or an evenly spaced sample if there are very many."""
         places = np.concatenate([np.empty((0, 2)), *self.places])
         owners = np.repeat(np.array(self.owners, dtype=np.int64), [len(part) for part in self.places])
         step = max(1, -(-len(places) // _MOST))
@@ -121,14 +123,14 @@ class Choice:
 
 
 def around(label: Label) -> tuple[Label, ...]:
-    """Return a label on every side of its location, that which it has first."""
+    """Return copies of a label on every side of its location, its present side first."""
     if label.side == "middle":
         return (label,)
     return tuple(replace(label, side=side) for side in dict.fromkeys((label.side, *SIDES)))
 
 
 def free_corner(places: Floats, view: Box) -> Corner:
-    """Return the corner for the small map that has the least data in it: the same on pages and in figures.
+    """Return the corner with the least data, for the small map: the same corner on pages and in figures.
 
     Examples
     --------
@@ -146,7 +148,7 @@ def free_corner(places: Floats, view: Box) -> Corner:
 
 
 def place_labels(choices: Sequence[Choice], obstacles: Obstacles, frames: Sequence[Frame]) -> list[Label]:
-    """Return one label of each choice, so that it covers no label before it and as little data as possible.
+    """Return the best label of each choice: one that covers as few earlier labels and as little data as possible.
 
     Parameters
     ----------
@@ -175,7 +177,7 @@ def place_labels(choices: Sequence[Choice], obstacles: Obstacles, frames: Sequen
 
 
 def _cost(label: Label, frame: Frame, placed: Sequence[Label]) -> float:
-    """Return the cost of other labels that are covered, and of leaving the frame or the free part of it."""
+    """Return the cost of covering other labels, and of leaving the frame or its free part."""
     box, text = (_moved(of(label), label, frame.pixel) for of in (box_of, text_box_of))
     covered = sum(_meet(box, _moved(box_of(other), other, frame.pixel)) for other in placed)
     west, south, east, north = frame.box

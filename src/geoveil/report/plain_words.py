@@ -1,4 +1,4 @@
-"""What a release says to people, before any symbol: what was released, what is hidden, and how wrong it is."""
+"""The summary of a release in plain words, without symbols: what was released, what is hidden, and the error."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _RELEASED = {
 
 
 def summary(facts: Facts) -> tuple[tuple[str, str], ...]:
-    """Return a heading and one or two sentences on what was released, what is hidden, and how wrong it is.
+    """Return three headings, each with one or two sentences: what was released, what is hidden, and the error.
 
     Examples
     --------
@@ -49,7 +49,7 @@ def summary(facts: Facts) -> tuple[tuple[str, str], ...]:
 
 def _released(facts: Facts) -> str:
     what = _RELEASED.get(facts.query, "An answer with random noise")
-    # What was done is enough here; the details say how.
+    # The summary only names the steps; the details describe them.
     steps = (re.split(" (?:with|by|from|to|that) ", step)[0] for step in facts.processed)
     after = f", then {steps_line(tuple(steps))}"
     whose = counted(facts.persons or facts.crowd or 1, "person").replace("1 person", "one person", 1)

@@ -1,7 +1,7 @@
 """A scene: everything that a map shows, in order, with styles. The page and the figure draw it and decide nothing.
 
 Coordinates are metres of the scene's projection, east and north of its middle; `Scene.as_dict` gives them in degrees,
-for other programs. Widths and sizes are pixels of a screen with 96 of them in an inch.
+for other programs. Widths and sizes are pixels of a screen with 96 pixels per inch.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class Shape:
     form : {"fill", "line", "dots", "circles", "arrows"}
         Their form.
     parts : tuple of array
-        The rings or lines, each (n, 2); of dots one array; of circles and arrows one array of (n, 3).
+        The rings or lines, each (n, 2); for dots one array (n, 2); for circles and arrows one array (n, 3).
     style : Style
         How they are drawn.
     on_demand : bool
@@ -99,7 +99,7 @@ class Shape:
 
 @dataclass(frozen=True)
 class Key:
-    """An entry of the legend: a symbol, drawn as shapes of that form and style are, and its meaning."""
+    """An entry of the legend: a symbol, in the form and style of the shapes that it explains, and its meaning."""
 
     form: Form
     style: Style
@@ -113,7 +113,7 @@ class Group:
     Parameters
     ----------
     name : str
-        Its name; that of a layer is its heading in the legend.
+        The name of the group; for a layer, its heading in the legend.
     role : {"ground", "released", "public", "truth"}
         What it shows.
     shapes : tuple of Shape
@@ -143,7 +143,7 @@ class Label:
     side : {"east", "west", "north", "south", "north-east", ..., "middle"}
         Where it stands relative to the location.
     finest, coarsest : float
-        The metres in a pixel between which it is shown.
+        The smallest and the largest number of metres per pixel at which it is shown.
     group : int
         The group with which it is shown and hidden; -1 for the ground.
     colour : str
@@ -170,7 +170,7 @@ class Graticule:
     meridians, parallels : tuple of (str, array)
         Each line with its text at the frame, such as "122° W".
     finest, coarsest : float
-        The metres in a pixel between which they are shown.
+        The smallest and the largest number of metres per pixel at which they are shown.
     """
 
     meridians: tuple[tuple[str, Floats], ...]
@@ -203,7 +203,10 @@ class Locator:
 
 @dataclass(frozen=True, eq=False)
 class Tile:
-    """An image of a base map, as a file's bytes, with the metres of its pixels' north-western corner and sides."""
+    """A tile of a base map: the bytes of an image file, and a matrix.
+
+    The matrix takes the unit square, with y to the south, to the place of the tile on the map.
+    """
 
     image: bytes
     matrix: tuple[float, float, float, float, float, float]
@@ -232,7 +235,7 @@ class Scene:
     where : str
         Where the map is, in a sentence.
     source : str
-        Whose data the ground is.
+        The credits for the data of the ground.
     remarks : tuple of str
         Sentences about the map, such as what is not drawn and why.
     """

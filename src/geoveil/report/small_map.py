@@ -21,13 +21,13 @@ __all__ = ["small_map"]
 
 #: The size of the map in pixels, and the number of labels of the ground.
 _WIDTH, _HEIGHT, _NAMES = 360.0, 240.0, 4
-#: Opacities of the ground, which takes the colour of the text: that is seen on light and on dark backgrounds.
+#: Opacities of the ground. It has the colour of the text, which is visible on light and on dark backgrounds.
 _GROUND = {"land": 0.09, "sea": 0.0, "coast": 0.45, "border": 0.5, "river": 0.2, "road": 0.25, "basemap": 0.3}
 _SYMBOLS = {"fill": "■", "line": "━", "dots": "●", "circles": "◯"}
 
 
 def small_map(layers: Sequence[Layer]) -> str:
-    """Return a map and its legend as HTML of at most some ten kilobytes; an empty text if no layer has a location.
+    """Return a map and its legend as HTML of about ten kilobytes at most; an empty text if no layer has a location.
 
     Examples
     --------
@@ -47,7 +47,7 @@ def small_map(layers: Sequence[Layer]) -> str:
         if not shape.on_demand and (group.role != "ground" or shape.style.colour in _GROUND)
     ]
     label = "Map of " + ", ".join(layer.name for layer in layers) + f". {scene.where}"
-    said = [_said(key) for group in scene.layers for key in group.keys]
+    said = [_legend_entry(key) for group in scene.layers for key in group.keys]
     return (
         f'<figure><svg viewBox="{-_WIDTH / 2:g} {-_HEIGHT / 2:g} {_WIDTH:g} {_HEIGHT:g}" width="{_WIDTH:g}" '
         f'height="{_HEIGHT:g}" role="img" aria-label="{escape(label)}" fill-rule="evenodd">'
@@ -57,7 +57,7 @@ def small_map(layers: Sequence[Layer]) -> str:
 
 
 def _colour(name: str) -> str:
-    """Return a colour that is seen on light and on dark backgrounds."""
+    """Return a colour that is visible on light and on dark backgrounds."""
     return LIGHT[name] if name.startswith(("person", "shade")) else "currentColor"
 
 
@@ -72,7 +72,7 @@ def _in_pixels(shape: Shape, scene: Scene, pixel: float) -> Shape:
             moved[:, 2] /= pixel
         parts.append(moved)
     if shape.style.colour in _GROUND:
-        parts = [fine for part in parts if len(fine := _fewer(part)) > 1]
+        parts = [fine for part in parts if len(fine := _simplified(part)) > 1]
     style = replace(shape.style, halo=False, width=shape.style.width * 0.8, metres=shape.style.metres / pixel)
     faint = _GROUND.get(style.colour)
     if faint is not None:
@@ -80,8 +80,8 @@ def _in_pixels(shape: Shape, scene: Scene, pixel: float) -> Shape:
     return replace(shape, parts=tuple(parts), style=style)
 
 
-def _fewer(line: Floats) -> Floats:
-    """Return a line or ring of the ground without what is smaller than a pixel."""
+def _simplified(line: Floats) -> Floats:
+    """Return a line or ring of the ground without details that are smaller than a pixel."""
     import shapely
 
     if np.ptp(line, axis=0).max() < 1:
@@ -119,7 +119,7 @@ def _name(label: Label, x: float, y: float) -> str:
     )
 
 
-def _said(key: Key) -> str:
+def _legend_entry(key: Key) -> str:
     """Return an entry of the legend with its symbol in its colour."""
     if not (key.style.width or key.style.fill):
         return escape(key.text)

@@ -1,7 +1,7 @@
 """A scene as SVG, in metres east and south, with few paths even for many points.
 
-A browser draws a map in tiles, and for each tile processes all of every path that may reach into it. Dots that are
-far apart are therefore in different paths, which are made transparent together.
+A browser draws a map in tiles, and for each tile it processes the whole of every path that may reach into the tile.
+Dots that are far apart are therefore in different paths; their group makes them transparent together.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ __all__ = ["key_svg", "locator_svg", "map_svg"]
 _WIDE = 900.0
 #: The approximate number of points in a path, and the largest number of rows and columns of paths.
 _TOGETHER, _STRIPS = 300, 8
-#: The outlines of dots that are larger than a few pixels, of a width of 1.
+#: The outlines of large dots, in units of their size.
 _MARKERS = {
     "disc": '<circle r=".5"/>',
     "square": '<path d="M-.4-.4H.4V.4H-.4z"/>',
@@ -46,12 +46,12 @@ def variable(colour: str) -> str:
 def map_svg(scene: Scene, label: str) -> str:
     """Return the map, with its layers as groups that the page can show and hide."""
     view = scene.view
-    # Decimetres are finer than any zoom of a city, and metres are finer than any of a country.
+    # Decimetres are finer than any zoom into a city can show, and metres finer than any zoom into a country.
     digits = 1 if max(view.width, view.height) < 1e5 else 0
     pixel = view.width / _WIDE
     drawn = [_tile(tile.image, tile.matrix) for tile in scene.tiles]
     for number, group in enumerate(scene.groups):
-        # The ground needs no more than metres.
+        # Metres are precise enough for the ground.
         fine = 0 if group.role == "ground" and view.width > 2e4 else digits
         draw = _coarse if group.role == "ground" else shape_svg
         inside = "\n".join(draw(shape, fine, pixel) for shape in group.shapes)
@@ -69,7 +69,7 @@ def map_svg(scene: Scene, label: str) -> str:
 
 
 def _coarse(shape: Shape, digits: int, pixel: float) -> str:
-    """Return the elements of a shape of the ground, in a unit that is larger the farther it reaches."""
+    """Return the elements of a shape of the ground; the farther it reaches, the coarser is the unit of coordinates."""
     reach = max((float(np.abs(part).max()) for part in shape.parts if len(part)), default=1.0)
     unit = 10.0 ** max(0, int(np.log10(max(reach, 1.0) / 2e4)))
     if unit == 1 or shape.form not in ("fill", "line"):
@@ -99,7 +99,7 @@ def _scale_bar(view: Box) -> str:
 
 
 def shape_svg(shape: Shape, digits: int, pixel: float, colour: Callable[[str], str] = variable) -> str:
-    """Return the elements of a shape; coordinates have so many digits, and so many metres are a pixel."""
+    """Return the elements of a shape; coordinates have `digits` decimal places, and a pixel is `pixel` metres wide."""
     style, hue = shape.style, colour(shape.style.colour)
     hidden = ' class="more"' if shape.on_demand else ""
     if shape.form == "dots":
@@ -159,13 +159,13 @@ def _dots_svg(dots: Floats, style: Style, hue: str, halo: str, digits: int, pixe
         return "".join(_spot(x, y, digits, pixel, shape) for x, y in dots)
     cap = "square" if style.marker == "square" else "round"
     paths = "".join(f'<path class="dots" d="{_dots(dots[some], digits)}"/>' for some in _patches(dots))
-    # Made transparent together, dots of different paths do not add up where these meet.
+    # The group makes all dots transparent together: they do not become darker where paths meet.
     how = f'fill="none" stroke-width="{style.width:g}" stroke-linecap="{cap}" opacity="{style.opacity:g}"'
     return f'<g style="stroke: {hue}" {how}>{paths}</g>'
 
 
 def _spot(x: float, y: float, digits: int, pixel: float, inside: str) -> str:
-    """Return something of a fixed size on the screen at a place of the map."""
+    """Return a group at a place of the map, whose content has a fixed size on the screen."""
     place = f'data-x="{x:.{digits}f}" data-y="{-y:.{digits}f}"'
     move = f'transform="translate({x:.{digits}f} {-y:.{digits}f}) scale({pixel:.4g})"'
     return f'<g class="spot" {place} {move}>{inside}</g>'
@@ -227,7 +227,7 @@ def key_svg(key: Key) -> str:
 
 
 def _patches(places: Floats) -> Iterator[NDArray[np.intp]]:
-    """Return the indices of the points of each path: some hundreds that are near each other."""
+    """Yield the indices of the points of each path: a few hundred points that are near each other."""
     strips = max(1, min(_STRIPS, round(float(np.sqrt(len(places) / _TOGETHER)))))
     for strip in np.array_split(np.argsort(places[:, 0], kind="stable"), strips):
         by_north = strip[np.argsort(places[strip, 1], kind="stable")]
@@ -235,7 +235,7 @@ def _patches(places: Floats) -> Iterator[NDArray[np.intp]]:
 
 
 def _whole(coords: Floats, digits: int) -> NDArray[np.int64]:
-    """Return coordinates as integers of the finest unit, whose differences add up without rounding."""
+    """Return coordinates as whole numbers of the finest unit, so that their differences add up without rounding."""
     return np.asarray(np.rint(coords * [1, -1] * 10**digits), dtype=np.int64)
 
 

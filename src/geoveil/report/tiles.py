@@ -1,4 +1,4 @@
-"""Map tiles from a server, only where a user names it: they are fetched once and become part of the map.
+"""Map tiles, only from a server that the user has named: they are fetched once and become part of the map.
 
 A tile server learns the area of the map, the address of this computer and the time. It learns nothing when somebody
 opens the page later.
@@ -21,12 +21,12 @@ __all__ = ["check_tiles", "fetch_tiles", "source_of_tiles"]
 _SIDE, _MOST, _FINEST, _WAIT = 256, 64, 19, 20.0
 #: The width of the widest map, in metres, whose tiles fit together; and the latitude where Web Mercator ends.
 _WIDEST, _NORTHMOST = 1e6, 85.05
-#: The extent of tiles over that of the first view.
+#: The extent that tiles cover, divided by that of the first view.
 _AROUND = 1.4
 
 
 def check_tiles(url: str, argument: str = "tiles") -> None:
-    """Refuse an address that is not one of map tiles."""
+    """Refuse an address that cannot be the address of map tiles."""
     import urllib.parse
 
     scheme = urllib.parse.urlsplit(url).scheme
@@ -43,7 +43,7 @@ def source_of_tiles(url: str) -> str:
 
 
 def fetch_tiles(url: str, projection: Projection, view: Box, pixels: float) -> tuple[Tile, ...]:
-    """Return the tiles of a map and its margins, at the level whose pixels are about those of the map."""
+    """Return the tiles of a map and its margins, at the level whose pixels are about as large as those of the map."""
     from concurrent.futures import ThreadPoolExecutor
 
     check_tiles(url)
@@ -61,13 +61,13 @@ def fetch_tiles(url: str, projection: Projection, view: Box, pixels: float) -> t
 
 
 def _level(lat: float, pixel: float) -> int:
-    """Return the level whose pixels are at most a little larger than so many metres."""
+    """Return the level whose pixels are at most a little larger than `pixel` metres."""
     whole = 2 * math.pi * 6378137.0 * math.cos(math.radians(lat)) / _SIDE
     return min(max(math.ceil(math.log2(whole / pixel) - 0.4), 0), _FINEST)
 
 
 def _covering(projection: Projection, view: Box, level: int) -> list[tuple[int, int]]:
-    """Return the columns and rows of the tiles of a level that a view and its margins meet."""
+    """Return the column and row of each tile of a level that lies in a view or its margins."""
     half = np.array([view.width, view.height]) / 2 * _AROUND
     edge = np.linspace(-1, 1, 9)
     across, down = np.meshgrid(edge, edge)

@@ -42,7 +42,7 @@ def check_path(path: str | os.PathLike[str], argument: str = "path", *, figure: 
 
 
 def check_ground(basemap: str | None, tiles: str | None, *, arguments: tuple[str, str] = ("basemap", "tiles")) -> None:
-    """Refuse a base map that cannot be read, or an address that is not one of tiles, before anything is charged."""
+    """Refuse a base map that cannot be read or an address that cannot be one of tiles, before anything is charged."""
     if basemap is not None:
         check_basemap(basemap)
     if tiles is not None:

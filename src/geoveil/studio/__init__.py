@@ -1,1 +1,1 @@
-"""The studio: choose, look and release in a browser, on one's own machine."""
+"""The studio: choose, look and release in a browser, on the user's own machine."""

@@ -1,4 +1,4 @@
-"""What the forms of the pages do: each changes a decision, or begins some work."""
+"""The actions of the forms on the pages: each changes a decision, or starts some work."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from geoveil.words import counted
 
 __all__ = ["act"]
 
-#: How a file is read, where it is not recognised.
+#: The fields that correct how a file is read.
 _READING = ("crs", "lat", "lon", "geometry", "delimiter", "decimal", "encoding", "names", "layer")
 #: The options of questions.
 _OPTIONS = ("thin", "motion", "cell", "every", "trip", "at", "k", "locations", "name")
@@ -45,7 +45,7 @@ Form = Mapping[str, list[str]]
 
 
 def act(step: str, project: Project, form: Form) -> str:
-    """Do what a form of a step asks for, and return the step to go to; refuse with an error of the library."""
+    """Carry out the form of a step, and return the step to show next; a refusal raises an error of the library."""
     doing = {"data": _data, "protection": _protection, "budget": _budget, "question": _question}
     doing |= {"release": _release, "account": _account}
     return doing[step](project, form)
@@ -107,7 +107,7 @@ def _data(project: Project, form: Form) -> str:
 
 
 def _decide_data(project: Project, form: Form) -> None:
-    """Take whose points they are, where, and which columns are released."""
+    """Store the decisions of step 1: persons, times, area, and the columns that are released."""
     data, choices = project.data, project.choices
     if data is None:
         raise GeoveilError(NO_FILE, "Drop a file on the page, or choose one.")
@@ -151,13 +151,17 @@ def _protection(project: Project, form: Form) -> str:
 
 
 def _no_number(text: str) -> tuple[str, str]:
-    """Return why a text is no number of releases, and what to do."""
+    """Return the problem and the remedy for a text that is not a number of releases."""
     problem = f"“{text}” is no number of releases." if text else "The number of releases is missing."
     return problem, "Type a whole number of at least 1."
 
 
 def budget_of(form: Form) -> ChosenBudget | None:
-    """Return the budget that a form states, if it states one; a level that was pressed comes after the slider."""
+    """Return the budget that a form states; None if it states none.
+
+    A form sends the distance of the slider first, and then that of the level whose button was pressed, if any: the
+    level counts.
+    """
     levels = form.get("hide", [])[1:]
     kinds: tuple[Kind, ...] = ("hide",) if levels else ("rho", "epsilon", "hide")
     for kind in kinds:
@@ -202,7 +206,8 @@ def _question(project: Project, form: Form) -> str:
     project.choices.options |= {name: _one(form, name) for name in _OPTIONS if name in form}
     if _one(form, "do") != "next":
         return "question"
-    # A preview refuses what a release would, and draws on made-up data. A long one goes on while step 5 is read.
+    # A preview refuses whatever a release would refuse, and uses made-up data. A long one continues while the user
+    # reads step 5.
     job = project.previewing()
     if job.wait(_SOON) and job.problem is not None:
         raise job.problem
@@ -247,7 +252,7 @@ def _place(typed: str, known: str) -> str:
     typed : str
         The text; ~ stands for the home folder.
     known : str
-        The ledger that the page showed, whose address a page has without its password.
+        The ledger that the page showed; pages show its address without the password.
     """
     if typed and typed == without_password(known):
         return known
@@ -255,7 +260,7 @@ def _place(typed: str, known: str) -> str:
 
 
 def _open_accounts(project: Project, form: Form) -> None:
-    """Open an account for every person of the file, with a budget for so many releases as the one that is chosen."""
+    """Open an account for every person of the file, with a budget for a number of releases like the chosen one."""
     choices, data = project.choices, project.data
     place = _place(_one(form, "ledger"), project.looked_at or choices.ledger) or choices.ledger
     if not place:
@@ -274,7 +279,7 @@ def _open_accounts(project: Project, form: Form) -> None:
     if not all(names):
         raise GeoveilError("The account has no name yet.", "Type one.")
     total = choices.guarantee() * times
-    with _made(place) as ledger:
+    with _open_or_create(place) as ledger:
         known = {*ledger.subjects()}
         new = [name for name in names if name not in known]
         if new:
@@ -288,8 +293,8 @@ def _open_accounts(project: Project, form: Form) -> None:
     )
 
 
-def _made(place: str) -> Ledger:
-    """Return a ledger, which is made if it is new: it names persons, so that its owner alone may read it."""
+def _open_or_create(place: str) -> Ledger:
+    """Open a ledger, or create a new one that only its owner may read, because it names persons."""
     if is_database(place):
         return open_ledger(place, _PATIENCE)
     path = Path(place)

@@ -1,4 +1,4 @@
-"""What a person has decided so far. Nothing is decided beforehand."""
+"""The decisions that the user of the studio has made so far. Nothing is decided in advance."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ __all__ = [
     "whole_number",
 ]
 
-#: What a page says about a decision that is not made yet.
+#: Messages about decisions that are not made yet.
 NO_FILE = "No file is open yet."
 NO_PERSONS = "It is not chosen yet whose points they are."
 NO_LABELS = "It is not chosen yet what is released in place of the persons' labels."
@@ -37,11 +37,11 @@ NO_UNIT = "It is not chosen yet what is hidden together."
 NO_BUDGET = "It is not chosen yet how much is hidden."
 NO_QUESTION = "It is not chosen yet what is asked."
 
-#: How a budget is stated.
+#: The ways to state a budget.
 Kind: TypeAlias = Literal["hide", "rho", "epsilon"]
-#: A guess between two places that are as far apart as the hidden distance is right at most so often.
+#: The largest chance that a guess between two places at the hidden distance is right.
 CHANCE = 0.75
-#: The name of the metric of each unit: one person's, and one answer about many persons.
+#: The name of the metric of each unit: for answers about one person, and for one answer about many persons.
 _METRICS = {
     "all": ("inf", "person"),
     "1 day": ("1 day", "person, 1 day"),
@@ -52,7 +52,7 @@ _METRICS = {
 
 @dataclass(frozen=True)
 class StatedArea:
-    """Where the data is, as its owner states it.
+    """The area of the data, as its owner states it.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ class StatedArea:
 
     @property
     def value(self) -> str | Area:
-        """The area as an argument."""
+        """The area as the value of an argument."""
         found: str | Area = self.code.value
         return found
 
@@ -108,7 +108,7 @@ class StatedArea:
 
 @dataclass(frozen=True)
 class ChosenBudget:
-    """How much is hidden, by its meaning or as a number.
+    """The chosen budget: as the distance that it hides, or as ρ or ε.
 
     Parameters
     ----------
@@ -144,7 +144,7 @@ class Choices:
     Parameters
     ----------
     reading : dict
-        How the file is read, where that was corrected: crs, lat, lon, geometry, delimiter, decimal, encoding, layer.
+        Corrections of how the file is read: crs, lat, lon, geometry, delimiter, decimal, encoding, layer.
     missing, outside : str
         What is done about rows without a location, and about points outside the area.
     where : str
@@ -152,7 +152,7 @@ class Choices:
     persons : str, optional
         The column of persons; empty if all rows are one person's.
     times : str
-        The column of times, where it was corrected.
+        The column of times, if the user has corrected it.
     area : StatedArea, optional
         Where the data is.
     keep : tuple of str

@@ -1,4 +1,4 @@
-"""Values together with the Python that makes them, so that the code a page shows is the code that was run."""
+"""Values together with the Python code that makes them, so that a page shows the code that was run."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Any
 
 __all__ = ["Code", "call", "statement"]
 
-#: The length of lines of code.
+#: The largest length of a line of code.
 _WIDE = 88
 
 
 @dataclass(frozen=True)
 class Code:
-    """A value, and the text of an expression whose value it is.
+    """A value, and the text of a Python expression that gives it.
 
     Examples
     --------
@@ -44,7 +44,7 @@ def call(name: str, function: Callable[..., Any], *args: Code, **keywords: Code)
 
 
 def statement(head: str, args: tuple[Code, ...], keywords: dict[str, Code], tail: str = "") -> list[str]:
-    """Return the lines of a call that begins with `head`; each argument of a long one stands on a line of its own.
+    """Return the lines of a call that begins with `head`; in a long call, each argument has its own line.
 
     Examples
     --------

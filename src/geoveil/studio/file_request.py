@@ -1,6 +1,6 @@
-"""A question about a file: how it is asked of the library, and the same as a command and as Python.
+"""A question about a file: asked of the library, and shown as a command and as Python code.
 
-The arguments of a call are written once, with their texts: what a page shows is what was run.
+Each argument is defined once, as a value together with its text, so that a page shows the code that was run.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ __all__ = ["CROWD", "PASSWORD", "TRUE_REPORT", "FileRequest", "number_of"]
 #: The name of a report with the true locations, for their owner alone.
 TRUE_REPORT = "report-true-locations.html"
 
-#: How a command or Python gets the password of a database, which is written nowhere.
+#: The hint on how a command or Python gets the password of a database, which is not part of the code.
 PASSWORD = "The password of the database is read from the environment variable PGPASSWORD."
 
 #: Questions with one answer about all persons together.
 CROWD = ("heatmap", "counts", "flows")
-#: The options of each question. What was typed for another question is not asked.
+#: The options of each question. Options that were typed for another question are ignored.
 _OPTIONS = {
     "points": ("thin", "motion"),
     "heatmap": ("thin", "cell", "every"),
@@ -51,7 +51,7 @@ _FILES |= {"nearest": "nearest.csv"}
 
 
 def number_of(options: dict[str, str], name: str) -> int:
-    """Return an option that is a whole number."""
+    """Return an option that must be a whole number; refuse any other text."""
     text = options.get(name, "").strip()
     if (found := whole_number(text)) is None:
         raise InvalidParameter(name, text, "a whole number of at least 1", "Type one.")
@@ -225,7 +225,7 @@ class FileRequest:
 
     @property
     def regions_code(self) -> Code:
-        """The public regions, named."""
+        """The public regions as an argument, with their names."""
         if self.regions is None:
             raise GeoveilError("No file of public regions is chosen yet.", "Choose one, or drop it here.")
         name = self.options.get("name", "")
@@ -239,7 +239,7 @@ class FileRequest:
         return Code(f'{text}.geometry.rename_axis("region")', frame.geometry.rename_axis("region"))
 
     def asked(self) -> dict[str, Any]:
-        """Return the arguments of the question about a frame in memory."""
+        """Return the arguments that ask the question about a frame in memory."""
         own = self._own if self.crowd else {}
         found = _values({**self._budget, **self._units, **self._place, **own})
         found.pop("pseudonyms", None)
@@ -258,7 +258,7 @@ class FileRequest:
     # What is run ---------------------------------------------------------------------------------------------------
 
     def check(self) -> None:
-        """Refuse what can be refused before the data is used."""
+        """Refuse a question that cannot be answered, before the data is used."""
         _ = self.guarantee, self._own
         if self.question in ("heatmap", "flows"):
             _ = self.cell
@@ -295,7 +295,7 @@ class FileRequest:
         keywords = _values({**self._points_keywords, **account, **({} if self.motion else self._signed)})
         with ExitStack() as stack:
             first = stack.enter_context(workspace(folder)) / target.name if self.motion else target
-            # What gives cause for concern was shown before.
+            # The page has already shown what gives cause for concern.
             release: gv.Release = gv.points_file(
                 self.data.path, first, **keywords, progress=progress, confirm=lambda concerns: None
             )
@@ -344,7 +344,7 @@ class FileRequest:
         frame.index = (frame.index + 1).rename("row")
         with gv.Session(frame, **_values({**self._session_keywords, **account}), progress=progress) as session:
             if self.question == "summary":
-                # Either all of them are charged, or none.
+                # Either all answers of the summary are charged, or none.
                 session.cost(**_values(self._budget))
                 releases = ask_summary(session, self.guarantee)
                 (folder / self.target).mkdir()
@@ -367,7 +367,7 @@ class FileRequest:
     # The same, to be copied ----------------------------------------------------------------------------------------
 
     def python(self) -> str:
-        """Return the Python that does the same."""
+        """Return Python code that makes the same release."""
         account = {"ledger": Code("ledger", None), **self._account} if self.choices.ledger else {}
         lines = ["import geopandas"] if self.question in ("counts", "nearest") else []
         lines += ["import pathlib", ""] if self.question == "summary" else []
@@ -447,11 +447,11 @@ class FileRequest:
 
     @property
     def _source(self) -> Code:
-        """The file, as its owner knows it."""
+        """The name of the file, as its owner knows it."""
         return Code.of(self.data.name)
 
     def command(self) -> str:
-        """Return the command line that does the same."""
+        """Return the command that makes the same release."""
         choices, options = self.choices, self.options
         words = ["geoveil", self.question, _path(self.data.name), "-o", self.target]
         if self.question in ("heatmap", "flows"):
@@ -496,7 +496,7 @@ class FileRequest:
 
 
 def _path(name: str) -> str:
-    """Return the path of a file for a shell; a name that begins with a dash is no option."""
+    """Return the path of a file, quoted for a shell; a leading dash must not be read as an option."""
     return shlex.quote(f"./{name}" if name.startswith("-") else name)
 
 

@@ -1,4 +1,4 @@
-"""What a budget means before anything is asked: what is hidden, how wrong answers are, what an attacker can tell."""
+"""The meaning of a budget before any question: what is hidden, how large errors are, and what an attacker can tell."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ DISTANCES = (
 )
 #: Numbers of releases whose curves are drawn.
 LATER = (10, 100)
-#: The questions of one person whose errors are shown, in words; planning a hull takes too long for a slider.
+#: The questions about one person whose errors are shown: in words, by name and with options. The hull is missing,
+#: because planning it takes too long for a slider.
 _QUESTIONS: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("any one released point", "points", {"each": True}),
     ("all released points of a person at once", "points", {}),
@@ -40,35 +41,36 @@ _QUESTIONS: tuple[tuple[str, str, dict[str, Any]], ...] = (
 )
 #: The largest number of points of a track from which the error after smoothing is computed.
 _TRACK = 300
-#: A hidden distance in metres below which hardly anything is hidden: receivers are often wrong by as much.
+#: A hidden distance in metres below which hardly anything is hidden: receivers often have errors of that size.
 _HARDLY = 20.0
 
 
 @dataclass(frozen=True)
 class Foresight:
-    """What a budget means.
+    """The meaning of a budget.
 
     Parameters
     ----------
     sentence : str
         What is hidden.
     warning : str
-        That this hides almost nothing; empty if it hides more.
+        A warning that the budget hides almost nothing; empty if it hides more.
     line : str
         The guarantee in numbers.
     away : str
         The distance that one release hides.
     errors : list of (str, str)
-        What is asked, and the largest error with probability 95%.
+        Each question, and the bound on its error with probability 95%.
     reason : str
         Why errors are larger than the hidden distance, and what makes them smaller; empty without errors.
     later : list of (int, str, str)
-        A number of releases, the distance that is hidden after them, and how often a guess at the distance that one
-        release hides is right then. The chart has a curve for each number.
+        A number of releases, the distance that they still hide together, and the largest chance that a guess between
+        two places is right after them, if these are as far apart as the distance that one release hides. The chart
+        has a curve for each number.
     curve : str
         The chart of what an attacker can tell, as HTML.
     smoothed : str
-        What smoothing changes for the error of tracks; empty if there are no tracks to smooth.
+        A sentence on the error of tracks after smoothing; empty if there are no tracks to smooth.
     """
 
     sentence: str
@@ -85,7 +87,7 @@ class Foresight:
 def foresee(
     budget: ChosenBudget, choices: Choices, data: OpenedData | None, typical: TypicalPerson | None
 ) -> Foresight:
-    """Return what a budget means for a typical person of the data, from public numbers alone."""
+    """Explain a budget for a typical person of the data, from public numbers alone."""
     unit = choices.unit or "all"
     metric = Choices(unit=unit).metric(crowd=False)
     guarantee: Guarantee = budget.code(metric).value
@@ -95,7 +97,8 @@ def foresee(
         (k, hidden((guarantee * k).hidden(chance=0.75)), chance((guarantee * k).attacker(distance=away)))
         for k in times
     ]
-    sentence = f"From even odds, two places {hidden(away)} apart can be told apart at most 3 times in 4."
+    places = f"two places {hidden(away)} apart"
+    sentence = f"Starting from even odds, a guess between {places} is right at most 75% of the time."
     errors = _errors(guarantee, choices, data, typical)
     return Foresight(
         sentence,
@@ -111,7 +114,7 @@ def foresee(
 
 
 def _warning(away: float) -> str:
-    """Return that a hidden distance is very small; empty if it is not."""
+    """Return a warning if a hidden distance is very small; else an empty text."""
     if away >= _HARDLY:
         return ""
     return (
@@ -132,7 +135,7 @@ def _line(guarantee: Guarantee) -> str:
 
 
 def _reason(away: str, guarantee: Guarantee, typical: TypicalPerson | None) -> str:
-    """Return why errors are larger than the hidden distance, and what makes them smaller."""
+    """Explain why errors are larger than the hidden distance, and what makes them smaller."""
     together = 1 if typical is None else typical.largest.get(guarantee.metric.name, 1)
     shared = "all points that are protected together share one promise, so that each needs more"
     if together > 1:
@@ -171,7 +174,7 @@ def _points(choices: Choices, data: OpenedData, typical: TypicalPerson | None) -
 
 
 def _smoothed(guarantee: Guarantee, choices: Choices, data: OpenedData | None, typical: TypicalPerson | None) -> str:
-    """Return what smoothing does to the error of tracks; empty if there are none, or if they cannot be smoothed."""
+    """Return a sentence on the error of smoothed tracks; empty if there are none, or if they cannot be smoothed."""
     if data is None or not data.times or not isinstance(guarantee, gv.CGP):
         return ""
     largest = None if typical is None else typical.largest.get(guarantee.metric.name)
@@ -222,7 +225,7 @@ def _time_words(seconds: float) -> str:
 
 @lru_cache(maxsize=512)
 def _expected(radius: float, motion: str, steps: tuple[float, ...]) -> float:
-    """Return the expected error of a smoothed track whose points have this 95% radius before."""
+    """Return the expected error of a track after smoothing, from the 95% error radius of its points before."""
     # A Gaussian of variance 1/(2ρ) along each axis is within r with probability 1 - exp(-ρr²).
     rho = -math.log(0.05) / radius**2
     passed = np.array(steps)

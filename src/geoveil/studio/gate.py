@@ -1,7 +1,7 @@
-"""Who may talk to the studio: one browser, which knows the token, on this machine.
+"""Access to the studio: only a browser on this machine that knows the token may talk to it.
 
-Another site in the same browser does not know the token. Were it to guess the port, the Host and Origin headers would
-give it away: a name that resolves to 127.0.0.1 (DNS rebinding) is not a host of the studio.
+Another site in the same browser does not know the token. Even if it guesses the port, its Host and Origin headers
+reveal it: a name that resolves to 127.0.0.1 (DNS rebinding) is not a host of the studio.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Gate", "new_token"]
 
-#: What a page may load and reach: the studio itself, and nothing else. Drawings have styles of their own.
+#: What a page may load and reach: the studio itself, and nothing else. Drawings contain inline styles.
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; style-src-attr 'unsafe-inline'; img-src 'self' data:; "
     "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
@@ -27,7 +27,7 @@ _HEADERS = {
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
     "permissions-policy": "camera=(), geolocation=(), microphone=()",
-    # Without a referrer at all, browsers hide the origin of forms, which is checked.
+    # With no referrer at all, browsers would also hide the origin of forms, which the gate checks.
     "referrer-policy": "same-origin",
     "x-content-type-options": "nosniff",
     "x-frame-options": "DENY",
@@ -41,12 +41,12 @@ def new_token() -> str:
 
 
 class Gate:
-    """Lets requests pass that know the token and come from the studio's own pages; answers others with 403.
+    """A gate that passes requests with the token from the studio's own pages, and answers all others with 403.
 
     Parameters
     ----------
     app : ASGI application
-        What is protected. It sees paths without the token.
+        The application behind the gate. It sees paths without the token.
     token : str
         The first part of all paths.
     port : int
@@ -79,14 +79,14 @@ class Gate:
         await self._app({**scope, "root_path": f"/{first}", "path": f"/{first}/{rest}"}, receive, sent)
 
     def _may_pass(self, scope: Scope) -> bool:
-        """Return whether a request knows the token, is addressed to the studio, and comes from one of its pages."""
+        """Return whether a request has the token, is addressed to the studio, and comes from one of its pages."""
         headers = dict(scope["headers"])
         first = scope["path"].removeprefix("/").partition("/")[0]
         if not hmac.compare_digest(first.encode(), self._token.encode()) or headers.get(b"host") not in self._hosts:
             return False
         origin, changes = headers.get(b"origin"), scope["method"] not in ("GET", "HEAD")
         if origin is None:
-            # Browsers name the origin of everything that changes something.
+            # Browsers send the origin with every request that changes something.
             return not changes
         return origin in self._origins
 

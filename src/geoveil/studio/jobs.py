@@ -1,4 +1,4 @@
-"""Work that goes on while pages come and go: reading a file, checking it, releasing it."""
+"""Work in the background that continues while pages come and go: reading a file, checking it, releasing it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Job(Generic[T]):
     title : str
         What is being done, for people.
     work : callable
-        Does it. It is given a function to call with the share that is done, from 0 to 1.
+        The function that does the work. It is given a function to call with the share that is done, from 0 to 1.
 
     Examples
     --------
@@ -38,7 +38,7 @@ class Job(Generic[T]):
         self.share = 0.0
         self.result: T | None = None
         self.problem: Exception | None = None
-        # A studio that ends does not wait for it.
+        # The studio can end without waiting for a daemon thread.
         self._thread = threading.Thread(target=self._run, args=(work,), daemon=True)
         self._thread.start()
 
@@ -48,7 +48,7 @@ class Job(Generic[T]):
         except Exception as problem:  # told to the owner by the page
             self.problem = problem
         except SystemExit:
-            # It was given up.
+            # `stop` has given up the work.
             return
 
     def _tell(self, share: float) -> None:
@@ -56,11 +56,11 @@ class Job(Generic[T]):
 
     @property
     def running(self) -> bool:
-        """Whether it goes on."""
+        """Whether the work has not ended yet."""
         return self._thread.is_alive()
 
     def wait(self, seconds: float) -> bool:
-        """Wait for the end for so many seconds, and return whether it was reached."""
+        """Wait up to some seconds for the work to end, and return whether it has ended."""
         self._thread.join(seconds)
         return not self.running
 

@@ -1,4 +1,4 @@
-"""What pages beyond the first need: it takes a second to import, while a person looks at the first one."""
+"""Modules that only later pages need: importing them takes a second, while the user looks at the first page."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _lock = threading.Lock()
 
 
 def prepare() -> None:
-    """Import the rest of the studio, once; several threads that want it wait for the first one."""
+    """Import the rest of the studio, once; further threads that ask for it wait for the first one."""
     with _lock:
         for name in _MODULES:
             import_module(f"geoveil.studio.{name}")

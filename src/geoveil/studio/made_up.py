@@ -1,7 +1,7 @@
-"""Data of the same public shape as a file, about nobody: for previews.
+"""Made-up data for previews: it has the same public shape as a file, and is about nobody.
 
-The number of persons, the number of points of each, their times and the area are public. Places are made up, and so
-is the noise on them: its generator is seeded, which no release ever is. A preview on true places would be a release.
+The number of persons, the number of points of each, their times and the area are public. Places are made up, and
+their noise comes from a seeded generator, which no release ever uses. A preview on true places would be a release.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from geoveil.studio.opened_data import OpenedData
 
 __all__ = ["MadeUp", "make_up", "seconds_between"]
 
-#: The largest number of rows that are made up: of persons who each get an answer, and of a crowd.
+#: The largest number of points that are made up: for answers about each person, and for one answer about a crowd.
 _PERSONAL, _CROWD = 4_000, 40_000
 #: The radius in metres that the made-up city fills.
 _CITY = 6_000.0
@@ -39,9 +39,9 @@ class MadeUp:
     Parameters
     ----------
     frame : GeoDataFrame
-        Points in degrees; a row of the file with several points is a line with as many.
+        Points in degrees; a row of the file with several points becomes a line with the same number of points.
     persons, all_persons : int
-        The number of persons, and that of the file.
+        The number of persons in the made-up data, and in the file.
     """
 
     frame: Any
@@ -60,7 +60,7 @@ def make_up(data: OpenedData, choices: Choices, *, crowd: bool) -> MadeUp:
     Parameters
     ----------
     data : OpenedData
-        The file, of whose rows the labels, the times and the numbers of points are used, and nothing else.
+        The file. Only the labels, the times and the numbers of points of its rows are used.
     choices : Choices
         The column of persons, that of times, and the area.
     crowd : bool
@@ -85,9 +85,10 @@ def make_up(data: OpenedData, choices: Choices, *, crowd: bool) -> MadeUp:
 
 
 def _some(whose: Index, points: Index, most: int) -> Index:
-    """Return the rows of as many whole persons as have at most so many points, person by person.
+    """Return the rows of some persons with at most `most` points together, ordered by person.
 
-    Persons of all sizes are among them; of a single person with more points, the first rows.
+    All rows of a chosen person are returned, and persons with few and with many points are among them. If a single
+    person has more than `most` points, the first rows of that person are returned.
     """
     sizes = np.bincount(whose, weights=points)
     order = np.argsort(sizes, kind="stable")
@@ -103,7 +104,7 @@ def _some(whose: Index, points: Index, most: int) -> Index:
 
 
 def seconds_between(frame: Any, times: list[str], whose: Index) -> Floats:
-    """Return the seconds between neighbouring rows of a person; 0 at the first."""
+    """Return the seconds between each row and the row before it; 0 for the first row of a person."""
     steps = np.full(len(frame), _EVERY)
     column = next((name for name in times if name in frame), None)
     if column is not None:
@@ -112,7 +113,7 @@ def seconds_between(frame: Any, times: list[str], whose: Index) -> Floats:
         try:
             seconds[known] = seconds_of(frame[column][known], column)
         except GeoveilError:
-            # A release says what is wrong with them.
+            # The times cannot be read; a release says why.
             known[:] = False
         steps = np.abs(np.diff(seconds, prepend=0.0))
         steps[~np.isfinite(steps)] = _EVERY
@@ -121,7 +122,7 @@ def seconds_between(frame: Any, times: list[str], whose: Index) -> Floats:
 
 
 def _ground(places: Floats, points: Index, plane: Plane) -> Any:
-    """Return metres of the made-up city as rows in degrees, in the middle of the area and as large as fits."""
+    """Return places of the made-up city as rows in degrees: the city is in the middle of the area, shrunk to fit."""
     factor = min(1.0, plane.area.radius / _CITY)
     degrees = plane.degrees(plane.area.middle + factor * places)
     found, several = shapely.points(degrees[np.cumsum(points) - points]), points > 1

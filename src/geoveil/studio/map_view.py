@@ -15,7 +15,7 @@ __all__ = ["MapView"]
 
 
 class MapView:
-    """A map of some layers, which the script of reports moves and zooms.
+    """A map of some layers, which the script of report pages can move and zoom.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ class MapView:
         self, layers: Sequence[Layer], label: str, *, basemap: str | None = None, tiles: str | None = None
     ) -> None:
         self.label = label
-        # The ground around the view is there at once; that of half the Earth is for reports.
+        # The ground around the view is drawn at once; reports also have the ground far outside of it.
         self.scene: Scene | None = compose(layers, beyond=False, basemap=basemap, tiles=tiles)
 
     @property
@@ -42,7 +42,7 @@ class MapView:
         return "" if self.scene is None else drawing(self.scene, self.label)
 
     def place(self, east: str, south: str) -> tuple[float, float]:
-        """Return the latitude and longitude of a point of the drawing, as a form states it; else of its middle."""
+        """Return the latitude and longitude of the point of the drawing that a form states; by default its middle."""
         assert self.scene is not None
         try:
             x, y = float(east), -float(south)
@@ -54,7 +54,7 @@ class MapView:
         return round(lat, 6), round(lon, 6)
 
     def drawn(self, lat: float, lon: float) -> tuple[float, float]:
-        """Return where a place is in the drawing, in metres east and south."""
+        """Return the position of a place in the drawing, in metres east and south."""
         assert self.scene is not None
         east, north = self.scene.projection.to_map(np.array([[lon, lat]]))[0]
         return float(east), -float(north)

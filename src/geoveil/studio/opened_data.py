@@ -22,7 +22,7 @@ from geoveil.report.layers import Floats, Role
 
 __all__ = ["OpenedData", "state_of", "tracks"]
 
-#: Of more points than this, the map shows an even part, as density.
+#: The largest number of points that the map shows; of more points, it shows the density of an evenly spaced sample.
 _MANY = 50_000
 
 
@@ -41,11 +41,11 @@ class OpenedData:
     frame : GeoDataFrame
         The rows that have a location.
     state : State, optional
-        The state of the file before it was read, by which later changes are noticed.
+        The state of the file before it was read; later changes are noticed by comparison with it.
     demo : bool
         Whether it is the made-up city, in which nobody lives.
     received : bool
-        Whether it was dropped on a page, so that its path says nothing.
+        Whether it was dropped on a page, so that its path says nothing about where its owner keeps it.
     """
 
     path: Path
@@ -61,7 +61,7 @@ class OpenedData:
         cls, path: Path, name: str, reading: dict[str, Any], where: str, progress: Progress, **more: bool
     ) -> OpenedData:
         """Open and read a file; rows without a location are left to a later decision."""
-        # The state comes first: a file that changes while it is read is another one.
+        # The state comes first, so that a change of the file while it is read is noticed as well.
         state = state_of(path)
         file = open_locations(path, **reading)
         progress(0.1)
@@ -70,18 +70,18 @@ class OpenedData:
         return cls(path, name, file, frame, state, **more)
 
     def check_unchanged(self) -> None:
-        """Refuse a file that has changed since it was read: a release would be of something else than was shown."""
+        """Refuse a file that has changed since it was read: its release would not be what the page has shown."""
         if state_of(self.path) != self.state:
             remedy = "Press “Read it again” in step 1, and look at it."
             raise GeoveilError(f"{self.name} has changed since it was read.", remedy)
 
     def degrees(self, step: int = 1) -> Floats:
-        """Return the true longitudes and latitudes of all points, or of one in `step` points."""
+        """Return the true longitudes and latitudes of all points, or of one in every `step` points."""
         return to_degrees(shapely.get_coordinates(self.frame.geometry.array)[::step], self.file.crs)
 
     @cached_property
     def points(self) -> Index:
-        """The number of points of each row: of a trip two, of a line as many as it has."""
+        """The number of points of each row: two for a trip, any number for a line."""
         return np.asarray(shapely.get_num_coordinates(self.frame.geometry.array), dtype=np.int64)
 
     @property
@@ -105,7 +105,7 @@ class OpenedData:
         return next((kind for kind in targets(self.path) if kind not in ("", ".shp")), ".csv")
 
     def whose(self, by: str | None) -> Index:
-        """Return the number of each row's person, in the order in which persons occur."""
+        """Return the person of each row as a number; persons are numbered in the order in which they occur."""
         if by is None or by not in self.frame:
             return np.zeros(len(self.frame), dtype=np.int64)
         return np.asarray(self.frame[by].factorize(use_na_sentinel=False)[0], dtype=np.int64)
@@ -117,7 +117,7 @@ class OpenedData:
     def layers(self, by: str | None) -> tuple[Layer, ...]:
         """Return the layers that show the true locations to their owner: tracks, trips or points."""
         role: Role = "public" if self.demo else "truth"
-        # A legend marks what is true by itself.
+        # The legend itself marks layers of true locations.
         name = "made-up " if self.demo else ""
         if (total := int(self.points.sum())) > _MANY:
             step = -(-total // _MANY)
@@ -140,7 +140,7 @@ def state_of(path: Path) -> State | None:
 
 
 def tracks(name: str, degrees: Floats, labels: Any, role: Role) -> Layer:
-    """Return the tracks of persons as lines, each in the order in which its points stand."""
+    """Return the tracks of persons as lines, each with its points in the order of the rows."""
     whose, names = labels.factorize(use_na_sentinel=False)
     order = np.argsort(whose, kind="stable")
     persons = whose[order].astype(np.int64)

@@ -1,4 +1,4 @@
-"""The names that arguments and functions of the library have on the pages of the studio, and its refusals there."""
+"""The names of the library's arguments and functions on the pages of the studio, and its messages in these names."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from geoveil.messages import Naming
 
 __all__ = ["ON_PAGE", "message_of"]
 
-#: What arguments are called where one of them is refused.
+#: The names of arguments in messages that refuse a value.
 _ARGUMENTS = {
     "by": "the column of persons",
     "area": "the area",
@@ -55,7 +55,7 @@ _ARGUMENTS = {
     "basemap": "the base map",
     "target": "the released file",
 }
-#: Where something can be chosen, where a remedy mentions it.
+#: The names of choices in remedies.
 _MENTIONS = {
     "area": "the field of the area",
     "outside": "“Points outside the area”",
@@ -66,7 +66,7 @@ _MENTIONS = {
     "ledger": "a ledger",
     "pseudonyms": "pseudonyms",
 }
-#: What an argument with a value is on a page.
+#: The names of choices with a certain value in remedies.
 _VALUES = {
     ("outside", "drop"): "“remove their rows” under “Points outside the area”",
     ("outside", "clamp"): "“move them to the edge” under “Points outside the area”",
@@ -83,9 +83,9 @@ _FUNCTIONS = {
     "ledger.create": "step 6",
     "gv.read": "a program",
 }
-#: Names that a remedy may begin with, in small letters.
+#: Places in a message where a sentence begins with one of these names in small letters.
 _BEGINNINGS = re.compile(r"(?<=[.!?] )(?=(?:the|a|thinning|smoothing|pseudonyms) )")
-#: Names as Python lists them.
+#: A list of names as Python writes it.
 _LIST = re.compile(r"\[(?:'[^'\]]*'(?:, )?)+\]")
 
 
@@ -120,7 +120,7 @@ class _OnPage(Naming):
             return f"thinning ({value})"
         if name == "keep":
             return f"a tick at {value.strip(chr(34))} under {_MENTIONS[name]}"
-        # Two columns are mentioned in a row, as options are on the command line.
+        # The columns of latitude and longitude are mentioned one after the other, like options of the command line.
         before = "and " if name == "lon" else ""
         return f"{before}{self.argument(name)} “{value.strip(chr(34))}”"
 
@@ -151,7 +151,7 @@ class _OnPage(Naming):
         'trips.csv, row 3: found “x”; it must be a number.'
         """
         found = _given(value, shown) or "nothing"
-        # Of a whole file, the value says in words what is wrong with it.
+        # For a whole file, the value already says in words what is wrong with it.
         found = found if ", row " in place else found.strip("“”")
         return f"{place}: found {found}; it must be {allowed}."
 
@@ -176,14 +176,14 @@ def _given(value: object, shown: str) -> str:
 
 
 def message_of(problem: Exception, folder: Path | None = None) -> str:
-    """Return what happened and what to do next, for someone at a page.
+    """Return a message for a page: what happened and what to do next.
 
     Parameters
     ----------
     problem : Exception
         The problem.
     folder : Path, optional
-        The private folder of the studio, whose path says nothing to a reader.
+        The private folder of the studio; its path is removed from the message, because it says nothing to a reader.
     """
     if isinstance(problem, GeoveilError):
         said = _BEGINNINGS.sub("\0", problem.worded(ON_PAGE))

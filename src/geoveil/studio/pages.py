@@ -1,4 +1,4 @@
-"""The pages of the steps: what each says, from the state of the studio."""
+"""The pages of the steps, made from the state of the studio."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ STEPS = {
     "release": ("Release", "Look once more at what will be released and charged, then release it."),
     "account": ("Account", "See what every person's budget was spent on, and check it."),
 }
-#: The units: what each protects, and what it leaves to be seen.
+#: The units: what each protects, and what it does not hide.
 UNITS = {
     "all": ("Everything of a person", "All places of a person, over the whole time, are hidden together."),
     "1 day": ("Any day", "Whatever happened within any 24 hours is hidden; a habit over many days shows through."),
     "1 hour": ("Any hour", "One errand is hidden; a day of them shows through."),
     "point": ("Each point", "A single visit is hidden; two visits at the same place show through."),
 }
-#: Where the points are that each unit holds: a day may begin at any time.
+#: The stretch of time of each unit, in words: a day may begin at any time.
 WITHIN = {
     "all": "",
     "1 day": " within any 24 hours, also across midnight",
@@ -64,7 +64,7 @@ QUESTIONS = {
     "nearest": ("Nearest", "Which rows are nearest to a public place."),
     "summary": ("Summary", "Center, radius and bounds."),
 }
-#: What is counted in place of persons, by unit: what is protected counts as one.
+#: What is counted in place of persons, by unit: each protected part counts as one.
 _COUNTED = {
     "1 day": "Each day of a person counts as one, so that numbers are person-days.",
     "1 hour": "Each hour of a person counts as one, so that numbers are person-hours.",
@@ -86,20 +86,20 @@ def _templates() -> jinja2.Environment:
 
 
 def style() -> str:
-    """Return the style of all pages: the colours and the map of reports, and what is the studio's own."""
+    """Return the style sheet of all pages: the colours and the map of reports, and the studio's own rules."""
     own = resources.files("geoveil.studio").joinpath("static", "studio.css").read_text(encoding="utf-8")
     return palette.variables() + static("page.css") + own
 
 
 def render(step: str, project: Project) -> str:
-    """Return the page of a step. The first page waits for nothing: what others need is imported by then."""
+    """Return the page of a step. The empty first page does not wait for the modules that only other pages need."""
     if step != "data" or project.data is not None:
         prepare()
     views = {"data": _data, "protection": _protection, "budget": _budget, "question": _question}
     views |= {"release": _release, "account": _account}
-    # Work that ends while the page is made is not yet on it.
+    # Asked first: the result of work that ends while the page is made is not on it, and the page has to load again.
     busy = _busy(project, step)
-    # What a view has read of the data stays so, also if another file is read meanwhile.
+    # The template gets the data and the choices of this moment, even if another file is read meanwhile.
     told = {"data": project.data, "choices": project.choices} | views[step](project)
     notice, project.notice = project.notice, None
     return (
@@ -137,7 +137,7 @@ def _done(project: Project) -> set[str]:
 
 
 def _busy(project: Project, step: str) -> str:
-    """Return what goes on in the background and changes the page when it ends."""
+    """Return the title of work in the background that changes the page when it ends; empty if there is none."""
     jobs = (project.reading, project.checking, project.releasing)
     running = [job.title for job in jobs if job is not None and job.running]
     if _previewing(project, step) and project.previewed is not None:
@@ -159,11 +159,11 @@ def _data(project: Project) -> dict[str, Any]:
     problem = None if job is None or job.problem is None else project.told(job.problem)
     if data is None:
         return {"data": None, "problem": problem, "map": None}
-    # The map comes first: the check is long, and would take its time.
+    # The map is drawn first: the check takes long, and would slow it down.
     view = project.map_of_data()
     checking = project.check()
     if view is None or checking is None:
-        # Another page has the file read anew.
+        # Another page has begun to read the file again.
         return {"data": None, "problem": None, "map": None}
     checked = checking.result
     findings = [] if checked is None else [_told(finding, project) for finding in checked.findings]
@@ -190,7 +190,7 @@ def _always(data: OpenedData, by: str | None) -> list[str]:
     return [name for name in dict.fromkeys(found) if name in data.columns]
 
 
-#: What a finding is called; labels that are released unchanged are no error, and never in order.
+#: The sign of each kind of finding. Labels that are released unchanged get a warning: no error, but not in order.
 _KINDS = {"good": "In order", "note": "Note", "need": "To decide", "stop": "To correct", "warning": "Warning"}
 
 
@@ -225,7 +225,7 @@ def _told(finding: Finding, project: Project) -> dict[str, Any]:
 
 
 def _worded(finding: Finding, project: Project) -> tuple[str, tuple[str, str]]:
-    """Return the kind, the fact and the remedy of a finding, where the page has a field for what it is about."""
+    """Return the kind, the fact and the remedy of a finding, in terms of the fields of the page."""
     what, remedy = finding.told(ON_PAGE)
     if finding.about == "persons":
         return finding.kind, (what, "If they are of several persons, choose the column of persons below.")
@@ -289,7 +289,7 @@ def _nearest(away: float) -> int:
 
 
 def numbers(project: Project, budget: ChosenBudget) -> Markup:
-    """Return what a budget means, as a part of a page."""
+    """Return the part of a page that explains a budget."""
     from geoveil.studio.foresight import foresee
 
     found = foresee(budget, project.choices, project.data, project.typical)
@@ -308,7 +308,7 @@ def _question(project: Project) -> dict[str, Any]:
     if project.choices.question is not None and not missing:
         try:
             job = project.previewing()
-            # What is done soon is on this page; for the rest, it is shown anew.
+            # A preview that is done soon is on this page; for a longer one, the page loads again when it is done.
             job.wait(_SOON)
             if job.problem is not None:
                 problem = project.told(job.problem)
@@ -331,7 +331,7 @@ def _question(project: Project) -> dict[str, Any]:
 
 
 def _missing(project: Project) -> str:
-    """Return what a question that was just chosen still asks for; empty if nothing is missing."""
+    """Return a request for the setting that the chosen question still needs; empty if nothing is missing."""
     choices, data = project.choices, project.data
     options, question = choices.options, choices.question
     if question in ("heatmap", "flows") and not options.get("cell"):
@@ -408,7 +408,7 @@ def _sitting(project: Project) -> list[dict[str, Any]]:
 
 
 def _expected_error(project: Project, request: FileRequest) -> str:
-    """Return how wrong the answer to a request can be, from its preview."""
+    """Return the expected error of the answer to a request, from its preview."""
     job = project.previewing(request)
     job.wait(_SOON)
     if job.problem is not None:
@@ -417,11 +417,11 @@ def _expected_error(project: Project, request: FileRequest) -> str:
         return "being computed on made-up data …"
     errors = job.result.errors
     told = "; ".join(error if len(errors) == 1 else f"{name}: {error}" for name, error in errors)
-    return f"{told}. This is of made-up data of the same shape; the certificate states that of the release."
+    return f"{told}. This error is for made-up data of the same shape; the certificate states that of the release."
 
 
 def _facts(request: FileRequest) -> list[tuple[str, str]]:
-    """Return all that is decided about a release, as names and texts."""
+    """Return all decisions about a release, as pairs of a name and a text."""
     from geoveil.budget.stores import without_password
     from geoveil.wording import guarantee_line, protected
 
@@ -527,7 +527,10 @@ def _foreseen(request: FileRequest) -> dict[str, Any]:
 
 
 def _earlier(request: FileRequest) -> str:
-    """Return that earlier releases of the file add up with this one; a ledger keeps account itself."""
+    """Return a warning that earlier releases of the file add up with this one.
+
+    It is empty if there are none, and if a ledger is charged, which keeps account itself.
+    """
     from geoveil.release_record import ReleaseRecord, adds_up
 
     record = ReleaseRecord.of_user()
@@ -538,7 +541,7 @@ def _earlier(request: FileRequest) -> str:
 
 
 def _charged(request: FileRequest) -> dict[str, Any] | None:
-    """Return what will be charged to whom, and who has too little left."""
+    """Return the accounts that will be charged, what each pays, and how many have too little left."""
     from geoveil.budget import price
     from geoveil.budget.stores import without_password
     from geoveil.privacy import exact
@@ -570,7 +573,7 @@ def _charged(request: FileRequest) -> dict[str, Any] | None:
 
 
 def _amount(budget: Decimal) -> str:
-    """Return a budget with four digits, in one notation for all.
+    """Return a budget with four significant digits, always in decimal notation.
 
     Examples
     --------
@@ -597,7 +600,7 @@ def _outcome(project: Project, outcome: Outcome) -> dict[str, Any]:
         "number": project.outcomes.index(outcome) + 1,
         "changed": _changed(project, outcome),
         "password": PASSWORD if outcome.request.has_password else "",
-        # A release that was being made while another file was opened.
+        # Another file was opened while the release was being made.
         "other": of.name if of is not project.data and of.path != project.source_path else "",
         "map": view if view.scene is not None else None,
         "words": [hides, rest],
@@ -612,7 +615,7 @@ def _outcome(project: Project, outcome: Outcome) -> dict[str, Any]:
 
 
 def _lines(outcome: Outcome) -> list[tuple[str, str]]:
-    """Return the facts of a release as names and texts; the answers of a summary have errors of their own."""
+    """Return the facts of a release as names and texts; each answer of a summary has its own error."""
     from geoveil.wording import error_line, guarantee_line, lines
 
     facts = outcome.report.facts
@@ -627,8 +630,8 @@ def _lines(outcome: Outcome) -> list[tuple[str, str]]:
 
 
 def _changed(project: Project, outcome: Outcome) -> list[tuple[str, str]]:
-    """Return what is decided now and was not released: names and texts; empty if nothing is decided otherwise."""
-    # Of another file, the page says so.
+    """Return the decisions that have changed since the release, as names and texts; empty if none has."""
+    # If another file is open, the page says that instead.
     if outcome.request.data.path != project.source_path:
         return []
     try:
@@ -660,7 +663,9 @@ def _verified(check: Verification) -> dict[str, Any]:
     for each in check.checks:
         text = worded(each.text, ON_PAGE)
         if each.name == "noise" and each.outcome == "open" and check:
-            text += " That takes each person's number of points, which this answer does not tell. Nothing is wrong."
+            text += (
+                " This check needs each person's number of points, which this answer does not have. Nothing is wrong."
+            )
         told.append((each.outcome, each.name, text))
     return {"name": check.path.name, "good": bool(check), "checks": told}
 

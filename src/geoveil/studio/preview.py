@@ -1,4 +1,4 @@
-"""What an answer will look like: the question asked about made-up data, and the error to be expected."""
+"""The preview of an answer: the question asked about made-up data, and the expected error."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from geoveil.wording import error_line
 __all__ = ["Preview", "preview"]
 
 
-#: What the answers are called beside their errors.
+#: The names of the answers in the table of errors.
 _NAMES = {
     "points": "a released point, after smoothing",
     "heatmap": "the number in a cell",
@@ -41,7 +41,7 @@ class Preview:
     layers : tuple of Layer
         The made-up data and the answer.
     errors : list of (str, str)
-        The name of each answer, and how wrong it can be.
+        The name of each answer, and its error in words.
     remark : str
         How the made-up data differs from the file; empty if it has the same number of persons.
     """
@@ -59,11 +59,11 @@ def preview(request: FileRequest) -> Preview:
     shown = [layer for release in releases for layer in release.layers()]
     errors = [row for release in releases for row in _errors(release)]
     remark = "" if made_up.whole else f"It shows {made_up.persons:,} of {made_up.all_persons:,} persons."
-    return Preview((*_ground(request, made_up), *shown), errors, remark)
+    return Preview((*_made_up_layers(request, made_up), *shown), errors, remark)
 
 
 def _errors(release: Any) -> list[tuple[str, str]]:
-    """Return how wrong an answer can be: of points, any one of them and all of a person's at once."""
+    """Return the error of an answer; for points, that of any one point and that of all points of a person at once."""
     name, sure = _NAMES.get(release.query, release.query), "with probability 95%"
     if release.query == "points" and release.processing.bounded:
         one, all_of_them = (lengths(np.atleast_1d(release.error(0.05, each=each))) for each in (True, False))
@@ -106,8 +106,8 @@ def _answers(request: FileRequest, made_up: MadeUp) -> list[Any]:
         return [session.hull(**request.budget_values)]
 
 
-def _ground(request: FileRequest, made_up: MadeUp) -> tuple[Layer, ...]:
-    """Return the made-up data as a layer: as tracks, points or trips; none below shades, which it would cover."""
+def _made_up_layers(request: FileRequest, made_up: MadeUp) -> tuple[Layer, ...]:
+    """Return the made-up data as a layer of tracks, points or trips; no layer for an answer in shades."""
     if request.question in ("heatmap", "counts"):
         return ()
     places = shapely.get_coordinates(made_up.frame.geometry.array)

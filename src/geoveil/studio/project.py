@@ -1,4 +1,7 @@
-"""The state of a studio: the file, the decisions, and what goes on. It lives as long as the program, not the page."""
+"""The state of a studio: the file, the decisions, and work in the background.
+
+It lives as long as the program, and does not depend on any open page.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +43,7 @@ _LARGEST_KEY = 65_536
 
 @dataclass
 class Checked:
-    """What is known about the file with the present decisions."""
+    """The findings about the file under the present decisions, and its typical person."""
 
     findings: list[Finding] = field(default_factory=list)
     typical: TypicalPerson | None = None
@@ -64,17 +67,17 @@ class Project:
         self.regions: Path | None = None
         #: The key that signs certificates.
         self.key: SigningKey | None = None
-        #: What maps stand on besides the ground that geoveil brings: a file of the user, and tiles from the network.
+        #: What maps are drawn on besides geoveil's own ground: a file of the user, and tiles from the network.
         self.basemap: Path | None = None
         self.tiles = ""
-        #: What a page says once: a refusal, or what was done.
+        #: A message that the next page shows once: a refusal, or what was done.
         self.notice: tuple[str, str] | None = None
         #: The ledger that step 6 shows, the account whose history it shows, and releases made since the studio began.
         self.looked_at, self.statement = "", ""
         self._made: list[Job[Outcome]] = []
         #: Places around which the hidden distance is drawn: latitudes and longitudes.
         self.places: list[tuple[float, float]] = []
-        #: The right to make one release of what was decided when a page showed it, and the rights that were used.
+        #: The ticket allows one release of the request that a page has offered; the tickets that were used are kept.
         self._ticket, self._offered, self._used = new_ticket(), (), set[str]()
         self._released: tuple[Any, ...] = ()
         self._lock = threading.RLock()
@@ -100,20 +103,23 @@ class Project:
         return folder
 
     def parcel(self, purpose: str, number: str) -> Parcel:
-        """Return the files that a page has sent under a number, to be opened together; new ones without a number."""
+        """Return the parcel of files that a page sends under a number, to be opened together.
+
+        Without a number, it is a new parcel.
+        """
         with self._lock:
             if not number:
                 return Parcel(self.new_folder(purpose))
             if number not in self._parcels:
-                # Of those that were never finished, few are kept in mind.
+                # Of parcels that were never finished, only the latest are kept.
                 self._parcels = dict([*self._parcels.items()][-_PARCELS:])
                 self._parcels[number] = Parcel(self.new_folder(purpose))
             return self._parcels[number]
 
     def open(self, path: Path, name: str, *, demo: bool = False) -> None:
-        """Read a file in the background, and forget what was decided about another one, and its last release.
+        """Read a file in the background, and forget the decisions about the previous file and its last release.
 
-        A release that is being made goes on, and a page says so.
+        A release that is being made continues, and a page says so.
         """
         with self._lock:
             if self.releasing is not None and self.releasing.running:
@@ -132,7 +138,7 @@ class Project:
             self._discard(before)
 
     def _discard(self, *superseded: Path | None) -> None:
-        """Remove received files that others replace; those of a release that is being made, later."""
+        """Remove received files that others replace; while a release is being made, they are kept until later."""
         received = (path for path in superseded if path is not None and path.is_relative_to(self.folder))
         self._superseded |= {self.folder / path.relative_to(self.folder).parts[0] for path in received}
         if self.releasing is None or not self.releasing.running:
@@ -154,26 +160,26 @@ class Project:
         self.reading = Job(f"Reading {name}", work)
 
     def read_again(self) -> None:
-        """Read the file anew, after it was changed or the way of reading was corrected."""
+        """Read the file again, after it was changed or the way of reading was corrected."""
         self._read(*self._source)
 
     @property
     def source_name(self) -> str:
-        """The name of the file, also of one that is refused; empty without one."""
+        """The name of the file, even if it was refused; empty without a file."""
         return self._source[1] if self.reading is not None else ""
 
     @property
     def source_path(self) -> Path | None:
-        """The path of the file, also of one that is refused."""
+        """The path of the file, even if it was refused; None without a file."""
         return self._source[0] if self.reading is not None else None
 
     @property
     def data(self) -> OpenedData | None:
-        """The file, once it was read."""
+        """The file, once it was read; until then None."""
         return None if self.reading is None else self.reading.result
 
     def check(self) -> Job[Checked] | None:
-        """Look in the background at what there is to know about the file, whenever a decision about it changed."""
+        """Check the file in the background, again whenever a decision about it has changed."""
         from geoveil.file_check import CheckedFile
         from geoveil.privacy import CGP
 
@@ -217,7 +223,7 @@ class Project:
         return found[1]
 
     def view(self, layers: Sequence[Layer], label: str) -> MapView:
-        """Return a map of some layers, on what the user has chosen; without that if it cannot be read or fetched."""
+        """Return a map of some layers, on the user's base map or tiles if they can be read and fetched."""
         from geoveil.studio.map_view import MapView
 
         basemap = None if self.basemap is None else str(self.basemap)
@@ -232,7 +238,7 @@ class Project:
     # The question --------------------------------------------------------------------------------------------------
 
     def request(self) -> FileRequest:
-        """Return the question as it is decided now, or refuse one that is not ready."""
+        """Return the question as it is decided now; refuse it if a decision is missing."""
         from geoveil.studio.file_request import FileRequest
 
         data = self.data
@@ -248,14 +254,15 @@ class Project:
         return FileRequest(choices, data, self.regions, self.key)
 
     def previewing(self, request: FileRequest | None = None) -> Job[Preview]:
-        """Work out in the background what the answer will look like, on made-up data, whenever a decision changed.
+        """Compute the preview of the answer in the background, again whenever a decision has changed.
 
-        Without a request, it is about what is decided now. A preview of something else is given up.
+        A preview uses made-up data. Without a request, it is for what is decided now. A preview of another request
+        that is still being computed is given up.
         """
         from geoveil.studio.preview import preview
 
         request = request or self.request()
-        # Whom a release is charged to and who signs it changes no answer.
+        # The accounts that a release is charged to and the key that signs it do not change the answer.
         asked = replace(request.choices, ledger=str(bool(request.choices.ledger)), subject="", sign="", planned=None)
         known = (repr(asked), request.data, request.regions)
         with self._lock:
@@ -271,7 +278,7 @@ class Project:
         return None if self._previewed is None else self._previewed[1]
 
     def preview(self) -> Preview:
-        """Return what the answer will look like, on made-up data."""
+        """Wait for the preview of the answer, and return it."""
         job = self.previewing()
         while not job.wait(60):
             continue
@@ -281,7 +288,7 @@ class Project:
         return job.result
 
     def sign_with(self, path: str, passphrase: str) -> None:
-        """Take the private key that signs certificates; an empty path takes none. No passphrase is kept."""
+        """Load the private key that signs certificates; an empty path stands for no key. No passphrase is kept."""
         from geoveil.certificates.signing_keys import PassphraseNeeded, SigningKey
 
         place = str(typed_path(path, "private key")) if path else ""
@@ -309,19 +316,19 @@ class Project:
     # The release ---------------------------------------------------------------------------------------------------
 
     def ticket(self, request: FileRequest) -> str:
-        """Return the right to make one release of a request; another decision takes another ticket.
+        """Return the ticket that allows one release of a request; a request with other decisions has another ticket.
 
         The ticket is for the request that a page shows, not for what another page has decided meanwhile.
         """
         with self._lock:
-            # The same file is read anew where its reading was corrected.
-            signed = (request.data, *self._signed(request))
-            if signed != self._offered:
-                self._ticket, self._offered = new_ticket(), signed
+            # The data is included, because the same file gives other data after its reading was corrected.
+            offered = (request.data, *self._identity(request))
+            if offered != self._offered:
+                self._ticket, self._offered = new_ticket(), offered
             return self._ticket
 
-    def _signed(self, request: FileRequest) -> tuple[Any, ...]:
-        """Return all that a release consists of: decisions, the states of the files that were read, and the key."""
+    def _identity(self, request: FileRequest) -> tuple[Any, ...]:
+        """Return everything that identifies a release: decisions, the states of the files it reads, and the key."""
         from geoveil.studio.opened_data import state_of
 
         regions = None if request.regions is None else (request.regions, state_of(request.regions))
@@ -334,22 +341,22 @@ class Project:
         return [job.result for job in self._made if job.result is not None]
 
     def differs(self, request: FileRequest) -> bool:
-        """Return whether a request is another one than that which was released last."""
-        return self._released != self._signed(request)
+        """Return whether a request differs from the one that was released last."""
+        return self._released != self._identity(request)
 
     def prepare_another(self) -> None:
-        """Go on to another release, unless the last one is still being made; its files stay until the studio ends."""
+        """Prepare another release, unless the last one is still being made; its files stay until the studio ends."""
         with self._lock:
             if self.releasing is None or not self.releasing.running:
                 self.releasing, self._offered = None, ()
 
     def release(self, ticket: str, *, with_truth: bool = False) -> None:
-        """Make the release that a ticket is for, once: a ticket that was used changes nothing.
+        """Make the release that a ticket allows, once: a ticket that was used has no effect.
 
         Parameters
         ----------
         ticket : str
-            The right to make one release of what is decided now.
+            The ticket for one release of what is decided now.
         with_truth : bool
             Whether a report with the true locations is written as well, for their owner alone.
         """
@@ -358,7 +365,8 @@ class Project:
         with self._lock:
             if ticket in self._used or (self.releasing is not None and self.releasing.running):
                 return
-            # What is compared with the ticket is what is released, whatever other pages decide meanwhile.
+            # The request that is compared with the ticket is the one that is released, even if other pages change
+            # decisions meanwhile.
             try:
                 request = self.request()
                 shown = ticket == self.ticket(request)
@@ -370,7 +378,7 @@ class Project:
             request.check()
             request.data.check_unchanged()
             self._used.add(ticket)
-            self._released, self._offered = self._signed(request), ()
+            self._released, self._offered = self._identity(request), ()
             request = replace(request, choices=replace(request.choices, with_truth=with_truth))
             folder = self.new_folder("release")
             self.releasing = Job(f"Releasing {request.data.name}", lambda tell: make_release(request, folder, tell))

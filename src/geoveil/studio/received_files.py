@@ -15,12 +15,12 @@ __all__ = ["Parcel", "ReceivedName"]
 _LONGEST = 180
 #: The longest ending of a name, such as .geojsonl.gz.
 _ENDING = 24
-#: The deepest folder in a folder.
+#: The largest depth of folders within folders.
 _DEEPEST = 12
 #: Characters that some file systems forbid, and names that Windows keeps for itself.
 _FORBIDDEN = re.compile(r'[<>:"|?*]')
 _RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.IGNORECASE)
-#: Characters that reverse the text around them, by which one name passes for another.
+#: Characters that reverse the text around them, which can make one name look like another.
 _TURNING = re.compile("[\u202a-\u202e\u2066-\u2069]")
 #: The parts without which a shapefile cannot be read.
 _NEEDED = (".shx", ".dbf")
@@ -57,7 +57,7 @@ class ReceivedName:
 
 
 def _shortened(name: str) -> str:
-    """Return a name that is short enough for any disk, with its ending, by which the format is known."""
+    """Return a name that is short enough for any disk; it keeps its ending, which tells the format."""
     if len(name.encode()) <= _LONGEST:
         return name
     ending = "".join(Path(name).suffixes[-2:])
@@ -84,7 +84,7 @@ class Parcel:
         self._top: tuple[Path, str] | None = None
 
     def place(self, given: str) -> Path:
-        """Return where a file is to be written; its name may have folders, below the one that was dropped.
+        """Return the path to which a file is to be written; its name may contain folders, below the dropped one.
 
         Raises an error of the library for a name that no file can have.
         """
@@ -105,7 +105,7 @@ class Parcel:
         return path
 
     def whole(self) -> tuple[Path, str]:
-        """Return what is to be opened, and its name: one file, the .shp file of a shapefile, or the folder."""
+        """Return the path to open, and its name: one file, the .shp file of a shapefile, or the folder."""
         files = [*self._shown]
         shapes = [path for path in files if path.suffix.lower() == ".shp"]
         if len(shapes) == 1 and all(path.name.startswith(f"{shapes[0].stem}.") for path in files):

@@ -1,4 +1,4 @@
-"""Making a release: charge, draw, write, record, draw the report and verify."""
+"""Make a release: charge accounts, draw noise, write files, record the release, verify it, and draw the report."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Outcome:
 
 
 def open_ledger(place: str, patience: float) -> gv.Ledger:
-    """Open a ledger that exists, so that a misspelt name creates no new one; wait so many seconds for a busy one."""
+    """Open an existing ledger: a misspelt name creates no new one. Wait up to `patience` seconds for a busy one."""
     if is_database(place):
         _check_address(place)
         return gv.Ledger(place, timeout=patience)
@@ -77,12 +77,12 @@ def open_ledger(place: str, patience: float) -> gv.Ledger:
 
 
 def _check_address(place: str) -> None:
-    """Refuse an address that cannot be read; what the driver says of it may repeat a part of the password."""
+    """Refuse an address that cannot be read, without the driver's message, which may repeat parts of the password."""
     try:
         from psycopg import Error
         from psycopg.conninfo import conninfo_to_dict
     except ImportError:
-        # The ledger says what is to be installed.
+        # The ledger itself says what has to be installed.
         return
     try:
         conninfo_to_dict(place)
@@ -92,14 +92,14 @@ def _check_address(place: str) -> None:
 
 
 def make_release(request: FileRequest, folder: Path, progress: Progress) -> Outcome:
-    """Charge, draw, write, record, draw the report and verify."""
+    """Charge accounts, draw noise, write files, record the release, verify it, and draw the report."""
     remarks: list[str] = []
     with ExitStack() as stack:
         ledger = (
             stack.enter_context(open_ledger(request.choices.ledger, _PATIENCE)) if request.choices.ledger else None
         )
         before = None if ledger is None else _spent(ledger)
-        # Waiting for a busy ledger takes a while.
+        # The file may have changed while a busy ledger was waited for.
         request.data.check_unchanged()
         try:
             with own_warnings() as warned:
@@ -108,7 +108,7 @@ def make_release(request: FileRequest, folder: Path, progress: Progress) -> Outc
             if ledger is not None and before is not None and getattr(problem, "charged", None) != "nothing":
                 _tell_charged(ledger, before, problem)
             raise
-        # From here on the release is made and charged: whatever fails now is told, and takes no file away.
+        # From here on the release is made and charged: a later failure becomes a remark and removes no file.
         remarks += [told.replace(f"{folder}{os.sep}", "") for told in warned]
         progress(0.92)
         _record(request)
@@ -140,7 +140,7 @@ def make_release(request: FileRequest, folder: Path, progress: Progress) -> Outc
 
 @contextmanager
 def _told(remarks: list[str], what: str) -> Iterator[None]:
-    """Add to the remarks what fails after the release was made, and go on."""
+    """Turn a failure after the release was made into a remark, and continue."""
     try:
         yield
     except GeoveilError as problem:
@@ -151,7 +151,7 @@ def _told(remarks: list[str], what: str) -> Iterator[None]:
 
 
 def _tell_charged(ledger: gv.Ledger, before: dict[str, Any], problem: Exception) -> None:
-    """Refuse a release that failed after accounts were charged, and say so; return if none was."""
+    """Raise an error that says that accounts were charged for a failed release; return if none was charged."""
     try:
         charged = len(_balances(ledger, before))
     except Exception:
@@ -165,7 +165,7 @@ def _tell_charged(ledger: gv.Ledger, before: dict[str, Any], problem: Exception)
 
 
 def _with_truth(request: FileRequest, folder: Path, report: Report, releases: list[gv.Release]) -> list[Path]:
-    """Write a second report with the true locations, if its owner has asked for it; it says what it is."""
+    """Write a second report with the true locations, if their owner has asked for it; the report says what it is."""
     if not request.choices.with_truth:
         return []
     truth = truth_layer(request.data.frame, releases[0])
@@ -174,7 +174,7 @@ def _with_truth(request: FileRequest, folder: Path, report: Report, releases: li
 
 
 def _code(request: FileRequest, folder: Path) -> list[Path]:
-    """Write the command and the Python that do the same."""
+    """Write the command and the Python code that make the same release."""
     hint = f"# {PASSWORD}\n" if request.has_password else ""
     texts = {"command.txt": f"{hint}{request.command()}\n", "release.py": request.python()}
     for name, text in texts.items():
@@ -197,7 +197,7 @@ def _balances(ledger: gv.Ledger, before: dict[str, Any]) -> tuple[Balance, ...]:
 
 
 def _record(request: FileRequest) -> None:
-    """Record the release, for later ones of the same file; the record never stops one."""
+    """Record the release, for later ones of the same file; if that fails, the release is not stopped."""
     record = ReleaseRecord.of_user()
     if record is not None and not request.data.demo:
         try:
@@ -224,7 +224,7 @@ def _drawn(folder: Path, report: Report) -> list[Path]:
         try:
             write(folder / name, report)
         except (GeoveilError, ValueError):
-            # No figure without matplotlib, and none of an answer that has no place.
+            # There is no figure without matplotlib, and none of an answer that has no place on a map.
             continue
         files.append(folder / name)
     return files

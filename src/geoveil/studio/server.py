@@ -1,4 +1,4 @@
-"""The program behind the pages: addresses, files, and its beginning and end."""
+"""The web server of the studio: its addresses, the files it receives and sends, its start and its end."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from starlette.routing import Route
 from geoveil.errors import GeoveilError
 from geoveil.geo.formats.workspace import workspace
 
-# Files of the first page are asked for while other modules are imported: two threads that import one package at a time
-# may find it half made.
+# Imported here and not later: the browser asks for files of the first page while other modules are imported, and two
+# threads that import one package at the same time may find it incomplete.
 from geoveil.report.page import static
 from geoveil.studio.gate import Gate, new_token
 from geoveil.studio.later_modules import prepare
@@ -37,7 +37,7 @@ from geoveil.studio.warning_collector import collect_warnings
 
 __all__ = ["Studio", "listen", "serve"]
 
-#: What a file is received for, and the step that shows it.
+#: The purposes of received files, and the step that shows each.
 _PURPOSES = {"data": "data", "regions": "question", "basemap": "data"}
 #: The largest form, in bytes.
 _FORM = 1_000_000
@@ -75,7 +75,7 @@ class Studio:
         self.address = f"http://127.0.0.1:{port}/{token}/"
 
     def server(self) -> uvicorn.Server:
-        """Return the server, which is yet to be run."""
+        """Return the server, which the caller has to run."""
         settings = uvicorn.Config(
             self.gate,
             log_level="error",
@@ -88,14 +88,14 @@ class Studio:
             loop="asyncio",
             timeout_graceful_shutdown=1,
         )
-        logging.getLogger("uvicorn.error").addFilter(_is_no_end)
+        logging.getLogger("uvicorn.error").addFilter(_is_worth_logging)
         return uvicorn.Server(settings)
 
     def _to(self, step: str) -> Response:
         return RedirectResponse(f"/{self.token}/{step}", status_code=303)
 
     def _first(self, request: Request) -> Response:
-        """Go to the step at which the work is."""
+        """Go to the release if there is one, else to the first step."""
         return self._to("data" if self.project.releasing is None else "release")
 
     def _page(self, request: Request) -> Response:
@@ -104,12 +104,12 @@ class Studio:
             return PlainTextResponse("404: there is no such page.\n", status_code=404)
         found = HTMLResponse(render(step, self.project))
         if not self._warm:
-            # What every map needs is read while a person looks at the first page; the end does not wait for it.
+            # The ground of maps is read while the user looks at the first page; the end of the studio does not wait.
             self._warm, found.background = True, BackgroundTask(threading.Thread(target=_warm, daemon=True).start)
         return found
 
     async def _form(self, request: Request) -> Response:
-        """Do what a form asks for, and show the page that follows."""
+        """Carry out a form, and show the page that follows."""
         step: str = request.path_params["step"]
         body = bytearray()
         async for part in request.stream():
@@ -162,14 +162,14 @@ class Studio:
         return JSONResponse({"next": f"/{self.token}/{_PURPOSES[purpose]}"})
 
     def _status(self, request: Request) -> Response:
-        """Tell what goes on in the background."""
+        """Return the work in the background and its progress."""
         jobs = (self.project.reading, self.project.checking, self.project.releasing, self.project.previewed)
         running = [job for job in jobs if job is not None and job.running]
         told = [{"title": job.title, "share": round(job.share, 3)} for job in running]
         return JSONResponse({"running": told})
 
     def _numbers(self, request: Request) -> Response:
-        """Return what a budget means, while the slider moves; nothing is decided."""
+        """Explain a budget while the slider moves; nothing is decided."""
         prepare()
         from geoveil.studio.actions import budget_of
 
@@ -188,7 +188,7 @@ class Studio:
         return JSONResponse([place.title for place in places_beginning(text)] if len(text) > 1 else [])
 
     def _file(self, request: Request) -> Response:
-        """Send a file of a release, to be kept and not to be opened here."""
+        """Send a file of a release as a download, which the browser does not open."""
         path = released(self.project, request.path_params["number"], request.path_params["name"])
         if path is None:
             return PlainTextResponse("404: there is no such file.\n", status_code=404)
@@ -207,8 +207,8 @@ class Studio:
         return Response(text(), media_type=kind)
 
 
-def _is_no_end(record: logging.LogRecord) -> bool:
-    """Return whether a message is about anything but requests that the end of the studio cuts off."""
+def _is_worth_logging(record: logging.LogRecord) -> bool:
+    """Return whether a message should be logged: all but those about requests that the end of the studio cuts off."""
     ended = record.exc_info is not None and isinstance(record.exc_info[1], asyncio.CancelledError)
     return not ended and not record.getMessage().startswith("Cancel ")
 
@@ -225,7 +225,7 @@ def _warm() -> None:
 
 
 async def _receive(request: Request, path: Path) -> None:
-    """Write the body of a request into a new file that its owner alone can read; of one that breaks off, nothing."""
+    """Write the body of a request into a new file that only its owner can read; remove it if the body breaks off."""
     try:
         with path.open("xb") as held:
             path.chmod(0o600)
@@ -271,14 +271,14 @@ def serve(
 
 
 def listen(port: int) -> socket.socket:
-    """Return a socket of this machine alone, on which browsers can connect at once."""
+    """Return a socket that only this machine can reach, and to which browsers can connect at once."""
     found = socket.create_server(("127.0.0.1", port), backlog=64)
     found.set_inheritable(False)
     return found
 
 
 def _open(folder: Path, address: str) -> None:
-    """Open the browser by a private file: other users of the machine can read the arguments of programs."""
+    """Open the browser with a private file: other users of the machine could read an address in its arguments."""
     page = folder / "open.html"
     page.touch(mode=0o600)
     page.write_text(f'<meta http-equiv="refresh" content="0; url={escape(address)}">', encoding="utf-8")

@@ -11,14 +11,14 @@ __all__ = ["regular_size", "typed_path"]
 
 
 def typed_path(text: str, what: str) -> Path:
-    """Return the path that a text stands for, with the home folder that ~ stands for; refuse what no path can be.
+    """Return the path that a text states, with the home folder in place of ~; refuse a text that cannot be a path.
 
     Parameters
     ----------
     text : str
         The text.
     what : str
-        The name of what is there, for people.
+        What the file is, for the message.
 
     Examples
     --------
@@ -40,7 +40,7 @@ def typed_path(text: str, what: str) -> Path:
 
 
 def regular_size(path: Path) -> int:
-    """Return the size of a regular file in bytes; -1 for a folder, a device and whatever else is no file."""
+    """Return the size of a regular file in bytes; -1 if it is missing, a folder, a device or the like."""
     try:
         found = path.stat()
     except OSError:

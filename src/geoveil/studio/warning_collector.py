@@ -1,4 +1,4 @@
-"""Warnings of the library, collected where a thread asks for its own.
+"""Warnings of the library, collected separately for each thread that asks for them.
 
 Python's warnings belong to the whole program: a release that recorded them would also record those of a preview in
 another thread, and either could switch the other's recording off.
@@ -18,7 +18,7 @@ __all__ = ["collect_warnings", "own_warnings"]
 
 
 class _Own(threading.local):
-    """The warnings of a thread; None where nobody collects them."""
+    """The warnings of a thread; None if it does not collect them."""
 
     found: list[str] | None = None
 
@@ -27,7 +27,7 @@ _own = _Own()
 
 
 class _Collector:
-    """Shows a warning as before, unless the thread in which it occurs collects its own.
+    """A function that shows a warning as before, unless the thread in which the warning occurs collects its own.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ class _Collector:
 
 
 def collect_warnings() -> None:
-    """Let threads collect their own warnings from now on; the studio begins with it."""
+    """Let threads collect their own warnings from now on; the studio calls this when it starts."""
     if not isinstance(warnings.showwarning, _Collector):
         warnings.simplefilter("always", GeoveilWarning)
         warnings.showwarning = _Collector(warnings.showwarning)

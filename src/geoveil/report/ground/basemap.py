@@ -1,4 +1,4 @@
-"""The user's own base map: a file of streets, buildings or water, of which a map takes what lies in its view."""
+"""The user's own base map: a file of streets, buildings or water. A map draws the part that lies in its view."""
 
 from __future__ import annotations
 
@@ -25,19 +25,20 @@ __all__ = ["Basemap", "check_basemap", "read_basemap"]
 #: West, south, east and north.
 Bounds: TypeAlias = tuple[float, float, float, float]
 
-#: The formats, by the ends of names.
+#: The formats, by the extensions of file names.
 _GDAL = (".gpkg", ".geojson", ".json", ".shp", ".pmtiles")
 _PARQUET = (".parquet", ".geoparquet")
 _ALLOWED = "a GeoPackage, GeoJSON, GeoParquet, Shapefile or PMTiles file"
-#: The smallest details over the longer side of the view; the corners that a map has room for, and points.
+#: The size of the smallest details, divided by the longer side of the view; the largest numbers of vertices and of
+#: points that a map has room for.
 _DETAIL, _CORNERS, _POINTS = 1 / 2000, 60_000, 2_000
-#: The width of a tile of vector tiles over that of the view, at most, and the length of the equator.
+#: The largest width of a vector tile, divided by that of the view; and the length of the equator in metres.
 _TILE, _EQUATOR = 0.5, 4.0075e7
 
 
 @dataclass(frozen=True, eq=False)
 class Basemap:
-    """What a base map has in the view, in metres of the map.
+    """The part of a base map that lies in the view, in metres of the map.
 
     Parameters
     ----------
@@ -54,7 +55,7 @@ class Basemap:
 
 
 def check_basemap(path: str | Path) -> Path:
-    """Return the path of a base map, if there is a file of a format that is read."""
+    """Return the path of a base map; refuse a missing file and an unsupported format."""
     found = Path(path)
     if found.suffix.lower() not in (*_GDAL, *_PARQUET):
         ends = ", ".join([*_GDAL, *_PARQUET])
@@ -110,13 +111,13 @@ def read_basemap(path: str | Path, projection: Projection, box: Box) -> Basemap:
 
 
 def _within_room(areas: Geometries, lines: Geometries, detail: float) -> tuple[Geometries, Geometries, float]:
-    """Return areas and lines with as many details as a map has room for, and the size of the smallest of them."""
+    """Return areas and lines, simplified until a map has room for them, and the size of the smallest details."""
     import shapely
 
     while True:
         large = shapely.get_parts(shapely.simplify(areas[shapely.area(areas) > detail**2], detail / 2))
         large = large[shapely.get_type_id(large) == 3]
-        # Streets of a block are drawn as lines, however short; those that cannot be seen are left out.
+        # Even the short streets of a block are drawn, unless they are too short to be seen.
         long = shapely.simplify(lines[shapely.length(lines) > detail], detail / 2)
         if shapely.get_num_coordinates(np.concatenate([large, long])).sum() <= _CORNERS:
             return large, long, detail
@@ -124,7 +125,7 @@ def _within_room(areas: Geometries, lines: Geometries, detail: float) -> tuple[G
 
 
 def _frames(path: Path, projection: Projection, box: Box) -> Iterator[geopandas.GeoDataFrame]:
-    """Read the layers of a file, as far as they lie around a box."""
+    """Yield the layers of a file, each with the part that lies around a box."""
     west, south, east, north = degrees_of(projection, box)
     turn = np.floor((west + 180) / 360) * 360
     boxes = [(west - turn, south, min(east - turn, 180.0), north)]
@@ -142,7 +143,7 @@ def _frames(path: Path, projection: Projection, box: Box) -> Iterator[geopandas.
 
 
 def _layers(path: Path, bounds: Bounds, width: float) -> Iterator[geopandas.GeoDataFrame]:
-    """Read the layers of a file by GDAL."""
+    """Yield the layers of a file that GDAL reads."""
     import pyogrio
 
     options: dict[str, int] = {}
@@ -159,7 +160,7 @@ def _layers(path: Path, bounds: Bounds, width: float) -> Iterator[geopandas.GeoD
 
 
 def _parquet(path: Path, bounds: Bounds, width: float) -> Iterator[geopandas.GeoDataFrame]:
-    """Read the geometries of a GeoParquet file."""
+    """Yield the geometries of a GeoParquet file."""
     import geopandas
     import pyarrow.parquet as pq
 
@@ -167,7 +168,7 @@ def _parquet(path: Path, bounds: Bounds, width: float) -> Iterator[geopandas.Geo
     if "primary_column" not in told:
         raise InvalidFile(str(path), "no geometries", "a GeoParquet file", "Write it with GeoPandas or GDAL.")
     columns = [told["primary_column"]]
-    # Files that say where their rows lie are read in part.
+    # Of a file that states the bounds of its rows, only the rows around the box are read.
     part = None
     if "covering" in told["columns"][columns[0]]:
         system = geopandas.read_parquet(path, columns=columns, bbox=(0, 0, 0, 0)).crs
@@ -180,7 +181,7 @@ def _parquet(path: Path, bounds: Bounds, width: float) -> Iterator[geopandas.Geo
 
 
 def _bounds_in(system: Any, bounds: Bounds) -> Bounds:
-    """Return bounds in degrees in another coordinate system."""
+    """Convert bounds from degrees to another coordinate system."""
     import pyproj
 
     turned = pyproj.Transformer.from_crs("EPSG:4326", system, always_xy=True)

@@ -15,9 +15,9 @@ __all__ = ["Graduated", "degrees_of", "graticule_around"]
 #: Lines with their names.
 Graduated: TypeAlias = tuple[tuple[str, Floats], ...]
 
-#: Steps of degrees, from minutes and seconds to wide ones.
+#: The spacings of lines in degrees, from 30 degrees down to one second.
 _STEPS = (30, 15, 10, 5, 2, 1, *(n / 60 for n in (30, 15, 10, 5, 2, 1)), *(n / 3600 for n in (30, 15, 10, 5, 2, 1)))
-#: The number of lines across the smaller side of the box, at least, and of corners of a line.
+#: The smallest number of lines across the smaller side of the box, and the number of vertices of a line.
 _LINES, _CORNERS = 3, 33
 #: The length of a degree of a meridian, in metres.
 _DEGREE = 111_195.0
@@ -33,8 +33,8 @@ def graticule_around(projection: Projection, box: Box, step: float | None = None
     box : Box
         The box, in metres of the map.
     step : float, optional
-        The degrees between lines; by default round numbers that give some lines in the box. Near the poles, where
-        meridians meet, theirs is wider.
+        The degrees between lines; by default a round number that gives several lines in the box, and near the poles,
+        where meridians converge, a larger one for meridians.
 
     Examples
     --------
@@ -49,7 +49,7 @@ def graticule_around(projection: Projection, box: Box, step: float | None = None
     west, south, east, north = degrees_of(projection, box)
     narrow = max(math.cos(math.radians(min(max(abs(south), abs(north)), 89.0))), 0.02)
     across = step or (_step(side / _DEGREE / narrow) if east - west < 360 else 30.0)
-    # Beyond the poles there is nothing, and next to them meridians would be a knot.
+    # Meridians end before the poles, where they would run together.
     low, high = max(south, -90.0 + upright), min(north, 90.0 - upright)
     meridians = []
     if low < high:
@@ -74,7 +74,7 @@ def _step(degrees: float) -> float:
 
 
 def degrees_of(projection: Projection, box: Box) -> tuple[float, float, float, float]:
-    """Return west, south, east and north of a box; longitudes go on beyond 180, and all around a pole."""
+    """Return west, south, east and north of a box in degrees; longitudes may exceed 180, or go all around a pole."""
     steps = np.linspace(0.0, 1.0, _CORNERS)
     x, y = (steps * (high - low) + low for low, high in ((box.west, box.east), (box.south, box.north)))
     edge = np.concatenate(
@@ -94,7 +94,7 @@ def degrees_of(projection: Projection, box: Box) -> tuple[float, float, float, f
 
 
 def _named(degrees: float, positive: str, negative: str, step: float) -> str:
-    """Return degrees, minutes and seconds as far as the step needs them."""
+    """Return an angle as text, with minutes and seconds as far as the step needs them."""
     seconds = round(abs(degrees) * 3600)
     parts = [f"{seconds // 3600}°"]
     if step < 1:

@@ -1,4 +1,4 @@
-"""Cities, towns and villages around a location, from GeoNames, and where a location is in words."""
+"""Cities, towns and villages around a location, from GeoNames, and a description in words of where a location is."""
 
 from __future__ import annotations
 
@@ -16,19 +16,21 @@ from geoveil.report.layers import Floats
 
 __all__ = ["Places", "places_around", "where"]
 
-#: The reach of a square over the size of the smallest details in it.
+#: Half the side of a square, divided by the size of the smallest details in it.
 _DETAILS = 600.0
-#: A square is divided into this many squares along a side, of which each names at most this many places.
+#: The number of parts along each side of a square, and the largest number of places that are named in a part.
 _SIDES, _EACH = 10, 3
-#: The number of places that are enough for a view, and its reach in metres up to which more are looked for.
+#: The number of places that are enough for a view, and the largest reach in metres of a view that looks for more.
 _SOME, _ISLANDS = 16, 2e6
-#: A place is named in views that reach this many metres, times the root of its population; and at least so far.
+#: The largest reach in metres of a view that names a place: the first number times the root of the population of the
+#: place, but at least the second number.
 _FAME, _LEAST = 400.0, 15_000.0
-#: Levels and distances in metres at which the nearest place is looked for, at last among the largest cities.
+#: Levels and distances in metres that are searched in turn for the nearest place; the last has the largest cities.
 _SEARCHES = (0, 1e5), (0, 1e6), (0, 3e6), (2, 2.1e7)
-#: The radius of a place in metres, at least, and over the root of its population.
+#: The smallest radius of a place in metres, and the radius divided by the root of its population.
 _HERE, _ROOM = 3_000.0, 5.0
-#: The power of its inhabitants with which a place is known farther away, and the inhabitants of a hamlet.
+#: The nearest known place has the smallest distance divided by this power of its population; smaller populations than
+#: the second number count as that number.
 _KNOWN, _FEW = 0.15, 100.0
 _POINTS = ("north", "north-east", "east", "south-east", "south", "south-west", "west", "north-west")
 
@@ -68,7 +70,7 @@ class _Known:
     populations: Floats
 
     def title(self, row: int) -> str:
-        """Return a name with what the place lies in, none of them twice."""
+        """Return the name of a place with its regions and its country, none of them twice."""
         name, *regions, country = [self.names[row], *self.within[row].split(", ")]
         told = [region for region in regions if not (_begins(region, name) or _begins(country, region))]
         return ", ".join(dict.fromkeys([name, *told, country]))
@@ -87,7 +89,7 @@ def _begins(longer: str, name: str) -> bool:
 
 
 def _read(level: int, lon: float, lat: float, distance: float) -> _Known:
-    """Return the places of blocks that may reach within a distance of a location, in metres."""
+    """Return the places of all blocks that may reach within a distance, in metres, of a location."""
     packed = packed_file("places")
     blocks = [_block(block) for block in packed.blocks(level, lon, lat, distance)]
     if not blocks:
@@ -112,7 +114,7 @@ def _block(block: int) -> _Known:
 def places_around(
     to_map: Callable[[Floats], Floats], lon: float, lat: float, squares: Sequence[tuple[float, float]]
 ) -> Places:
-    """Return the places in squares around a location, each without the one before it: the largest, evenly spread.
+    """Return the largest places in nested squares around a location, evenly spread.
 
     Parameters
     ----------
@@ -121,7 +123,7 @@ def places_around(
     lon, lat : float
         The middle of the map, in degrees.
     squares : sequence of (float, float)
-        Half the sides of the inner and the outer square of each, in metres.
+        Half the sides of an inner and an outer square, in metres; places between the two are returned.
     """
     found = [_places_in(to_map, lon, lat, *square) for square in squares]
     names = [name for texts, _, _, _ in found for name in texts]
@@ -137,7 +139,7 @@ def places_around(
 def _places_in(
     to_map: Callable[[Floats], Floats], lon: float, lat: float, inner: float, reach: float
 ) -> tuple[list[str], list[str], Floats, Floats]:
-    """Return names, countries, places and populations in a square without an inner one, a few in each part of it."""
+    """Return names, countries, locations and populations between two squares, a few in each part of the outer one."""
     # Where a level has few places, as on islands, the finer one names more.
     for level in range(packed_file("places").level(reach / _DETAILS), -1, -1):
         known = _read(level, lon, lat, 1.5 * reach)
@@ -148,7 +150,7 @@ def _places_in(
             break
     rows = rows[np.argsort(-known.populations[rows], kind="stable")]
     _, part = np.unique(np.floor(flat[rows] * (_SIDES / 2 / reach)), axis=0, return_inverse=True)
-    # The how-manieth each place is in its part.
+    # The rank of each place in its part, by population.
     order = np.argsort(part, kind="stable")
     first = np.searchsorted(part[order], part[order])
     turn = np.empty(len(rows), dtype=np.int64)
@@ -159,7 +161,7 @@ def _places_in(
 
 
 def where(lon: float, lat: float) -> str:
-    """Return where a location is, by the city it is in or by one nearby.
+    """Return where a location is in words: the city that it lies in, or the direction and distance from one nearby.
 
     Examples
     --------
@@ -167,19 +169,19 @@ def where(lon: float, lat: float) -> str:
     ('Nairobi, Kenya.', '1,327 km south-east of Honolulu, Hawaii, United States.')
     """
     known, back, away = _nearest(lon, lat)
-    # A city reaches as far as its inhabitants need room.
+    # The radius of a city grows with its population.
     inside = np.flatnonzero(away < np.maximum(_HERE, _ROOM * np.sqrt(known.populations)))
     if len(inside):
         row = inside[known.populations[inside].argmax()]
         return f"{known.title(int(row))}."
-    # A city farther away says more than a village.
+    # A city farther away says more to a reader than a village nearby.
     row = (away / np.maximum(known.populations, _FEW) ** _KNOWN).argmin()
     towards = _POINTS[round(float(back[row]) / 45) % 8]
     return f"{away[row] / 1000:,.0f} km {towards} of {known.title(int(row))}."
 
 
 def _nearest(lon: float, lat: float) -> tuple[_Known, Floats, Floats]:
-    """Return places around a location, the directions from them to a location, and the distances."""
+    """Return places around a location, the direction from each of them to the location, and their distances."""
     for level, distance in _SEARCHES:
         known = _read(level, lon, lat, distance)
         here = [np.full(len(known.names), at) for at in (lon, lat)]

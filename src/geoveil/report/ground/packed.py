@@ -1,8 +1,8 @@
-"""The files of the ground: shapes in degrees, cut into cells and packed in blocks, of which a map reads those near it.
+"""The files of the ground: shapes in degrees, cut into cells and packed in blocks. A map reads the blocks near it.
 
-`scripts/ground` makes them. A file has levels of detail, the finest first. A block is a row group of one level, and
-the metadata says where each lies. A row is a line or a ring of a polygon, given by its
-first corner and the steps from each to the next, in whole units.
+`scripts/ground` makes the files. A file has levels of detail, the finest first. A block is a row group of one level,
+and the metadata says where each block lies. A row is a line or a ring of a polygon, given by its first corner and the
+steps from each corner to the next, in whole units.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ __all__ = ["Geometries", "PackedFile", "Pieces", "packed_file"]
 #: An array of shapely geometries.
 Geometries: TypeAlias = NDArray[np.object_]
 
-#: The size of the details of a level over that of the smallest that can be seen, at most.
+#: The largest size of the details of a level, divided by the smallest size that can be seen.
 _NEARLY = 3.0
 #: The distance of the antipode, in metres, with a margin.
 _ANTIPODE = 1.99e7
@@ -53,13 +53,13 @@ class Pieces:
     def near(self, lon: float, lat: float, distance: float) -> tuple[Geometries, NDArray[np.int64]]:
         """Return the pieces that may reach within a distance of a location, in metres, and their ranks."""
         away = ground_distances(lat, lon, self.middles[:, 1], self.middles[:, 0])
-        # A piece around the antipode has no image on a map.
+        # A piece around the antipode cannot be projected.
         chosen = (away <= distance + self.halves) & (away + self.halves < _ANTIPODE)
         return self.shapes[chosen], self.ranks[chosen]
 
 
 class PackedFile:
-    """A file of the ground, opened; blocks are read when a map needs them, and the last of them are kept.
+    """An open file of the ground. Blocks are read when a map needs them, and the latest are cached.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ class PackedFile:
         self._kept = functools.lru_cache(maxsize=64)(self._pieces)
 
     def level(self, detail: float) -> int:
-        """Return the coarsest level whose details are nearly as small as those that can be seen, or the finest."""
+        """Return the coarsest level whose details are at most `_NEARLY` times `detail`; the finest if none is."""
         return max((at for at, size in enumerate(self.details) if size <= _NEARLY * detail), default=0)
 
     def blocks(self, level: int, lon: float, lat: float, distance: float) -> list[int]:
@@ -108,7 +108,7 @@ class PackedFile:
 
         table = self.read(block)
         ends, ranks = np.asarray(table["x_steps"].chunk(0).offsets), np.asarray(table["rank"]).astype(np.int64)
-        # Each row has one corner more than steps.
+        # A row has one more corner than it has steps.
         ends = ends + np.arange(len(ends))
         corners = np.empty((ends[-1], 2))
         for axis, name in enumerate("xy"):
@@ -130,7 +130,7 @@ class PackedFile:
 
 
 def _summed(first: NDArray[np.int32], steps: NDArray[np.int16], ends: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the coordinates of rows of corners from the first of each row and the steps to the others."""
+    """Return the coordinates of all corners, from the first corner of each row and the steps to the others."""
     jumps = np.empty(ends[-1], dtype=np.int64)
     begins = np.zeros(len(jumps), dtype=bool)
     begins[ends[:-1]] = True

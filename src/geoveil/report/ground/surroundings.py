@@ -16,14 +16,17 @@ __all__ = ["DETAILS", "FARTHEST", "Ground", "Lines", "ground_around"]
 
 #: Metres from the middle of an azimuthal map beyond which nothing is drawn: shapes are unrecognisable there.
 FARTHEST = 1.5e7
-#: The number of details in the reach of a map, about one for each pixel that is seen first, and of the ground around.
+#: The reach of a map divided by the size of its smallest details, which is about a pixel of the first view; the same
+#: for the ground outside of the first view.
 DETAILS, _AROUND = 1000.0, 600.0
-#: The reach of each level of detail over that of the finer one.
+#: The reach of each level of detail, divided by that of the next finer one.
 _COARSER = 8.0
-#: The reach in metres from which roads of each rank are drawn, and up to which roads are. Their straight parts are at
-#: most 1.5, 5, 15 and 40 km long; their real course bends, as a closer view would show.
+#: The smallest reach of a map, in metres, at which roads of each rank are drawn, and the largest at which any roads
+#: are. Their straight parts are at most 1.5, 5, 15 and 40 km long; their real course bends, as a closer view would
+#: show.
 _FROM, _ROADS = np.array([0.0, 4e3, 2.5e4, 8e4]), 2.5e5
-#: Roads that are shorter and join no others look like errors; lines join that are so close to each other. In metres.
+#: In metres: roads shorter than the first number that join no others look like errors and are left out; lines join if
+#: they are closer to each other than the second number.
 _STUMP, _JOINED = 4e3, 200.0
 #: Metres in a degree of a meridian.
 _DEGREE = 111_195
@@ -119,7 +122,7 @@ def ground_around(
         return np.concatenate([found_in(name, *square)[0] for square in squares])
 
     def lines(name: str) -> Lines:
-        # Roads around a view would be many, and tell nothing that towns do not.
+        # Outside of the view there would be many roads, which tell a reader no more than towns do.
         drawn = squares[: reach <= _ROADS] if name == "roads" else squares
         found = [_NOTHING, *(found_in(name, *square) for square in drawn)]
         shapes, ranks = (np.concatenate(column) for column in zip(*found, strict=True))
@@ -178,9 +181,9 @@ def _square(
 
 
 def _simplified_cells(cells: Geometries, tolerance: float) -> Geometries:
-    """Return cells whose coasts deviate by some degrees at most; those of which nothing is left are dropped.
+    """Return cells with simplified coasts, `tolerance` degrees off at most; cells that vanish are dropped.
 
-    Corners on the edges of cells stay: neighbours that no longer met would have a coast between them.
+    Corners on the edges of cells are kept: a gap between neighbouring cells would look like a coast.
     """
     import shapely
 
@@ -201,7 +204,7 @@ def _simplified_cells(cells: Geometries, tolerance: float) -> Geometries:
     found, line = shapely.get_coordinates(
         shapely.simplify(lines, tolerance, preserve_topology=False), return_index=True
     )
-    # Lines begin where the one before them ended.
+    # A line begins where the one before it ended: that corner is kept once.
     ring = np.searchsorted(ends, begins, side="right") - 1
     kept = np.r_[line[1:] == line[:-1], True] | np.isin(stops, ends)[line]
     found, ring = found[kept], ring[line[kept]]
@@ -214,7 +217,7 @@ def _simplified_cells(cells: Geometries, tolerance: float) -> Geometries:
 
 
 def _without_stumps(roads: Geometries) -> NDArray[np.bool_]:
-    """Return which lines belong to roads that are long enough, with all lines that they join."""
+    """Return which lines belong to roads that are long enough, counted with all lines that they join."""
     import shapely
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
@@ -225,7 +228,7 @@ def _without_stumps(roads: Geometries) -> NDArray[np.bool_]:
 
 
 def _valid(shapes: Geometries) -> Geometries:
-    """Return shapes, of which those are changed that are not valid."""
+    """Return shapes after those that are not valid were repaired, in the same array."""
     import shapely
 
     wrong = ~shapely.is_valid(shapes)

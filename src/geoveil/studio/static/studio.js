@@ -1,5 +1,6 @@
 "use strict";
-// What the pages do at once: take dropped files, follow work in the background, move the slider, draw circles, copy.
+// What pages do without being loaded again: take dropped files, follow work in the background, move the slider, draw
+// circles, copy.
 (() => {
   const find = (what, where = document) => where.querySelector(what);
   const all = (what, where = document) => [...where.querySelectorAll(what)];
@@ -81,8 +82,8 @@
     });
   }
 
-  // Work in the background: the bar follows it, and the page is shown anew when it ends, unless somebody has begun to
-  // fill it in: what was found is then on the next page.
+  // The bar follows work in the background. The page is loaded again when the work ends, unless the user has begun to
+  // fill it in: the result is then on the next page.
   let edited = false;
   document.addEventListener("input", () => { edited = true; });
   async function follow() {
@@ -104,7 +105,7 @@
   }
   if (document.body.dataset.busy) setTimeout(follow, 60);
 
-  // Choosing a question shows its options. The page that comes back has the focus where it was, for the arrow keys.
+  // Choosing a question loads a page with its options. The focus stays where it was, so that arrow keys go on working.
   const kept = "focus";
   for (const input of all("[data-submits]")) {
     input.addEventListener("change", () => {
@@ -116,11 +117,12 @@
     if (input.checked && sessionStorage.getItem(kept) === input.value) input.focus();
   }
   sessionStorage.removeItem(kept);
-  // Fine cells take a while.
+  // A preview with fine cells takes a while: the page says that it is being made.
   const previewed = find("form[data-previews]");
   if (previewed) previewed.addEventListener("submit", () => { find(".making", previewed).hidden = false; });
 
-  // Labels of persons: asked once a column is chosen, which may be before this script runs, and again if another one is.
+  // The question about the labels of persons is open once a column of persons is chosen, perhaps before this script
+  // runs; its answer is cleared if another column is chosen.
   const labels = find("fieldset.labels"), persons = find("select[name=persons]");
   if (labels && persons) {
     const answers = all("input", labels);
@@ -136,7 +138,7 @@
     ask();
   }
 
-  // Names of places while one types.
+  // Names of places are proposed while the user types.
   const area = find("input[list=places]");
   if (area) {
     area.addEventListener("input", async () => {
