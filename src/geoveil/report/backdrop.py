@@ -50,7 +50,7 @@ _ROADS = "Roads © OpenStreetMap contributors (ODbL); "
 _SOURCE = "coasts GSHHG (LGPL); names GeoNames (CC BY 4.0); borders and rivers Natural Earth"
 #: The most metres per pixel at which lines of a kind are drawn; at coarser scales they would cover the land.
 _COARSEST = {"roads": 700.0, "rivers": 12_000.0}
-#: The fewest metres per pixel at which borders are drawn; at finer scales one sees that they are hundreds of metres off.
+#: The fewest metres per pixel at which borders are drawn; at finer scales they are visibly hundreds of metres off.
 _SHARPEST_BORDERS = 60.0
 
 
