@@ -55,7 +55,7 @@ class Project:
     Parameters
     ----------
     folder : Path
-        A folder that its owner alone can read, which is removed at the end.
+        A folder that only its owner can read, and that is removed at the end.
     """
 
     def __init__(self, folder: Path) -> None:
