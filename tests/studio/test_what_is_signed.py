@@ -306,7 +306,7 @@ def test_a_release_of_something_else_says_so(project: Project, trips: Path) -> N
     send(project, "release", do="again")
     assert "Question Hull." in text_of(pages.render("release", project))
     release(project)
-    assert "which this answer does not tell. Nothing is wrong." in text_of(pages.render("release", project))
+    assert "which this answer does not have. Nothing is wrong." in text_of(pages.render("release", project))
 
 
 def test_files_of_earlier_releases_stay(project: Project) -> None:
