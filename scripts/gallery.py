@@ -1,4 +1,4 @@
-"""Draw the pictures of docs/gallery.md anew, with the code of the page itself.
+"""Draw the pictures of docs/gallery.md again, with the code of the page itself.
 
 ``python scripts/gallery.py`` writes docs/pictures/*.png. Run it when the drawing of maps has changed.
 """

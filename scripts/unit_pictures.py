@@ -1,4 +1,4 @@
-"""Draw the pictures of docs/understand/units.md: what one secret may move together, for five units.
+"""Draw the pictures of docs/understand/units.md: for five units, the points that are protected together.
 
 All data is made up. ``python scripts/unit_pictures.py`` writes docs/understand/units/*.png; it needs matplotlib.
 """

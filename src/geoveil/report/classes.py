@@ -91,7 +91,7 @@ def hexagons(flat: Floats, width: float) -> tuple[Floats, Floats]:
         The distance between opposite sides of a hexagon.
     """
     high = width * math.sqrt(3.0)
-    # The centres are those of two grids of rectangles, of which one is shifted by half a rectangle.
+    # The centres of hexagons are the corners of two grids of rectangles, one shifted by half a rectangle.
     grids = [np.rint(flat / [width, high]) * [width, high], (np.floor(flat / [width, high]) + 0.5) * [width, high]]
     away = [((flat - centres) ** 2).sum(axis=1) for centres in grids]
     nearest = np.where((away[0] <= away[1])[:, None], *grids)

@@ -429,7 +429,7 @@ class _Plan:
             style = Style(colour, max(_WIDEST * size / most, _THINNEST), 0.65)
             keys.append(Key("line", style, f"{size:,.6g} {layer.counted}{fewer}"))
         self.obstacles.add(self._owner(), *(shape.parts[0] for shape in shapes if shape.form == "line"))
-        # Arcs end before their destinations, so the origins and destinations are drawn as dots.
+        # Arcs touch neither their origin nor their destination, so that arrowheads do not cover each other.
         places, style = np.unique(pairs.reshape(-1, 2), axis=0), Style("public", 4.0)
         shapes.append(Shape("dots", (places,), style))
         return shapes, [*keys, Key("dots", style, "where arrows begin and end: centres of cells or regions")]

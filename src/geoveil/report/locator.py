@@ -112,7 +112,10 @@ def _names(ground: Ground, half: float, pixel: float, middle: Floats, home: str,
 
 
 def _countries(ground: Ground, pixel: float) -> dict[str, Any]:
-    """Return the land of each country: borders cut land into pieces, and the largest place in a piece names it."""
+    """Return the land of each country.
+
+    Borders cut the land into pieces. A piece belongs to the country of the largest place in it, if there is one.
+    """
     import shapely
 
     places = ground.places
@@ -180,7 +183,7 @@ def _add(
     pixel: float,
     abroad: float = _ABROAD,
 ) -> bool:
-    """Add the first label that is whole, covers no other and is not on the land of others; return if there is one."""
+    """Add the first label that is whole, covers no other and is not on others' land; return whether there is one."""
     import shapely
 
     for label in tried:

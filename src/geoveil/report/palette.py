@@ -13,7 +13,7 @@ __all__ = ["DARK", "LIGHT", "PERSONS", "SHADES", "Palette", "contrast", "ink", "
 #: Colours by name.
 Palette: TypeAlias = dict[str, str]
 
-#: The largest number of persons with a colour of their own, and the number of shades of numbers.
+#: The number of colours for persons, and the number of shades for numbers.
 PERSONS, SHADES = 8, 6
 #: The smallest contrast of a text with its background.
 _READABLE = 4.6

@@ -367,7 +367,7 @@ class FileRequest:
     # The same, to be copied ----------------------------------------------------------------------------------------
 
     def python(self) -> str:
-        """Return Python code that makes the same release."""
+        """Return the request as Python code."""
         account = {"ledger": Code("ledger", None), **self._account} if self.choices.ledger else {}
         lines = ["import geopandas"] if self.question in ("counts", "nearest") else []
         lines += ["import pathlib", ""] if self.question == "summary" else []
@@ -451,7 +451,7 @@ class FileRequest:
         return Code.of(self.data.name)
 
     def command(self) -> str:
-        """Return the command that makes the same release."""
+        """Return the request as a command."""
         choices, options = self.choices, self.options
         words = ["geoveil", self.question, _path(self.data.name), "-o", self.target]
         if self.question in ("heatmap", "flows"):

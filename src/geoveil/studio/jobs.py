@@ -56,11 +56,11 @@ class Job(Generic[T]):
 
     @property
     def running(self) -> bool:
-        """Whether the work has not ended yet."""
+        """Whether the work is still running."""
         return self._thread.is_alive()
 
     def wait(self, seconds: float) -> bool:
-        """Wait up to some seconds for the work to end, and return whether it has ended."""
+        """Wait for the work to end, for at most `seconds` seconds, and return whether it has ended."""
         self._thread.join(seconds)
         return not self.running
 
@@ -70,7 +70,7 @@ class Job(Generic[T]):
         Only for work that changes nothing but its own result, such as a preview: never for a release.
         """
         if self._thread.ident is not None and self.running:
-            # Long computations have no place to ask whether to go on. Python raises this between two of their steps.
+            # Long computations never ask whether they should stop. Python raises this between two of their steps.
             ctypes.pythonapi.PyThreadState_SetAsyncExc(
                 ctypes.c_ulong(self._thread.ident), ctypes.py_object(SystemExit)
             )

@@ -50,7 +50,7 @@ class MadeUp:
 
     @property
     def whole(self) -> bool:
-        """Whether it has as many persons as the file."""
+        """Whether it has the same number of persons as the file."""
         return self.persons == self.all_persons
 
 

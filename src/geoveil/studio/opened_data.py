@@ -45,7 +45,7 @@ class OpenedData:
     demo : bool
         Whether it is the made-up city, in which nobody lives.
     received : bool
-        Whether it was dropped on a page, so that its path says nothing about where its owner keeps it.
+        Whether it was dropped on a page, so that its path means nothing to its owner.
     """
 
     path: Path

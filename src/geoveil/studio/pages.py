@@ -54,7 +54,7 @@ WITHIN = {
     "1 hour": " within any 60 minutes",
     "point": "",
 }
-#: The questions: what each is, and what comes back.
+#: The questions: the name of each, and the answer that it gives.
 QUESTIONS = {
     "points": ("Points", "Every point with noise, in a file like yours."),
     "heatmap": ("Heat map", "How many persons are in each cell of a grid: one map for all."),
@@ -517,7 +517,7 @@ def _planned(request: FileRequest) -> str:
 
 
 def _foreseen(request: FileRequest) -> dict[str, Any]:
-    """Return what will be charged, and what was released before."""
+    """Return the accounts that will be charged, and the warning about earlier releases."""
     told: dict[str, Any] = {"earlier": _earlier(request), "ledger_problem": ""}
     try:
         told["accounts"] = _charged(request)

@@ -55,7 +55,7 @@ class Project:
     Parameters
     ----------
     folder : Path
-        A folder that its owner alone can read, which is removed at the end.
+        A folder that only its owner can read, and that is removed at the end.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -77,7 +77,7 @@ class Project:
         self._made: list[Job[Outcome]] = []
         #: Places around which the hidden distance is drawn: latitudes and longitudes.
         self.places: list[tuple[float, float]] = []
-        #: The ticket allows one release of the request that a page has offered; the tickets that were used are kept.
+        #: The ticket that allows one release, the request that a page offers with it, and the tickets that were used.
         self._ticket, self._offered, self._used = new_ticket(), (), set[str]()
         self._released: tuple[Any, ...] = ()
         self._lock = threading.RLock()
@@ -345,7 +345,10 @@ class Project:
         return self._released != self._identity(request)
 
     def prepare_another(self) -> None:
-        """Prepare another release, unless the last one is still being made; its files stay until the studio ends."""
+        """Prepare another release, unless the last one is still being made.
+
+        The files of the last one stay until the studio ends.
+        """
         with self._lock:
             if self.releasing is None or not self.releasing.running:
                 self.releasing, self._offered = None, ()

@@ -75,7 +75,7 @@ class Parcel:
     Parameters
     ----------
     folder : Path
-        An empty folder for them, which its owner alone can read.
+        An empty folder for them, which only its owner can read.
     """
 
     def __init__(self, folder: Path) -> None:

@@ -174,7 +174,7 @@ def _with_truth(request: FileRequest, folder: Path, report: Report, releases: li
 
 
 def _code(request: FileRequest, folder: Path) -> list[Path]:
-    """Write the command and the Python code that make the same release."""
+    """Write the request as a command and as Python code."""
     hint = f"# {PASSWORD}\n" if request.has_password else ""
     texts = {"command.txt": f"{hint}{request.command()}\n", "release.py": request.python()}
     for name, text in texts.items():

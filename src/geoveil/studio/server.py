@@ -208,7 +208,7 @@ class Studio:
 
 
 def _is_worth_logging(record: logging.LogRecord) -> bool:
-    """Return whether a message should be logged: all but those about requests that the end of the studio cuts off."""
+    """Return whether a message should be logged: not if it is about a request that the end of the studio cuts off."""
     ended = record.exc_info is not None and isinstance(record.exc_info[1], asyncio.CancelledError)
     return not ended and not record.getMessage().startswith("Cancel ")
 

@@ -25,12 +25,12 @@ _SOME, _ISLANDS = 16, 2e6
 #: The largest reach in metres of a view that names a place: the first number times the root of the population of the
 #: place, but at least the second number.
 _FAME, _LEAST = 400.0, 15_000.0
-#: Levels and distances in metres that are searched in turn for the nearest place; the last has the largest cities.
+#: Levels and distances in metres that are searched in turn for the nearest place; the last has large cities only.
 _SEARCHES = (0, 1e5), (0, 1e6), (0, 3e6), (2, 2.1e7)
 #: The smallest radius of a place in metres, and the radius divided by the root of its population.
 _HERE, _ROOM = 3_000.0, 5.0
-#: The nearest known place has the smallest distance divided by this power of its population; smaller populations than
-#: the second number count as that number.
+#: A location is described by the place for which the distance divided by this power of the population is smallest;
+#: populations below the second number count as that number.
 _KNOWN, _FEW = 0.15, 100.0
 _POINTS = ("north", "north-east", "east", "south-east", "south", "south-west", "west", "north-west")
 
