@@ -459,7 +459,7 @@ def test_gauges_show_those_with_least_left() -> None:
     text = gauges(balances, named=True)
     assert re.findall(r'class="subject">(\w+)<', text)[:2] == ["p9", "p19"]
     assert text.count('class="gauge"') == 10
-    assert "15 more accounts" in text
+    assert "15 other accounts" in text
     widths = re.findall(r'class="(before|cost|left)" style="width: ([\d.]+)%', text)
     assert widths[:3] == [("before", "90.000"), ("cost", "10.000"), ("left", "0.000")]
 

@@ -392,7 +392,7 @@ def test_what_fails_after_the_charge_says_so(project: Project, monkeypatch: pyte
     assert project.releasing is not None
     assert project.releasing.wait(60)
     told = text_of(pages.render("release", project))
-    assert "No space left on device. Nothing was released, and 3 accounts were charged for it." in told
+    assert "No space left on device. Nothing was released. Charged for it: 3 accounts." in told
 
 
 def test_warnings_are_on_the_page(project: Project, trips: Path) -> None:

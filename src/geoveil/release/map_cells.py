@@ -102,7 +102,7 @@ def cells_layer(
         values=together[row, column],
         least=joined * noise,
         counted=counted,
-        note=_blank_note(joined * noise, counted),
+        note=_blank_note(together, joined * noise, counted),
     )
 
 
@@ -112,13 +112,14 @@ def _seen(numbers: Floats, noise: float) -> NDArray[np.bool_]:
     return np.asarray((numbers > 0) & (numbers >= max(_FAINTEST * most, noise if most >= noise else 0.0)))
 
 
-def _blank_note(noise: float, counted: str) -> str:
-    """Return the legend's note on the numbers that are not drawn."""
+def _blank_note(numbers: Floats, noise: float, counted: str) -> str:
+    """Return the legend's note on the numbers that are not drawn; empty if no noise is known."""
     if not noise:
         return ""
-    return (
-        f"Blank: less than {number(noise)} {counted}. Noise moves no number by more than that, with probability 95%."
-    )
+    faint = _FAINTEST * float(np.max(numbers, initial=0.0))
+    least, moved = (faint, f"{number(noise)} {counted}") if faint > noise else (noise, "that")
+    blank = f"Blank: less than {number(least)} {counted}."
+    return f"{blank} Noise moves no number by more than {moved}, with probability 95%."
 
 
 def _extent(seen: NDArray[np.bool_]) -> int:
@@ -142,7 +143,7 @@ def regions_layer(shapes: geopandas.GeoSeries, numbers: Floats, name: str, count
     coords, ring = shapely.get_coordinates(shapely.get_exterior_ring(parts), return_index=True)
     values = np.asarray(numbers, dtype=float)[owner]
     how: dict[str, Any] = {"parts": ring, "values": values, "counted": counted, "least": noise}
-    return Layer(name, coords, "grid", "released", overlapping=True, note=_blank_note(noise, counted), **how)
+    return Layer(name, coords, "grid", "released", overlapping=True, note=_blank_note(values, noise, counted), **how)
 
 
 def flows_layer(

@@ -105,7 +105,8 @@ def gauges(balances: Sequence[Balance], *, named: bool) -> str:
             f'<div class="said">{shown}</div></li>'
         )
     more = len(balances) - sum(accounts[balance] for balance in least)
-    rest = f'<p class="said">{more} more accounts have at least as much left.</p>' if more else ""
+    others = counted(more, "other account")
+    rest = f'<p class="said">Left in {others}: at least as much.</p>' if more else ""
     parts = {"before": "spent before", "cost": "this release", "left": "left"}
     key = " ".join(f'<i class="{part}"></i>{text}' for part, text in parts.items())
     return f'<p class="key">{key}</p><ul class="gauges">{"".join(bars)}</ul>{rest}'

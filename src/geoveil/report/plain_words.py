@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from geoveil.facts import Facts
+from geoveil.report.formatting import number
 from geoveil.wording import protected, steps_line
 from geoveil.words import counted, hidden, metres
 
@@ -72,7 +73,7 @@ def _error(facts: Facts) -> str:
     bound, noise = facts.error, facts.noise
     if noise is not None:
         return (
-            f"With probability 95%, noise moves no number by more than {noise.largest:.3g} {noise.counted}. "
+            f"With probability 95%, noise moves no number by more than {number(noise.largest)} {noise.counted}. "
             f"Locations are blurred by {metres(noise.blur)} (standard deviation)."
         )
     if bound is None and facts.expected_error is not None:

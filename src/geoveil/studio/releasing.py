@@ -159,7 +159,7 @@ def _tell_charged(ledger: gv.Ledger, before: dict[str, Any], problem: Exception)
     else:
         if not charged:
             return
-        said = f"Nothing was released, and {counted(charged, 'account')} were charged for it."
+        said = f"Nothing was released. Charged for it: {counted(charged, 'account')}."
     plain = problem.worded(ON_PAGE, outcome=False) if isinstance(problem, GeoveilError) else message_of(problem)
     raise GeoveilError(plain, said) from problem
 
