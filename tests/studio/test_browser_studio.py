@@ -77,8 +77,9 @@ def test_the_whole_way(
     visitor.drop(trips)
     assert page.locator(".truth-banner").inner_text().startswith("True locations, for you alone")
     visitor.decide()
-    page.locator(f"input[value={question}]").check()
-    page.wait_for_selector("#options")
+    # The page of the question is loaded whole: its script takes the file that is chosen next.
+    with page.expect_navigation():
+        page.locator(f"input[value={question}]").check()
     if question == "counts":
         with page.expect_navigation():
             page.locator("#chosen").set_input_files(regions(tmp_path))

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-import numpy as np
 
 from geoveil.cli import terminal
 from geoveil.cli.command import Command, broken
@@ -88,7 +87,7 @@ def _of_one(layer: Layer, name: str) -> Layer:
     assert layer.persons is not None
     own = layer.persons == _PICTURED
     parts = None if layer.parts is None else layer.parts[own]
-    whose = np.zeros(int(own.sum()), dtype=np.int64)
+    whose = layer.persons[own] - _PICTURED
     return replace(layer, name=name, places=layer.places[own], persons=whose, parts=parts, names=("",))
 
 
