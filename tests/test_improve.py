@@ -22,6 +22,8 @@ from geoveil.postprocess.motion import TAXI
 from tests.geo.test_forms import in_the_plane
 from tests.queries.test_people import calls
 
+pytestmark = pytest.mark.slow
+
 BOX = shapely.box(0, 0, 1000, 1000)
 TIMES = np.arange(300) * 60.0
 #: A place in EPSG:32610.

@@ -32,6 +32,8 @@ from tests.formats import BAY
 from tests.geo.test_forms import ORIGIN, P, X, ask, frame
 from tests.questions import EVERY_QUESTION, ask_in
 
+pytestmark = pytest.mark.slow
+
 #: Labels of rows, persons and categories that must not be found in what comes back.
 GONE = "gone-with-the-row"
 HIDDEN = "skipped-person"

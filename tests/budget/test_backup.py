@@ -20,6 +20,8 @@ from tests.ledgers import KEY, charge, edit
 from tests.patience import impatient
 from tests.postgres import database
 
+pytestmark = pytest.mark.slow
+
 restore = Ledger.restore
 WALK = np.zeros((3, 2))
 
@@ -115,7 +117,6 @@ def test_a_backup_that_is_behind_is_not_restored(tmp_path: Path) -> None:
     released(found, "walk")
 
 
-@pytest.mark.slow
 def test_what_is_no_backup_is_not_restored(tmp_path: Path) -> None:
     """Another file, no file or a database is refused as a backup."""
     (tmp_path / "text.db").write_text("nothing of the kind" * 100)
@@ -206,7 +207,6 @@ def test_a_witness_never_goes_back(tmp_path: Path) -> None:
     assert witness.head("none") is None
 
 
-@pytest.mark.slow
 def test_nothing_is_released_without_its_witness(tmp_path: Path) -> None:
     """A release waits until its witness can be told; its charge is kept."""
     ledger = Ledger(tmp_path / "budget.db", witness=tmp_path / "witness.db")

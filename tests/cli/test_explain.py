@@ -15,6 +15,8 @@ import geoveil as gv
 from tests.command_line import LOCAL
 from tests.formats import make, people
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("asked", [["--rho", "5e-5"], ["--epsilon", "0.01"], ["--rho", "5e-5", "--metric", "2"]])
 def test_explain_says_what_the_library_says(asked: list[str], run: Any) -> None:
@@ -41,7 +43,6 @@ def test_plan_is_the_other_way_of_explain(run: Any) -> None:
     assert told["error"] <= 300
 
 
-@pytest.mark.slow
 def test_check_finds_what_gives_places_away(run: Any, tmp_path: Path) -> None:
     """Names, numbers and codes that tell where a place is; duplicates, holes, and places without a fix."""
     table = pd.read_csv(tmp_path / "trips.csv")
@@ -79,7 +80,6 @@ def test_check_finds_what_gives_places_away(run: Any, tmp_path: Path) -> None:
     assert run("check", "trips.csv", "--by", "nobody").code == 3
 
 
-@pytest.mark.slow
 def test_the_remedy_for_a_system_of_no_register_is_a_command(run: Any, tmp_path: Path) -> None:
     """The remedy for an unregistered system can be typed as it is, and check says it once."""
     own = "+proj=laea +lat_0=37.7654 +lon_0=-122.4321 +datum=WGS84"
@@ -93,7 +93,6 @@ def test_the_remedy_for_a_system_of_no_register_is_a_command(run: Any, tmp_path:
         assert "to_crs" not in words
 
 
-@pytest.mark.slow
 def test_what_check_says_of_columns_is_what_a_release_does(run: Any, tmp_path: Path) -> None:
     """Those it says are removed with --keep all are, and no others; the structure of GPX is released."""
     names = [
@@ -310,7 +309,6 @@ def trips_every(minutes: int, days: int, path: Path) -> None:
     pd.concat(parts).to_csv(path, index=False)
 
 
-@pytest.mark.slow
 def test_check_compares_the_noise_of_units(run: Any, tmp_path: Path) -> None:
     """The radii of the typical person are those of releases with these options, thinned or not."""
     trips_every(5, 6, tmp_path / "often.csv")

@@ -18,6 +18,8 @@ from geoveil.answering import streaming
 from tests.command_line import BIN, LOCAL, shell
 from tests.formats import make
 
+pytestmark = pytest.mark.slow
+
 BAD = {
     "no budget": (2, "points trips.csv -o o.csv"),
     "two budgets": (2, "points trips.csv -o o.csv --rho 1 --epsilon 1"),
@@ -129,7 +131,6 @@ def test_a_file_that_may_not_be_read_is_about_the_data(command: str, run: Any, t
     assert "trips.csv" in done.err
 
 
-@pytest.mark.slow
 def test_debug_shows_where(tmp_path: Path) -> None:
     """With --debug an error is a traceback."""
     done = shell("geoveil --debug points nothing.csv -o o.csv --rho 1", tmp_path)
@@ -150,7 +151,6 @@ def test_the_unexpected_is_one_message_too(run: Any, monkeypatch: pytest.MonkeyP
     assert "--debug" in done.err
 
 
-@pytest.mark.slow
 def test_a_reader_that_stops_early_is_no_error(tmp_path: Path) -> None:
     """A reader that stops early, such as head, is no error."""
     make("trips.csv", tmp_path)
@@ -212,7 +212,6 @@ def ended(running: Any, number: signal.Signals) -> int:
 
 
 @pytest.mark.posix
-@pytest.mark.slow
 def test_a_real_interruption(tmp_path: Path) -> None:
     """A signal while the command waits for its input."""
     line = [str(BIN / "geoveil"), "points", "-", "-o", "out.csv", *LOCAL, "--rho", "1"]
@@ -229,7 +228,6 @@ def test_a_real_interruption(tmp_path: Path) -> None:
 
 
 @pytest.mark.posix
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
 def test_what_came_through_a_pipe_does_not_stay_when_the_command_is_ended(name: str, tmp_path: Path) -> None:
     """A closed terminal or a scheduler's patience leaves nothing true behind, aside or here."""

@@ -23,6 +23,8 @@ from tests import questions
 from tests.formats import BAY
 from tests.questions import EVERY_QUESTION
 
+pytestmark = pytest.mark.slow
+
 LON = [-122.41, -122.45, -122.43, -122.40]
 LAT = [37.78, 37.76, 37.75, 37.79]
 TIMES = [datetime.datetime(2026, 3, 1, 8, minute) for minute in range(4)]
@@ -198,7 +200,6 @@ def test_wrong_names_are_told(kind: str) -> None:
         ask("points", table(kind), by="who")
 
 
-@pytest.mark.slow
 @EVERY_KIND
 def test_released_tables_are_improved_and_written(kind: str, tmp_path: Path) -> None:
     """Smoothing and clamping keep the kind and the columns; files hold the columns as well."""
@@ -229,7 +230,6 @@ def test_trips_are_smoothed_by_the_times_of_both_ends(kind: str) -> None:
             gv.smooth(release, times=wrong, motion="walking")
 
 
-@pytest.mark.slow
 @EVERY_KIND
 @pytest.mark.parametrize("end", [".csv", ".geojson", ".parquet"])
 def test_trips_are_written_row_by_row(kind: str, end: str, tmp_path: Path) -> None:

@@ -31,7 +31,7 @@ from geoveil.queries.solid import cosine, intersection, tightened
 from geoveil.queries.support import SupportHull, best_hull
 from tests.oracle import Floats
 
-pytestmark = pytest.mark.once
+pytestmark = [pytest.mark.once, pytest.mark.slow]
 
 
 def support(x: Floats, k: int) -> Floats:
@@ -39,7 +39,6 @@ def support(x: Floats, k: int) -> Floats:
     return np.asarray((x @ directions(k).T).max(axis=0))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("metric", ["inf", "2", "1"])
 @settings(max_examples=150)
 @given(st.integers(0, 2**32), st.integers(1, 9), st.sampled_from([4, 6, 16, 64]))
@@ -124,7 +123,6 @@ def check_constants_at_tiny_distances(dimension: int, k: int | Literal["optimal"
                 assert moved <= squared * distance * UNIT**2
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("dimension", "k"), [(2, 4), (2, 6), (2, 16), (2, "optimal"), (3, 6), (3, 54), (3, "optimal"), (4, 64), (5, 160)]
 )
@@ -141,7 +139,6 @@ def grids() -> Iterator[Floats]:
         yield SupportHull(2, dimension, gv.CGP(rho=1e-4), k=k).directions
 
 
-@pytest.mark.slow
 def test_directions_are_opposite_pairs_no_longer_than_one() -> None:
     """Exactly: every direction has its negative, none is longer than 1, and Σ uuᵀ is what constants take it for."""
     for u in grids():
@@ -210,7 +207,6 @@ def test_every_tuple_gets_a_convex_body(points: list[list[float]], budget: dict[
     assert 0 < release.error(0.05) < math.inf
 
 
-@pytest.mark.slow
 @pytest.mark.statistical
 @pytest.mark.parametrize("budget", [{"rho": 1e-4}, {"rho": 0.2}, {"epsilon": 0.05}], ids=str)
 @pytest.mark.parametrize("n", [1, 3, 500])
@@ -362,7 +358,6 @@ def test_half_spaces_make_a_body_whatever_the_noise() -> None:
         assert np.isfinite(tightened(u, y)).all()
 
 
-@pytest.mark.slow
 @pytest.mark.statistical
 @pytest.mark.parametrize("d", [3, 4, 5, 6, 7])
 @pytest.mark.parametrize("budget", [{"rho": 1e-8}, {"rho": 1e-4}, {"epsilon": 1e-3}, {"epsilon": 0.01}], ids=str)
@@ -395,7 +390,6 @@ def test_no_extreme_of_a_flat_tuple_is_missed(d: int, thickness: float) -> None:
         assert diameter(x) == pytest.approx(float(pdist(x).max()), rel=1e-12)
 
 
-@pytest.mark.slow
 @pytest.mark.statistical
 @pytest.mark.parametrize("rho", [1e-14, 1e4, 1e6])
 @pytest.mark.parametrize("reach", [1.0, 3e6, 5e7])
@@ -420,7 +414,6 @@ def test_where_directions_are_too_coarse_points_are_released() -> None:
 
 
 @pytest.mark.deep
-@pytest.mark.slow
 @pytest.mark.statistical
 @pytest.mark.parametrize("rho", [1e-7, 1e-5, 1e-3, 1e-1, 10])
 def test_three_dimensions_are_no_worse_than_the_papers(rho: float) -> None:

@@ -22,6 +22,8 @@ from geoveil.errors import InvalidData, InvalidParameter
 from geoveil.report.formatting import WARNING
 from geoveil.report.small_map import small_map
 
+pytestmark = pytest.mark.slow
+
 mpl.use("agg")
 
 BAY = gv.local(lat=37.77, lon=-122.42, radius=50_000)
@@ -104,7 +106,6 @@ EVERY_KIND = pytest.mark.parametrize(
 )
 
 
-@pytest.mark.slow
 @EVERY_KIND
 def test_every_release_is_a_frame_a_file_a_picture_a_page_and_a_card(kind: str, tmp_path: Path) -> None:
     """All faces of a release work, or say why there is nothing to draw; the value keeps its coordinate system."""
@@ -172,7 +173,6 @@ def test_a_heat_map_is_a_frame_of_cells() -> None:
     np.testing.assert_allclose(inside.bounds, frame.bounds, atol=0.01)
 
 
-@pytest.mark.slow
 def test_a_card_of_a_million_points_is_small() -> None:
     """Points are counted in hexagons, so the card has the size of its map, whatever their number."""
     flat = np.random.default_rng(3).normal(scale=5000, size=(1_000_000, 2))
@@ -180,7 +180,6 @@ def test_a_card_of_a_million_points_is_small() -> None:
     assert len(release._repr_html_().encode()) < 100_000
 
 
-@pytest.mark.slow
 @pytest.mark.once
 def test_many_areas_lines_and_cells_keep_a_card_small() -> None:
     """Hulls of many persons are drawn in part, and the card says so; noisy lines are hexagons."""

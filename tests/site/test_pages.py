@@ -21,6 +21,8 @@ from tests.postgres import database
 from tests.release.test_crowd_release import districts
 from tests.test_crowds import trips
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parent.parent.parent
 DOCS = ROOT / "docs"
 PAGES = [

@@ -29,6 +29,8 @@ from geoveil.geo.formats import parquet as parquet_files
 from tests import fuzz
 from tests.formats import BAY, FORMATS, make, people
 
+pytestmark = pytest.mark.slow
+
 POINT = {"type": "Feature", "properties": {"user": "a"}, "geometry": {"type": "Point", "coordinates": [-122.4, 37.7]}}
 
 
@@ -123,7 +125,6 @@ def test_the_server_would_notice_a_request(requests: tuple[str, list[bytes]], tm
 
 
 @pytest.mark.once
-@pytest.mark.slow
 @pytest.mark.parametrize("system", [4269, 4267])
 def test_proj_requests_no_grid(system: int, requests: tuple[str, list[bytes]], tmp_path: Path) -> None:
     """PROJ requests no grid of the true locations, also where the environment allows it to use the network."""
@@ -336,7 +337,6 @@ def test_large_geometries_are_not_deep(shape: Any, how: dict[str, Any]) -> None:
 
 
 @pytest.mark.once
-@pytest.mark.slow
 def test_many_columns_are_refused_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Files with too many columns are refused, also if names repeat; the environment can raise the limit."""
     names = [f"c{i}" for i in range(20_000)]
@@ -356,7 +356,6 @@ def test_many_columns_are_refused_at_once(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 @pytest.mark.once
-@pytest.mark.slow
 def test_a_file_that_grows_when_unpacked_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Beyond some size, by more than a hundredfold."""
     path = tmp_path / "bomb.csv.gz"
@@ -369,7 +368,6 @@ def test_a_file_that_grows_when_unpacked_is_refused(tmp_path: Path, monkeypatch:
     assert len(gv.read(path)) == 200_000
 
 
-@pytest.mark.slow
 def test_a_header_without_an_end_is_refused(tmp_path: Path) -> None:
     """A header of a packed file that does not end is refused after some megabytes."""
     (tmp_path / "a.csv.gz").write_bytes(gzip.compress(b"a" * 50_000_000))
@@ -378,7 +376,6 @@ def test_a_header_without_an_end_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.once
-@pytest.mark.slow
 def test_a_parquet_file_that_grows_when_unpacked_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A Parquet file whose metadata tell of too much data is refused."""
     table = pa.table({"lat": [37.7] * 500_000, "lon": [-122.4] * 500_000})
@@ -413,7 +410,6 @@ def test_documents_that_declare_entities_are_refused(encoding: str, tmp_path: Pa
 
 
 @pytest.mark.once
-@pytest.mark.slow
 def test_tags_within_tags_are_refused_or_left_behind(tmp_path: Path) -> None:
     """Deep ones in what is read are an error and no crash."""
     deep = "<extensions>" + "<a>" * 100_000 + "</a>" * 100_000 + "</extensions>"
@@ -425,7 +421,6 @@ def test_tags_within_tags_are_refused_or_left_behind(tmp_path: Path) -> None:
 
 
 @pytest.mark.once
-@pytest.mark.slow
 def test_a_gpx_file_in_which_nothing_ends_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A GPX file in which no element ends is refused, as it would be held in memory."""
     monkeypatch.setattr(gpx_files, "_PENDING", 2**20)
@@ -436,7 +431,6 @@ def test_a_gpx_file_in_which_nothing_ends_is_refused(tmp_path: Path, monkeypatch
 
 
 @pytest.mark.once
-@pytest.mark.slow
 def test_gpx_is_read_alike_wherever_blocks_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Points, tracks, segments and names are the same for blocks of any size."""
     path, _ = make("trips.gpx", tmp_path, people(n=12))
@@ -580,7 +574,6 @@ def crafted(folder: Path) -> dict[str, tuple[Path, str | None]]:
 
 @pytest.mark.posix
 @pytest.mark.once
-@pytest.mark.slow
 def test_odd_and_damaged_files_are_refused_with_a_message(tmp_path: Path) -> None:
     """No command fails in an unexpected way, and `check` says "Ready." of no file that `points` refuses."""
     (tmp_path / "out").mkdir()
@@ -598,7 +591,6 @@ def test_odd_and_damaged_files_are_refused_with_a_message(tmp_path: Path) -> Non
 
 
 @pytest.mark.once
-@pytest.mark.slow
 def test_changed_certificates_are_refused(tmp_path: Path) -> None:
     """A certificate is refused, whatever replaces any part of it."""
     path, told = make("trips.csv", tmp_path, people(n=5))
