@@ -23,6 +23,7 @@ _OUTSIDE = (
 )
 
 
+@pytest.mark.deep
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="takes from Linux what Windows lacks")
 def test_geoveil_runs_without_the_calls_that_windows_lacks(tmp_path: Path) -> None:

@@ -251,6 +251,7 @@ def neighbours(count: int) -> tuple[Any, Any]:
     return degrees, moved
 
 
+@pytest.mark.deep
 @pytest.mark.slow
 def test_places_nanometres_apart_lose_in_proportion_to_their_distance() -> None:
     """On the grid, from the points' balls: never more than α·ρ·dist²; from their doubles, often far more."""

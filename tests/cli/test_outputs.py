@@ -19,7 +19,7 @@ import pytest
 
 from tests.cli.test_program import EVERY
 
-pytestmark = [pytest.mark.posix, pytest.mark.once, pytest.mark.slow]
+pytestmark = [pytest.mark.posix, pytest.mark.once, pytest.mark.deep, pytest.mark.slow]
 
 OUTPUTS = Path(__file__).parent / "outputs"
 WIDTHS = (60, 80, 120)

@@ -49,6 +49,7 @@ def test_pipes(form: str, tmp_path: Path) -> None:
     assert "60 points" in done.err
 
 
+@pytest.mark.deep
 @pytest.mark.slow
 def test_names_with_spaces_and_letters_of_all_kinds(tmp_path: Path) -> None:
     """Files, columns and persons may be called as people call them."""

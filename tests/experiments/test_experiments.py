@@ -240,6 +240,7 @@ def test_the_paper_has_its_panels() -> None:
     assert panels == dict(zip([f"fig{i}" for i in range(2, 11)], [4, 4, 4, 2, 2, 4, 4, 4, 2], strict=True))
 
 
+@pytest.mark.deep
 @pytest.mark.slow
 def test_the_command_line_gives_tables_and_figures(folder: Path, tmp_path: Path) -> None:
     """One command writes everything; a second one adds figures to the folder, or is refused with a clear error."""
