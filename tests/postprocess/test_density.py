@@ -187,6 +187,7 @@ def test_everyone_has_noise_of_their_own() -> None:
     np.testing.assert_allclose(density(named, GRID).value, density(plain, GRID, by=labels).value, atol=1e-6)
 
 
+@pytest.mark.deep
 @pytest.mark.slow
 @pytest.mark.statistical
 def test_many_different_scales_are_taken_together() -> None:

@@ -123,6 +123,7 @@ def check_constants_at_tiny_distances(dimension: int, k: int | Literal["optimal"
                 assert moved <= squared * distance * UNIT**2
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize(
     ("dimension", "k"), [(2, 4), (2, 6), (2, 16), (2, "optimal"), (3, 6), (3, 54), (3, "optimal"), (4, 64), (5, 160)]
 )

@@ -159,6 +159,7 @@ def test_pages_look_as_they_did(browser: Browser, pages: Path, place: Place) -> 
     assert differing(whole, reference(place)) < SHARE
 
 
+@pytest.mark.deep
 def test_a_missing_layer_is_noticed(browser: Browser, pages: Path) -> None:
     """Without any one of its layers, or the small map, a map looks different; and so it does in the dark."""
     place = PLACES[0]
