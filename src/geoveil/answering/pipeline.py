@@ -99,7 +99,7 @@ def answer(
 class Inquiry(ABC, Generic[D, R]):
     """A question about data that has been taken in, ready to be charged and drawn."""
 
-    #: Whether drawing may take longer than the ledger lets others wait, unless it is told that it goes on.
+    #: Whether drawing may take longer than a lease of the ledger lasts, which is then renewed meanwhile.
     takes_long = False
 
     @abstractmethod
