@@ -14,6 +14,7 @@ from geoveil.postprocess.grid import Grid
 from geoveil.release.as_layers import degrees
 from geoveil.report import Layer
 from geoveil.report.formatting import number
+from geoveil.report.layers import FAINTEST
 from geoveil.words import metres
 
 if TYPE_CHECKING:
@@ -24,8 +25,6 @@ __all__ = ["boxes_of", "cells_layer", "cells_of", "flows_layer", "regions_layer"
 Floats = NDArray[np.float64]
 #: The largest number of cells of a heat map within the part that is drawn; those of a finer one are joined.
 _MOST_CELLS = 40_000
-#: The smallest number in a cell that is drawn, over the largest: a map shows where the numbers are.
-_FAINTEST = 0.01
 
 
 def boxes_of(grid: Grid) -> Any:
@@ -109,14 +108,14 @@ def cells_layer(
 def _seen(numbers: Floats, noise: float) -> NDArray[np.bool_]:
     """Return which cells have a number that is visible beside the largest, and above the noise if any number is."""
     most = float(numbers.max(initial=0.0))
-    return np.asarray((numbers > 0) & (numbers >= max(_FAINTEST * most, noise if most >= noise else 0.0)))
+    return np.asarray((numbers > 0) & (numbers >= max(FAINTEST * most, noise if most >= noise else 0.0)))
 
 
 def _blank_note(numbers: Floats, noise: float, counted: str) -> str:
     """Return the legend's note on the numbers that are not drawn; empty if no noise is known."""
     if not noise:
         return ""
-    faint = _FAINTEST * float(np.max(numbers, initial=0.0))
+    faint = FAINTEST * float(np.max(numbers, initial=0.0))
     least, moved = (faint, f"{number(noise)} {counted}") if faint > noise else (noise, "that")
     blank = f"Blank: less than {number(least)} {counted}."
     return f"{blank} Noise moves no number by more than {moved}, with probability 95%."

@@ -14,7 +14,7 @@ from geoveil.report.backdrop import Backdrop, backdrop
 from geoveil.report.classes import classes_of, hexagons
 from geoveil.report.formatting import between, lengths, round_below
 from geoveil.report.labelling import without_overlaps
-from geoveil.report.layers import Floats, Layer
+from geoveil.report.layers import FAINTEST, Floats, Layer
 from geoveil.report.map_projection import Box, Projection, view_of
 from geoveil.report.outlines import rings_of, split
 from geoveil.report.palette import PERSONS, ink, person, shade
@@ -42,8 +42,6 @@ _AREAS = 100
 _NAMES = 30
 #: The number of hexagons across the view, and the largest number of them.
 _ACROSS, _HEXAGONS = 36, 6_000
-#: The smallest value of a heat map or region that is drawn, as a share of the largest.
-_FAINTEST = 0.01
 #: The width in pixels of tracks, and of the widest and the thinnest arc.
 _TRACK, _WIDEST, _THINNEST = 2.5, 10.0, 0.8
 _DASHES = (6.0, 3.0)
@@ -394,7 +392,7 @@ class _Plan:
         values = layer.values[whole]
         if layer.overlapping:
             cells = shapely.make_valid(cells)
-        least = max(_FAINTEST * float(values.max(initial=0.0)), layer.least)
+        least = max(FAINTEST * float(values.max(initial=0.0)), layer.least)
         how = {"overlapping": layer.overlapping, "blank": layer.least > 0}
         found = classes_of(cells, values, least=least, **how) if least > 0 else iter(())
         self.cells.append(shapely.get_coordinates(shapely.centroid(cells[values >= max(least, 1e-300)])))

@@ -10,7 +10,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from geoveil.errors import InvalidData, InvalidParameter
 
-__all__ = ["Floats", "Kind", "Layer", "Role"]
+__all__ = ["FAINTEST", "Floats", "Kind", "Layer", "Role"]
+
+#: The smallest number of a heat map or region that is drawn, as a share of the largest.
+FAINTEST = 0.01
 
 Floats: TypeAlias = NDArray[np.float64]
 Kind: TypeAlias = Literal["points", "lines", "area", "marks", "grid", "flows"]
