@@ -14,6 +14,7 @@ from typing import IO, TYPE_CHECKING, Any
 from uuid import uuid4
 
 from geoveil.errors import FileUnavailable, InvalidFile, InvalidParameter, warn
+from geoveil.geo.formats.fingerprints import digest_of_parts
 
 if TYPE_CHECKING:
     import pyarrow.fs
@@ -189,7 +190,7 @@ class Destination:
         system, path = self.located()
         ready = f"{self._attempts(path)}/ready"
         system.create_dir(ready)
-        lines = []
+        digests = {}
         for number, part in enumerate(sorted(parts, key=lambda part: part.partition)):
             found = f"{self._attempts(path)}/{part.name}"
             if system.get_file_info(found).size != part.size:
@@ -198,8 +199,8 @@ class Destination:
                 raise InvalidFile(self.address, "files that the driver does not find", allowed, remedy)
             name = f"part-{number:06d}.parquet"
             system.move(found, f"{ready}/{name}")
-            lines.append(f"{name} {part.sha256}\n")
-        return ready, hashlib.sha256("".join(lines).encode()).hexdigest()
+            digests[name] = part.sha256
+        return ready, digest_of_parts(digests)
 
     @property
     def ready(self) -> str:
@@ -236,11 +237,10 @@ class Destination:
         from pyarrow import fs
 
         system, path = self.located()
-        lines = []
-        for info in sorted(system.get_file_info(fs.FileSelector(path)), key=lambda info: info.base_name):
+        digests = {}
+        for info in system.get_file_info(fs.FileSelector(path)):
             if not info.base_name.endswith(".parquet"):
                 continue
             with system.open_input_stream(info.path) as stream:
-                found = hashlib.file_digest(stream, "sha256").hexdigest()
-            lines.append(f"{info.base_name} {found}\n")
-        return hashlib.sha256("".join(lines).encode()).hexdigest()
+                digests[info.base_name] = hashlib.file_digest(stream, "sha256").hexdigest()
+        return digest_of_parts(digests)

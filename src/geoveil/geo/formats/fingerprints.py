@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -14,7 +16,16 @@ from geoveil.geo.geometries import Index
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["SHAPEFILE_PARTS", "Fingerprint", "State", "digest", "file_state", "files_of", "label_hashes"]
+__all__ = [
+    "SHAPEFILE_PARTS",
+    "Fingerprint",
+    "State",
+    "digest",
+    "digest_of_parts",
+    "file_state",
+    "files_of",
+    "label_hashes",
+]
 
 #: Endings of the files that belong to a shapefile, beside the .shp file.
 SHAPEFILE_PARTS = (".shx", ".dbf", ".prj", ".cpg")
@@ -38,15 +49,21 @@ def files_of(path: Path) -> list[Path]:
 
 def digest(path: Path) -> str:
     """Return the SHA-256 of a file; for a folder or a shapefile, that of the names and digests of its files."""
+    files, folder = files_of(path), path if path.is_dir() else path.parent
     digests = {}
-    for file in files_of(path):
+    for file in files:
         with file.open("rb") as handle:
-            name = file.relative_to(path if path.is_dir() else path.parent).as_posix()
-            digests[name] = hashlib.file_digest(handle, "sha256").hexdigest()
-    if [*digests] == [path.name]:
-        return digests[path.name]
-    lines = "".join(f"{name} {found}\n" for name, found in digests.items())
-    return hashlib.sha256(lines.encode()).hexdigest()
+            digests[file.relative_to(folder).as_posix()] = hashlib.file_digest(handle, "sha256").hexdigest()
+    return digests[path.name] if files == [path] else digest_of_parts(digests)
+
+
+def digest_of_parts(digests: Mapping[str, str]) -> str:
+    """Return the SHA-256 of several files, given the digest of each by name.
+
+    The text that is digested is a list of pairs in JSON, sorted by name: no name of a file can imitate the end of one
+    pair and the beginning of the next.
+    """
+    return hashlib.sha256(json.dumps(sorted(digests.items()), separators=(",", ":")).encode()).hexdigest()
 
 
 def file_state(path: Path) -> State:
