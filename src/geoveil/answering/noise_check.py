@@ -82,7 +82,7 @@ def _points(path: Path, account: dict[str, Any], working: Guarantee, area: Area)
     # Shapefiles cut the names of columns.
     listed |= {name[:10] for name in listed}
     by = account["by"] if account["by"] in (None, *file.columns) else account["by"][:10]
-    unlisted = [name for name in file.columns if name not in listed]
+    unlisted = [name for name in file.columns if name not in listed and name not in file.numbered]
     people, filled = PersonCounts(by), set[str]()
     times = tuple(account["times"] or ())
     timed = TimedRows(people, times, None, working.metric.stretch)

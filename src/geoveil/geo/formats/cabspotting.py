@@ -43,6 +43,13 @@ class Cabspotting(LocationFile):
 
     extensible = False
 
+    @property
+    def numbered(self) -> frozenset[str]:
+        """The column `cab` if its values are the numbers of the files, as in a release without the names of taxis."""
+        named = [taxi.stem.removeprefix("new_") for taxi in self.taxis]
+        numbers_only = all(name.isascii() and name.isdigit() for name in named)
+        return frozenset({"cab"} if numbers_only and [*map(int, named)] == [*range(1, len(named) + 1)] else ())
+
     def _batches(self, columns: Sequence[str]) -> Iterator[Batch]:
         import pyarrow as pa
         import pyarrow.csv as pc
@@ -70,12 +77,15 @@ class Cabspotting(LocationFile):
 
     def write(self, path: Path, batches: Iterator[Batch], schema: pa.Schema) -> None:
         path.mkdir()
+        number, digits = 0, len(str(len(self.taxis)))
         # Taxis without rows are left out, since the name of a taxi, possibly a pseudonym, is taken from its rows.
-        for taxi, batch in zip(self.taxis, batches, strict=True):
+        for _, batch in zip(self.taxis, batches, strict=True):
             rows = batch.columns.to_pydict()
             if not len(batch):
                 continue
-            name = f"new_{rows['cab'][0]}.txt" if "cab" in rows else taxi.name
+            # The name of a file would release the name of its taxi: without the column, files have numbers.
+            number += 1
+            name = f"new_{rows['cab'][0]}.txt" if "cab" in rows else f"new_{number:0{digits}}.txt"
             occupied = rows.get("occupied", ["nan"] * len(batch))
             lines = zip(batch.places.tolist(), occupied, rows["time"], strict=True)
             text = "".join(f"{lat!r} {lon!r} {busy} {time}\n" for (lon, lat), busy, time in lines)

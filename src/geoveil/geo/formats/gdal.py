@@ -94,7 +94,6 @@ def open_gdal(path: Path, *, crs: CrsLike = None, layer: str | None = None) -> G
         name=name,
         driver=info["driver"],
         layer=chosen,
-        named=layer is not None,
         fields={field.name: field.with_metadata(_kind(field)) for field in schema},
         options=options,
         rows=int(info["features"]),
@@ -117,8 +116,6 @@ class GDALFile(LocationFile):
     name: str
     driver: str
     layer: str
-    #: Whether the caller chose the layer by name.
-    named: bool
     fields: dict[str, pa.Field]
     options: dict[str, Any]
     rows: int
@@ -190,8 +187,8 @@ class GDALFile(LocationFile):
                 stream,
                 path,
                 driver=self.driver,
-                # Unless the caller chose it, the name of the layer may reveal the name of the source.
-                layer=self.layer if self.named and self.driver == "GPKG" else None,
+                # GDAL takes the name of the target: that of the source's layer may be the name of a person.
+                layer=None,
                 geometry_name=self.geometry,
                 geometry_type=self.kind,
                 crs=self.crs.to_wkt(),

@@ -221,6 +221,11 @@ class LocationFile(ABC):
         return recognise(self._sample([name for name in self.columns if name not in self.unsafe]), kinds)
 
     @property
+    def numbered(self) -> frozenset[str]:
+        """The columns that only count the parts of the file, and hold no values of the data."""
+        return frozenset()
+
+    @property
     def shape(self) -> str:
         """The type of all geometries, or "Unknown" if it is not known or they are of several types."""
         return "Point"

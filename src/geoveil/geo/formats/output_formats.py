@@ -134,7 +134,6 @@ def _gdal(file: LocationFile, target: Path, driver: str) -> GDALFile:
         name=str(target),
         driver=driver,
         layer="",
-        named=False,
         fields={name: field.with_type(kind) for name, field in fields.items() if (kind := _storable(field.type))}
         if driver != "ESRI Shapefile"
         else {name: pa.field(name, _storable(field.type, times=False)) for name, field in fields.items()},
