@@ -306,7 +306,7 @@ def test_an_interrupted_release_leaves_nothing(name: str, tmp_path: Path) -> Non
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        gv.points_file(path, target, rho=1e-4, progress=stop, **told)
+        gv.points_file(path, target, rho=1e-4, progress=stop, overwrite=True, **told)
     assert [p.name for p in (tmp_path / "out").iterdir()] == ([] if path.is_dir() else [name])
     assert path.is_dir() or target.read_text() == "older"
 
@@ -602,7 +602,7 @@ def test_labels_of_odd_types(tmp_path: Path) -> None:
     for name, odd in {"list": [[1], [2]], "binary": [b"a", b"b"]}.items():
         pq.write_table(pa.table({"user": odd, **places}), tmp_path / f"{name}.parquet")
         with pytest.raises(InvalidParameter, match=r"^by = 'user'"):
-            gv.points_file(tmp_path / f"{name}.parquet", tmp_path / "o.parquet", by="user", rho=1e-4, area=BAY)
+            gv.points_file(tmp_path / f"{name}.parquet", tmp_path / f"o-{name}.parquet", by="user", rho=1e-4, area=BAY)
 
 
 def test_what_lies_beside_an_older_target_goes(tmp_path: Path) -> None:
@@ -610,12 +610,12 @@ def test_what_lies_beside_an_older_target_goes(tmp_path: Path) -> None:
     path, told = make("trips.gpkg", tmp_path)
     shutil.copy(path, tmp_path / "out.gpkg")
     (tmp_path / "out.gpkg-wal").write_bytes(b"old")
-    gv.points_file(path, tmp_path / "out.gpkg", rho=1e-4, **told)
+    gv.points_file(path, tmp_path / "out.gpkg", rho=1e-4, overwrite=True, **told)
     assert not list(tmp_path.glob("out.gpkg-*"))
     path, told = make("trips.shp", tmp_path)
     for ending in (".sbn", ".qmd", ".shp.xml"):
         (tmp_path / f"out{ending}").write_bytes(b"old")
-    gv.points_file(path, tmp_path / "out.shp", rho=1e-4, **told)
+    gv.points_file(path, tmp_path / "out.shp", rho=1e-4, overwrite=True, **told)
     found = {p.name for p in tmp_path.glob("out.*")}
     assert not {"out.sbn", "out.qmd", "out.shp.xml"} & found
     assert {"out.shp", "out.shx", "out.dbf", "out.prj"} <= found

@@ -8,12 +8,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyogrio
 import pytest
 
 import geoveil as gv
 from geoveil import verification
 from geoveil.certificates import signed
-from geoveil.errors import FileUnavailable, InvalidFile, InvalidParameter
+from geoveil.errors import FileUnavailable, InvalidFile, InvalidParameter, LedgerTampered
+from geoveil.geo.formats.fingerprints import digest
 from tests.certificates.test_signatures import KEY
 from tests.formats import BAY, FORMATS, make, people
 
@@ -278,3 +280,93 @@ def test_what_cannot_be_checked_is_an_error(released: Path, tmp_path: Path) -> N
         gv.verify(released, key=released)
     with pytest.raises(InvalidParameter, match="ledger"):
         gv.verify(released, ledger=tmp_path / "budget.db")  # type: ignore[arg-type]
+
+
+def test_forged_files_fail(released: Path) -> None:
+    """A changed file whose digest was put into the certificate is not the file that the ledger recorded."""
+    rows = released.read_text().splitlines()
+    released.write_text("\n".join([*rows[:-1], rows[-1].replace("2024", "2023")]) + "\n")
+
+    def forge(account: dict[str, Any]) -> None:
+        account["file"]["sha256"] = digest(released)
+        account.pop("signature")
+
+    edited(released, forge)
+    assert gv.verify(released), "without the ledger nothing tells them apart"
+    with gv.Ledger(released.parent / "budget.db") as ledger:
+        found = gv.verify(released, ledger=ledger)
+    assert found.outcome == "fails"
+    assert outcomes(found)["ledger"] == "fails"
+
+
+@pytest.mark.parametrize("edit", [{"version": "99"}, {"where": "user = 'u1'"}, {"signature": None}])
+def test_ledgers_know_certificates(edit: dict[str, Any], released: Path) -> None:
+    """A certificate with another field than the one that was recorded fails, also in the ledger's own check."""
+
+    def change(account: dict[str, Any]) -> None:
+        account.update(edit)
+        account.pop("signature")
+
+    edited(released, change)
+    account = json.loads(beside(released).read_text())
+    with gv.Ledger(released.parent / "budget.db") as ledger:
+        assert outcomes(gv.verify(released, ledger=ledger))["ledger"] == "fails"
+        with pytest.raises(LedgerTampered, match="recorded another certificate"):
+            ledger.verify([account])
+
+
+def test_answers_stay_open(tmp_path: Path) -> None:
+    """A ledger that holds an answer cannot tell a file that was written from it: neither success nor failure."""
+    with gv.Ledger(tmp_path / "budget.db") as ledger:
+        ledger.create("all", rho=1)
+        session = gv.Session(people(), ledger=ledger, subject="all", area=BAY)
+        for release in (session.hull(rho=1e-4), session.points(rho=1e-4)):
+            path = release.to_file(tmp_path / f"{release.query}.gpkg")
+            found = gv.verify(path, ledger=ledger)
+            assert (found.outcome, outcomes(found)["ledger"]) == ("open", "open")
+            assert not found
+            assert found.summary == "NOT KNOWN to be as certified: ledger"
+            assert "an answer and no file" in repr(found)
+            assert gv.verify(path), "nobody asked about the ledger"
+
+
+def test_processed_files_stay_open(released: Path) -> None:
+    """A file that was smoothed later, or says so, is not one that the ledger recorded."""
+    smooth = gv.smooth(gv.load(released), times="time", motion="taxi").to_file(released.with_name("smooth.csv"))
+    with gv.Ledger(released.parent / "budget.db") as ledger:
+        assert gv.verify(smooth, ledger=ledger).outcome == "open"
+        edited(released, lambda account: (account.pop("signature"), account.update(processed=["smoothed"])))
+        assert gv.verify(released, ledger=ledger).outcome != "holds"
+
+
+@pytest.mark.parametrize("persons", ["none", "pseudonyms", "labels"])
+def test_folders_hide_labels(persons: str, tmp_path: Path) -> None:
+    """A released folder names a taxi only if its certificate lists the name; otherwise its files have numbers."""
+    taxis = tmp_path / "taxis"
+    taxis.mkdir()
+    for name in ("alice", "bob", "carol"):
+        (taxis / f"new_{name}.txt").write_text("37.78 -122.41 0 1213084687\n37.77 -122.42 0 1213084747\n")
+    (taxis / "new_bob.txt").write_text("")
+    how: dict[str, Any] = {"none": {}, "pseudonyms": {"by": "cab", "pseudonyms": True}, "labels": {"by": "cab"}}[
+        persons
+    ]
+    release = gv.points_file(taxis, tmp_path / "out", rho=1e-4, area=BAY, **how)
+    names = sorted(path.name for path in (tmp_path / "out").iterdir())
+    listed = [column["name"] for column in release.certificate()["unchanged"]]
+    assert gv.verify(tmp_path / "out")
+    assert ("cab" in listed) == (persons == "labels")
+    assert (names == ["new_alice.txt", "new_carol.txt"]) == (persons == "labels")
+    if persons == "none":
+        assert names == ["new_1.txt", "new_2.txt"]
+        again = gv.smooth(gv.load(tmp_path / "out"), times="time", motion="taxi").to_file(tmp_path / "again")
+        assert gv.verify(again)
+
+
+def test_layers_hide_labels(tmp_path: Path) -> None:
+    """A layer that is named after a person is released under the name of the target."""
+    people().to_file(tmp_path / "all.gpkg", layer="alice")
+    people().to_file(tmp_path / "all.gpkg", layer="bob")
+    target = tmp_path / "out.gpkg"
+    gv.points_file(tmp_path / "all.gpkg", target, layer="alice", by="user", rho=1e-4, area=BAY)
+    assert [name for name, _ in pyogrio.list_layers(target)] == ["out"]
+    assert b"alice" not in target.read_bytes()

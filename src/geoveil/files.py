@@ -92,6 +92,7 @@ def points_file(
     names: str | Sequence[str] | None = None,
     layer: str | None = None,
     sign: KeyLike = None,
+    overwrite: bool = False,
     progress: Progress | None = None,
     confirm: Callable[[Sequence[Concern]], None] | None = None,
 ) -> FileRelease:
@@ -150,6 +151,9 @@ def points_file(
         The layer of a GeoPackage, or the sheet of an Excel file, with several.
     sign : SigningKey, or path of a private key, optional
         The key that signs the certificate; see `geoveil.verify`.
+    overwrite : bool
+        Whether an existing target is replaced, with its certificate; otherwise it is refused before anything is
+        charged.
     progress : callable, optional
         Called from time to time with the share of the work that is done, from 0 to 1.
     confirm : callable, optional
@@ -212,6 +216,7 @@ def points_file(
         short=short,
         reading=reading,
         key=key,
+        overwrite=overwrite,
         progress=told,
     )
     concerns = concerns_of(prepared.inquiry)

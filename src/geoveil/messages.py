@@ -32,6 +32,8 @@ class Naming:
         --------
         >>> PYTHON.mention("area"), PYTHON.mention("outside", "clamp"), PYTHON.mention("k", "5")
         ('area=', 'outside="clamp"', 'k=5')
+        >>> PYTHON.mention("overwrite", "True")
+        'overwrite=True'
         >>> PYTHON.mention("gv.points"), PYTHON.mention("area", "gv.local")
         ('gv.points()', 'area=gv.local(...)')
         """
@@ -39,7 +41,8 @@ class Naming:
             return self._CALLS.get(name, f"{name}()")
         if value in self._CALLS:
             return f"{name}={value}(...)"
-        return f"{name}={value}" if not value or value[0].isdigit() or value[0] == '"' else f'{name}="{value}"'
+        plain = not value or value[0].isdigit() or value[0] == '"' or value == "True"
+        return f"{name}={value}" if plain else f'{name}="{value}"'
 
     def refused(self, named: str, value: object, shown: str, allowed: str) -> str:
         """Say that a value is not allowed.

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from geoveil.answering.charging import check_ledger, stored_text
+from geoveil.answering.charging import check_ledger
 from geoveil.answering.noise_check import noise_problems
 from geoveil.arithmetic import steady
 from geoveil.budget import Ledger
@@ -22,13 +22,14 @@ from geoveil.certificates import (
 from geoveil.errors import FileUnavailable, InvalidFile, LedgerTampered
 from geoveil.geo.formats.atomic import certificate_path
 from geoveil.geo.formats.fingerprints import digest
+from geoveil.geo.formats.side_files import side_files
 from geoveil.messages import PYTHON, Message, Naming, Text, worded
 from geoveil.privacy import certified
 from geoveil.wording import guarantee_line
 
 __all__ = ["Check", "Verification", "verify"]
 
-#: The outcome of a check: right, wrong, or not known.
+#: The outcome of a check, and of all of them: right, wrong, or not known.
 Verdict: TypeAlias = Literal["holds", "fails", "open"]
 
 
@@ -44,6 +45,9 @@ class Check:
         Whether it is right, wrong, or not known.
     text : str or Message
         The answer in words.
+    asked : bool
+        Whether the caller asked for this check by giving a ledger. If its outcome is "open" then, so is that of the
+        verification.
 
     Examples
     --------
@@ -60,11 +64,12 @@ class Check:
     name: str
     outcome: Verdict
     text: Text
+    asked: bool = False
 
 
 @dataclass(frozen=True, repr=False)
 class Verification:
-    """The result of `verify`. It is true if nothing was found to be wrong.
+    """The result of `verify`. It is true if nothing was found to be wrong and everything that was asked is known.
 
     Parameters
     ----------
@@ -99,15 +104,25 @@ class Verification:
     trusted: bool = False
 
     @property
+    def outcome(self) -> Verdict:
+        """The outcome of all checks: "open" if nothing is wrong, and a check that was asked for has no answer."""
+        if any(check.outcome == "fails" for check in self.checks):
+            return "fails"
+        return "open" if any(check.outcome == "open" and check.asked for check in self.checks) else "holds"
+
+    @property
     def holds(self) -> bool:
-        """Whether nothing was found to be wrong."""
-        return all(check.outcome != "fails" for check in self.checks)
+        """Whether nothing was found to be wrong, and every check that was asked for has an answer."""
+        return self.outcome == "holds"
 
     @property
     def summary(self) -> str:
         """The result in a few words."""
-        if not self.holds:
+        if self.outcome == "fails":
             return f"NOT as certified: {', '.join(check.name for check in self.checks if check.outcome == 'fails')}"
+        if self.outcome == "open":
+            unknown = [check.name for check in self.checks if check.outcome == "open" and check.asked]
+            return f"NOT KNOWN to be as certified: {', '.join(unknown)}"
         unanswered = [check.name for check in self.checks if check.outcome == "open"]
         return f"as certified{', not checked: ' if unanswered else ''}{', '.join(unanswered)}"
 
@@ -131,6 +146,7 @@ class Verification:
         return {
             "file": str(self.path),
             "holds": self.holds,
+            "outcome": self.outcome,
             "checks": [
                 {"name": check.name, "outcome": check.outcome, "text": worded(check.text, naming)}
                 for check in self.checks
@@ -161,7 +177,9 @@ def verify(
     path : str or Path
         A file that `points_file` or `Release.to_file` wrote.
     ledger : Ledger, optional
-        The ledger in which it must have been charged; its whole history is verified as well.
+        The ledger in which it must have been charged; its whole history is verified as well. It knows the file and the
+        certificate that `points_file` wrote. Of an answer that was written into a file later it knows neither: then
+        the outcome is "open".
     key : PublicKey, or path of a public key, optional
         The key that must have signed the certificate. Without it, keys that the user trusts are tried.
     certificate : str or Path, optional
@@ -170,12 +188,17 @@ def verify(
     Returns
     -------
     Verification
-        True if nothing is wrong. A check that could not be made is "open".
+        True if nothing is wrong. A check that could not be made is "open"; if a ledger was given and cannot tell, the
+        result is not true either.
 
     Notes
     -----
     Without a signature or a ledger, a file and a certificate that were changed together cannot be told from a release:
     then only mistakes are found. A file cannot show that the stated noise was really added.
+
+    Programs read some files together with the released one: a journal of SQLite beside a GeoPackage, coordinate
+    systems and indexes beside a Shapefile, .aux.xml and world files beside a GeoTIFF. The check of the file fails
+    while one is there that was not released. It names styles, which only change how a file is drawn.
 
     Examples
     --------
@@ -247,9 +270,18 @@ def _file(path: Path, account: dict[str, Any]) -> Check:
     if digest(path) != account["file"]["sha256"]:
         said = "The file was changed, or the certificate is that of another file: their SHA-256 differ."
         return Check("file", "fails", said)
+    beside = side_files(path)
+    if beside.read:
+        named = ", ".join(file.name for file in beside.read[:5])
+        more = f" and {len(beside.read) - 5} more" if len(beside.read) > 5 else ""
+        where = "in the folder" if path.is_dir() else "beside it"
+        said = f"Programs may read {named}{more} {where} together with it, which was not released: remove that first."
+        return Check("file", "fails", said)
     name = account["file"]["name"]
     renamed = "" if name == path.name else f" It was called {name} then."
-    return Check("file", "holds", f"It is the file that was released with this certificate.{renamed}")
+    styles = ", ".join(file.name for file in beside.drawn)
+    drawn = f" Styles beside it, which were not released, change how it is drawn: {styles}." if styles else ""
+    return Check("file", "holds", f"It is the file that was released with this certificate.{renamed}{drawn}")
 
 
 def _noise(path: Path, account: dict[str, Any]) -> Check:
@@ -274,11 +306,18 @@ def _ledger(account: dict[str, Any], ledger: Ledger | None) -> Check:
     except LedgerTampered as problem:
         return Check("ledger", "fails", f"The ledger does not confirm it: {problem}")
     said = f"Entry {entry['number']} of the ledger charged it; all {entries} entries are intact."
-    if account["processed"] or account["file"].get("kind") != "points":
-        return Check("ledger", "holds", said)
-    recorded = ledger.has_stored(account["id"], stored_text(account["id"], {"sha256": account["file"]["sha256"]}))
-    more = " The ledger recorded this very file." if recorded else " The file was written from that release later."
-    return Check("ledger", "holds", said + more)
+    if account["processed"]:
+        later = (
+            "The file was computed from that release later, and the ledger does not know it: another may be forged."
+        )
+        return Check("ledger", "open", f"{said} {later}", asked=True)
+    recorded = ledger.recorded_file(account["id"])
+    if recorded is None:
+        later = "The ledger recorded an answer and no file, so it cannot tell whether this file holds that answer."
+        return Check("ledger", "open", f"{said} {later}", asked=True)
+    if recorded != account["file"]["sha256"]:
+        return Check("ledger", "fails", f"{said} But it recorded another file for this release.")
+    return Check("ledger", "holds", f"{said} It recorded this very file and this certificate.")
 
 
 def _signature(account: dict[str, Any], key: PublicKey | None) -> tuple[Check, PublicKey | None, bool]:

@@ -53,7 +53,7 @@ def _points(folder: Path, **how: Any) -> list[str]:
 
 def _file(folder: Path, **how: Any) -> list[str]:
     path = out(folder) / "o.csv"
-    found = gv.points_file(csv(folder), path, by="user", rho=1e-4, area=BAY, **how)
+    found = gv.points_file(csv(folder), path, by="user", rho=1e-4, area=BAY, overwrite=True, **how)
     loaded = gv.load(path)
     assert loaded.pseudonyms
     assert [*found.by] == [*loaded.by] == [*dict.fromkeys(loaded.value["user"])]
@@ -159,6 +159,7 @@ def test_a_ledger_charges_the_true_labels(tmp_path: Path) -> None:
             pseudonyms=key,
             ledger=ledger,
             short="skip",
+            overwrite=True,
         )
         told = dict(line.split(",") for line in key.read_text().split())
         assert found.removed.persons == (told["bob"],)
@@ -232,7 +233,7 @@ def test_a_key_file_beside_the_release_is_warned_of(tmp_path: Path) -> None:
 def test_the_command_line_has_pseudonyms(run: Any, tmp_path: Path) -> None:
     """With and without a key file."""
     csv(tmp_path)
-    line = ["points", "trips.csv", "-o", "o.csv", "--by", "user", *LOCAL, "--rho", "1e-4"]
+    line = ["points", "trips.csv", "-o", "o.csv", "--overwrite", "--by", "user", *LOCAL, "--rho", "1e-4"]
     ran = run(*line, "--pseudonyms")
     assert ran.code == 0, ran.err
     assert "pseudonyms" in ran.out

@@ -16,6 +16,7 @@ from geoveil.budget import Account, Ledger
 from geoveil.budget.chain import secret_of
 from geoveil.budget.reading import line_at
 from geoveil.budget.storable import digest
+from geoveil.certificates import certificate_digest
 from geoveil.errors import (
     BudgetExceeded,
     IncompatibleGuarantees,
@@ -236,10 +237,15 @@ def test_a_file_is_charged_for_everyone_in_it(tmp_path: Path, budget: dict[str, 
     assert ledger.verify([release.certificate()]) == 5
     note = json.dumps({"id": release.id, "sha256": release.digest})
     with ledger._store.reading() as transaction:
-        assert json.loads(line_at(transaction, 5)["parameters"]) == {"charge": 4, "sha256": digest(note)}
+        assert json.loads(line_at(transaction, 5)["parameters"]) == {
+            "charge": 4,
+            "sha256": digest(note),
+            "file": release.digest,
+            "certificate": certificate_digest(release.certificate()),
+        }
         assert transaction.rows("SELECT content FROM geoveil_answers") == [(None,)]
     before = ledger.spent("taxi/u0")
-    gv.points_file(path, tmp_path / "out.parquet", short="skip", **how)
+    gv.points_file(path, tmp_path / "out.parquet", short="skip", overwrite=True, **how)
     assert ledger.spent("taxi/u0") == 2 * before
     with pytest.raises(InvalidParameter, match="given with a ledger"):
         gv.points_file(path, tmp_path / "out.parquet", **{**how, "by": None, "subject": None})

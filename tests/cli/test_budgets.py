@@ -90,7 +90,7 @@ def test_what_was_charged_is_said_when_something_fails_afterwards(
     """An error after the charge names it, and what was released already."""
     assert run("budget", "create", "b.db", "ann", "--rho", "1e-3").code == 0
 
-    def full(*_: Any) -> None:
+    def full(*_: Any, **more: Any) -> None:
         raise OSError(28, "No space left on device")
 
     asked = ["points", "trips.csv", "-o", "out.csv", *LOCAL, "--ledger", "b.db", "--subject", "ann", "--rho", "4e-4"]

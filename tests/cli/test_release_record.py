@@ -17,7 +17,7 @@ from geoveil.errors import GeoveilWarning
 from geoveil.release_record import ReleaseRecord
 from tests.command_line import LOCAL
 
-LINE = ["points", "trips.csv", "-o", "o.csv", "--by", "user", *LOCAL, "--rho", "1e-4"]
+LINE = ["points", "trips.csv", "-o", "o.csv", "--overwrite", "--by", "user", *LOCAL, "--rho", "1e-4"]
 
 
 @pytest.fixture
@@ -134,7 +134,7 @@ def _track(folder: Path, n: int = 10_000) -> Path:
     return folder / "track.csv"
 
 
-TRACK = ["points", "track.csv", "-o", "o.csv", *LOCAL, "--rho", "5e-5"]
+TRACK = ["points", "track.csv", "-o", "o.csv", "--overwrite", *LOCAL, "--rho", "5e-5"]
 
 
 def test_a_release_that_loses_nearly_everything_says_so_first(run: Any, tmp_path: Path) -> None:
@@ -239,6 +239,6 @@ def test_the_concern_depends_on_public_facts_alone(tmp_path: Path) -> None:
     for shift in (0.0, 0.2):
         rows = [f"{37.6 + shift + i * 1e-6},{-122.4}" for i in range(5000)]
         (tmp_path / "t.csv").write_text("lat,lon\n" + "\n".join(rows) + "\n")
-        gv.points_file(tmp_path / "t.csv", tmp_path / "o.csv", rho=1e-5, area=area, confirm=texts.append)
+        gv.points_file(tmp_path / "t.csv", tmp_path / "o.csv", overwrite=True, rho=1e-5, area=area, confirm=texts.append)
     assert [*map(str, texts[0])] == [*map(str, texts[1])]
     assert texts[0]

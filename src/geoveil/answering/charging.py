@@ -149,8 +149,8 @@ class Receipt:
         """Keep others that ask with the same key waiting while the answer takes long to draw."""
         return nullcontext()
 
-    def store(self, content: Mapping[str, Any]) -> None:
-        """Store the answer before it is released."""
+    def store(self, content: Mapping[str, Any], written: Mapping[str, str]) -> None:
+        """Store the answer before it is released, with the digests of its file and certificate, if there are any."""
 
     def __enter__(self) -> Self:
         return self
@@ -403,8 +403,8 @@ class _LedgerReceipt(Receipt):
     def held(self) -> AbstractContextManager[None]:
         return self._ledger.holding(self._charge)
 
-    def store(self, content: Mapping[str, Any]) -> None:
-        self._ledger.store(self._charge, stored_text(self.id, content))
+    def store(self, content: Mapping[str, Any], written: Mapping[str, str]) -> None:
+        self._ledger.store(self._charge, json.dumps({"id": self.id, **content}), **written)
         self._open = False
         if self._charge.key is not None:
             self.note = STORED
@@ -415,8 +415,3 @@ class _LedgerReceipt(Receipt):
         super().__exit__(kind, problem, trace)
         if self._open:
             self._ledger.abandon(self._charge)
-
-
-def stored_text(release: str, content: Mapping[str, Any]) -> str:
-    """Return an answer as text; the ledger stores this text, or keeps its digest."""
-    return json.dumps({"id": release, **content})

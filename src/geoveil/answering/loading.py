@@ -25,6 +25,7 @@ from geoveil.geo.formats import Batch, LocationFile, ending, open_locations
 from geoveil.geo.formats.atomic import certificate_path
 from geoveil.geo.formats.fingerprints import digest
 from geoveil.geo.formats.location_file import readable
+from geoveil.geo.formats.side_files import side_files
 from geoveil.geo.geometries import Index, vertices
 from geoveil.geo.row_selection import NONE
 from geoveil.geo.seconds import joined_microseconds, part_of_times
@@ -56,12 +57,12 @@ class LoadedRelease(Release):
 
     file: LocationFile = field(kw_only=True)
 
-    def to_file(self, path: PathLike, *, sign: KeyLike = None) -> Path:
+    def to_file(self, path: PathLike, *, sign: KeyLike = None, overwrite: bool = False) -> Path:
         path = Path(path)
         if ending(path) != ending(self.file.path):
-            return super().to_file(path, sign=sign)
+            return super().to_file(path, sign=sign, overwrite=overwrite)
         # The file may have a format that no frame can be written to, such as GPX.
-        return write_release(self, path, sign, self._rewrite)
+        return write_release(self, path, sign, overwrite=overwrite, write=self._rewrite)
 
     def _rewrite(self, path: Path) -> dict[str, Any]:
         """Write the file again with the release's current places; return the options to read it."""
@@ -149,9 +150,15 @@ def load(path: PathLike) -> Release:
         raise InvalidFile(str(beside), repr(problem), "the certificate of a released file", changed) from None
     if kind != "points":
         raise InvalidFile(str(path), account["query"], "a file of released points", "Read answers with geopandas.")
-    opened = open_locations(path, **reading)
-    if digest(path) != sha256 or (by is not None and by not in opened.columns):
+    # Compared before the file is opened: SQLite would change it if a journal is beside it.
+    if digest(path) != sha256:
         raise InvalidFile(str(path), "another digest", "the file that its certificate is about", changed)
+    for other in side_files(path).read:
+        remedy = "Remove it: it was not released, and programs would read it together with the released file."
+        raise InvalidFile(str(path), other.name, "a released file without others that change it", remedy)
+    opened = open_locations(path, **reading)
+    if by is not None and by not in opened.columns:
+        raise InvalidFile(str(beside), by, "a column of the released file", changed)
     frame = frame_of(opened)
     for name in ("radius_95", guarantee.symbol):
         if name in frame and reading.get("decimal"):

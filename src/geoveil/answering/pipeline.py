@@ -90,7 +90,7 @@ def answer(
             with receipt.held() if inquiry.takes_long else nullcontext():
                 drawn = inquiry.draw(source, progress)
             if receipt.stores:
-                receipt.store(inquiry.packed(drawn))
+                receipt.store(inquiry.packed(drawn), inquiry.digests(drawn, source, receipt))
         else:
             drawn = inquiry.unpacked(receipt.stored)
         return inquiry.shape(drawn, source, receipt)
@@ -117,6 +117,10 @@ class Inquiry(ABC, Generic[D, R]):
     @abstractmethod
     def packed(self, drawn: D) -> dict[str, Any]:
         """Return the answer as a ledger stores it."""
+
+    def digests(self, drawn: D, source: Source, receipt: Receipt) -> dict[str, str]:
+        """Return the digests of the file that holds the answer and of its certificate; empty if there is no file."""
+        return {}
 
     @abstractmethod
     def unpacked(self, stored: dict[str, Any]) -> D:

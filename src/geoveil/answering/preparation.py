@@ -24,7 +24,14 @@ from geoveil.facts import Reason
 from geoveil.geo import AreaLike
 from geoveil.geo.columns import choose, reasons_of
 from geoveil.geo.formats import LocationFile, ending, open_locations
-from geoveil.geo.formats.atomic import certificate_path, replaced_files, staging_folder
+from geoveil.geo.formats.atomic import (
+    ROOM,
+    certificate_path,
+    check_room,
+    check_target,
+    replaced_files,
+    staging_folder,
+)
 from geoveil.geo.formats.fingerprints import files_of
 from geoveil.geo.formats.output_formats import form_of
 from geoveil.geo.planes import plane_of
@@ -98,19 +105,22 @@ class PreparedFile:
         The source of randomness.
     target : Path
         The released file.
+    overwrite : bool
+        Whether an existing target is replaced.
     """
 
     inquiry: FilePoints
     charger: Charger
     source: Source
     target: Path
+    overwrite: bool
 
     def release(self, progress: Progress) -> FileRelease:
         """Charge, draw and write the file with its certificate."""
         target = self.target
         release: FileRelease | None = None
         try:
-            with staging_folder(target) as folder:
+            with staging_folder(target, overwrite=self.overwrite) as folder:
                 written = self.inquiry.writing_to(folder / target.name, target)
                 release = answer(written, self.source, self.charger, progress=progress)
         except BaseException as problem:
@@ -191,6 +201,7 @@ def prepare(
     short: Short,
     key: SigningKey | None,
     reading: dict[str, Any],
+    overwrite: bool,
     progress: Progress,
 ) -> PreparedFile:
     """Check a file and the arguments of its release, and count its points.
@@ -211,11 +222,13 @@ def prepare(
         The key that signs the certificate.
     reading : dict
         The other options with which the file is read.
+    overwrite : bool
+        Whether an existing target is replaced.
     progress : callable
         Called with the share of the whole work that is done, from 0 to 1.
     """
     file = open_locations(Path(source), crs=crs, **reading)
-    target = _checked_target(Path(target), file)
+    target = _checked_target(Path(target), file, overwrite=overwrite)
     form = form_of(file, target, ending(target), ending(file.path))
     timed = guarantee.metric.stretch is not None or thin is not None
     columns = time_columns_of(file, times) if timed else ()
@@ -225,10 +238,11 @@ def prepare(
     inquiry.key = key
     # A column that cannot be read is refused before anything is charged.
     count(inquiry, pseudonyms, progress, every_column=ledger is not None)
+    check_room(target, ROOM + inquiry.estimated_size)
     if formulas := [name for name in inquiry.kept if name in inquiry.formulas]:
         message = f"{target}: a spreadsheet would run texts in {', '.join(formulas)} as formulas."
         warn(message)
-    return PreparedFile(inquiry, charger_of(inquiry, ledger, subject, short), noise, target)
+    return PreparedFile(inquiry, charger_of(inquiry, ledger, subject, short), noise, target, overwrite)
 
 
 def count(inquiry: FilePoints, pseudonyms: Pseudonyms, progress: Progress, *, every_column: bool) -> None:
@@ -408,7 +422,7 @@ def system_of(file: LocationFile) -> str:
     return f"the coordinate system of {file.path.name}"
 
 
-def _checked_target(target: Path, file: LocationFile) -> Path:
+def _checked_target(target: Path, file: LocationFile, *, overwrite: bool) -> Path:
     own = {_identity(path) for path in (file.path, *files_of(file.path))}
     if not own.isdisjoint(map(_identity, replaced_files(target))):
         allowed = "a file other than the source, and not one that is part of it"
@@ -420,6 +434,7 @@ def _checked_target(target: Path, file: LocationFile) -> Path:
     beside = certificate_path(target)
     if beside.is_dir():
         raise InvalidFile(str(beside), "a folder", "free for the certificate", "Remove it, or choose another name.")
+    check_target(target, overwrite=overwrite)
     return target
 
 

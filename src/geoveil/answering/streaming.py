@@ -21,7 +21,7 @@ from geoveil.answering.pipeline import Inquiry
 from geoveil.answering.point_rows import PointNoise, PointRows, ReadRows
 from geoveil.answering.row_sample import RowSample
 from geoveil.answering.timed_rows import TimedRows, times_of
-from geoveil.certificates import SigningKey, signed
+from geoveil.certificates import SigningKey, certificate_digest, signed
 from geoveil.errors import InvalidFile
 from geoveil.facts import Unchanged
 from geoveil.geo.columns import distinct
@@ -50,6 +50,10 @@ __all__ = ["FilePoints", "FileRelease", "no_locations"]
 T = TypeVar("T")
 R = TypeVar("R")
 
+#: The bytes of a released point with its error radius and budget, and of a number beside it, as text.
+_POINT_BYTES, _VALUE_BYTES = 100, 24
+#: Endings of formats that state the names of columns once.
+_TERSE = (".csv", ".tsv", ".txt", ".gz", ".parquet", ".geoparquet", ".gpkg", ".shp", ".fgb", ".xlsx")
 #: The share of the time that reading and counting take; writing takes the rest.
 _FIRST_PASS = 0.3
 _WORKERS = 2
@@ -173,9 +177,12 @@ class FilePoints(PointRows, Inquiry[Written, FileRelease]):
     timed: TimedRows | None = None
     #: Whether the times of points are kept after they were counted.
     keep_times: bool = False
+    #: The bytes of all columns that the first pass has read, texts among them.
+    read_bytes: int = 0
     _held: list[tuple[pa.Array, Index, Floats]] = field(default_factory=list)
     _state: State | None = None
     _first: Fingerprint = field(default_factory=Fingerprint)
+    _certified: tuple[FileRelease, dict[str, Any]] | None = None
 
     def count(self, progress: Progress, *, every_column: bool = False) -> None:
         """Check all locations and texts, and count each person's points, which determine the noise.
@@ -207,6 +214,7 @@ class FilePoints(PointRows, Inquiry[Written, FileRelease]):
         timed = TimedRows(self.people, self.times, self.thin, self.guarantee.metric.stretch) if self.times else None
         for batch, less, labels, codes, known, times in _ordered(look, self.file.batches([*dict.fromkeys(wanted)])):
             self.rows_removed += less
+            self.read_bytes += batch.columns.nbytes
             types |= batch.types
             sample.add(batch)
             self.people.add(labels, np.bincount(codes, minlength=len(labels)))
@@ -231,6 +239,18 @@ class FilePoints(PointRows, Inquiry[Written, FileRelease]):
         if self.form.spreadsheet:
             self.formulas.update(name for name in self.texts if has_formulas(pa.array([name])))
         check_kept(sample.columns(without=self.placed), sample.places, self.keep, self.plane)
+
+    @property
+    def estimated_size(self) -> int:
+        """About how many bytes the released file has, from the numbers of points and columns and the length of texts.
+
+        All of these are public or released.
+        """
+        each = _POINT_BYTES + _VALUE_BYTES * len(self.kept)
+        if self.form.path.suffix.lower() not in _TERSE:
+            # Formats such as GeoJSON repeat the names of columns in every row.
+            each += sum(len(name) + 6 for name in self.kept)
+        return int(self.people.sizes.sum()) * each + self.read_bytes
 
     def query_of(self, n: int) -> Points:
         """Return the query about a person of the file with n points, or about a person with a single point."""
@@ -332,13 +352,28 @@ class FilePoints(PointRows, Inquiry[Written, FileRelease]):
     def unpacked(self, stored: dict[str, Any]) -> Written:
         raise NotImplementedError("A ledger keeps the digest of a file, not the file.")
 
+    def made(self, **facts: Any) -> FileRelease:
+        """Return the release, given its facts."""
+        return FileRelease(self.final, **facts)
+
+    def certified(self, drawn: Written, source: Source, receipt: Receipt) -> tuple[FileRelease, dict[str, Any]]:
+        """Return the release and its certificate, signed if there is a key. They are made once."""
+        if self._certified is None:
+            release = self.made(**self.facts(drawn, source, receipt))
+            account = signed(release.certificate(), self.key)
+            self._certified = replace(release, signature=account.get("signature")), account
+        return self._certified
+
+    def digests(self, drawn: Written, source: Source, receipt: Receipt) -> dict[str, str]:
+        _, account = self.certified(drawn, source, receipt)
+        return {"file": drawn.sha256, "certificate": certificate_digest(account)}
+
     def shape(self, drawn: Written, source: Source, receipt: Receipt) -> FileRelease:
         """Return the release, and write its certificate beside the file."""
         assert self.target is not None
-        release = FileRelease(self.final, **self.facts(drawn, source, receipt))
-        account = signed(release.certificate(), self.key)
+        release, account = self.certified(drawn, source, receipt)
         write_certificate(self.target, account)
-        return replace(release, signature=account.get("signature"))
+        return release
 
     def facts(self, drawn: Written, source: Source, receipt: Receipt) -> dict[str, Any]:
         """Return the fields of the release other than its value."""

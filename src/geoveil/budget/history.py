@@ -14,6 +14,7 @@ from geoveil.budget.chain import FIRST, link
 from geoveil.budget.prices import price
 from geoveil.budget.storable import digest
 from geoveil.budget.stores import Row
+from geoveil.certificates import certificate_digest
 from geoveil.errors import IncompatibleGuarantees, LedgerTampered
 from geoveil.privacy import CGP, GP, Certificate, Guarantee, certified, exact
 from geoveil.privacy.exact import written
@@ -96,6 +97,8 @@ class Replay:
         self._accounts: dict[str, tuple[Guarantee, Decimal]] = {}
         self._stored = self._forgotten = self._posted = 0
         self._certificates: dict[int, list[Certificate]] = {}
+        #: Certificates whose charge was found, by its number, until the entry that stored the release.
+        self._charged: dict[int, list[Certificate]] = {}
         for certificate in certificates:
             if certificate.get("entry") is not None:
                 self._certificates.setdefault(self._number_in(certificate), []).append(certificate)
@@ -124,6 +127,7 @@ class Replay:
             raise LedgerTampered(f"Entry {number} is invalid: {problem!r}.") from None
         for certificate in self._certificates.pop(number, ()):
             _compare(line, certificate)
+            self._charged.setdefault(number, []).append(certificate)
 
     def _apply(self, line: Line, postings: Postings) -> None:
         """Apply an entry to the replayed accounts and counts."""
@@ -136,6 +140,7 @@ class Replay:
             self._charge(line, postings)
         elif event == "store":
             self._stored += 1
+            self._compare_recorded(line)
         elif event == "forget":
             self._forgotten += 1
         else:
@@ -172,6 +177,14 @@ class Replay:
             if amount != _price_text(cost, total):
                 raise LedgerTampered(f"Entry {line['number']} did not charge {name!r} the price of the release.")
             self._accounts[name] = total, after
+
+    def _compare_recorded(self, line: Line) -> None:
+        """Compare the certificates of a release with the one that was recorded for its file, if there is one."""
+        recorded = json.loads(line["parameters"])
+        for certificate in self._charged.pop(recorded["charge"], ()):
+            # A release that was processed later has a certificate of its own.
+            if "certificate" in recorded and not certificate["processed"]:
+                _compare_digest(line, certificate, recorded["certificate"])
 
     def finish(self, end: tuple[int, str, int], accounts: Iterable[Row], answers: Iterable[StoredAnswer]) -> None:
         """Compare the replayed history with the ledger's last entry, its accounts and its stored answers.
@@ -242,6 +255,16 @@ def _compare(line: Line, certificate: Certificate) -> None:
         raise LedgerTampered(
             f"Entry {number} charged {line['amount']} for {line['query']}, but a certificate states something else."
         )
+
+
+def _compare_digest(line: Line, certificate: Certificate, recorded: str) -> None:
+    """Raise LedgerTampered if a certificate is not the one that was recorded with the file of its release."""
+    try:
+        same = certificate_digest(certificate) == recorded
+    except (ValueError, TypeError):
+        same = False
+    if not same:
+        raise LedgerTampered(f"Entry {line['number']} recorded another certificate for this release.")
 
 
 def _row(total: Guarantee, spent: Decimal) -> list[str]:

@@ -20,7 +20,7 @@ from geoveil.budget.entries import Charge, Entry
 from geoveil.budget.history import Replay
 from geoveil.budget.journal import Journal, begin_ledger, ledger_id
 from geoveil.budget.reading import all_accounts, all_answers, lines_after, read_accounts, statement
-from geoveil.budget.storable import digest, key_digest, parameters_text, subject_name, text, unknown
+from geoveil.budget.storable import key_digest, parameters_text, subject_name, text, unknown
 from geoveil.budget.stores import Transaction, open_store
 from geoveil.budget.witness import Memory, Witness, check_heads, head_questions
 from geoveil.cards import Card, Rows
@@ -226,8 +226,18 @@ class Ledger(Card):
             return [problem] * len(requests)
         return outcomes
 
-    def store(self, charge: Charge, content: str) -> None:
+    def store(self, charge: Charge, content: str, *, file: str | None = None, certificate: str | None = None) -> None:
         """Record the digest of a release before it is returned, and store the release itself if it has a key.
+
+        Parameters
+        ----------
+        charge : Charge
+            The charge that pays for it.
+        content : str
+            The release as text.
+        file, certificate : str, optional
+            The SHA-256 of the file that holds the release, and that of its certificate in canonical form. `verify`
+            knows both again.
 
         Examples
         --------
@@ -242,7 +252,9 @@ class Ledger(Card):
         """
         try:
             with self._writing() as (transaction, journal):
-                stored_answers.store(transaction, journal, charge, content)
+                given = {"file": file, "certificate": certificate}
+                written = {name: digest for name, digest in given.items() if digest is not None}
+                stored_answers.store(transaction, journal, charge, content, written)
                 journal.write(transaction)
         finally:
             leases.end(charge)
@@ -503,7 +515,8 @@ class Ledger(Card):
         Parameters
         ----------
         certificates : iterable of dict
-            Certificates of releases. The entry that each refers to must exist.
+            Certificates of releases. The entry that each refers to must exist; where the ledger recorded the
+            certificate of a file, it must be that one.
 
         Returns
         -------
@@ -543,21 +556,24 @@ class Ledger(Card):
             replay.finish((number, hashed, posted), all_accounts(transaction), all_answers(transaction))
         return replay.number
 
-    def has_stored(self, release: str, content: str) -> bool:
-        """Return whether this text was recorded as the answer of a release, given by its id.
+    def recorded_file(self, release: str) -> str | None:
+        """Return the SHA-256 of the file that was written as a release, given by its id; None if it was no file.
 
         Examples
         --------
         >>> import pathlib, tempfile
         >>> import geoveil as gv
         >>> ledger = gv.Ledger(pathlib.Path(tempfile.mkdtemp()) / "budget.db")
-        >>> ledger.has_stored("an unknown release", "an answer")
-        False
+        >>> _ = ledger.create("ann", rho=1e-3)
+        >>> charge = ledger.charge(["ann"], gv.CGP(rho=1e-4), query="points", release="a1")
+        >>> ledger.store(charge, "in a file", file="5f70bf18a08660e5")
+        >>> ledger.recorded_file("a1")
+        '5f70bf18a08660e5'
         """
         with self._reading() as transaction:
             sql = "SELECT parameters FROM geoveil_history WHERE event = 'store' AND release = ?"
-            found = transaction.rows(sql, (text("release", release),))
-        return any(json.loads(parameters)["sha256"] == digest(content) for (parameters,) in found)
+            found = [json.loads(parameters) for (parameters,) in transaction.rows(sql, (text("release", release),))]
+        return next((str(told["file"]) for told in found if "file" in told), None)
 
     def backup(self, file: str | os.PathLike[str]) -> int:
         """Copy the ledger, also while it is in use, into a file that can be read and restored but not charged.

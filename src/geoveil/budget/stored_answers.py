@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from datetime import datetime
 
 from geoveil.budget.entries import Charge
@@ -16,8 +17,13 @@ from geoveil.processes import this_process
 __all__ = ["forget", "store"]
 
 
-def store(transaction: Transaction, journal: Journal, charge: Charge, content: str) -> None:
-    """Record the digest of an answer, and store the answer itself if its question has a key."""
+def store(
+    transaction: Transaction, journal: Journal, charge: Charge, content: str, written: Mapping[str, str]
+) -> None:
+    """Record the digest of an answer, and store the answer itself if its question has a key.
+
+    `written` has the digests of the file that holds the answer and of its certificate, if a file was written.
+    """
     number = charge.entry.number
     if charge.process != this_process():
         raise LedgerError(f"Entry {number} was charged by the parent of this forked process.", "Ask again here.")
@@ -30,7 +36,7 @@ def store(transaction: Transaction, journal: Journal, charge: Charge, content: s
             "Ask again.",
             charged="spent",
         )
-    parameters = json.dumps({"charge": number, "sha256": digest(content)})
+    parameters = json.dumps({"charge": number, "sha256": digest(content), **written})
     same = {"query": line["query"], "release": line["release"], "key": line["key"]}
     entry = journal.add("store", parameters=parameters, **same)
     transaction.write(

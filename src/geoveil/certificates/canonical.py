@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping
 from typing import Any
 
 from geoveil.certificates.validity import strict_json
 
-__all__ = ["canonical"]
+__all__ = ["canonical", "certificate_digest"]
 
 
 def canonical(account: Mapping[str, Any]) -> bytes:
@@ -35,3 +36,14 @@ def canonical(account: Mapping[str, Any]) -> bytes:
         return bytes(rfc8785.dumps(plain))
     except (rfc8785.CanonicalizationError, RecursionError) as problem:
         raise ValueError(f"it has no canonical form: {problem}") from None
+
+
+def certificate_digest(account: Mapping[str, Any]) -> str:
+    """Return the SHA-256 of a certificate's canonical form, by which a ledger knows the certificate of a file.
+
+    Examples
+    --------
+    >>> certificate_digest({"a": 1, "b": 2}) == certificate_digest({"b": 2, "a": 1})
+    True
+    """
+    return hashlib.sha256(canonical(account)).hexdigest()

@@ -70,8 +70,8 @@ def _released(
             release: CrowdRelease = ask(path, progress=tell, **own, **how)
         asking.record(path)
         if target.path is not None:
-            with terminal.waiting(f"Writing {target.name}"), target.opened(endings[0]) as written:
-                release.to_file(written, sign=target.key)
+            with terminal.waiting(f"Writing {target.name}"), target.opened(endings[0]) as (written, overwrite):
+                release.to_file(written, sign=target.key, overwrite=overwrite)
         lines = asking.report(path, ledger, [release], f"{release.query.capitalize()} of {asking.title}")
         if asking.output.json:
             terminal.json({"answer": _numbers(release), "certificate": release.certificate()})

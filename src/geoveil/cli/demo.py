@@ -11,6 +11,7 @@ import click
 
 from geoveil.cli import terminal
 from geoveil.cli.command import Command, broken
+from geoveil.cli.options import OVERWRITE
 from geoveil.cli.points import release_file
 from geoveil.cli.presentation import describe, public_place
 from geoveil.words import counted
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 #: The part of the simulated data that is released, and the budget.
 _SHOWN, _RHO = "taxi < 'cab04' and time < '2026-05-04T06:40:00Z'", 5e-4
+#: The files that are written.
+_FILES = ("taxis.csv", "released.csv", "smoothed.csv", "hull.geojson", "map.html", "map.png")
 #: The taxi in the picture, which stays away from the shore: the simulated streets know no coast.
 _PICTURED = 1
 
@@ -35,15 +38,19 @@ _PICTURED = 1
     show_default=True,
     help="The folder for the results.",
 )
-def demo(out: Path) -> None:
+@click.option(*OVERWRITE[0], **OVERWRITE[1])
+def demo(out: Path, overwrite: bool) -> None:
     """Simulate a city with taxis, release their trajectories, and draw the map.
 
     It contains no real locations. Takes some seconds.
     """
     from geoveil.city import AREA, STATION, write_taxis
+    from geoveil.geo.formats.atomic import check_target
 
     out.mkdir(parents=True, exist_ok=True)
     source, target, smooth = out / "taxis.csv", out / "released.csv", out / "smoothed.csv"
+    for name in _FILES:
+        check_target(out / name, overwrite=overwrite)
     lat, lon, radius = AREA
     with terminal.waiting("Simulating a city"):
         count = write_taxis(source)
@@ -71,14 +78,14 @@ def _released(source: Path, target: Path, smooth: Path, area: Any, station: tupl
     import geoveil as gv
 
     bay = gv.local(lat=area[0], lon=area[1], radius=area[2])
-    release = release_file(source, target, None, None, by="taxi", where=_SHOWN, rho=_RHO, area=bay)
+    release = release_file(source, target, None, None, by="taxi", where=_SHOWN, rho=_RHO, area=bay, overwrite=True)
     with terminal.waiting("Smoothing"):
         tracks = gv.smooth(gv.load(target), times="time", motion="taxi")
-        tracks.to_file(smooth)
+        tracks.to_file(smooth, overwrite=True)
     with terminal.waiting("Asking"), gv.Session(gv.read(source), rho=1e-3, area=bay) as session:
         near = session.nearest(public_place(station), k=3, locations=0.5, rho=6e-4)
         hull = session.hull(rho=4e-4)
-        hull.to_file(target.with_name("hull.geojson"))
+        hull.to_file(target.with_name("hull.geojson"), overwrite=True)
     return release, tracks, near, hull
 
 
@@ -111,10 +118,10 @@ def _drawn(out: Path, source: Path, tracks: Any) -> list[str]:
     title = "Three taxis: where they drove, and what was published"
     page = Report(title, layers, tracks.facts(), tracks.certificate())
     with terminal.waiting("Drawing"):
-        write(out / "map.html", page)
+        write(out / "map.html", page, overwrite=True)
         if find_spec("matplotlib") is None:
             return [f"{out / 'map.html'} (open it in a browser)"]
         alone = (_of_one(layers[0], "what was published"), _of_one(driven, "where it really drove (simulated)"))
         title = "One of three taxis: where it drove, and what was published"
-        write(out / "map.png", Report(title, alone, tracks.facts(), tracks.certificate()))
+        write(out / "map.png", Report(title, alone, tracks.facts(), tracks.certificate()), overwrite=True)
     return [f"{out / 'map.html'} (open it in a browser)", str(out / "map.png")]

@@ -69,8 +69,8 @@ def density(
             box = west, south, east, north
             heat = heat_map(releases, box if side is None else Grid(box, side))
     if target.path is not None:
-        with target.opened(".geojson") as path:
-            heat.to_file(path, sign=target.key)
+        with target.opened(".geojson") as (path, overwrite):
+            heat.to_file(path, sign=target.key, overwrite=overwrite)
     report(output, "Heat map", [heat])
     more = [*target.lines, *output.drawing.lines]
     if not heat.value.sum():

@@ -6,7 +6,7 @@ import os
 import shutil
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -95,8 +95,16 @@ class Target:
         """The name of the output."""
         return "stdout" if self.path == "-" else str(self.path)
 
+    @property
+    def _apart(self) -> Path | None:
+        """The path of the certificate, if it is not beside the file."""
+        return None if self.certificate is None else Path(self.certificate).absolute()
+
     def check(self, endings: Sequence[str]) -> None:
         """Refuse an output that cannot be written. Data for a pipe has the first of the formats."""
+        from geoveil.geo.formats import ending
+        from geoveil.geo.formats.atomic import check_room, check_target
+
         if self.certificate is not None:
             if self.path is None:
                 raise click.UsageError("--certificate goes with -o.")
@@ -104,31 +112,45 @@ class Target:
         if self.path == "-":
             if endings[0] in (".shp", ""):
                 raise click.UsageError("A format of several files cannot be piped: name a file with -o.")
+            if self._apart is not None:
+                check_target(self._apart, overwrite=state().overwrite)
         elif self.path is not None:
-            from geoveil.geo.formats import ending
-
             if ending(Path(self.path)) not in endings:
                 allowed = f"a file that ends in {', '.join(endings)}" if any(endings) else "a new folder"
                 raise InvalidParameter("-o", self.path, allowed, "Choose another name.")
             writable(self.path)
+            check_target(Path(self.path), overwrite=state().overwrite, certificate=self._apart)
+            check_room(Path(self.path))
 
     @contextmanager
-    def opened(self, ending: str) -> Iterator[Path]:
-        """Yield the path to write a release to; then send it through the pipe, and move its certificate."""
-        from geoveil.geo.formats.atomic import certificate_path
+    def opened(self, ending: str) -> Iterator[tuple[Path, bool]]:
+        """Yield the path to write a release to, and whether an existing file is replaced there.
+
+        Data for a pipe, and data whose certificate is kept apart, are written into a temporary folder first.
+        """
+        from geoveil.geo.formats.atomic import certificate_path, staging_folder
         from geoveil.geo.formats.workspace import workspace
 
         assert self.path is not None
-        with workspace() as folder:
-            path = folder / f"stdout{ending}" if self.path == "-" else Path(self.path)
-            yield path
-            if self.certificate is not None:
-                shutil.move(certificate_path(path), self.certificate)
-            state().released = self.name
+        overwrite, apart = state().overwrite, self._apart
+        with ExitStack() as stack:
             if self.path == "-":
+                path = stack.enter_context(workspace()) / f"stdout{ending}"
+                yield path, False
+                if apart is not None:
+                    with staging_folder(apart, overwrite=overwrite) as folder:
+                        shutil.copyfile(certificate_path(path), folder / apart.name)
+                state().released = self.name
                 with path.open("rb") as held:
                     shutil.copyfileobj(held, sys.stdout.buffer)
                 sys.stdout.buffer.flush()
+            elif apart is not None:
+                target = Path(self.path)
+                folder = stack.enter_context(staging_folder(target, overwrite=overwrite, certificate=apart))
+                yield folder / target.name, False
+            else:
+                yield Path(self.path), overwrite
+        state().released = self.name
         if self.path == "-" and self.certificate is None:
             say("The certificate was not kept: --certificate FILE keeps it.")
 

@@ -301,6 +301,9 @@ class OpenedFile:
         from geoveil.release.as_file import endings
 
         if target.path is not None:
-            with terminal.waiting(f"Writing {target.name}"), target.opened(endings(placed=placed)[0]) as path:
-                release.to_file(path, sign=target.key)
+            with (
+                terminal.waiting(f"Writing {target.name}"),
+                target.opened(endings(placed=placed)[0]) as (path, overwrite),
+            ):
+                release.to_file(path, sign=target.key, overwrite=overwrite)
         return target.lines

@@ -29,7 +29,7 @@ _SAME = frozenset(
         *("rho", "epsilon", "metric", "method", "by", "keep", "area", "outside", "missing", "crs", "delimiter"),
         *("decimal", "encoding", "layer", "short", "ledger", "radius", "locations", "chance", "error", "beta", "n"),
         *("where", "pseudonyms", "lat", "lon", "geometry", "names", "cell", "write_off", "witness", "reason"),
-        *("before", "label", "unit", "thin", "largest", "every"),
+        *("before", "label", "unit", "thin", "largest", "every", "overwrite"),
     ]
 )
 #: The command-line equivalents of functions.
@@ -69,6 +69,8 @@ class _Options(Naming):
         --------
         >>> OPTIONS.mention("keep"), OPTIONS.mention("outside", "clamp"), OPTIONS.mention("ledger.create")
         ('--keep', '--outside clamp', "'geoveil budget create'")
+        >>> OPTIONS.mention("overwrite", "True")
+        '--overwrite'
         >>> OPTIONS.mention("area"), OPTIONS.mention("area", "gv.local"), OPTIONS.mention("area", "San Francisco")
         ('--local or --area', '--local LAT,LON,RADIUS', "--area 'San Francisco'")
         """
@@ -77,7 +79,8 @@ class _Options(Naming):
         if (command := _COMMANDS.get(value) or _COMMANDS.get(name)) is not None:
             return command
         option = _ARGUMENTS.get(name) or _option(name)
-        return f"{option} {shlex.quote(value.strip(chr(34)))}" if value else option
+        # An option that is a choice between yes and no has no value.
+        return f"{option} {shlex.quote(value.strip(chr(34)))}" if value and value != "True" else option
 
 
 def _option(name: str) -> str:

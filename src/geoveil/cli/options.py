@@ -605,6 +605,7 @@ def _output(
     tiles: str | None,
     with_truth: bool,
     dry_run: bool,
+    overwrite: bool,
     json: bool,
     quiet: bool,
 ) -> Output:
@@ -618,7 +619,7 @@ def _output(
             raise click.UsageError(f"{option} goes with --report or --figure, the map that is drawn over it.")
     if figure_width is not None and not figure:
         raise click.UsageError("--figure-width goes with --figure.")
-    state().quiet = quiet or json
+    state().quiet, state().overwrite = quiet or json, overwrite
     drawing = Drawing(report[0] if report else None, figure[0] if figure else None, figure_width, basemap, tiles)
     return Output(drawing, with_truth, dry_run, json)
 
@@ -629,10 +630,11 @@ def _free(
     figure_width: float | None,
     basemap: str | None,
     tiles: str | None,
+    overwrite: bool,
     json: bool,
     quiet: bool,
 ) -> Output:
-    return _output(report, figure, figure_width, basemap, tiles, False, False, json, quiet)
+    return _output(report, figure, figure_width, basemap, tiles, False, False, overwrite, json, quiet)
 
 
 def _as_json(json: bool) -> bool:
@@ -683,6 +685,8 @@ _DRAWING: Any = (
         },
     ),
 )
+#: The option that replaces existing files, also for commands that have no others of this group.
+OVERWRITE: Any = (("--overwrite",), {"is_flag": True, "help": "Replace existing files, and their certificates."})
 _JSON: Any = (("--json",), {"is_flag": True, "help": "Print JSON."})
 _QUIET: Any = (("--quiet", "-q"), {"is_flag": True, "help": "Print nothing but errors."})
 
@@ -696,10 +700,11 @@ output = gathered(
         {"is_flag": True, "help": "The map also shows the true locations: do not share it."},
     ),
     (("--dry-run",), {"is_flag": True, "help": "Only show the cost and the error; nothing is charged or released."}),
+    OVERWRITE,
     _JSON,
     _QUIET,
 )
 #: For commands on released files, which cost nothing and cannot show true locations.
-free = gathered("output", "Options", _free, *_DRAWING, _JSON, _QUIET)
+free = gathered("output", "Options", _free, *_DRAWING, OVERWRITE, _JSON, _QUIET)
 #: For commands that only print.
 as_json = gathered("as_json", "Options", _as_json, _JSON)

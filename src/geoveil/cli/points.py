@@ -115,7 +115,7 @@ def points(
             check_times(path, asking.reading_options, time)
         # Times are public: a column of times that is named is released.
         kept = [*keep, *times] or None
-        with target.opened(kinds[0]) as written:
+        with target.opened(kinds[0]) as (written, overwrite):
             how = {
                 **asking.budget.keywords,
                 **asking.area,
@@ -124,7 +124,8 @@ def points(
             }
             how |= {**asking.persons, "method": method, "keep": kept}
             confirm = partial(_confirm, asking, path, yes)
-            release = release_file(path, written, motion, time, confirm=confirm, sign=target.key, **how)
+            how |= {"confirm": confirm, "sign": target.key, "overwrite": overwrite}
+            release = release_file(path, written, motion, time, **how)
             asking.record(path)
             drawn = [load(written)] if asking.output.drawing.files else []
         lines = asking.report(path, ledger, drawn, f"{asking.title}, released", whole=release)
@@ -143,6 +144,7 @@ def release_file(
     *,
     confirm: Callable[[Sequence[Concern]], None] = lambda concerns: None,
     sign: SigningKey | None = None,
+    overwrite: bool = False,
     **how: Any,
 ) -> Release:
     """Release a file; with a motion, only the smoothed release is written."""
@@ -155,12 +157,12 @@ def release_file(
             first = stack.enter_context(workspace(target.absolute().parent)) / target.name
         with terminal.progress(f"Releasing {path.name}") as tell:
             how |= {"confirm": tell.paused(confirm), "sign": sign if motion is None else None}
-            release = points_file(path, first, progress=tell, **how)
+            release = points_file(path, first, overwrite=overwrite, progress=tell, **how)
         if motion is None:
             return release
         with terminal.waiting("Smoothing"):
             result: Release = smoothed(load(first), motion, time)
-            result.to_file(target, sign=sign)
+            result.to_file(target, sign=sign, overwrite=overwrite)
         return replace(result, removed=release.removed)
 
 

@@ -193,11 +193,13 @@ def drawable(output: Output) -> None:
     """Refuse a map that cannot be drawn, before anything is charged."""
     if not output.drawing.files:
         return
+    from geoveil.geo.formats.atomic import check_target
     from geoveil.report import check_ground, check_path
 
     for option, path in output.drawing.files.items():
         check_path(path, option, figure=option == "--figure")
         writable(path)
+        check_target(Path(path), overwrite=state().overwrite)
     check_ground(output.drawing.basemap, output.drawing.tiles, arguments=("--basemap", "--tiles"))
 
 
@@ -240,5 +242,5 @@ def report(
             width=drawing.width,
         )
         for path in drawing.files.values():
-            write(path, whole_report)
+            write(path, whole_report, overwrite=state().overwrite)
     state().released = ", ".join(filter(None, (state().released, *drawing.files.values())))

@@ -55,8 +55,8 @@ def smooth(released: str, target: Target, motion: str | None, time: str | None, 
     distinct({"RELEASED": released, "-o": target.path, "--certificate": target.certificate, **output.drawing.files})
     with terminal.waiting("Smoothing"):
         release = smoothed(as_released(released), motion, time)
-    with target.opened(kind) as path:
-        release.to_file(path, sign=target.key)
+    with target.opened(kind) as (path, overwrite):
+        release.to_file(path, sign=target.key, overwrite=overwrite)
     report(output, f"{Path(released).name}, smoothed", [release])
     if output.json:
         terminal.json({"output": target.path, "certificate": release.certificate()})

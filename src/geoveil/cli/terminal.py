@@ -52,6 +52,8 @@ class State:
         #: Whether released data is written to stdout, so that text must go to stderr.
         self.piped = False
         self.account: ChargedAccount | None = None
+        #: Whether existing files are replaced.
+        self.overwrite = False
         #: The files that were released already.
         self.released = ""
 

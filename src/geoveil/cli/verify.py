@@ -12,7 +12,14 @@ from geoveil.cli.option_names import OPTIONS
 from geoveil.cli.options import as_json, existing
 
 #: The word before a check, and its colour.
-_SIGNS = {"holds": ("ok", "green"), "fails": ("wrong", "bold red"), "open": ("not checked", "yellow")}
+_SIGNS = {
+    ("holds", False): ("ok", "green"),
+    ("fails", False): ("wrong", "bold red"),
+    ("open", False): ("not checked", "yellow"),
+    ("open", True): ("not known", "bold yellow"),
+}
+#: The exit code of each outcome; 2 is that of a file, a ledger or a key that cannot be read.
+_EXIT_CODES = {"holds": 0, "fails": 1, "open": 3}
 
 
 @click.command(
@@ -30,8 +37,8 @@ _SIGNS = {"holds": ("ok", "green"), "fails": ("wrong", "bold red"), "open": ("no
 def verify(released: str, ledger: str | None, key: str | None, certificate: str | None, as_json: bool) -> None:
     """Verify a released FILE against its certificate, a ledger and a public key.
 
-    Exits with 0 if nothing is wrong, with 1 if something is, and with 2 if it cannot be checked: a file, a ledger or
-    a key that cannot be read.
+    Exits with 0 if nothing is wrong, with 1 if something is, with 2 if it cannot be checked (a file, a ledger or a key
+    that cannot be read), and with 3 if the ledger cannot tell, as it recorded an answer and not this file.
     """
     from geoveil import Ledger
     from geoveil import verify as verified
@@ -48,15 +55,14 @@ def verify(released: str, ledger: str | None, key: str | None, certificate: str 
         terminal.json(found.to_dict(OPTIONS))
     else:
         lines = [
-            (terminal.styled(*_SIGNS[check.outcome]), f"{check.name}: {worded(check.text, OPTIONS)}")
+            (terminal.styled(*_SIGNS[check.outcome, check.asked]), f"{check.name}: {worded(check.text, OPTIONS)}")
             for check in found.checks
         ]
         told = f"{released}: {found.summary}."
         terminal.answer(terminal.grid(lines), "", terminal.styled(told, "bold" if found else "bold red"))
         for warning in _warnings(found.certificate) if found else []:
             terminal.answer(terminal.styled(warning, "red"))
-    if not found:
-        click.get_current_context().exit(1)
+    click.get_current_context().exit(_EXIT_CODES[found.outcome])
 
 
 def _warnings(certificate: dict[str, object] | None) -> list[str]:

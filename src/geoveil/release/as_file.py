@@ -35,6 +35,8 @@ def write_release(
     release: Release,
     path: PathLike,
     sign: KeyLike = None,
+    *,
+    overwrite: bool = False,
     write: Callable[[Path], dict[str, Any]] | None = None,
 ) -> Path:
     """Write a release and its certificate into files, whole or not at all.
@@ -47,6 +49,8 @@ def write_release(
         The file; its ending tells the format.
     sign : SigningKey, or path of a private key, optional
         The key that signs the certificate.
+    overwrite : bool
+        Whether an existing file is replaced, with its certificate; otherwise it is refused.
     write : callable, optional
         Writes the rows into a file and returns the options with which it is read; by default the frame of the
         release is written.
@@ -67,7 +71,7 @@ def write_release(
         persons(release, column)
     if write is None and ending(path) not in endings():
         raise InvalidParameter("path", str(path), f"a file that ends in one of {', '.join(endings())}", "Choose one.")
-    with staging_folder(path) as folder:
+    with staging_folder(path, overwrite=overwrite) as folder:
         written = folder / path.name
         pairs = release.pairs if kind == "points" else ()
         reading = _write(release.to_frame(), written, pairs) if write is None else write(written)

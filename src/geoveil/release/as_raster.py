@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 __all__ = ["write_raster"]
 
 
-def write_raster(heat: CrowdHeatMap, path: Path, sign: KeyLike) -> Path:
+def write_raster(heat: CrowdHeatMap, path: Path, sign: KeyLike, *, overwrite: bool) -> Path:
     """Write a heat map as a GeoTIFF with a band for each slice, and its certificate, whole or not at all."""
     try:
         import rasterio
     except ImportError:
         remedy = "Install it with pip install 'geoveil[raster]', or choose another ending, such as .gpkg."
         raise InvalidParameter("path", str(path), "a format that is installed: .tif needs rasterio", remedy) from None
-    return write_release(heat, path, sign, write=partial(_write, rasterio, heat))
+    return write_release(heat, path, sign, overwrite=overwrite, write=partial(_write, rasterio, heat))
 
 
 def _write(rasterio: Any, heat: CrowdHeatMap, path: Path) -> dict[str, Any]:

@@ -214,7 +214,7 @@ class CrowdHeatMap(CrowdRelease):
         wanted = None if self.plane is None else self.plane.crs
         return cells_of(self.grid, self._together(), self.crs, wanted, name=self.counted), self.counted
 
-    def to_file(self, path: PathLike, *, sign: KeyLike = None) -> Path:
+    def to_file(self, path: PathLike, *, sign: KeyLike = None, overwrite: bool = False) -> Path:
         """Write the heat map and its certificate: cells as polygons, or with the ending .tif as a GeoTIFF.
 
         Parameters
@@ -223,6 +223,8 @@ class CrowdHeatMap(CrowdRelease):
             Its ending tells the format: .tif, or those of other releases.
         sign : SigningKey, or path of a private key, optional
             The key that signs the certificate.
+        overwrite : bool
+            Whether an existing file is replaced, with its certificate; otherwise it is refused.
 
         Returns
         -------
@@ -241,10 +243,10 @@ class CrowdHeatMap(CrowdRelease):
         'heat.gpkg'
         """
         if Path(path).suffix.lower() not in (".tif", ".tiff"):
-            return super().to_file(path, sign=sign)
+            return super().to_file(path, sign=sign, overwrite=overwrite)
         from geoveil.release.as_raster import write_raster
 
-        return write_raster(self, Path(path), sign)
+        return write_raster(self, Path(path), sign, overwrite=overwrite)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -82,7 +82,7 @@ class Shown(Card):
         return rows if crs is None or not hasattr(rows, "geometry") else rows.to_crs(crs)
 
     @steady()
-    def to_file(self, path: PathLike, *, sign: KeyLike = None) -> Path:
+    def to_file(self, path: PathLike, *, sign: KeyLike = None, overwrite: bool = False) -> Path:
         """Write the release and its certificate into files, whole or not at all.
 
         Parameters
@@ -92,6 +92,8 @@ class Shown(Card):
             file is written in the format of that file as well.
         sign : SigningKey, or path of a private key, optional
             The key that signs the certificate; see `geoveil.verify`.
+        overwrite : bool
+            Whether an existing file is replaced, with its certificate; otherwise it is refused.
 
         Returns
         -------
@@ -113,7 +115,9 @@ class Shown(Card):
         from geoveil.release.as_file import write_release
 
         release = self.in_memory()
-        return write_release(release, path, sign) if release is self._self else release.to_file(path, sign=sign)
+        if release is not self._self:
+            return release.to_file(path, sign=sign, overwrite=overwrite)
+        return write_release(release, path, sign, overwrite=overwrite)
 
     @steady()
     def layers(self, *, name: str | None = None) -> tuple[Layer, ...]:
@@ -275,6 +279,7 @@ class Shown(Card):
         basemap: PathLike | None = None,
         tiles: str | None = None,
         width: float | None = None,
+        overwrite: bool = False,
     ) -> Path:
         """Write a report: a page with a map, the guarantee and the certificate; or the map alone as a figure.
 
@@ -293,6 +298,8 @@ class Shown(Card):
             Their server learns the area of the map, the address of this computer and the time.
         width : float, optional
             The width of a figure in millimetres; 180 by default.
+        overwrite : bool
+            Whether an existing file is replaced; otherwise it is refused.
 
         Returns
         -------
@@ -312,7 +319,7 @@ class Shown(Card):
         """
         from geoveil.report import ReportView
 
-        return ReportView(self._report(title, truth, basemap, tiles, width)).save(path)
+        return ReportView(self._report(title, truth, basemap, tiles, width)).save(path, overwrite=overwrite)
 
     def _report(
         self,

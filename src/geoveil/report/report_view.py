@@ -28,9 +28,12 @@ class ReportView:
 
     report: Report
 
-    def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write the report into a file that ends in .html, .png or .pdf, and return its path."""
-        write(path, self.report)
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
+        """Write the report into a file that ends in .html, .png or .pdf, and return its path.
+
+        An existing file is refused, or replaced with `overwrite`.
+        """
+        write(path, self.report, overwrite=overwrite)
         return Path(path)
 
     def show_in_browser(self) -> Path:

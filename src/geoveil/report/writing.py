@@ -49,7 +49,7 @@ def check_ground(basemap: str | None, tiles: str | None, *, arguments: tuple[str
         check_tiles(tiles, arguments[1])
 
 
-def write(path: str | os.PathLike[str], report: Report) -> None:
+def write(path: str | os.PathLike[str], report: Report, *, overwrite: bool = False) -> None:
     """Write a report into a file, completely or not at all.
 
     Parameters
@@ -59,6 +59,8 @@ def write(path: str | os.PathLike[str], report: Report) -> None:
         .pdf it becomes a figure of the map, which requires matplotlib.
     report : Report
         The report. With a layer of the role "truth" it must not be shared, and says so.
+    overwrite : bool
+        Whether an existing file is replaced; otherwise it is refused.
 
     Examples
     --------
@@ -77,7 +79,7 @@ def write(path: str | os.PathLike[str], report: Report) -> None:
     target = Path(path)
     check_path(target)
     try:
-        with staging_folder(target) as folder:
+        with staging_folder(target, overwrite=overwrite) as folder:
             if target.suffix.lower() == ".html":
                 (folder / target.name).write_text(page(report), encoding="utf-8", newline="\n")
             else:

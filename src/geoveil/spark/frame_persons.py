@@ -345,4 +345,6 @@ class FramePersons(FramePoints):
         kind = self.persons.first.kind
         # The error of a hull or a length depends on what was released: each row states its own.
         processing = Processing(bounded=kind in ("place", "box"))
-        return PersonRelease(None, answer_kind=kind, processing=processing, **facts)
+        assert self.destination is not None
+        about = {"path": self.destination.address, "answer_kind": kind, "processing": processing}
+        return PersonRelease(None, **about, **facts)

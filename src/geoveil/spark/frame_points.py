@@ -18,7 +18,6 @@ from geoveil.answering.point_rows import PointRows
 from geoveil.answering.row_sample import RowSample
 from geoveil.answering.streaming import FilePoints, FileRelease, Written, no_locations
 from geoveil.budget import Ledger
-from geoveil.certificates import signed
 from geoveil.errors import FileUnavailable, GeoveilError, InvalidData, InvalidFile, InvalidParameter, Message
 from geoveil.facts import Unchanged
 from geoveil.geo.columns import distinct
@@ -413,18 +412,17 @@ class FramePoints(FilePoints):
 
     def made(self, **facts: Any) -> SparkRelease:
         """Return the release, whose value is not known yet."""
-        return SparkRelease(None, **facts)
+        assert self.destination is not None
+        return SparkRelease(None, path=self.destination.address, **facts)
 
     def shape(self, drawn: Written, source: Source, receipt: Receipt) -> SparkRelease:
         assert self.destination is not None
-        facts = self.facts(drawn, source, receipt)
-        release = self.made(path=self.destination.address, **facts)
         if receipt.stored is None:
-            account = signed(release.certificate(), self.key)
+            release, account = self.certified(drawn, source, receipt)
             self.destination.publish(account)
         else:
             account = self.destination.certified() or {}
-        release = replace(release, signature=account.get("signature"))
+            release = replace(self.made(**self.facts(drawn, source, receipt)), signature=account.get("signature"))
         value = self.frame.sparkSession.read.parquet(self.destination.address)
         return replace(release, value=value)
 

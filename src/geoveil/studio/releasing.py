@@ -15,7 +15,7 @@ from geoveil._types import Progress
 from geoveil.budget.stores import is_database
 from geoveil.errors import GeoveilError, LedgerUnavailable
 from geoveil.file_summary import combined
-from geoveil.geo.formats.atomic import certificate_path
+from geoveil.geo.formats.atomic import certificate_path, check_room
 from geoveil.privacy import exact
 from geoveil.release.as_layers import truth_layer
 from geoveil.release_record import ReleaseRecord
@@ -101,6 +101,7 @@ def make_release(request: FileRequest, folder: Path, progress: Progress) -> Outc
         before = None if ledger is None else _spent(ledger)
         # The file may have changed while a busy ledger was waited for.
         request.data.check_unchanged()
+        check_room(folder / request.target)
         try:
             with own_warnings() as warned:
                 releases = request.run(folder, ledger, lambda share: progress(0.9 * share))

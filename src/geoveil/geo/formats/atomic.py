@@ -2,37 +2,125 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from geoveil.errors import FileUnavailable, InvalidFile
-from geoveil.geo.formats.fingerprints import SHAPEFILE_PARTS, files_of
+from geoveil.errors import FileUnavailable, InvalidFile, Message
+from geoveil.geo.formats.fingerprints import files_of
 from geoveil.geo.formats.gdal import DRIVERS
 from geoveil.geo.formats.guards import encodable, usable_name
+from geoveil.geo.formats.side_files import side_files
 from geoveil.geo.formats.workspace import workspace
 
-__all__ = ["certificate_path", "replaced_files", "staging_folder", "write_atomically", "write_certificate"]
+__all__ = [
+    "ROOM",
+    "certificate_path",
+    "check_room",
+    "check_target",
+    "replaced_files",
+    "staging_folder",
+    "write_atomically",
+    "write_certificate",
+]
 
-#: Endings of the files that belong to a shapefile, and of those that other programs put beside it.
-_SHAPEFILE = (
-    *SHAPEFILE_PARTS,
-    *(".qpj", ".qix", ".qmd", ".qml", ".sbn", ".sbx", ".shp.xml", ".cst", ".dbt"),
-    *(".atx", ".ain", ".aih", ".ixs", ".mxs", ".fbn", ".fbx", ".idm", ".ind"),
-)
-#: Endings that other programs append to the name of any file; SQLite would apply an old journal to a new GeoPackage.
-_BESIDE = ("-wal", "-shm", "-journal", ".aux.xml")
+#: Endings of files that describe an older target; styles are the user's own, and stay.
+_DESCRIPTIONS = (".qmd", ".xml")
+#: The bytes that an answer and its certificate need at least.
+ROOM = 2**21
+#: Endings of files beside a table or a raster that may be parts of other data with the same name, such as a shapefile.
+_OF_OTHERS = (".prj", ".tab")
 
 
 @contextmanager
-def staging_folder(target: Path) -> Iterator[Path]:
-    """Provide a temporary folder in which a target is written.
+def staging_folder(target: Path, *, overwrite: bool = False, certificate: Path | None = None) -> Iterator[Path]:
+    """Provide a temporary folder in which a target is written; nobody else can write the target meanwhile.
 
-    At the end, all files in it are moved beside the target, the target last; after an error, none is.
+    At the end, the old target and its certificate are taken away, the certificate first, and then all files of the
+    folder are moved beside the target, the target last. After an error everything is as before. A process that is
+    killed leaves the old files, or the new ones, or one without the other: never a file beside the certificate of
+    another.
+
+    Parameters
+    ----------
+    target : Path
+        The file to be written.
+    overwrite : bool
+        Whether an existing target is replaced; otherwise it is refused.
+    certificate : Path, optional
+        The path of the certificate, if it is not to be beside the target.
     """
+    from geoveil.geo.formats.target_locks import locked
+
+    check_target(target, overwrite=overwrite, certificate=certificate)
+    parent = target.absolute().parent
+    with locked(target.absolute()), ExitStack() as stack:
+        # Another program may have written it just before it was locked.
+        check_target(target, overwrite=overwrite, certificate=certificate)
+        folder = stack.enter_context(workspace(parent))
+        yield folder
+        staged = {
+            path: parent / path.name for path in sorted(folder.iterdir(), key=lambda path: path.name == target.name)
+        }
+        asides = {parent: stack.enter_context(workspace(parent))}
+        if certificate is not None:
+            certificate = certificate.absolute()
+            # It may be on another disk, to which it cannot be renamed.
+            elsewhere = stack.enter_context(workspace(certificate.parent))
+            asides.setdefault(certificate.parent, elsewhere)
+            written = certificate_path(folder / target.name)
+            shutil.copyfile(written, elsewhere / "certificate")
+            del staged[written]
+            staged = {elsewhere / "certificate": certificate, **staged}
+        for path in staged:
+            _flush(path)
+        check_target(target, overwrite=overwrite, certificate=certificate)
+        _exchange(_existing(target, certificate), asides, staged)
+
+
+def _exchange(old: Iterable[Path], asides: Mapping[Path, Path], staged: Mapping[Path, Path]) -> None:
+    """Take old files away and put staged ones in their places; after an error, undo all of it.
+
+    Parameters
+    ----------
+    old : iterable of Path
+        The files that are replaced, their certificate first.
+    asides : mapping from Path to Path
+        A temporary folder for them in each folder.
+    staged : mapping from Path to Path
+        The places of new files, the target last.
+    """
+    taken: list[tuple[Path, Path]] = []
+    placed: list[tuple[Path, Path]] = []
+    try:
+        for number, path in enumerate(old):
+            kept = asides[path.parent] / f"replaced-{number}"
+            os.replace(path, kept)
+            taken.append((kept, path))
+        if taken:
+            # The disk must know that the old certificate is gone before it knows the new file.
+            _flush_folders(asides)
+        for path, final in staged.items():
+            os.replace(path, final)
+            placed.append((path, final))
+        _flush_folders(asides)
+    except BaseException:
+        # New files go first and the old certificate comes last, so that no step leaves a file with the certificate of
+        # another.
+        for path, final in reversed(placed):
+            os.replace(final, path)
+        for kept, path in reversed(taken):
+            os.replace(kept, path)
+        raise
+
+
+def check_target(target: Path, *, overwrite: bool, certificate: Path | None = None) -> None:
+    """Refuse a target that cannot be written, and one that exists unless it is to be overwritten."""
     encodable(target)
     if target.suffix.lower() in DRIVERS:
         usable_name(target)
@@ -43,22 +131,46 @@ def staging_folder(target: Path) -> Iterator[Path]:
         raise InvalidFile(
             str(target), "an existing folder", "a new name", "Choose another name, or remove the folder."
         )
-    _check_free(target)
-    with workspace(parent) as folder:
-        yield folder
-        written = sorted(folder.iterdir(), key=lambda path: path.name == target.name)
-        for path in written:
-            _flush(path)
-        # Leftover files of an older target would be taken for parts of the new one.
-        for path in _stale(target):
-            path.unlink(missing_ok=True)
-        for path in written:
-            path.replace(parent / path.name)
+    for path in _of_others(target):
+        reason = f"programs would read {path.name} together with it"
+        remedy = "Choose another name, or another folder."
+        raise FileUnavailable(str(target), reason, "a name that no other data has", remedy)
+    existing = _existing(target, certificate)
+    if existing and not overwrite:
+        named = target if target.absolute() in existing else existing[0]
+        remedy = Message("Choose another name, or replace it with {overwrite:True}.")
+        raise FileUnavailable(str(named), "it exists", "a new name", remedy)
+    _check_free(existing)
 
 
-def _check_free(target: Path) -> None:
-    """Refuse a target that could not be replaced later: Windows replaces no file that another program has open."""
-    for path in replaced_files(target):
+def check_room(target: Path, needed: int = ROOM) -> None:
+    """Refuse a target for which the disk has not enough room, given about how many bytes it needs."""
+    try:
+        usage = shutil.disk_usage(target.absolute().parent)
+    except OSError:
+        return
+    # Some network file systems do not know their size, and say that it is zero.
+    if usage.total and needed > usage.free:
+        reason = f"it needs about {_size(needed)}, and the disk has {_size(usage.free)} free"
+        raise FileUnavailable(str(target), reason, "on a disk with enough room", "Free some, or choose another disk.")
+
+
+def _size(count: int) -> str:
+    """Return a number of bytes in MB, with one digit after the point below 10 MB."""
+    return f"{count / 1e6:,.1f} MB" if count < 1e7 else f"{count / 1e6:,.0f} MB"
+
+
+def _existing(target: Path, certificate: Path | None) -> list[Path]:
+    """Return the existing files that are replaced or removed with a target, its certificate first."""
+    target = target.absolute()
+    own = [] if certificate is None else [certificate.absolute()]
+    found = dict.fromkeys((*own, certificate_path(target), *_stale(target), target))
+    return [path for path in found if os.path.lexists(path)]
+
+
+def _check_free(existing: Iterable[Path]) -> None:
+    """Refuse files that could not be replaced later: Windows replaces no file that another program has open."""
+    for path in existing:
         try:
             path.replace(path)  # does nothing where it can be done
         except FileNotFoundError:
@@ -70,9 +182,20 @@ def _check_free(target: Path) -> None:
 
 
 def _stale(target: Path) -> list[Path]:
-    """Return the files beside a target that other programs may have made for an older one."""
-    parts = [target.with_suffix(ending) for ending in _SHAPEFILE] if target.suffix.lower() == ".shp" else []
-    return [*(target.with_name(target.name + ending) for ending in _BESIDE), *parts]
+    """Return the files beside a target that would be taken for parts of a new one."""
+    if target.is_dir():
+        return []
+    found = side_files(target)
+    described = [path for path in found.drawn if path.suffix.lower() in _DESCRIPTIONS]
+    beside = [path for path in (*files_of(target), *found.read, *described) if path.parent == target.parent]
+    return [path for path in beside if path not in (target, *_of_others(target))]
+
+
+def _of_others(target: Path) -> list[Path]:
+    """Return the files beside a target that programs read with it and that may belong to other data."""
+    if target.suffix.lower() == ".shp" or target.is_dir():
+        return []
+    return [path for path in side_files(target).read if path.suffix.lower() in _OF_OTHERS]
 
 
 def replaced_files(target: Path) -> list[Path]:
@@ -81,8 +204,8 @@ def replaced_files(target: Path) -> list[Path]:
 
 
 def write_atomically(path: Path, write: Callable[[Path], Any]) -> None:
-    """Write one file completely or not at all: `write` is called with a temporary path."""
-    with staging_folder(path) as folder:
+    """Write one file completely or not at all, in place of an older one: `write` is called with a temporary path."""
+    with staging_folder(path, overwrite=True) as folder:
         write(folder / path.name)
 
 
@@ -102,3 +225,20 @@ def _flush(path: Path) -> None:
         # Windows flushes only files that are open for writing.
         with file.open("r+b") as handle:
             os.fsync(handle.fileno())
+    if path.is_dir():
+        _flush_folders([path])
+
+
+def _flush_folders(folders: Iterable[Path]) -> None:
+    """Flush the names in folders to the disk, where the system can do that; Windows cannot open a folder."""
+    if os.name == "nt":
+        return
+    for folder in folders:
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        except OSError as problem:
+            if problem.errno not in (errno.EINVAL, errno.ENOTSUP):
+                raise
+        finally:
+            os.close(handle)
