@@ -7,6 +7,7 @@ import re
 import shlex
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ import geoveil as gv
 from geoveil.cli.parameter_types import AREA, CHANCE, LENGTH, PLACE
 from geoveil.cli.problems import CODES
 from geoveil.cli.program import program
+from geoveil.geo.formats.workspace import workspace
 from geoveil.protection import LEVELS
 from geoveil.words import metres
 from tests.command_line import shell
@@ -187,3 +189,16 @@ def test_what_people_write(kind: Any, text: str, meaning: Any) -> None:
             kind.convert(text, None, None)
     else:
         assert kind.convert(text, None, None) == pytest.approx(meaning)
+
+
+def test_commands_remove_leftovers(run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Any command removes the temporary folder of a killed run, which may hold true locations."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    killed = tmp_path / ".geoveil-abcd1234.aside"
+    killed.mkdir()
+    (killed / "stdin.csv").write_text("lat,lon\n37.78,-122.41\n")
+    with workspace() as running:
+        killed.mkdir(exist_ok=True)
+        assert run("areas", "Utrecht").code == 0
+        assert running.is_dir()
+    assert not killed.exists()

@@ -239,6 +239,8 @@ def test_the_concern_depends_on_public_facts_alone(tmp_path: Path) -> None:
     for shift in (0.0, 0.2):
         rows = [f"{37.6 + shift + i * 1e-6},{-122.4}" for i in range(5000)]
         (tmp_path / "t.csv").write_text("lat,lon\n" + "\n".join(rows) + "\n")
-        gv.points_file(tmp_path / "t.csv", tmp_path / "o.csv", overwrite=True, rho=1e-5, area=area, confirm=texts.append)
+        gv.points_file(
+            tmp_path / "t.csv", tmp_path / "o.csv", overwrite=True, rho=1e-5, area=area, confirm=texts.append
+        )
     assert [*map(str, texts[0])] == [*map(str, texts[1])]
     assert texts[0]

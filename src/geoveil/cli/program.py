@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
+import tempfile
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from io import TextIOWrapper
+from pathlib import Path
 from typing import Any
 
 import click
@@ -80,6 +83,16 @@ def _end(number: int, _: object) -> None:
     raise _Ended(number)
 
 
+def _remove_leftovers() -> None:
+    """Remove the temporary folders of runs that were killed: they may hold true locations."""
+    folder = tempfile.gettempdir()
+    with suppress(OSError):
+        if any(name.startswith(".geoveil-") for name in os.listdir(folder)):
+            from geoveil.geo.formats.workspace import sweep
+
+            sweep(Path(folder))
+
+
 @contextmanager
 def _tidy() -> Iterator[None]:
     """Clean up after signals as after Ctrl-C, and replace characters that the terminal cannot show."""
@@ -104,6 +117,7 @@ def main(args: Sequence[str] | None = None) -> None:
     code: Any
     try:
         with _tidy():
+            _remove_leftovers()
             code = program.main(args, prog_name="geoveil", standalone_mode=False, obj=state) or 0
     except (click.Abort, _Ended) as stopped:
         released = f"{state.released} was released" if state.released else "Nothing was released"

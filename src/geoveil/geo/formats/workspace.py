@@ -17,7 +17,7 @@ from geoveil.errors import InvalidFile
 if TYPE_CHECKING:
     from filelock import BaseFileLock
 
-__all__ = ["workspace"]
+__all__ = ["sweep", "workspace"]
 
 _PREFIX, _SUFFIX, _LOCK = ".geoveil-", ".aside", ".lock"
 _NAME = re.compile(r"(\.geoveil-[a-z0-9_]{8}\.aside)(?:\.lock)?")
@@ -36,7 +36,7 @@ def workspace(parent: Path | None = None) -> Iterator[Path]:
         The folder to make it in; by default the system's folder of temporary files.
     """
     parent = Path(tempfile.gettempdir()) if parent is None else parent
-    _sweep(parent)
+    sweep(parent)
     folder, lock = _make(parent)
     try:
         yield folder
@@ -75,8 +75,8 @@ def _lock_of(folder: Path) -> BaseFileLock:
     return FileLock(lock, timeout=0, mode=0o600, thread_local=False)
 
 
-def _sweep(parent: Path) -> None:
-    """Remove the folders that killed runs of this user have left."""
+def sweep(parent: Path) -> None:
+    """Remove the folders in a folder that killed runs of this user have left."""
     with suppress(OSError):
         found = {match[1]: name for name in os.listdir(parent) if (match := _NAME.fullmatch(name))}
         for folder, name in found.items():
