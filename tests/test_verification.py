@@ -347,9 +347,8 @@ def test_folders_hide_labels(persons: str, tmp_path: Path) -> None:
     for name in ("alice", "bob", "carol"):
         (taxis / f"new_{name}.txt").write_text("37.78 -122.41 0 1213084687\n37.77 -122.42 0 1213084747\n")
     (taxis / "new_bob.txt").write_text("")
-    how: dict[str, Any] = {"none": {}, "pseudonyms": {"by": "cab", "pseudonyms": True}, "labels": {"by": "cab"}}[
-        persons
-    ]
+    ways: dict[str, Any] = {"none": {}, "pseudonyms": {"by": "cab", "pseudonyms": True}, "labels": {"by": "cab"}}
+    how = ways[persons]
     release = gv.points_file(taxis, tmp_path / "out", rho=1e-4, area=BAY, **how)
     names = sorted(path.name for path in (tmp_path / "out").iterdir())
     listed = [column["name"] for column in release.certificate()["unchanged"]]

@@ -346,5 +346,5 @@ class FramePersons(FramePoints):
         # The error of a hull or a length depends on what was released: each row states its own.
         processing = Processing(bounded=kind in ("place", "box"))
         assert self.destination is not None
-        about = {"path": self.destination.address, "answer_kind": kind, "processing": processing}
-        return PersonRelease(None, **about, **facts)
+        where = self.destination.address
+        return PersonRelease(None, path=where, answer_kind=kind, processing=processing, **facts)

@@ -419,6 +419,7 @@ class FramePoints(FilePoints):
         assert self.destination is not None
         if receipt.stored is None:
             release, account = self.certified(drawn, source, receipt)
+            assert isinstance(release, SparkRelease)
             self.destination.publish(account)
         else:
             account = self.destination.certified() or {}

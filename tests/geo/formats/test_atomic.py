@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shutil
 import signal
 import subprocess
 from collections.abc import Callable, Iterator
@@ -18,7 +19,6 @@ import pytest
 import geoveil as gv
 from geoveil.answering import preparation
 from geoveil.errors import FileUnavailable, GeoveilError
-from geoveil.geo.formats import atomic
 from geoveil.geo.formats.atomic import ROOM, certificate_path, staging_folder, write_certificate
 from geoveil.geo.formats.fingerprints import files_of
 from tests.formats import BAY, FORMATS, make, people
@@ -57,8 +57,8 @@ def failing(monkeypatch: pytest.MonkeyPatch, step: int, *, forever: bool, fail: 
 
         return run
 
-    monkeypatch.setattr(atomic.os, "replace", wrapped(os.replace))
-    monkeypatch.setattr(atomic.os, "fsync", wrapped(os.fsync))
+    monkeypatch.setattr(os, "replace", wrapped(os.replace))
+    monkeypatch.setattr(os, "fsync", wrapped(os.fsync))
 
 
 def full() -> None:
@@ -252,7 +252,7 @@ def test_full_disks_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     with gv.Ledger(tmp_path / "budget.db") as ledger:
         ledger.create("all", rho=1)
         with monkeypatch.context() as patched:
-            patched.setattr(atomic.shutil, "disk_usage", lambda path: SimpleNamespace(total=10**9, free=3_000_000))
+            patched.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(total=10**9, free=3_000_000))
             with pytest.raises(
                 FileUnavailable, match=r"out\.csv: it needs about 1\d MB, and the disk has 3.0 MB free"
             ):

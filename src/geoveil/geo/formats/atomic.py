@@ -138,8 +138,8 @@ def check_target(target: Path, *, overwrite: bool, certificate: Path | None = No
     existing = _existing(target, certificate)
     if existing and not overwrite:
         named = target if target.absolute() in existing else existing[0]
-        remedy = Message("Choose another name, or replace it with {overwrite:True}.")
-        raise FileUnavailable(str(named), "it exists", "a new name", remedy)
+        instead = Message("Choose another name, or replace it with {overwrite:True}.")
+        raise FileUnavailable(str(named), "it exists", "a new name", instead)
     _check_free(existing)
 
 
