@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,7 +19,15 @@ from geoveil.answering.row_sample import RowSample
 from geoveil.answering.streaming import FilePoints, FileRelease, Written, no_locations
 from geoveil.budget import Ledger
 from geoveil.certificates import signed
-from geoveil.errors import FileUnavailable, GeoveilError, InvalidData, InvalidFile, InvalidParameter, Message
+from geoveil.errors import (
+    FileUnavailable,
+    GeoveilError,
+    InvalidData,
+    InvalidFile,
+    InvalidParameter,
+    LedgerError,
+    Message,
+)
 from geoveil.facts import Unchanged
 from geoveil.geo.columns import distinct
 from geoveil.geo.disclosure import check_kept, unchanged_columns
@@ -27,7 +35,7 @@ from geoveil.geo.geometries import Index
 from geoveil.geo.row_selection import NONE, RowCounts
 from geoveil.noise import Experiment, Source
 from geoveil.spark.destination import Destination, Part
-from geoveil.spark.frame_columns import TIME, FrameColumns, time_of
+from geoveil.spark.frame_columns import TIME, FrameColumns, first_rows, time_of
 from geoveil.spark.parquet_parts import ParquetParts
 from geoveil.spark.task_rows import LABEL, LARGEST, SIZE, PersonTable, TaskFacts, TaskRows
 from geoveil.spark.tasks import COUNTED, CountTask, SeededStart, WriteTask
@@ -346,7 +354,13 @@ class FramePoints(FilePoints):
         written = self.frame.sparkSession.read.parquet(self.destination.ready)
         if written.count() != sum(part.rows for part in parts):
             raise self._differs("the written files")
-        return Written(sha256, sum(each.moved for each in facts), self._unchanged(written))
+        return self.recorded(Written(sha256, sum(each.moved for each in facts), self._unchanged(written)))
+
+    def recorded(self, drawn: Written) -> Written:
+        """Record what was drawn beside the accepted files, for a run that finishes this one; return it."""
+        assert self.destination is not None
+        self.destination.record(asdict(drawn))
+        return drawn
 
     def _pass_over(self, source: Source) -> None:
         """Advance the caller's seeded generator to the end of the last partition's stream."""
@@ -391,7 +405,7 @@ class FramePoints(FilePoints):
     def _released_sample(self, written: DataFrame) -> tuple[dict[Any, Any], Mapping[str, Any], Any]:
         from geoveil.geo.disclosure import SAMPLE
 
-        head = written.limit(SAMPLE).toArrow()
+        head = first_rows(written, SAMPLE)
         sample = RowSample([*self.kept])
         form: Any = self.form
         sample.add(form.batch_of(0, head, [*self.kept]))
@@ -399,17 +413,24 @@ class FramePoints(FilePoints):
         return sample.columns(without=pseudonymised), self.kept, sample.places
 
     def unpacked(self, stored: dict[str, Any]) -> Written:
-        """Return the facts about the folder that was written with the same key before, if it still exists."""
+        """Return the facts about the folder that was drawn with the same key before, if all of its files are there.
+
+        An earlier run that ended after its answer was stored may have left them among its attempts.
+        """
         assert self.destination is not None
-        account = self.destination.certified()
-        sha256 = stored["sha256"]
-        if account is None or account["file"]["sha256"] != sha256 or self.destination.digest() != sha256:
+        sha256, facts = stored["sha256"], None
+        if (begun := self.destination.begun(sha256)) is not None:
+            self.destination, facts = begun
+        if (account := self.destination.certified()) is not None:
+            facts = {"sha256": account["file"]["sha256"], "moved": account["beyond_the_map"]}
+            facts["unchanged"] = account["unchanged"]
+        if facts is None or facts["sha256"] != sha256 or self.destination.digest() != sha256:
             allowed = "the folder that was written with this key before; nothing was charged or drawn now"
             raise InvalidParameter("path", self.destination.address, allowed, "Give its path, or another key.")
         unchanged = tuple(
-            Unchanged(each["name"], each["reason"], tuple(each["warnings"])) for each in account["unchanged"]
+            Unchanged(each["name"], each["reason"], tuple(each["warnings"])) for each in facts["unchanged"]
         )
-        return Written(sha256, account["beyond_the_map"], unchanged)
+        return Written(sha256, facts["moved"], unchanged)
 
     def made(self, **facts: Any) -> SparkRelease:
         """Return the release, whose value is not known yet."""
@@ -419,11 +440,14 @@ class FramePoints(FilePoints):
         assert self.destination is not None
         facts = self.facts(drawn, source, receipt)
         release = self.made(path=self.destination.address, **facts)
-        if receipt.stored is None:
+        again = receipt.stored is not None
+        account = self.destination.certified() if again else None
+        if account is None:
             account = signed(release.certificate(), self.key)
-            self.destination.publish(account)
-        else:
-            account = self.destination.certified() or {}
+            self.destination.publish(account, again=again)
+        if again:
+            # What an earlier run left; the folder of this run is removed at its end.
+            self.destination.clear()
         release = replace(release, signature=account.get("signature"))
         value = self.frame.sparkSession.read.parquet(self.destination.address)
         return replace(release, value=value)
@@ -524,10 +548,18 @@ class PreparedFrame:
         destination = self.inquiry.destination
         assert destination is not None
         release: Any = None
-        with destination.staged():
+        with destination.staged(self._is_stored):
             try:
                 release = answer(self.inquiry, self.source, self.charger, self.key, progress)
             finally:
                 wait_for_tasks(self.inquiry.frame.sparkSession.sparkContext, destination.tag)
         progress(1.0)
         return release  # type: ignore[no-any-return]
+
+    def _is_stored(self) -> bool:
+        """Tell whether the ledger may have stored the release, so that the next run with its key publishes it."""
+        try:
+            return self.key is not None and self.charger.is_stored(self.key)
+        except LedgerError:
+            # It cannot be read now: the parts are kept rather than lost.
+            return True
