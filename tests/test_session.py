@@ -12,6 +12,7 @@ from typing import Any
 
 import geopandas
 import numpy as np
+import pandas as pd
 import pytest
 import shapely
 from hypothesis import given, settings
@@ -672,3 +673,14 @@ def test_a_session_says_what_it_protects() -> None:
     crowd = gv.Session(x, rho=1e-3, unit=["ann", "ann", "bob", "eve"])
     assert repr(crowd).splitlines()[0] == "Session about 4 points of 3 persons together"
     assert "protects  all of a person's locations" in repr(crowd)
+
+
+def test_destinations_are_read_like_the_points() -> None:
+    """A session reads the destinations of trips with its own columns, and moves those outside the area to its edge."""
+    area = gv.local(lat=37.77, lon=-122.42, radius=5_000)
+    origins = pd.DataFrame({"a": [37.77, 37.78], "b": [-122.42, -122.43], "c": [1.0, 2.0], "d": [3.0, 4.0]})
+    ends = origins.assign(a=[37.76, 39.0])
+    how: dict[str, Any] = {"lat": "a", "lon": "b", "area": area, "outside": "clamp", "unit": np.arange(2)}
+    asked = gv.flows(origins, ends, 5000, rho=1e-4, **how)
+    session = gv.Session(origins, rho=1e-3, **how)
+    assert session.flows(ends, 5000, rho=1e-4).value.shape == asked.value.shape == (4, 4)

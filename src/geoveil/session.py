@@ -157,6 +157,8 @@ Nothing was charged or released. Give a smaller budget.
             pseudonyms=pseudonyms,
         )
         self._source, self._label = source_of(rng), label
+        #: How the destinations of trips are read: as the points are.
+        self._reading: dict[str, Any] = {"lat": lat, "lon": lon, "outside": outside, "missing": missing}
         #: The questions that were answered, in their order.
         self._answered: list[str] = []
         self._progress: Progress = progress or (lambda share: None)
@@ -824,7 +826,7 @@ Nothing was charged or released. Give a smaller budget.
         Parameters
         ----------
         destinations, grid, regions, trip : optional
-            As for `geoveil.flows`.
+            As for `geoveil.flows`; destinations are read as the points of the session are.
         cap, bandwidth, every : optional
             As for `geoveil.flows`.
         rho, epsilon, key : optional
@@ -856,7 +858,9 @@ Nothing was charged or released. Give a smaller budget.
             )
             raise InvalidParameter("key", None, allowed, "Name the question, with its destinations.")
         data = self._crowd()
-        crowd = crowd_requests.trips_of(data, self.total.metric, destinations, trip, area=area, crs=crs)
+        crowd = crowd_requests.trips_of(
+            data, self.total.metric, destinations, trip, area=area, crs=crs, **self._reading
+        )
         return self._ask_crowd(question, crowd, rho, epsilon, key)
 
     def _crowd(self) -> Intake:

@@ -104,7 +104,6 @@ def test_a_ledger_is_charged_for_everybody(run: Any, folder: Path) -> None:
         (["flows", "points.csv", "--cell", "10km", "--unit", "user"], "--trip"),
         (["heatmap", "points.csv", "--cell", "5km", "--unit", "user", "--bandwidth", "900km"], "bandwidth"),
         (["heatmap", "points.csv", "--cell", "5km", "--unit", "user", "--every", "noon"], "every"),
-        (["heatmap", "points.csv", "--cell", "5km", "--unit", "user", "--dry-run"], "--dry-run"),
     ],
 )
 def test_what_is_missing_is_named(command: list[str], said: str, run: Any, folder: Path) -> None:

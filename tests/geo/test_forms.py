@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 import geoveil as gv
 from geoveil.errors import InvalidCoordinateSystem, InvalidData, InvalidParameter
 from geoveil.geo.areas import area_of
+from geoveil.geo.table_kinds import PandasTable
 from tests import questions
 from tests.questions import EVERY_QUESTION, PLACED
 
@@ -183,6 +184,34 @@ def test_other_columns_stay_behind() -> None:
     assert sorted(released.columns) == ["geometry", "who"]
     assert released["who"].tolist() == WHO.tolist()
     assert ask("points", x, by=WHO).value.columns.tolist() == ["geometry"]
+
+
+def test_columns_are_searched_for_points_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Columns are searched for places where they may be released, with points, and not for other answers."""
+    searched: list[Any] = []
+    search = PandasTable.holds_places
+
+    def noted(table: PandasTable, name: Any) -> bool:
+        searched.append(name)
+        return search(table, name)
+
+    monkeypatch.setattr(PandasTable, "holds_places", noted)
+    homes = pd.DataFrame({"lat": [1.0, 1.001], "lon": [2.0, 2.001], "note": ["a", "b"], "who": [1, 2]})
+    area = gv.local(lat=1, lon=2, radius=5_000)
+    session = gv.Session(homes, by="who", rho=1, area=area)
+    session.center(rho=1e-4)
+    gv.center(homes, rho=1e-4, area=area)
+    assert not searched
+    session.points(rho=1e-4)
+    assert "note" in searched
+
+
+def test_columns_of_one_name_are_refused() -> None:
+    """Two columns of one name are refused, whatever is asked."""
+    twice = pd.DataFrame([[1.0, 2.0, "a", "b"]], columns=["lat", "lon", "note", "note"])
+    for question in (gv.points, gv.center):
+        with pytest.raises(InvalidData, match="different names"):
+            question(twice, rho=1e-4, area=gv.local(lat=1, lon=2, radius=5_000))
 
 
 def test_the_active_geometry_is_released() -> None:

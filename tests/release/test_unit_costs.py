@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import geoveil as gv
@@ -47,3 +49,18 @@ def test_a_guarantee_holds_for_smaller_units() -> None:
         gv.hull(WALK, times=TIMES, unit="1 hour", rho=1e-4, method="paper").cost("1 day", times=TIMES)
     with pytest.raises(IncompatibleGuarantees, match=r"release\.cost"):
         gv.CGP(rho=1e-4, metric="1 day").under("inf", n=3)
+
+
+@pytest.mark.parametrize("unit", ["1 day", "point", None])
+def test_costs_of_files_are_those_of_memory(unit: str | None, tmp_path: Path) -> None:
+    """A file's release costs under another unit what the same release in memory costs."""
+    area = gv.local(lat=37.77, lon=-122.42, radius=50_000)
+    hours = np.concatenate([np.arange(24), 72 + 2 * np.arange(12)])
+    trip = pd.DataFrame({"time": pd.Timestamp("2026-05-01") + pd.to_timedelta(hours, unit="h")})
+    trip["lat"], trip["lon"] = 37.77 + hours * 1e-4, -122.42
+    trip.to_csv(tmp_path / "trip.csv", index=False)
+    memory = gv.points(trip, unit=unit, rho=1e-4, area=area)
+    file = gv.points_file(tmp_path / "trip.csv", tmp_path / "released.csv", unit=unit, rho=1e-4, area=area)
+    for other in (None, "point", "1 day", "1 hour"):
+        found, expected = (float(release.cost(other).budget) for release in (file, memory))
+        assert found == pytest.approx(expected, rel=1e-6)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import time
@@ -18,6 +19,7 @@ from scipy import stats
 import geoveil as gv
 import geoveil.spark as gvs
 from geoveil.errors import FileUnavailable, InvalidData, InvalidFile, InvalidParameter
+from geoveil.spark.destination import Destination
 from geoveil.spark.frame_columns import open_frame
 from tests.certificates.test_signatures import KEY
 from tests.spark.trips import AREA, RHO, in_order, noise, trips, written
@@ -236,22 +238,102 @@ def test_a_second_job_that_fails_is_charged_and_says_so(spark: Any, tmp_path: Pa
 
 
 def test_a_key_is_charged_and_drawn_once(spark: Any, tmp_path: Path) -> None:
-    """The same key returns the same files; if they are gone, nothing is drawn."""
+    """The same key returns the same files and table; if the files are gone, nothing is drawn."""
     data = trips(100, 2)
     source = str(written(data, tmp_path / "trips.parquet"))
     ledger = gv.Ledger(tmp_path / "ledger.db")
     ledger.create("u0000", "u0001", rho=1)
     how: dict[str, Any] = {"by": "user", "rho": RHO, "area": AREA, "ledger": ledger, "key": "may", "keep": ["id"]}
-    how["sign"] = KEY
+    how |= {"sign": KEY, "table": "keyed"}
     first = gvs.points(source, tmp_path / "out", **how)
     again = gvs.points(source, tmp_path / "out", **how)
     assert in_order(first).equals(in_order(again))
     assert first.id == again.id
     assert first.signature is not None
     assert first.certificate() == again.certificate()
+    assert spark.table("keyed").count() == 100
     with pytest.raises(InvalidParameter, match="nothing was charged or drawn"):
         gvs.points(source, tmp_path / "other", **how)
+    with pytest.raises(InvalidParameter, match="a new table"):
+        gvs.points(source, tmp_path / "other", **{**how, "key": "june"})
+    spark.sql("DROP TABLE keyed")
     assert str(ledger.remaining("u0000")) == "0.99995"
+
+
+class Ended(BaseException):
+    """The end of a driver."""
+
+
+class Ending:
+    """A file system that does a number of things and then ends its driver, which does nothing more if it is killed."""
+
+    def __init__(self, system: Any, steps: list[str], last: int | None, killed: bool) -> None:
+        self._system, self._steps, self._last, self._killed = system, steps, last, killed
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._system, name)
+        if not callable(found):
+            return found
+
+        def step(*given: Any, **how: Any) -> Any:
+            self._steps.append(name)
+            done = len(self._steps) - 1
+            if self._last is not None and (done == self._last or (self._killed and done > self._last)):
+                raise Ended
+            return found(*given, **how)
+
+        return step
+
+
+def test_an_interrupted_driver_is_finished(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wherever a driver dies after its answer was stored, the same key gives the release: one charge, one draw."""
+    source = str(written(trips(20, 2), tmp_path / "trips.parquet"))
+    located = Destination.located
+
+    def released(name: str, steps: list[str], last: int | None = None, killed: bool = True) -> tuple[Any, Any, int]:
+        """Return the release, the ledger, and the number of steps before the answer was stored."""
+        ledger = gv.Ledger(tmp_path / f"{name}.db")
+        if not ledger.subjects():
+            ledger.create("u0000", "u0001", rho=1)
+        stored: list[int] = []
+        store = ledger.store
+
+        def storing(*given: Any) -> None:
+            store(*given)
+            stored.append(len(steps))
+
+        monkeypatch.setattr(ledger, "store", storing)
+
+        def ending(destination: Destination) -> Any:
+            system, path = located(destination)
+            return Ending(system, steps, last, killed), path
+
+        monkeypatch.setattr(Destination, "located", ending)
+        how: dict[str, Any] = {"by": "user", "rho": RHO, "area": AREA, "keep": ["id"], "sign": KEY}
+        try:
+            return gvs.points(source, tmp_path / name, ledger=ledger, key="may", **how), ledger, (*stored, 0)[0]
+        finally:
+            monkeypatch.setattr(Destination, "located", located)
+
+    steps: list[str] = []
+    whole, _, before = released("whole", steps)
+    assert {"move", "open_output_stream", "delete_dir"} <= {*steps[before:]}
+    # Between two changes of the files, it does not matter when a driver dies.
+    changes = [at for at in range(before, len(steps)) if steps[at] not in ("get_file_info", "open_input_stream")]
+    for last, killed in [*((at, True) for at in changes), (changes[0], False)]:
+        name = f"ended{last}{killed}"
+        with pytest.raises(Ended):
+            released(name, [], last, killed)
+        drawn = [*tmp_path.glob(f"*{name}*/**/part-*.parquet")]
+        contents = [path.read_bytes() for path in sorted(drawn)]
+        assert contents
+        found, ledger, _ = released(name, [])
+        assert [path.read_bytes() for path in sorted((tmp_path / name).iterdir())] == contents
+        assert str(ledger.remaining("u0000")) == "0.99995"
+        assert not [*tmp_path.glob(f"_{name}*")]
+        assert gv.verify(tmp_path / name, ledger=ledger), steps[last]
+        assert found.certificate().keys() == whole.certificate().keys()
+        assert found.certificate()["unchanged"] == whole.certificate()["unchanged"]
 
 
 def test_persons_without_budget_are_skipped_and_labels_replaced(spark: Any, tmp_path: Path) -> None:
@@ -343,3 +425,24 @@ def test_no_true_coordinate_leaves(cluster: Any, tmp_path: Path) -> None:
     for value in [*data["latitude"], *data["longitude"]]:
         assert np.float64(value).tobytes() not in raw
         assert repr(float(value))[:11].encode() not in raw
+
+
+def shuffled(cluster: Any) -> int:
+    """Return the number of records that all tasks so far have written to shuffle files."""
+    cluster.session.sparkContext._jsc.sc().listenerBus().waitUntilEmpty()
+    logs = [path for path in cluster.events.rglob("*events_*") if not path.name.endswith(".crc")]
+    ends = [json.loads(line) for path in logs for line in path.read_text().splitlines() if "TaskEnd" in line[:60]]
+    assert ends
+    return sum(end["Task Metrics"]["Shuffle Write Metrics"]["Shuffle Records Written"] for end in ends)
+
+
+def test_only_counts_are_shuffled(cluster: Any, tmp_path: Path) -> None:
+    """Of up to 500,000 persons, points pass through no shuffle file: a task writes its persons' counts, and facts."""
+    source = cluster.session.createDataFrame(trips(600, 3)).repartition(4)
+    source.write.parquet(str(tmp_path / "trips.parquet"))
+    plain = cluster.session.read.parquet(str(tmp_path / "trips.parquet"))
+    for name, frame in (("plain", plain), ("filtered", plain.where("id >= 0"))):
+        tasks, before = max(frame.rdd.getNumPartitions(), 4), shuffled(cluster)
+        gvs.points(frame, tmp_path / name, by="user", rho=RHO, area=AREA, keep=["id"])
+        # Two times over, for tasks that run twice by speculation; and each file counts the rows that it has.
+        assert 0 < shuffled(cluster) - before <= 2 * tasks * (3 + 1 + 1)

@@ -117,11 +117,11 @@ def test_rows_of_persons_are_filtered_and_labels_are_checked(spark: Any, tmp_pat
     frame = spark.createDataFrame(data).coalesce(1)
     how: dict[str, Any] = {"by": "user", "rho": 1e-3, "area": AREA}
     place = geopandas.GeoSeries.from_xy([-122.42], [37.77], crs=4326)
-    release = gvs.nearest(frame, tmp_path / "nearest", place, label="id", where="id >= 10200", **how)
+    release = gvs.nearest(frame, tmp_path / "nearest", place, k=1, label="id", where="id >= 10200", **how)
     assert set(release.value.toPandas()["nearest"]) <= set(range(10_200, 10_300))
     assert [each["name"] for each in release.certificate()["unchanged"]] == ["id"]
     with pytest.raises(InvalidParameter, match="label"):
-        gvs.nearest(frame, tmp_path / "no", place, label="note", **how)
+        gvs.nearest(frame, tmp_path / "no", place, k=1, label="note", **how)
     assert gvs.center(frame, tmp_path / "center", where="id < 100", **how).value.count() == 1
 
 

@@ -13,10 +13,12 @@ import pytest
 import shapely
 
 import geoveil as gv
+from geoveil.errors import IncompatibleGuarantees
 from geoveil.report.formatting import WARNING
 from geoveil.studio.choices import Choices, ChosenBudget, StatedArea
 from geoveil.studio.file_request import TRUE_REPORT, FileRequest
 from geoveil.studio.opened_data import OpenedData
+from geoveil.studio.pages import _foreseen
 
 pytestmark = [pytest.mark.once, pytest.mark.slow]
 
@@ -107,6 +109,28 @@ def test_a_ledger_is_charged_and_shown(run: Any, tmp_path: Path) -> None:
     exec(compile(request.python(), "shown", "exec"), {})
     assert float(ledger.spent("march/u0")) == pytest.approx(3e-4)
     assert gv.verify(tmp_path / "released.csv", ledger=ledger)
+
+
+@pytest.mark.usefixtures("run")
+@pytest.mark.parametrize("name", ["points", "heat map", "hull", "nearest"])
+def test_a_refused_charge_is_said_before(name: str, tmp_path: Path) -> None:
+    """The page refuses a charge that the release of a file refuses, and says which costs are computed later."""
+    question, options, _ = ASKED[name]
+    ledger = gv.Ledger(tmp_path / "budget.db")
+    path = tmp_path / "trips.csv"
+    ledger.create(*pd.read_csv(path)["user"].unique(), rho=1)
+    choices = Choices(persons="user", area=StatedArea("San Francisco"), unit="1 day", planned=1, question=question)
+    choices.budget, choices.options, choices.ledger = ChosenBudget("rho", "1e-4"), options, str(tmp_path / "budget.db")
+    request = FileRequest(choices, OpenedData.open(path, path.name, {}, "", lambda share: None))
+    foreseen = _foreseen(request)
+    if question in ("hull", "nearest"):
+        assert not foreseen["ledger_problem"]
+        assert foreseen["accounts"]["later"] == foreseen["accounts"]["count"] > 0
+        return
+    assert "is not known" in foreseen["ledger_problem"]
+    (tmp_path / "studio").mkdir()
+    with pytest.raises(IncompatibleGuarantees, match="is not known"):
+        request.run(tmp_path / "studio", ledger, lambda share: None)
 
 
 @pytest.mark.deep

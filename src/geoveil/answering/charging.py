@@ -46,8 +46,6 @@ __all__ = [
     "account_names",
     "check_ledger",
     "note_charge",
-    "price_of",
-    "unknown_price",
 ]
 
 
@@ -174,6 +172,10 @@ class Charger(ABC):
     def charge(self, bill: Bill, key: str | None) -> Receipt:
         """Charge for a question, or find its stored answer; refuse it if the budget does not suffice."""
 
+    def is_stored(self, key: str) -> bool:
+        """Tell whether the answer of a key is stored; nothing is, unless there is a ledger."""
+        return False
+
 
 def note_charge(problem: BaseException, note: str) -> None:
     """Add a note to an error raised after a charge, which says what became of the charge."""
@@ -204,24 +206,6 @@ def check_ledger(
             raise InvalidParameter(name, given, "left out without a ledger", Message("Give {ledger}."))
     if ledger is not None and subject is None and by is None:
         raise InvalidParameter("subject", None, "given with a ledger", "It is the account that is charged.")
-
-
-def price_of(question: str, guarantee: Guarantee, account: Metric | None) -> Guarantee:
-    """Return the price of a release for accounts with this metric: the budget of its guarantee.
-
-    An account belongs to one person. A release that may protect less than the unit of the account is refused.
-    """
-    if account is None or account == guarantee.metric:
-        return guarantee
-    if not guarantee.metric.of_one_person.is_at_most(account):
-        raise unknown_price(question, account)
-    return guarantee.under_unit(account)
-
-
-def unknown_price(question: str, account: Metric) -> IncompatibleGuarantees:
-    """Return the error for a release whose price under the metric of an account is not known."""
-    remedy = Message("Ask with the unit of the account, or open an account for this unit.")
-    return IncompatibleGuarantees(f"The cost of {question} under {account} is not known.", remedy)
 
 
 class NoCharger(Charger):
@@ -357,6 +341,9 @@ class LedgerCharger(SessionCharger):
         if charge.content is not None:
             self._give_back(reserved)
         return _LedgerReceipt(self.ledger, charge, identity, self.subjects)
+
+    def is_stored(self, key: str) -> bool:
+        return self.ledger.is_stored(key)
 
     def _key(self, bill: Bill) -> str:
         """Return the key of a question about labelled data."""

@@ -14,11 +14,12 @@ from numpy.typing import NDArray
 
 from geoveil import checks
 from geoveil._types import Progress
-from geoveil.answering.charging import Bill, Receipt, price_of
+from geoveil.answering.charging import Bill, Receipt
 from geoveil.answering.crowd_sources import CrowdAdder, CrowdBatch, CrowdSource
 from geoveil.answering.intake import in_the_plane
 from geoveil.answering.packing import packed, unpacked
 from geoveil.answering.pipeline import Inquiry
+from geoveil.budget import price_of
 from geoveil.errors import InvalidData, InvalidParameter, Message
 from geoveil.facts import Processing
 from geoveil.noise import Source

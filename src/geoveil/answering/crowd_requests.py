@@ -138,12 +138,14 @@ def trips_of(
     trip : str or array of labels, optional
         The trip of each point.
     lat, lon, area, crs, outside, missing : optional
-        Of the destinations, as for `points`.
+        Of the destinations, as for `points`; columns are named in tables only.
     """
     form = data.form
     if destinations is not None:
         if trip is not None:
             raise InvalidParameter("trip", trip, "left out if destinations are given", "Give one of them.")
+        if not hasattr(destinations, "columns"):
+            lat = lon = None
         ends = enter(destinations, area, lat=lat, lon=lon, crs=crs, outside=outside, missing=missing)
         kept = form.selection.rows is None and ends.selection.rows is None
         if len(ends.coords) != len(form.coords) or not kept:

@@ -17,11 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from geoveil._types import Columns, Progress
-from geoveil.answering.charging import Bill, Charger, NoCharger, Receipt, unknown_price
+from geoveil.answering.charging import Bill, Charger, NoCharger, Receipt
 from geoveil.answering.intake import Intake, People, in_the_plane, removed
 from geoveil.answering.packing import packed, unpacked
 from geoveil.answering.requests import Question
-from geoveil.answering.shaping import Shaped, shape_answer, shape_answers
+from geoveil.answering.shaping import Shaped, SplitColumns, shape_answer, shape_answers
+from geoveil.budget import unknown_price
 from geoveil.noise import Source
 from geoveil.privacy import Guarantee, Metric, dist_1, dist_2, unit_metric
 from geoveil.queries import Answer, Answers, Persons, Query, UnitSizes, ask_each, restored_each
@@ -136,8 +137,11 @@ class _InMemory(Inquiry[A, Release]):
 
     def __init__(self, data: Intake, question: Question, guarantee: Guarantee, keep: Columns) -> None:
         self.data, self.guarantee = data, guarantee
-        self._columns = data.form.columns(data.by, keep)
         self._question, self._keep = question, keep
+
+    def _split_columns(self) -> SplitColumns:
+        """Return the columns that are released unchanged and those that are removed; only points have any."""
+        return self.data.form.columns(self.data.by, self._keep) if self.first.kind == "points" else ({}, ())
 
     def _query(self, n: int, units: UnitSizes | None, metric: Metric | None = None) -> Query:
         """Return the query about n points with units of these sizes, under another metric if one is given."""
@@ -242,6 +246,7 @@ class OnePerson(_InMemory[Answer]):
         sizes = data.unit_sizes(guarantee.metric)
         units = None if sizes is None else UnitSizes(int(sizes.max()), sizes)
         self.query = self._query(len(data.form.coords), units)
+        self._columns = self._split_columns()
 
     @property
     def first(self) -> Query:
@@ -281,6 +286,7 @@ class ManyPersons(_InMemory[Answers]):
         sizes = data.unit_sizes(guarantee.metric)
         units = None if sizes is None else sizes[data.people.rows]
         self.persons = Persons.by_size(data.people.sizes, self._query, units)
+        self._columns = self._split_columns()
 
     @property
     def first(self) -> Query:

@@ -14,7 +14,7 @@ from geoveil.geo.disclosure import sampled, unchanged_columns
 from geoveil.geo.forms import ArrayForm, Floats
 from geoveil.queries import Answer, Answers, Query
 
-__all__ = ["Shaped", "shape_answer", "shape_answers"]
+__all__ = ["Shaped", "SplitColumns", "shape_answer", "shape_answers"]
 
 #: The columns of a frame that are released unchanged, each with its reason, and those that are removed.
 SplitColumns: TypeAlias = tuple[dict[Hashable, Reason], tuple[Hashable, ...]]

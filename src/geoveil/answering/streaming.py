@@ -15,12 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from geoveil._types import Columns, Progress
-from geoveil.answering.charging import Bill, Receipt, price_of
+from geoveil.answering.charging import Bill, Receipt
 from geoveil.answering.intake import removed
 from geoveil.answering.pipeline import Inquiry
 from geoveil.answering.point_rows import PointNoise, PointRows, ReadRows
 from geoveil.answering.row_sample import RowSample
 from geoveil.answering.timed_rows import TimedRows, times_of
+from geoveil.budget import price_of
 from geoveil.certificates import SigningKey, certificate_digest, signed
 from geoveil.errors import InvalidFile
 from geoveil.facts import Unchanged

@@ -3,6 +3,6 @@
 from geoveil.budget.account import Account
 from geoveil.budget.entries import SPENT, STORED, Charge, Entry
 from geoveil.budget.ledger import Ledger
-from geoveil.budget.prices import price
+from geoveil.budget.prices import price, price_of, unknown_price
 
-__all__ = ["SPENT", "STORED", "Account", "Charge", "Entry", "Ledger", "price"]
+__all__ = ["SPENT", "STORED", "Account", "Charge", "Entry", "Ledger", "price", "price_of", "unknown_price"]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from geoveil.errors import IncompatibleGuarantees, Message
-from geoveil.privacy import CGP, GP, Guarantee
+from geoveil.privacy import CGP, GP, Guarantee, Metric
 
-__all__ = ["price"]
+__all__ = ["price", "price_of", "unknown_price"]
 
 
 def price(cost: Guarantee, total: Guarantee) -> Guarantee:
@@ -32,3 +32,21 @@ def price(cost: Guarantee, total: Guarantee) -> Guarantee:
     if not isinstance(cost, GP):
         raise IncompatibleGuarantees(f"A GP account cannot pay for {cost!r}.", Message("Ask with {epsilon}."))
     return cost
+
+
+def price_of(question: str, guarantee: Guarantee, account: Metric | None) -> Guarantee:
+    """Return the price of a release for accounts with this metric: the budget of its guarantee.
+
+    An account belongs to one person. A release that may protect less than the unit of the account is refused.
+    """
+    if account is None or account == guarantee.metric:
+        return guarantee
+    if not guarantee.metric.of_one_person.is_at_most(account):
+        raise unknown_price(question, account)
+    return guarantee.under_unit(account)
+
+
+def unknown_price(question: str, account: Metric) -> IncompatibleGuarantees:
+    """Return the error for a release whose price under the metric of an account is not known."""
+    remedy = Message("Ask with the unit of the account, or open an account for this unit.")
+    return IncompatibleGuarantees(f"The cost of {question} under {account} is not known.", remedy)

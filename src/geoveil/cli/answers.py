@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ from geoveil.cli import terminal
 from geoveil.cli.command import Command, Option
 from geoveil.cli.file_arguments import Target, private_key, target, writable
 from geoveil.cli.file_questions import FileQuestion, question
+from geoveil.cli.options import row_output
 from geoveil.cli.parameter_types import LENGTH, PLACE, SHARE
 from geoveil.cli.presentation import in_degrees, lines_of, public_place, value_of
 from geoveil.errors import InvalidParameter
@@ -171,12 +173,10 @@ def _rows(release: Release, frame: geopandas.GeoDataFrame, by: str | None) -> An
 @click.option("--radius", type=LENGTH, required=True, cls=Option, help="The distance from the place, such as 500m.")
 @target
 @_METHOD
-@question
+@partial(question, shown=row_output)
 def within(at: tuple[float, float], radius: float, target: Target, method: Method, **asked: Any) -> None:
     """Find the first row within a distance of a public place, if there is one."""
     asking = FileQuestion(**asked)
-    if asking.output.drawing.files:
-        raise click.UsageError("A map draws locations, and within releases a row: leave out --report and --figure.")
     with asking.opened(target, placed=False) as opened:
         asking.check_near(opened.frame.crs, at)
         if asking.output.dry_run:

@@ -12,7 +12,7 @@ from geoveil.cli import terminal
 from geoveil.cli.command import Command, Option
 from geoveil.cli.file_arguments import SOURCE, Target, target
 from geoveil.cli.file_questions import FileQuestion
-from geoveil.cli.options import area, budget, output, protection, reading, unlabelled
+from geoveil.cli.options import area, budget, crowd_output, protection, reading, unlabelled
 from geoveil.cli.parameter_types import LENGTH
 from geoveil.cli.presentation import describe
 from geoveil.words import counted
@@ -41,7 +41,7 @@ def _crowd(command: F) -> F:
         click.option("--cap", type=float, help="Count visits, at most this many of each person, instead of persons."),
         click.option("--bandwidth", type=LENGTH, help="How far places are blurred. [default: from public numbers]"),
     )
-    for decorate in (reading, unlabelled, output, area, protection, budget, *own, target, SOURCE):
+    for decorate in (reading, unlabelled, crowd_output, area, protection, budget, *own, target, SOURCE):
         command = decorate(command)
     return command
 
@@ -60,8 +60,6 @@ def _released(
 ) -> CrowdRelease | None:
     """Ask about the crowd of a file, and write the answer, if a file was named."""
     asking.check(target, endings)
-    if asking.output.dry_run:
-        raise click.UsageError("--dry-run is not for questions about a crowd: leave it out.")
     with asking.source_and_ledger() as (path, ledger):
         how = {**asking.budget.keywords, **asking.area, **asking.reading_options, **asking.account.keywords(ledger)}
         how |= {name: value for name, value in asking.persons.items() if name in ("unit", "times", "thin")}

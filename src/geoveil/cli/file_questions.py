@@ -42,10 +42,13 @@ __all__ = ["FileQuestion", "OpenedFile", "question"]
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def question(command: F, *, labelled: bool = True) -> F:
-    """Add the options of commands that ask about a file; with `labelled`, also --label."""
+def question(command: F, *, labelled: bool = True, shown: Callable[[F], F] = output) -> F:
+    """Add the options of commands that ask about a file; with `labelled`, also --label.
+
+    `shown` adds the options for showing the answer.
+    """
     ledger = account if labelled else unlabelled
-    for decorate in (reading, ledger, output, area, protection, budget, pseudonyms, persons, SOURCE):
+    for decorate in (reading, ledger, shown, area, protection, budget, pseudonyms, persons, SOURCE):
         command = decorate(command)
     return command
 

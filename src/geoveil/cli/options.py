@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from geoveil.privacy import Guarantee
 
 __all__ = [
-    *("Budget", "ChargedAccount", "Output", "account", "area", "as_json", "budget", "existing", "free"),
-    *("Protected", "Wish", "output", "persons", "possible", "protection", "pseudonyms", "reading", "under_unit"),
-    *("every", "unit", "unit_named", "unlabelled", "wish"),
+    *("Budget", "ChargedAccount", "Output", "account", "area", "as_json", "budget", "crowd_output", "existing"),
+    *("Protected", "Wish", "free", "output", "persons", "possible", "protection", "pseudonyms", "reading"),
+    *("row_output", "under_unit", "every", "unit", "unit_named", "unlabelled", "wish"),
 ]
 
 _CHANCE = 0.75
@@ -624,6 +624,20 @@ def _output(
     return Output(drawing, with_truth, dry_run, json)
 
 
+def _crowd_output(
+    report: tuple[str, ...],
+    figure: tuple[str, ...],
+    figure_width: float | None,
+    basemap: str | None,
+    tiles: str | None,
+    with_truth: bool,
+    overwrite: bool,
+    json: bool,
+    quiet: bool,
+) -> Output:
+    return _output(report, figure, figure_width, basemap, tiles, with_truth, False, overwrite, json, quiet)
+
+
 def _free(
     report: tuple[str, ...],
     figure: tuple[str, ...],
@@ -634,7 +648,11 @@ def _free(
     json: bool,
     quiet: bool,
 ) -> Output:
-    return _output(report, figure, figure_width, basemap, tiles, False, False, overwrite, json, quiet)
+    return _crowd_output(report, figure, figure_width, basemap, tiles, False, overwrite, json, quiet)
+
+
+def _row_output(dry_run: bool, overwrite: bool, json: bool, quiet: bool) -> Output:
+    return _output((), (), None, None, None, False, dry_run, overwrite, json, quiet)
 
 
 def _as_json(json: bool) -> bool:
@@ -690,20 +708,20 @@ OVERWRITE: Any = (("--overwrite",), {"is_flag": True, "help": "Replace existing 
 _JSON: Any = (("--json",), {"is_flag": True, "help": "Print JSON."})
 _QUIET: Any = (("--quiet", "-q"), {"is_flag": True, "help": "Print nothing but errors."})
 
-output = gathered(
-    "output",
-    "Options",
-    _output,
-    *_DRAWING,
-    (
-        ("--with-truth",),
-        {"is_flag": True, "help": "The map also shows the true locations: do not share it."},
-    ),
-    (("--dry-run",), {"is_flag": True, "help": "Only show the cost and the error; nothing is charged or released."}),
-    OVERWRITE,
-    _JSON,
-    _QUIET,
+_TRUTH: Any = (
+    ("--with-truth",),
+    {"is_flag": True, "help": "The map also shows the true locations: do not share it."},
 )
+_DRY_RUN: Any = (
+    ("--dry-run",),
+    {"is_flag": True, "help": "Only show the cost and the error; nothing is charged or released."},
+)
+
+output = gathered("output", "Options", _output, *_DRAWING, _TRUTH, _DRY_RUN, OVERWRITE, _JSON, _QUIET)
+#: For questions about a crowd, whose error is not foreseen.
+crowd_output = gathered("output", "Options", _crowd_output, *_DRAWING, _TRUTH, OVERWRITE, _JSON, _QUIET)
+#: For answers that are rows, which have no place on a map.
+row_output = gathered("output", "Options", _row_output, _DRY_RUN, OVERWRITE, _JSON, _QUIET)
 #: For commands on released files, which cost nothing and cannot show true locations.
 free = gathered("output", "Options", _free, *_DRAWING, OVERWRITE, _JSON, _QUIET)
 #: For commands that only print.

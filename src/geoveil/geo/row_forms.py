@@ -68,6 +68,7 @@ class RowForm(Form):
         coords, self._rows = locations.points(rows)
         entered: Floats | Reals = coords
         if not released:
+            table.check_names()
             check_any(len(coords), len(table), self.selection.removed)
         if plane is not None:
             # Released points may lie outside the area.
@@ -153,7 +154,6 @@ class RowForm(Form):
         """
         if not self.has_columns:
             return super().columns(by, keep)
-        self._table.check_names()
         columns, person = self.names, by if isinstance(by, str) else None
         places = [name for name in columns if self._table.holds_places(name)]
         kept, left = choose(columns, times=self.times, by=person, keep=keep, places=places)

@@ -39,6 +39,9 @@ def unit_cost(release: Release, metric: Metric, times: Times, by: Labels) -> Gua
     guarantee = release.guarantee
     if metric == guarantee.metric:
         return guarantee
+    if release.query == "points":
+        # The noise and the time of each point of a file are in the file.
+        release = release.in_memory()
     shares = _shares(release)
     if shares is not None:
         share = _largest_sum(release, shares, metric, times, by)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -25,6 +25,8 @@ __all__ = ["Destination", "Part"]
 _OBJECTS = ("s3", "gcs", "abfs")
 #: The number of tries to remove the folder of attempts.
 _TRIES = 25
+#: The names of the folder of accepted parts, and of the facts about them, in the folder of attempts.
+_READY, _CERTIFICATE = "ready", "ready.json"
 
 
 @dataclass(frozen=True)
@@ -152,24 +154,45 @@ class Destination:
         return self._beside(path, f"{self.name}.certificate.json")
 
     @contextmanager
-    def staged(self) -> Iterator[None]:
-        """Provide the hidden folder of attempts; it is removed at the end, whatever happened."""
+    def staged(self, can_finish: Callable[[], bool]) -> Iterator[None]:
+        """Provide the hidden folder of attempts, and remove it at the end.
+
+        After an error, the accepted parts stay if `can_finish` says that a later run can publish them.
+        """
         system, path = self.located()
         system.create_dir(self._attempts(path))
         try:
             yield
-        finally:
-            self._remove(system, self._attempts(path))
+        except BaseException:
+            self.clear(keep_ready=can_finish())
+            raise
+        self.clear()
 
-    def _remove(self, system: pyarrow.fs.FileSystem, attempts: str) -> None:
+    def clear(self, *, keep_ready: bool = False) -> None:
         """Remove the folder of attempts; try again while a task that lost is still writing to it."""
+        system, path = self.located()
+        attempts = self._attempts(path)
         for _ in range(_TRIES):
             try:
-                return system.delete_dir(attempts)  # type: ignore[no-any-return]
+                return self._remove(system, attempts, keep_ready=keep_ready)
             except OSError:
                 time.sleep(0.2)
         told = f"{attempts} holds attempts that were not taken, with other noise on the same rows: delete it."
         warn(told)
+
+    def _remove(self, system: pyarrow.fs.FileSystem, attempts: str, *, keep_ready: bool) -> None:
+        if keep_ready and self._is_there(system, f"{attempts}/{_CERTIFICATE}"):
+            for info in self._files(system, attempts):
+                if info.base_name.endswith(".parquet"):
+                    system.delete_file(info.path)
+        elif self._is_there(system, attempts):
+            system.delete_dir(attempts)
+
+    def _files(self, system: pyarrow.fs.FileSystem, folder: str) -> list[pyarrow.fs.FileInfo]:
+        """Return what is in a folder; nothing if there is no such folder."""
+        from pyarrow import fs
+
+        return list(system.get_file_info(fs.FileSelector(folder, allow_not_found=True)))
 
     @contextmanager
     def attempt(self, partition: int, attempt: int) -> Iterator[tuple[IO[bytes], dict[str, Any]]]:
@@ -188,7 +211,7 @@ class Destination:
         An attempt that was not accepted may still be writing: its file is not moved.
         """
         system, path = self.located()
-        ready = f"{self._attempts(path)}/ready"
+        ready = f"{self._attempts(path)}/{_READY}"
         system.create_dir(ready)
         digests = {}
         for number, part in enumerate(sorted(parts, key=lambda part: part.partition)):
@@ -208,39 +231,89 @@ class Destination:
         before, _, name = self.address.rpartition("/")
         return f"{before}/_{name}.{self.token}/ready" if before else f"_{name}.{self.token}/ready"
 
-    def publish(self, certificate: Mapping[str, Any]) -> None:
-        """Put the accepted parts in their place, and the certificate beside them."""
-        from pyarrow import fs
-
+    def record(self, certificate: Mapping[str, Any]) -> None:
+        """Write the certificate beside the accepted parts, so that a later run can publish both."""
         system, path = self.located()
-        ready = f"{self._attempts(path)}/ready"
-        if self._is_there(system, path):
-            raise FileUnavailable(self.address, "it exists by now", "a new folder", "Choose another name.")
-        if system.type_name in _OBJECTS:
-            for info in system.get_file_info(fs.FileSelector(ready)):
-                system.move(info.path, f"{path}/{info.base_name}")
-        else:
-            system.move(ready, path)
-        with system.open_output_stream(self._certificate(path)) as stream:
-            stream.write((json.dumps(certificate, indent=2) + "\n").encode())
+        self._write(system, f"{self._attempts(path)}/{_CERTIFICATE}", certificate)
+
+    def begun(self, sha256: str) -> tuple[Destination, dict[str, Any]] | None:
+        """Return the destination of an earlier run with these parts, and their certificate.
+
+        None if no such run was interrupted.
+        """
+        system, path = self.located()
+        before = f"_{self.name}."
+        for info in self._files(system, path.rpartition("/")[0] or "/"):
+            facts = f"{info.path}/{_CERTIFICATE}"
+            if info.base_name.startswith(before) and self._is_there(system, facts):
+                found = self._read(system, facts)
+                if found is not None and found["file"]["sha256"] == sha256:
+                    return replace(self, token=info.base_name.removeprefix(before)), found
+        return None
+
+    def publish(self, certificate: Mapping[str, Any], *, again: bool = False) -> None:
+        """Put the accepted parts in their place, and then the certificate, as a whole, beside them.
+
+        With `again`, an earlier run was interrupted, and some of its parts may be in place already. If that run is
+        not dead but slow, both of them publish the same files, and each takes what the other has moved as done.
+        """
+        system, path = self.located()
+        attempts = self._attempts(path)
+        ready, objects = f"{attempts}/{_READY}", system.type_name in _OBJECTS
+        parts = self._files(system, ready)
+        if parts and self._is_there(system, path) and not (again and objects):
+            remedy = "Move it away; with a key, then ask again with the same key, which costs nothing."
+            raise FileUnavailable(self.address, "it exists by now", "a new folder", remedy)
+        if objects:
+            for info in parts:
+                self._move(system, info.path, f"{path}/{info.base_name}")
+        elif not self._is_there(system, path):
+            self._move(system, ready, path)
+        written = f"{attempts}/{uuid4().hex}.json"
+        try:
+            self._write(system, written, certificate)
+            system.move(written, self._certificate(path))
+        except OSError:
+            if self.certified() is None:
+                raise
+
+    def _move(self, system: pyarrow.fs.FileSystem, source: str, target: str) -> None:
+        """Move a file or a folder, unless another run with the same key has moved it meanwhile."""
+        try:
+            system.move(source, target)
+        except OSError:
+            if self._is_there(system, source) or not self._is_there(system, target):
+                raise
 
     def certified(self) -> dict[str, Any] | None:
-        """Return the certificate beside the folder; None if there is none."""
+        """Return the certificate beside the folder; None if there is none that can be read."""
         system, path = self.located()
-        if not self._is_there(system, self._certificate(path)):
+        return self._read(system, self._certificate(path))
+
+    def _write(self, system: pyarrow.fs.FileSystem, path: str, facts: Mapping[str, Any]) -> None:
+        with system.open_output_stream(path) as stream:
+            stream.write((json.dumps(facts, indent=2) + "\n").encode())
+
+    def _read(self, system: pyarrow.fs.FileSystem, path: str) -> dict[str, Any] | None:
+        """Return what a file of JSON holds; None if there is no such file, or only a part of it."""
+        if not self._is_there(system, path):
             return None
-        with system.open_input_stream(self._certificate(path)) as stream:
-            return dict(json.loads(stream.read()))
+        with system.open_input_stream(path) as stream:
+            try:
+                return dict(json.loads(stream.read()))
+            except ValueError:
+                return None
 
     def digest(self) -> str:
-        """Return the digest of the folder: that of the names and digests of its files."""
-        from pyarrow import fs
+        """Return the digest of the folder: that of the names and digests of its files.
 
+        Accepted parts that are not in place yet count as if they were.
+        """
         system, path = self.located()
         digests = {}
-        for info in system.get_file_info(fs.FileSelector(path)):
-            if not info.base_name.endswith(".parquet"):
-                continue
-            with system.open_input_stream(info.path) as stream:
-                digests[info.base_name] = hashlib.file_digest(stream, "sha256").hexdigest()
+        for folder in (path, f"{self._attempts(path)}/{_READY}"):
+            for info in self._files(system, folder):
+                if info.base_name.endswith(".parquet"):
+                    with system.open_input_stream(info.path) as stream:
+                        digests[info.base_name] = hashlib.file_digest(stream, "sha256").hexdigest()
         return digest_of_parts(digests)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import Column, DataFrame, SparkSession
 
-__all__ = ["TIME", "FrameColumns", "FrameLike", "frame_of", "open_frame", "time_of"]
+__all__ = ["TIME", "FrameColumns", "FrameLike", "first_rows", "frame_of", "open_frame", "time_of"]
 
 #: The rows that a question is about: a DataFrame, or the path of a Parquet or GeoParquet file or folder.
 FrameLike: TypeAlias = Union["DataFrame", str, Path]
@@ -97,6 +97,19 @@ def _geo(spark: SparkSession, frame: DataFrame) -> dict[str, Any] | None:
     return None if found is None else dict(json.loads(found))
 
 
+def first_rows(frame: DataFrame, rows: int) -> pa.Table:
+    """Return the first rows of a DataFrame, of which none passes through a shuffle.
+
+    `limit(rows).toArrow()` would write those of each partition to a shuffle file, to bring them into one partition.
+    """
+    from pyspark.sql import DataFrame
+
+    spark, own = frame.sparkSession, frame._jdf
+    # Rows stay in Java: Python has no times before the year 1 and after 9999.
+    taken = spark._jsparkSession.createDataFrame(own.takeAsList(rows), own.schema())
+    return DataFrame(taken, spark).toArrow()
+
+
 def open_frame(
     source: FrameLike, *, lat: CoordinateColumns, lon: CoordinateColumns, geometry: str | None, crs: CrsLike
 ) -> tuple[DataFrame, FrameColumns]:
@@ -110,7 +123,7 @@ def open_frame(
     if taken := [column for column in frame.columns if column.startswith(_OWN)]:
         raise InvalidData(taken[0], name, f"named without the prefix {_OWN}", "Rename the column.")
     frame, native = _plain_geometries(frame)
-    head = frame.limit(SAMPLE).toArrow()
+    head = first_rows(frame, SAMPLE)
     columns = {each.name: each.type for each in head.schema}
     described = None if account is None else account["primary_column"]
     if described is None and len(native) == 1 and lat is None and lon is None and geometry is None:

@@ -11,11 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from geoveil._types import Progress
-from geoveil.answering.charging import Bill, Receipt, price_of
+from geoveil.answering.charging import Bill, Receipt
 from geoveil.answering.crowd_sources import CrowdAdder, CrowdBatch
 from geoveil.answering.intake import in_the_plane
 from geoveil.answering.packing import packed, unpacked
 from geoveil.answering.pipeline import Inquiry
+from geoveil.budget import price_of
 from geoveil.geo.forms import Floats
 from geoveil.noise import Ball, Reals, Source
 from geoveil.privacy import Guarantee, Metric

@@ -29,7 +29,7 @@ from geoveil.noise import Source
 from geoveil.queries import UnitSizes
 from geoveil.release.as_frame import frame_with_errors, rows_of
 from geoveil.spark.destination import Destination, Part
-from geoveil.spark.frame_columns import FrameColumns
+from geoveil.spark.frame_columns import FrameColumns, first_rows
 from geoveil.spark.frame_points import FramePoints, SparkRelease, collected, column
 from geoveil.spark.parquet_parts import ParquetParts
 from geoveil.spark.task_rows import TaskFacts, TaskRows, without_data
@@ -285,8 +285,8 @@ class FramePersons(FramePoints):
             # None of the first rows passes the filter.
             rows = self._chosen(self.asked_about)
             task = FirstRow(self.reader(self.asked_about), self._read_columns)
-            table = rows.mapInArrow(task, rows.select(*map(column, self._read_columns)).schema).limit(1).toArrow()
-            self._question = self.asking.question(self.asking.data(table))
+            found = rows.mapInArrow(task, rows.select(*map(column, self._read_columns)).schema)
+            self._question = self.asking.question(self.asking.data(first_rows(found, 1)))
 
     def query(self, n: int, units: UnitSizes | None = None) -> Any:
         assert self._question is not None
@@ -328,7 +328,7 @@ class FramePersons(FramePoints):
         parts = [Part(each.partition, **each.file) for each in facts if each.file]
         _, sha256 = self.destination.gather(parts)
         progress(0.95)
-        return Written(sha256, 0, self._labels_released())
+        return self.recorded(Written(sha256, 0, self._labels_released()))
 
     def _labels_released(self) -> tuple[Unchanged, ...]:
         """Return the column that names neighbours, with the warnings about its released values."""
@@ -336,8 +336,8 @@ class FramePersons(FramePoints):
             return ()
         assert self.destination is not None
         written = self.frame.sparkSession.read.parquet(self.destination.ready)
-        head = written.select(self.asking.build).limit(SAMPLE).toPandas()
-        values: dict[Hashable, Any] = {self.asking.label: head[self.asking.build]}
+        head = first_rows(written.select(self.asking.build), SAMPLE)
+        values: dict[Hashable, Any] = {self.asking.label: head.to_pandas()[self.asking.build]}
         # No place is released beside them, so there is none that they could follow.
         return unchanged_columns(values, self.kept, np.zeros((len(head), 2)), self.plane)
 

@@ -18,7 +18,15 @@ from geoveil.answering.point_rows import PointRows
 from geoveil.answering.row_sample import RowSample
 from geoveil.answering.streaming import FilePoints, FileRelease, Written, no_locations
 from geoveil.budget import Ledger
-from geoveil.errors import FileUnavailable, GeoveilError, InvalidData, InvalidFile, InvalidParameter, Message
+from geoveil.errors import (
+    FileUnavailable,
+    GeoveilError,
+    InvalidData,
+    InvalidFile,
+    InvalidParameter,
+    LedgerError,
+    Message,
+)
 from geoveil.facts import Unchanged
 from geoveil.geo.columns import distinct
 from geoveil.geo.disclosure import check_kept, unchanged_columns
@@ -26,7 +34,7 @@ from geoveil.geo.geometries import Index
 from geoveil.geo.row_selection import NONE, RowCounts
 from geoveil.noise import Experiment, Source
 from geoveil.spark.destination import Destination, Part
-from geoveil.spark.frame_columns import TIME, FrameColumns, time_of
+from geoveil.spark.frame_columns import TIME, FrameColumns, first_rows, time_of
 from geoveil.spark.parquet_parts import ParquetParts
 from geoveil.spark.task_rows import LABEL, LARGEST, SIZE, PersonTable, TaskFacts, TaskRows
 from geoveil.spark.tasks import COUNTED, CountTask, SeededStart, WriteTask
@@ -98,6 +106,8 @@ class FramePoints(FilePoints):
     #: What the tasks of the first job saw, in the order of the partitions.
     counted: list[TaskFacts] = field(default_factory=list)
     _largest: Index | None = None
+    #: The certificate of an earlier run with the same key.
+    _recorded: dict[str, Any] | None = None
 
     @property
     def largest(self) -> Index | None:
@@ -345,7 +355,12 @@ class FramePoints(FilePoints):
         written = self.frame.sparkSession.read.parquet(self.destination.ready)
         if written.count() != sum(part.rows for part in parts):
             raise self._differs("the written files")
-        return Written(sha256, sum(each.moved for each in facts), self._unchanged(written))
+        return self.recorded(Written(sha256, sum(each.moved for each in facts), self._unchanged(written)))
+
+    def recorded(self, drawn: Written) -> Written:
+        """Record what was drawn beside the accepted files, for a run that finishes this one; return it."""
+        assert self.destination is not None
+        return drawn
 
     def _pass_over(self, source: Source) -> None:
         """Advance the caller's seeded generator to the end of the last partition's stream."""
@@ -390,7 +405,7 @@ class FramePoints(FilePoints):
     def _released_sample(self, written: DataFrame) -> tuple[dict[Any, Any], Mapping[str, Any], Any]:
         from geoveil.geo.disclosure import SAMPLE
 
-        head = written.limit(SAMPLE).toArrow()
+        head = first_rows(written, SAMPLE)
         sample = RowSample([*self.kept])
         form: Any = self.form
         sample.add(form.batch_of(0, head, [*self.kept]))
@@ -398,17 +413,29 @@ class FramePoints(FilePoints):
         return sample.columns(without=pseudonymised), self.kept, sample.places
 
     def unpacked(self, stored: dict[str, Any]) -> Written:
-        """Return the facts about the folder that was written with the same key before, if it still exists."""
+        """Return the facts about the folder that was drawn with the same key before, if all of its files are there.
+
+        An earlier run that ended after its answer was stored may have left them among its attempts.
+        """
         assert self.destination is not None
-        account = self.destination.certified()
-        sha256 = stored["sha256"]
+        sha256, account = stored["sha256"], None
+        if (begun := self.destination.begun(sha256)) is not None:
+            self.destination, account = begun
+        account = self.destination.certified() or account
         if account is None or account["file"]["sha256"] != sha256 or self.destination.digest() != sha256:
             allowed = "the folder that was written with this key before; nothing was charged or drawn now"
             raise InvalidParameter("path", self.destination.address, allowed, "Give its path, or another key.")
+        self._recorded = account
         unchanged = tuple(
             Unchanged(each["name"], each["reason"], tuple(each["warnings"])) for each in account["unchanged"]
         )
         return Written(sha256, account["beyond_the_map"], unchanged)
+
+    def digests(self, drawn: Written, source: Source, receipt: Receipt) -> dict[str, str]:
+        """Return the digests that the ledger keeps; a later run finds the certificate beside the parts."""
+        assert self.destination is not None
+        self.destination.record(self.certified(drawn, source, receipt)[1])
+        return super().digests(drawn, source, receipt)
 
     def made(self, **facts: Any) -> SparkRelease:
         """Return the release, whose value is not known yet."""
@@ -419,11 +446,17 @@ class FramePoints(FilePoints):
         assert self.destination is not None
         if receipt.stored is None:
             release, account = self.certified(drawn, source, receipt)
-            assert isinstance(release, SparkRelease)
             self.destination.publish(account)
         else:
-            account = self.destination.certified() or {}
+            assert self._recorded is not None
+            account = self._recorded
+            if self.destination.certified() is None:
+                # An earlier run ended before it had published what it had paid for.
+                self.destination.publish(account, again=True)
+            # What an earlier run left; the folder of this run is removed at its end.
+            self.destination.clear()
             release = replace(self.made(**self.facts(drawn, source, receipt)), signature=account.get("signature"))
+        assert isinstance(release, SparkRelease)
         value = self.frame.sparkSession.read.parquet(self.destination.address)
         return replace(release, value=value)
 
@@ -523,10 +556,18 @@ class PreparedFrame:
         destination = self.inquiry.destination
         assert destination is not None
         release: Any = None
-        with destination.staged():
+        with destination.staged(self._is_stored):
             try:
                 release = answer(self.inquiry, self.source, self.charger, self.key, progress)
             finally:
                 wait_for_tasks(self.inquiry.frame.sparkSession.sparkContext, destination.tag)
         progress(1.0)
         return release  # type: ignore[no-any-return]
+
+    def _is_stored(self) -> bool:
+        """Tell whether the ledger may have stored the release, so that the next run with its key publishes it."""
+        try:
+            return self.key is not None and self.charger.is_stored(self.key)
+        except LedgerError:
+            # It cannot be read now: the parts are kept rather than lost.
+            return True

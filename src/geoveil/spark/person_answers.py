@@ -32,6 +32,7 @@ from geoveil.geo import AreaLike
 from geoveil.geo.formats.location_columns import GeometryColumn
 from geoveil.noise import source_of
 from geoveil.privacy import Duration, as_duration, promise
+from geoveil.queries import EXTENT
 from geoveil.release import Release
 from geoveil.spark import crowd_answers
 from geoveil.spark.destination import Destination
@@ -61,7 +62,11 @@ def hull(
     path: PathLike,
     *,
     k: int | Literal["optimal", "authors"] = "optimal",
-    extent: float = 1e5,
+    share: float = 0.5,
+    distinct: bool = False,
+    gamma0: float = 0.0,
+    beta: float = 0.1,
+    extent: float = EXTENT,
     **how: Unpack[PersonOptions],
 ) -> PersonRelease:
     """Release the convex hull of each person's points, into a folder of GeoParquet files.
@@ -72,7 +77,7 @@ def hull(
         The rows, as for `points`.
     path : str or Path
         The folder to be written, as for `points`.
-    k, extent : optional
+    k, share, distinct, gamma0, beta, extent : optional
         As for `geoveil.hull`.
     **how : optional
         `by`, which is needed, `rho`, `epsilon`, `metric`, `method`, `unit`, `times`, `thin`, `area`, `crs`, `outside`,
@@ -84,7 +89,7 @@ def hull(
     PersonRelease
         Its value is a DataFrame with a row for each person, that reads what was written.
     """
-    options = {"k": k, "share": 0.5, "distinct": False, "gamma0": 0.0, "beta": 0.1, "extent": extent}
+    options = {"k": k, "share": share, "distinct": distinct, "gamma0": gamma0, "beta": beta, "extent": extent}
     return _answered(df, path, "hull", options, **how)
 
 
@@ -159,7 +164,7 @@ def mean(df: FrameLike, path: PathLike | None = None, **how: Any) -> Release:
 
 @steady()
 def nearest(
-    df: FrameLike, path: PathLike, p: PlaceLike, *, label: str, k: int = 1, **how: Unpack[PersonOptions]
+    df: FrameLike, path: PathLike, p: PlaceLike, *, label: str, k: int, **how: Unpack[PersonOptions]
 ) -> PersonRelease:
     """Release which of each person's points are nearest to a public place.
 

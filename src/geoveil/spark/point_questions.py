@@ -101,8 +101,8 @@ def points(
         the operating system of its worker.
     key : str, optional
         With a ledger: identifies the release. Asked again with the same key, nothing is charged or drawn, and the
-        release in the folder that was written is returned; if the folder is gone or was changed, it is refused. After
-        a failure the same key is charged again.
+        release in the folder that was written is returned; if the folder is gone or was changed, it is refused. A run
+        that ended after all files were drawn is finished. After an earlier failure the same key is charged again.
     format : {"parquet", "geoparquet"}, optional
         The format; by default GeoParquet if `df` has a described column of geometries, and Parquet otherwise.
     table : str, optional
@@ -145,9 +145,13 @@ def points(
         raise InvalidParameter("rng", "a generator", allowed, "Leave it out, or release a file with points_file.")
     told: Progress = progress or (lambda share: None)
     destination = Destination.of(path)
-    if key is None or ledger is None or not ledger.is_stored(key):
+    again = key is not None and ledger is not None and ledger.is_stored(key)
+    if not again:
         destination.check_free()
     frame, file = open_frame(df, lat=lat, lon=lon, geometry=geometry, crs=crs)
+    catalog = frame.sparkSession.catalog
+    if table is not None and not again and catalog.tableExists(table):
+        raise InvalidParameter("table", table, "the name of a new table", "Choose another name.")
     form = _form(file, destination, format)
     length = None if thin is None else as_duration("thin", thin)
     inquiry = inquiry_of(
@@ -165,8 +169,8 @@ def points(
         warn(" ".join(map(str, concerns)))
     prepared = PreparedFrame(inquiry, charger_of(inquiry, ledger, subject, short), noise, key)
     release = prepared.release(told)
-    if table is not None:
-        frame.sparkSession.catalog.createTable(table, path=str(destination.address), source="parquet")
+    if table is not None and not catalog.tableExists(table):
+        catalog.createTable(table, path=str(destination.address), source="parquet")
     return release
 
 

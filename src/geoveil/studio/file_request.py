@@ -286,9 +286,16 @@ class FileRequest:
     def run(self, folder: Path, ledger: gv.Ledger | None, progress: Progress) -> list[gv.Release]:
         """Charge, draw and write the release into a folder; return the answers."""
         account = {} if ledger is None else {"ledger": Code("ledger", ledger), **self._account}
+        if self.in_memory:
+            return self._run_session(folder, account, progress)
         ask = {"points": self._run_points, "flows": self._run_flows, "heatmap": self._run_crowd}
         ask |= {"counts": self._run_crowd}
-        return ask.get(self.question, self._run_session)(folder, account, progress)
+        return ask[self.question](folder, account, progress)
+
+    @property
+    def in_memory(self) -> bool:
+        """Whether the question is asked about the whole file in memory, rather than about its rows in batches."""
+        return self.question not in ("points", "heatmap", "counts", "flows")
 
     def _run_points(self, folder: Path, account: dict[str, Code], progress: Progress) -> list[gv.Release]:
         target = folder / self.target

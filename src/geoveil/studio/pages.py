@@ -541,8 +541,11 @@ def _earlier(request: FileRequest) -> str:
 
 
 def _charged(request: FileRequest) -> dict[str, Any] | None:
-    """Return the accounts that will be charged, what each pays, and how many have too little left."""
-    from geoveil.budget import price
+    """Return the accounts that will be charged, what each pays, and how many have too little left.
+
+    `later` is the number of accounts whose cost is computed when the release is made.
+    """
+    from geoveil.budget import price, price_of
     from geoveil.budget.stores import without_password
     from geoveil.privacy import exact
     from geoveil.studio.releasing import open_ledger
@@ -556,20 +559,23 @@ def _charged(request: FileRequest) -> dict[str, Any] | None:
     with open_ledger(choices.ledger, _PATIENCE) as ledger:
         known = {*ledger.subjects()}
         accounts = ledger.accounts([name for name in names if name in known])
-    rows, short = [], 0
+    rows, short, later = [], 0, 0
     for name, (total, spent) in accounts.items():
         left = exact.subtract(total.budget, spent)
         own = request.guarantee.metric.of_one_person
         cost = None
-        if own.is_at_most(total.metric):
-            cost = price(request.guarantee.under_unit(total.metric), total).budget
+        # For a larger unit, questions in memory compute their cost from the points' times, and others are refused.
+        if own.is_at_most(total.metric) or not request.in_memory:
+            cost = price(price_of(request.question, request.guarantee, total.metric), total).budget
         enough = cost is None or cost <= left
         short += not enough
+        later += cost is None
         more = "computed then" if cost is None else counted(int(left // cost), "release")
         rows.append((name, more, _amount(left), "computed then" if cost is None else _amount(cost), enough))
     unknown = [name for name in names if name not in known]
     place = without_password(choices.ledger)
-    return {"rows": rows[:_ROWS], "count": len(rows), "short": short, "unknown": unknown, "ledger": place}
+    told = {"rows": rows[:_ROWS], "count": len(rows), "short": short, "later": later}
+    return {**told, "unknown": unknown, "ledger": place}
 
 
 def _amount(budget: Decimal) -> str:
