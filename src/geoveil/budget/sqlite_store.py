@@ -18,7 +18,10 @@ from geoveil.budget.schema import TABLES
 from geoveil.budget.stores import Row, Statement, Store, Transaction, left
 from geoveil.errors import Charged, LedgerTimeout, LedgerUnavailable
 
-__all__ = ["SQLite"]
+__all__ = ["UNFINISHED", "SQLite", "create_tables"]
+
+#: The table of a copy that is not finished, which nobody can charge, read or restore.
+UNFINISHED = "geoveil_unfinished"
 
 #: Linux's list of mount points; on other systems a single file cannot be mounted.
 _MOUNTS = Path("/proc/self/mountinfo")
@@ -56,13 +59,18 @@ class SQLite(Store[sqlite3.Connection]):
     ----------
     place : str or Path
         The file. Symbolic links are resolved once, when the store is created.
+    timeout : float
+        Time limit in seconds of a call without a deadline.
+    unfinished : bool
+        Whether to open a copy that is not finished; nobody but the process that makes it may do so.
     """
 
     problems = (sqlite3.Error,)
 
-    def __init__(self, place: str | os.PathLike[str], timeout: float) -> None:
+    def __init__(self, place: str | os.PathLike[str], timeout: float, *, unfinished: bool = False) -> None:
         super().__init__(timeout)
         self.path = Path(os.path.realpath(place))
+        self._opens_unfinished = unfinished
         #: Device and inode of the file that is open.
         self._identity: tuple[int, int] | None = None
 
@@ -83,29 +91,42 @@ class SQLite(Store[sqlite3.Connection]):
             )
         connection = sqlite3.connect(self.path, timeout=left(deadline), isolation_level=None, check_same_thread=False)
         try:
-            made = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
-            if made and "geoveil_head" not in made:
-                raise LedgerUnavailable(
-                    f"{self.path} is a database of another program, such as a GeoPackage. Nothing was written to it.",
-                    "Give the path of a ledger or of a new file.",
-                )
+            made = self._tables(connection)
             # Commits survive a loss of power.
             connection.execute("PRAGMA synchronous=FULL")
             connection.execute("PRAGMA journal_size_limit=1048576")
             if connection.execute("PRAGMA journal_mode=PERSIST").fetchone()[0] != "persist":
                 raise sqlite3.OperationalError("the file cannot have a rollback journal")
-            tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
-            self.is_backup = "geoveil_backup" in tables
-            if "geoveil_head" not in tables:
+            if not made:
                 connection.execute("BEGIN EXCLUSIVE")
-                for statement in TABLES.split(";\n"):
-                    connection.execute(statement)
+                # Another process may have begun a ledger or a copy of one since.
+                made = self._tables(connection)
+                if not made:
+                    create_tables(connection)
                 connection.execute("COMMIT")
+            self.is_backup = "geoveil_backup" in made
             self.check_file()
         except BaseException:
             connection.close()
             raise
         return connection
+
+    def _tables(self, connection: sqlite3.Connection) -> set[str]:
+        """Return the names of the file's tables; raise LedgerUnavailable if it is neither a ledger nor empty."""
+        made = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
+        if UNFINISHED in made and not self._opens_unfinished:
+            raise LedgerUnavailable(
+                f"{self.path} is an unfinished backup or restored ledger: it is being written, or its writer was "
+                "stopped.",
+                "If nobody writes it any more, delete it and start again.",
+                charged="nothing",
+            )
+        if made and "geoveil_head" not in made:
+            raise LedgerUnavailable(
+                f"{self.path} is a database of another program, such as a GeoPackage. Nothing was written to it.",
+                "Give the path of a ledger or of a new file.",
+            )
+        return made
 
     def check_file(self, charged: Charged = "nothing") -> None:
         """Raise LedgerUnavailable if the path no longer leads to the opened file, or if the file has other names."""
@@ -175,6 +196,12 @@ class SQLite(Store[sqlite3.Connection]):
             "Check that it is a ledger, that it can be written to, and that the disk is not full.",
             charged="unknown" if transaction is not None and transaction.committing else "nothing",
         )
+
+
+def create_tables(connection: sqlite3.Connection) -> None:
+    """Create the tables of a ledger, within a transaction."""
+    for statement in TABLES.split(";\n"):
+        connection.execute(statement)
 
 
 def _is_busy(problem: Exception) -> bool:
