@@ -42,17 +42,18 @@ UNFINISHED = "geoveil_unfinished"
 
 #: Linux's list of mount points; on other systems a single file cannot be mounted.
 _MOUNTS = Path("/proc/self/mountinfo")
-#: File systems that one machine has to itself, so that its processes share the memory of mapped files.
+#: File systems that one machine has to itself, so that its processes share the memory of mapped files, and whose inode
+#: numbers stay the same when they are mounted again. Those of the layers of containers do not.
 _LOCAL = frozenset(
     [
-        *(b"bcachefs", b"btrfs", b"ext2", b"ext3", b"ext4", b"f2fs", b"jfs", b"nilfs2", b"overlay", b"reiserfs"),
+        *(b"bcachefs", b"btrfs", b"ext2", b"ext3", b"ext4", b"f2fs", b"jfs", b"nilfs2", b"reiserfs"),
         *(b"tmpfs", b"xfs", b"zfs"),
     ]
 )
 #: Seconds of one attempt to lock the file.
 _TRY = 0.01
 #: Number of commits of a connection after which it switches the file to a write-ahead log. To switch there and back
-#: takes about as many flushes as two commits with a rollback journal.
+#: takes about 18 flushes, which five further commits with a log make up for.
 _COMMITS = 8
 #: Longest time in seconds that a fork waits for a transaction of another thread.
 _FORK_WAIT = 1.0
@@ -105,8 +106,8 @@ class SQLite(Store[sqlite3.Connection]):
         self._opens_unfinished = unfinished
         #: Device and inode of the file that is open.
         self._identity: tuple[int, int] | None = None
-        #: Inode of the write-ahead log that the connection uses, if it uses one.
-        self._log: int | None = None
+        #: Inodes of the write-ahead log that the connection uses, if it uses one, and of the log's index.
+        self._log: tuple[int | None, ...] | None = None
         #: Number of commits of the connection with a rollback journal.
         self.commits = 0
         self._is_local = False
@@ -116,6 +117,7 @@ class SQLite(Store[sqlite3.Connection]):
         return str(self.path)
 
     def _connect(self, deadline: float) -> sqlite3.Connection:
+        self._check_inherited()
         exists = self._identity is not None or self.path.exists()
         if exists:
             # Before anything is written: a file that has replaced the ledger meanwhile is not opened.
@@ -127,7 +129,6 @@ class SQLite(Store[sqlite3.Connection]):
                 "Mount the folder that contains it.",
                 charged="nothing",
             )
-        self._check_inherited()
         self._log, self.commits, self._is_local = None, 0, _is_local(self.path)
         if exists:
             self._look(deadline)
@@ -172,7 +173,8 @@ class SQLite(Store[sqlite3.Connection]):
         with suppress(sqlite3.OperationalError), closing(open_to_read(self.path)) as connection:
             _wait_at_most(connection, left(deadline))
             connection.execute("BEGIN")
-            if _journal(connection) == "wal" and _HOME in self._tables(connection):
+            has_home = connection.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (_HOME,)).fetchall()
+            if has_home and _journal(connection) == "wal":
                 self._check_home(connection)
 
     def _close(self, connection: sqlite3.Connection) -> None:
@@ -185,7 +187,7 @@ class SQLite(Store[sqlite3.Connection]):
                     connection.execute("PRAGMA journal_mode=PERSIST")
         finally:
             self._log = None
-            _LOGGING.pop(self, None)
+            _LOGGING.pop((id(self), this_process()), None)
             connection.close()
 
     def _use_log(self, connection: sqlite3.Connection) -> None:
@@ -198,23 +200,21 @@ class SQLite(Store[sqlite3.Connection]):
             connection.execute("BEGIN IMMEDIATE")
             if _journal(connection) != "wal":
                 connection.execute(f"CREATE TABLE IF NOT EXISTS {_HOME} (folder INTEGER, file INTEGER, path TEXT)")
-                if connection.execute(f"SELECT * FROM {_HOME}").fetchall() != [(*self._inodes(), str(self.path))]:
+                # A bind mount keeps inodes, and a copy changes them.
+                home = os.stat(self.path.parent).st_ino, os.stat(self.path).st_ino, str(self.path)
+                if connection.execute(f"SELECT * FROM {_HOME}").fetchall() != [home]:
                     connection.execute(f"DELETE FROM {_HOME}")
-                    connection.execute(f"INSERT INTO {_HOME} VALUES (?, ?, ?)", (*self._inodes(), str(self.path)))
+                    connection.execute(f"INSERT INTO {_HOME} VALUES (?, ?, ?)", home)
             connection.execute("COMMIT")
             connection.execute("PRAGMA journal_mode=WAL")
-        except sqlite3.OperationalError:
+        except (sqlite3.OperationalError, OSError):
             self._roll_back(connection)
-
-    def _inodes(self) -> tuple[int, int]:
-        """Return the inodes of the folder and of the file, which a bind mount keeps and a copy changes."""
-        return os.stat(self.path.parent).st_ino, os.stat(self.path).st_ino
 
     def _check_home(self, connection: sqlite3.Connection) -> None:
         """Raise LedgerUnavailable if the write-ahead log beside this path is not the file's only one."""
         ((folder, file, path),) = connection.execute(f"SELECT * FROM {_HOME}").fetchall()
         home = Path(path)
-        if (*self._inodes(), self.path.name) != (folder, file, home.name):
+        if (_inode(self.path.parent), _inode(self.path), self.path.name) != (folder, file, home.name):
             raise LedgerUnavailable(
                 f"{self.path} was moved, copied or mounted while it was in use at {home}. Its last charges are in "
                 f"{home.name}-wal there.",
@@ -232,17 +232,18 @@ class SQLite(Store[sqlite3.Connection]):
     def _join_log(self, connection: sqlite3.Connection) -> None:
         """Note that the connection uses the log, after checking that it is the file's only one."""
         self._check_home(connection)
-        self._log = _inode(self._log_path)
-        _LOGGING[self] = this_process()
+        self._log = self._logs()
+        _LOGGING[id(self), this_process()] = weakref.ref(self), self.path
 
-    @property
-    def _log_path(self) -> Path:
-        return self.path.with_name(f"{self.path.name}-wal")
+    def _logs(self) -> tuple[int | None, ...]:
+        """Return the inodes of the log and of its index."""
+        return tuple(_inode(self.path.with_name(f"{self.path.name}{ending}")) for ending in ("-wal", "-shm"))
 
     def _check_inherited(self) -> None:
         """Raise LedgerUnavailable if a fork has copied a connection to the same file that uses the log."""
         # SQLite would take the parent's locks for this process's own.
-        if any(process != this_process() and store.path == self.path for store, process in _LOGGING.items()):
+        mine = this_process()
+        if any(process != mine and path == self.path for (_, process), (_, path) in [*_LOGGING.items()]):
             raise LedgerUnavailable(
                 f"{self.path} was in use when this process was forked.",
                 "Close the ledger before the fork, or start the process anew.",
@@ -295,9 +296,10 @@ class SQLite(Store[sqlite3.Connection]):
                 "Remove the other names.",
                 charged=charged,
             )
-        if self._log is not None and _inode(self._log_path) != self._log:
+        if self._log is not None and self._logs() != self._log:
             raise LedgerUnavailable(
-                f"{self._log_path} was moved or deleted while it was in use: it contains the last charges.",
+                f"{self.path}-wal or {self.path}-shm was moved or deleted while the ledger was in use. The last "
+                "charges are there.",
                 "Move it back, or restore a backup with `geoveil budget restore`.",
                 charged=charged,
             )
@@ -408,19 +410,21 @@ def _escaped(path: Path) -> bytes:
     return written
 
 
-#: Stores whose connection uses a write-ahead log, with the process that opened it.
-_LOGGING: weakref.WeakKeyDictionary[SQLite, tuple[int, bytes]] = weakref.WeakKeyDictionary()
+#: Stores whose connection uses a write-ahead log, and their paths, by identity of the store and of its process.
+_LOGGING: dict[tuple[int, tuple[int, bytes]], tuple[weakref.ref[SQLite], Path]] = {}
 #: Locks of stores that are held during a fork.
 _HELD: list[threading.Lock] = []
 
 
 def _before_fork() -> None:
     """Close connections that use a log: in the child, SQLite would take the parent's locks for its own."""
-    for store, process in [*_LOGGING.items()]:
-        lock = store._lock
-        if process == this_process() and lock.acquire(timeout=_FORK_WAIT):
-            _HELD.append(lock)
-            store._drop()
+    for (_, process), (kept, _) in [*_LOGGING.items()]:
+        store = kept()
+        if store is not None and process == this_process():
+            lock = store._lock
+            if lock.acquire(timeout=_FORK_WAIT):
+                _HELD.append(lock)
+                store._drop()
 
 
 def _after_fork_in_parent() -> None:
