@@ -1,14 +1,20 @@
-"""Measure a ledger that many processes charge at once, compared with plain updates of one row in the same run.
+"""Measure what charges cost: with each journal of a file, and by many processes at once.
 
 Run from the project's root: ``python -m benchmarks.ledger``, with ``--postgres URL`` for another server than
-the one that the tests start. 32 processes of 8 threads charge one subject; for comparison, 32 processes commit the
-same number of updates of one row.
+the one that the tests start, and ``--folder`` for another disk than that of temporary files.
+
+One process charges a file, alone and in threads that share commits, with a rollback journal and with a write-ahead log
+in turn; strace, if it is installed, counts the flushes to the disk. Then 32 processes of 8 threads charge one subject;
+for comparison, 32 processes commit the same number of updates of one row.
 """
 
 from __future__ import annotations
 
 import argparse
+import re
+import shutil
 import statistics
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -18,6 +24,72 @@ from tests.ledgers import charging, edit, in_processes, updating
 from tests.postgres import database
 
 PROCESSES, THREADS, EACH, TURNS = 32, 8, 20, 3
+
+#: Charges a new file, and prints charges per second and milliseconds of processor time per charge.
+CHARGING = """
+import sys, threading, time
+from geoveil import CGP, Ledger
+from geoveil.budget import sqlite_store
+
+folder, journal, witness, threads, count = sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4]), int(sys.argv[5])
+if journal == "rollback journal":
+    sqlite_store._COMMITS = sys.maxsize
+ledger = Ledger(f"{folder}/budget.db", witness=witness and f"{folder}/witness.db")
+ledger.create("ann", rho=1)
+
+def charge(times):
+    for _ in range(times):
+        ledger.charge(["ann"], CGP(rho="1e-9"), query="points")
+
+charge(20)
+workers = [threading.Thread(target=charge, args=(count,)) for _ in range(threads)]
+began, used = time.monotonic(), time.process_time()
+for worker in workers:
+    worker.start()
+for worker in workers:
+    worker.join()
+total = max(threads * count, 1)
+print(total / (time.monotonic() - began), 1000 * (time.process_time() - used) / total)
+"""
+
+
+def charged(disk: str | None, *given: str, tracing: bool = False) -> list[float]:
+    """Return what CHARGING prints in a new folder on a disk, or the number of flushes."""
+    with tempfile.TemporaryDirectory(dir=disk) as folder:
+        command = [sys.executable, "-c", CHARGING, folder, *given]
+        if tracing:
+            command = ["strace", "-f", "-c", "-e", "trace=fsync,fdatasync", *command]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+    if tracing:
+        return [sum(float(count) for count in re.findall(r"(\d+) +f(?:data)?sync$", done.stderr, re.MULTILINE))]
+    return [float(value) for value in done.stdout.split()]
+
+
+def journals(disk: str | None) -> None:
+    """Print a table of the journals of a file."""
+    print("| one process | journal | flushes a charge | processor time a charge | charges a second |")
+    print("|---|---|---|---|---|")
+    kinds = ("rollback journal", "write-ahead log")
+    for name, witness, threads, count in (
+        ("alone", "", 1, 300),
+        ("alone, with a witness", "yes", 1, 300),
+        ("8 threads", "", 8, 100),
+        ("32 threads", "", 32, 50),
+    ):
+        found: dict[str, list[list[float]]] = {kind: [] for kind in kinds}
+        for _ in range(TURNS):
+            for kind in kinds:
+                found[kind].append(charged(disk, kind, witness, str(threads), str(count)))
+        for kind in kinds:
+            speed, used = (statistics.median(values) for values in zip(*found[kind], strict=True))
+            flushes = "?"
+            if shutil.which("strace"):
+                many, none = (
+                    charged(disk, kind, witness, str(threads), n, tracing=True)[0] for n in (str(count), "0")
+                )
+                flushes = f"{(many - none) / (threads * count):.2f}"
+            print(f"| {name} | {kind} | {flushes} | {used:.2f} ms | {speed:,.0f} |", flush=True)
+    print()
 
 
 def measured(place: str, yardstick: str) -> tuple[float, float, float]:
@@ -38,12 +110,14 @@ def measured(place: str, yardstick: str) -> tuple[float, float, float]:
 
 
 def main() -> None:
-    """Print the table."""
+    """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--postgres")
+    parser.add_argument("--folder", help="a folder on the disk to measure; a tmpfs never flushes")
     given = parser.parse_args()
+    journals(given.folder)
     print("| store | charges a second | updates a second | ratio | target | longest wait |\n|---|---|---|---|---|---|")
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(dir=given.folder) as folder:
         file, plain = str(Path(folder) / "budget.db"), str(Path(folder) / "plain.db")
         edit(plain, "PRAGMA journal_mode=WAL")
         server = given.postgres or database("bench")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import shutil
 import sqlite3
+import subprocess
+import sys
 import threading
 from decimal import Decimal
 from pathlib import Path
@@ -13,9 +15,9 @@ import numpy as np
 import pytest
 
 import geoveil as gv
-from geoveil.budget import Ledger
+from geoveil.budget import Ledger, totals
 from geoveil.budget.witness import Head, Witness
-from geoveil.errors import BudgetExceeded, InvalidParameter, LedgerTampered, LedgerUnavailable
+from geoveil.errors import BudgetExceeded, InvalidParameter, LedgerError, LedgerTampered, LedgerUnavailable
 from tests.ledgers import KEY, charge, edit
 from tests.patience import impatient
 from tests.postgres import database
@@ -112,9 +114,45 @@ def test_a_backup_that_is_behind_is_not_restored(tmp_path: Path) -> None:
     with pytest.raises(BudgetExceeded):
         released(found, "walk")
     assert "the disk broke" in found.statement("ann")[-1]["parameters"]
-    assert found.verify() == 4
+    assert found.verify() == 5
     found.override("ann", rho=2, reason="ann agreed")
     released(found, "walk")
+
+
+def test_lost_accounts_need_a_reason(tmp_path: Path) -> None:
+    """After a write-off, an account that may have been opened and spent before is opened with a reason only."""
+    ledger = Ledger(tmp_path / "budget.db")
+    ledger.backup(tmp_path / "monday.db")
+    ledger.create("ann", rho=1)
+    ledger.charge(["ann"], gv.CGP(rho=1), query="points")
+    ledger.close()
+    found = restore(tmp_path / "monday.db", tmp_path / "new.db", write_off="the disk broke")
+    with pytest.raises(LedgerError, match=r"may have had an account.*new=.REASON"):
+        found.create("ann", rho=1)
+    with pytest.raises(InvalidParameter, match="state who says so"):
+        found.create("eve", rho=1, new=" ")
+    found.create("eve", rho=1, new="eve joined today")
+    assert found.statement("eve")[0]["query"] == "eve joined today"
+    assert found.verify() == 2
+    # The rule lasts: for other processes, and for backups of the restored ledger.
+    found.backup(tmp_path / "tuesday.db")
+    found.close()
+    again = restore(tmp_path / "tuesday.db", tmp_path / "again.db", write_off="and again")
+    for opened in (Ledger(tmp_path / "new.db"), again):
+        with pytest.raises(LedgerError, match="may have had an account"):
+            opened.create("ann", rho=1)
+
+
+def test_reasons_of_new_accounts_are_verified(tmp_path: Path) -> None:
+    """An account that was opened after a write-off without a reason, behind the ledger's back, is noticed."""
+    with Ledger(tmp_path / "budget.db") as ledger:
+        ledger.backup(tmp_path / "monday.db")
+    found = restore(tmp_path / "monday.db", tmp_path / "new.db", write_off="the disk broke")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(totals, "WRITE_OFF", "never")
+        found.create("ann", rho=1)
+    with pytest.raises(LedgerTampered, match="without a reason"):
+        found.verify()
 
 
 def test_what_is_no_backup_is_not_restored(tmp_path: Path) -> None:
@@ -235,7 +273,7 @@ def test_a_restored_ledger_is_compared_with_its_witness(tmp_path: Path) -> None:
         restore(tmp_path / "monday.db", tmp_path / "new.db", witness=witness)
     with restore(tmp_path / "monday.db", tmp_path / "new.db", witness=witness, write_off="lost") as found:
         assert found.remaining("ann") == 0
-        found.create("bob", rho=1)
+        found.create("bob", rho=1, new="joined today")
     with pytest.raises(LedgerTampered, match="set back"):
         released(ledger)
 
@@ -275,3 +313,135 @@ def test_errors_of_a_witness_say_so(tmp_path: Path) -> None:
         Ledger(tmp_path / "budget.db", witness=tmp_path)
     with pytest.raises(LedgerUnavailable, match=r"is a folder\. .*Give the path of a file"):
         Ledger(tmp_path)
+
+
+#: Does what is asked in a fork that is killed before or after one statement of SQLite, the next one in each turn.
+KILLED = """
+import os, signal, sqlite3, sys
+from pathlib import Path
+import geoveil as gv
+from geoveil.errors import BudgetExceeded, GeoveilError
+
+folder, what = Path(sys.argv[1]), sys.argv[2]
+plain, points = sqlite3.connect, [0, 0]
+
+def point():
+    points[0] += 1
+    if points[0] == points[1]:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+def between(name):
+    def call(self, *given, **named):
+        point()
+        try:
+            return getattr(sqlite3.Connection, name)(self, *given, **named)
+        finally:
+            point()
+    return call
+
+names = ("execute", "executemany", "backup", "close")
+Counted = type("Counted", (sqlite3.Connection,), {name: between(name) for name in names})
+
+def made():
+    sqlite3.connect = lambda *given, **named: plain(*given, **named, factory=Counted)
+    if what == "backup":
+        with gv.Ledger(folder / "budget.db") as ledger:
+            ledger.backup(folder / "made.db")
+    else:
+        gv.Ledger.restore(folder / "monday.db", folder / "made.db", witness=folder / "witness.db", write_off="lost")
+
+def chargeable(path):
+    try:
+        with gv.Ledger(path, witness="") as ledger:
+            ledger.charge(["ann"], gv.CGP(rho="1e-9"), query="points")
+    except GeoveilError as problem:
+        print(type(problem).__name__)
+        return False
+    return True
+
+ended = turns = 0
+while not ended:
+    turns += 1
+    child = os.fork()
+    if not child:
+        points[1] = 1 + 3 * turns
+        made()
+        os._exit(0)
+    ended = os.waitpid(child, 0)[1] == 0
+    kept = {"budget.db", "monday.db", "witness.db"}
+    for path in sorted(folder.iterdir()):
+        if path.name.partition("-")[0] not in kept and not path.name.endswith("-journal"):
+            assert not chargeable(path), (turns, path)
+    for path in folder.iterdir():
+        if path.name.partition("-")[0] not in kept:
+            path.unlink()
+print(turns)
+"""
+
+
+@pytest.mark.posix
+@pytest.mark.parametrize("what", ["backup", "restore"])
+def test_killed_copies_are_never_charged(what: str, tmp_path: Path) -> None:
+    """A backup or a written-off restore that is killed at any statement leaves nothing that can be charged."""
+    with Ledger(tmp_path / "budget.db", witness=tmp_path / "witness.db") as ledger:
+        ledger.create("ann", rho=1)
+        ledger.backup(tmp_path / "monday.db")
+        released(ledger)
+    command = [sys.executable, "-c", KILLED, str(tmp_path), what]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+    *refusals, turns = done.stdout.split()
+    assert int(turns) > 10
+    assert refusals.count("LedgerUnavailable") > 10
+
+
+def test_unfinished_copies_say_so(tmp_path: Path) -> None:
+    """An unfinished copy names its remedy, and is neither restored nor written over."""
+    ledger = Ledger(tmp_path / "budget.db")
+    ledger.create("ann", rho=1)
+    ledger.backup(tmp_path / "monday.db")
+    edit(str(tmp_path / "monday.db"), "CREATE TABLE geoveil_unfinished (of TEXT)")
+    with pytest.raises(LedgerUnavailable, match=r"unfinished.*delete it and start again"):
+        Ledger(tmp_path / "monday.db")
+    with pytest.raises(LedgerUnavailable, match="unfinished"):
+        restore(tmp_path / "monday.db", tmp_path / "new.db", write_off="lost")
+    with pytest.raises(InvalidParameter, match="does not exist"):
+        ledger.backup(tmp_path / "monday.db")
+    assert not (tmp_path / "new.db").exists()
+
+
+def test_backups_at_once_are_apart(tmp_path: Path) -> None:
+    """Of threads that back up into one file at the same time, one does so, and the others are refused."""
+    ledger = Ledger(tmp_path / "budget.db")
+    ledger.create("ann", rho=1)
+    ledger.close()
+    found: list[object] = []
+    together = threading.Barrier(6)
+
+    def work() -> None:
+        with Ledger(tmp_path / "budget.db") as own:
+            together.wait()
+            try:
+                found.append(own.backup(tmp_path / "monday.db"))
+            except InvalidParameter as problem:
+                found.append(type(problem))
+
+    threads = [threading.Thread(target=work) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(map(str, found)) == ["1", *[str(InvalidParameter)] * 5]
+    assert Ledger(tmp_path / "monday.db").verify() == 1
+
+
+@pytest.mark.posix
+def test_copies_keep_permissions(tmp_path: Path) -> None:
+    """A backup and a restored ledger can be read by nobody who cannot read the original."""
+    ledger = Ledger(tmp_path / "budget.db", witness=tmp_path / "witness.db")
+    ledger.create("ann", rho=1)
+    (tmp_path / "budget.db").chmod(0o600)
+    ledger.backup(tmp_path / "monday.db")
+    restore(tmp_path / "monday.db", tmp_path / "new.db", witness=tmp_path / "witness.db").close()
+    for name in ("monday.db", "new.db"):
+        assert (tmp_path / name).stat().st_mode & 0o777 == 0o600

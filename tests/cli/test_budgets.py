@@ -240,3 +240,15 @@ def test_each_person_of_a_crowd_is_charged(run: Any) -> None:
     assert run(*asked).code == 0
     spent = {line["subject"]: line["spent"] for line in json.loads(run("budget", "show", "b.db", "--json").out)}
     assert spent == dict.fromkeys(named, "0.0004")
+
+
+def test_new_accounts_after_a_write_off(run: Any) -> None:
+    """After a write-off, `geoveil budget create` names the option that a new account needs, and takes it."""
+    assert run(*_CREATE, "ann").code == 0
+    assert run("budget", "backup", "b.db", "monday.db").code == 0
+    assert run("budget", "restore", "monday.db", "r.db", "--write-off", "the disk broke").code == 0
+    create = ("budget", "create", "r.db", "eve", "--rho", "1e-3")
+    refused = run(*create)
+    assert refused.code != 0
+    assert "--new REASON" in refused.err
+    assert run(*create, "--new", "eve joined today").code == 0

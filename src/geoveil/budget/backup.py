@@ -1,49 +1,54 @@
-"""Back up a ledger, and restore a backup without losing charges."""
+"""Back up a ledger, and restore a backup without losing charges.
+
+A copy is written into its final place, with a table that says that it is unfinished. A copy with this table is never
+charged, read or restored. Removing the table is the last step, so that a copy whose writer was killed stays unusable.
+"""
 
 from __future__ import annotations
 
 import os
 import sqlite3
+import stat
 import sys
 from collections import defaultdict
-from collections.abc import Iterable
-from contextlib import closing
+from collections.abc import Iterable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
-from geoveil.budget.sqlite_store import SQLite
-from geoveil.budget.stores import is_database
-from geoveil.budget.witness import Witness, head_questions
+from geoveil.budget.history import WRITE_OFF
+from geoveil.budget.ledger import Ledger
+from geoveil.budget.sqlite_store import UNFINISHED, SQLite, create_tables
+from geoveil.budget.storable import text
+from geoveil.budget.stores import Store, is_database
+from geoveil.budget.witness import Head, Witness, head_questions
 from geoveil.errors import InvalidParameter, LedgerTampered, LedgerUnavailable, Message
 from geoveil.privacy import Certificate, Guarantee, exact
 from geoveil.sqlite_files import open_to_read
 
-if TYPE_CHECKING:
-    from geoveil.budget.ledger import Ledger
-
 __all__ = ["back_up", "restore"]
+
+
+class _Copy(Ledger):
+    """A copy of a ledger that is not finished."""
+
+    def _open(self, place: str | os.PathLike[str], timeout: float) -> Store[Any]:
+        return SQLite(place, timeout, unfinished=True)
 
 
 def back_up(ledger: Ledger, target: str | os.PathLike[str]) -> int:
     """Copy a ledger into a file: see `Ledger.backup`."""
-    from geoveil.budget.ledger import Ledger
-
     store, path = ledger._store, Path(os.path.realpath(target))
     if not isinstance(store, SQLite):
         raise LedgerUnavailable(
             "A PostgreSQL database is backed up with its own tools.", "Use pg_dump, or a base backup."
         )
-    part = _new("file", path)
-    try:
+    with _making("file", path, like=store.path):
         with store.reading() as transaction:
             transaction.rows("SELECT 1 FROM geoveil_head")
-            _copy(store._opened, part, "CREATE TABLE geoveil_backup (of TEXT)")
-        with Ledger(part, key=ledger._secret, witness="") as copied:
+            _copy(store._opened, path, "CREATE TABLE geoveil_backup (of TEXT)")
+        with _Copy(path, key=ledger._secret, witness="") as copied:
             entries = copied.verify()
-        part.replace(path)
-    finally:
-        _discard(part)
-    _sync(path.parent)
     return entries
 
 
@@ -57,8 +62,6 @@ def restore(
     write_off: str | None,
 ) -> Ledger:
     """Restore a ledger from a backup: see `Ledger.restore`."""
-    from geoveil.budget.ledger import Ledger
-
     if is_database(backup) or is_database(place):
         raise LedgerUnavailable(
             "A PostgreSQL database is restored with its own tools.", "Use pg_restore, or a base backup."
@@ -69,29 +72,27 @@ def restore(
         raise InvalidParameter("write_off", write_off, "a text", "It is recorded: say who decided it, and why.")
     charged = [certificate for certificate in certificates if certificate.get("entry") is not None]
     source, path = Path(os.path.realpath(backup)), Path(os.path.realpath(place))
-    part = _new("place", path)
-    try:
-        with closing(open_to_read(source)) as opened:
-            _copy(opened, part, "DROP TABLE IF EXISTS geoveil_backup")
+    with _making("place", path, like=source):
+        try:
+            with closing(open_to_read(source)) as opened:
+                opened.execute("BEGIN")
+                _copy(opened, path)
+        except sqlite3.Error as problem:
+            raise LedgerUnavailable(
+                f"{backup}: {problem}. Nothing was restored.", "Is it a backup of a ledger?"
+            ) from problem
         seen = Witness.of(witness, 60.0)
-        with Ledger(part, key=key, witness="") as ledger:
+        with _Copy(path, key=key, witness="") as ledger:
             if seen is not None:
                 seen.check_apart(ledger.id)
             if write_off is None:
                 _check(ledger, charged, seen)
             else:
                 ledger.verify()
-                _write_off(ledger, write_off)
-        if write_off is not None and seen is not None:
-            seen.forget(ledger.id)
-        part.replace(path)
-    except sqlite3.Error as problem:
-        raise LedgerUnavailable(
-            f"{backup}: {problem}. Nothing was restored.", "Is it a backup of a ledger?"
-        ) from problem
-    finally:
-        _discard(part)
-    _sync(path.parent)
+                last = _write_off(ledger, write_off)
+                if seen is not None:
+                    # Before the copy is finished, so that whatever it replaces is refused from now on.
+                    seen.replace(ledger.id, last)
     restored = Ledger(path, key=key, witness=witness)
     if seen is not None:
         restored.testify()
@@ -127,8 +128,11 @@ def _check(ledger: Ledger, certificates: list[Certificate], witness: Witness | N
         raise LedgerTampered(f"Entry {known.number} of the backup differs from the one that the witness has.", remedy)
 
 
-def _write_off(ledger: Ledger, reason: str) -> None:
-    """Charge the rest of every account."""
+def _write_off(ledger: Ledger, reason: str) -> Head:
+    """Record the write-off, charge the rest of every account, and return the last entry."""
+    with ledger._writing() as (transaction, journal):
+        journal.add(WRITE_OFF, query=text("write_off", reason))
+        journal.write(transaction)
     alike: dict[Guarantee, list[str]] = defaultdict(list)
     for name, (total, spent) in ledger.accounts(ledger.subjects()).items():
         rest = exact.subtract(total.budget, spent)
@@ -136,29 +140,66 @@ def _write_off(ledger: Ledger, reason: str) -> None:
             alike[total.with_budget(rest)].append(name)
     for left, names in alike.items():
         ledger.abandon(ledger.charge(names, left, query="write off", parameters={"reason": reason}))
+    with ledger._writing() as (_, journal):
+        return Head(journal.number, journal.hash)
 
 
-def _new(argument: str, path: Path) -> Path:
-    """Return the temporary path of a new file, which is renamed when it is complete."""
+@contextmanager
+def _making(argument: str, path: Path, *, like: Path) -> Iterator[None]:
+    """Begin a copy where no file is, with the permissions of the original; after the block, finish or delete it."""
     # SQLite would take the journal of an earlier file with this name for the new file's.
     for ending in ("", "-journal", "-wal"):
         if path.with_name(path.name + ending).exists():
-            remedy = f"Move {path.name} and {path.name}-journal away."
-            raise InvalidParameter(argument, f"{path}{ending}", "a file that does not exist", remedy)
-    return path.with_name(f"{path.name}.{os.getpid()}.part")
+            raise _taken(argument, path, ending)
+    try:
+        # Of threads and processes that begin at the same time, one alone creates the file.
+        path.touch(stat.S_IMODE(like.stat().st_mode), exist_ok=False)
+    except FileExistsError:
+        raise _taken(argument, path) from None
+    try:
+        with _editing(path) as copy:
+            if copy.execute("SELECT 1 FROM sqlite_master").fetchall():
+                raise _taken(argument, path)
+            copy.execute(f"CREATE TABLE {UNFINISHED} (of TEXT)")
+            create_tables(copy)
+        yield
+        with _editing(path) as copy:
+            copy.execute(f"DROP TABLE {UNFINISHED}")
+    except BaseException:
+        for ending in ("", "-journal"):
+            path.with_name(path.name + ending).unlink(missing_ok=True)
+        raise
+    _sync(path.parent)
 
 
-def _discard(part: Path) -> None:
-    for ending in ("", "-journal"):
-        part.with_name(part.name + ending).unlink(missing_ok=True)
+def _taken(argument: str, path: Path, ending: str = "") -> InvalidParameter:
+    remedy = f"Move {path.name} and {path.name}-journal away."
+    return InvalidParameter(argument, f"{path}{ending}", "a file that does not exist", remedy)
 
 
-def _copy(source: sqlite3.Connection, target: Path, statement: str) -> None:
-    """Copy a snapshot of a database, run a statement on the copy, and flush it to the disk."""
-    with closing(sqlite3.connect(target, isolation_level=None)) as copied:
-        source.backup(copied)
-        copied.execute("PRAGMA synchronous=FULL")
-        copied.execute(statement)
+@contextmanager
+def _editing(path: Path) -> Iterator[sqlite3.Connection]:
+    """Change a copy in one transaction, which is flushed to the disk at the end of the block."""
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("PRAGMA synchronous=EXTRA")
+        connection.execute("BEGIN EXCLUSIVE")
+        yield connection
+        connection.execute("COMMIT")
+
+
+def _copy(source: sqlite3.Connection, path: Path, *statements: str) -> None:
+    """Copy the rows of a ledger into a copy that has been begun, and run statements on it, all in one transaction."""
+    if source.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (UNFINISHED,)).fetchall():
+        raise LedgerUnavailable("The backup is unfinished: its writer was stopped.", "Use another backup.")
+    with _editing(path) as copy:
+        listed = "SELECT name FROM sqlite_master WHERE type = 'table' AND name <> ?"
+        for (table,) in copy.execute(listed, (UNFINISHED,)).fetchall():
+            copy.execute(f"DELETE FROM {table}")
+            found = source.execute(f"SELECT * FROM {table}")
+            places = ", ".join("?" * len(found.description))
+            copy.executemany(f"INSERT INTO {table} VALUES ({places})", found)
+        for statement in statements:
+            copy.execute(statement)
 
 
 def _sync(folder: Path) -> None:

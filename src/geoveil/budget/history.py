@@ -19,7 +19,10 @@ from geoveil.errors import IncompatibleGuarantees, LedgerTampered
 from geoveil.privacy import CGP, GP, Certificate, Guarantee, certified, exact
 from geoveil.privacy.exact import written
 
-__all__ = ["COLUMNS", "Replay", "StoredAnswer", "guarantee_of", "postings_digest"]
+__all__ = ["COLUMNS", "WRITE_OFF", "Replay", "StoredAnswer", "guarantee_of", "postings_digest"]
+
+#: The event of a restore after which accounts may be missing. An account that is opened later has a reason to be new.
+WRITE_OFF = "write off"
 
 #: Columns of an entry that its hash covers; the column of the hash comes after them.
 COLUMNS = (
@@ -96,6 +99,7 @@ class Replay:
         self.number, self.hash = 0, FIRST
         self._accounts: dict[str, tuple[Guarantee, Decimal]] = {}
         self._stored = self._forgotten = self._posted = 0
+        self._written_off = False
         self._certificates: dict[int, list[Certificate]] = {}
         #: Certificates whose charge was found, by its number, until the entry that stored the release.
         self._charged: dict[int, list[Certificate]] = {}
@@ -143,12 +147,16 @@ class Replay:
             self._compare_recorded(line)
         elif event == "forget":
             self._forgotten += 1
+        elif event == WRITE_OFF:
+            self._written_off = True
         else:
             raise ValueError(event)
 
     def _create(self, line: Line, postings: Postings) -> None:
         """Open accounts, none of them twice, which would reset the amount spent."""
         total = guarantee_of(line["notion"], line["metric"], line["amount"])
+        if self._written_off and not line["query"]:
+            raise LedgerTampered(f"Entry {line['number']} opens an account after a write-off without a reason.")
         for name, amount in postings:
             if name in self._accounts or amount != line["amount"]:
                 raise LedgerTampered(

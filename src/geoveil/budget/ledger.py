@@ -21,7 +21,7 @@ from geoveil.budget.history import Replay
 from geoveil.budget.journal import Journal, begin_ledger, ledger_id
 from geoveil.budget.reading import all_accounts, all_answers, lines_after, read_accounts, statement
 from geoveil.budget.storable import key_digest, parameters_text, subject_name, text, unknown
-from geoveil.budget.stores import Transaction, open_store
+from geoveil.budget.stores import Store, Transaction, open_store
 from geoveil.budget.witness import Memory, Witness, check_heads, head_questions
 from geoveil.cards import Card, Rows
 from geoveil.errors import InvalidParameter, LedgerError, LedgerTimeout, Message
@@ -78,7 +78,7 @@ class Ledger(Card):
         timeout: float = 60.0,
     ) -> None:
         checks.positive("timeout", timeout, remedy="Give a number of seconds.")
-        self._store = open_store(place, timeout)
+        self._store = self._open(place, timeout)
         self._timeout = timeout
         self._secret = secret_of(key)
         self._memory = Memory(Witness.of(witness, timeout))
@@ -100,6 +100,7 @@ class Ledger(Card):
         epsilon: Number | GP | None = None,
         metric: str | None = None,
         unit: str | timedelta | None = None,
+        new: str | None = None,
     ) -> Entry:
         """Open accounts with a total budget each, all or none.
 
@@ -114,6 +115,9 @@ class Ledger(Card):
         unit : str or timedelta, optional
             What is hidden together, in place of a metric: a length of time such as "1 day", or "point". By
             default all of a person's locations. Releases for another unit are charged what they cost for this one.
+        new : str, optional
+            Who says that these subjects never had an account here, and why; it is recorded. A ledger that was
+            restored with a write-off asks for it, since the backup lacks accounts that were opened after it.
 
         Returns
         -------
@@ -135,8 +139,11 @@ class Ledger(Card):
         CGP(rho=0.001, metric='1 day')
         """
         total, names = promise(rho, epsilon, _account_metric(metric, unit)), _names(subjects)
+        if new is not None and not new.strip():
+            raise InvalidParameter("new", new, "a text", "It is recorded: state who says so, and why.")
+        why = None if new is None else text("new", new)
         with self._writing(names) as (transaction, journal):
-            return totals.open_accounts(transaction, journal, names, total)
+            return totals.open_accounts(transaction, journal, names, total, new=why)
 
     def charge(
         self,
@@ -629,6 +636,7 @@ class Ledger(Card):
         write_off : str, optional
             A reason to restore a backup after which anything may have been charged. The rest of every budget is then
             charged, on record, and the witness starts again. Raise totals one by one with `override` afterwards.
+            Accounts that were opened after the backup are lost: `create` asks of every later account why it is new.
 
         Returns
         -------
@@ -708,6 +716,10 @@ class Ledger(Card):
 
     def __exit__(self, *problem: object) -> None:
         self.close()
+
+    def _open(self, place: str | os.PathLike[str], timeout: float) -> Store[Any]:
+        """Return the store of the ledger; a copy in the making has another one."""
+        return open_store(place, timeout)
 
     @contextmanager
     def _writing(

@@ -29,6 +29,7 @@ CREATE TABLE IF NOT EXISTS geoveil_accounts (subject TEXT PRIMARY KEY, notion TE
 CREATE TABLE IF NOT EXISTS geoveil_history (number BIGINT PRIMARY KEY, time TEXT NOT NULL, event TEXT NOT NULL,
   query TEXT NOT NULL, parameters TEXT NOT NULL, notion TEXT NOT NULL, metric TEXT NOT NULL, amount TEXT NOT NULL,
   release TEXT NOT NULL, key TEXT NOT NULL, postings TEXT NOT NULL, hash TEXT NOT NULL);
+CREATE INDEX IF NOT EXISTS geoveil_write_offs ON geoveil_history (number) WHERE event = 'write off';
 CREATE TABLE IF NOT EXISTS geoveil_postings (number BIGINT NOT NULL, subject TEXT NOT NULL, amount TEXT NOT NULL,
   PRIMARY KEY (number, subject));
 CREATE INDEX IF NOT EXISTS geoveil_postings_subject ON geoveil_postings (subject, number);

@@ -127,6 +127,10 @@ class Store(ABC, Generic[Connection]):
         """Tell whether an idle connection can be used, as far as is known without asking the server."""
         return True
 
+    def _close(self, connection: Connection) -> None:
+        """Close a connection of this process."""
+        connection.close()
+
     @abstractmethod
     def _begin(self, connection: Connection, deadline: float, *, reading: bool) -> Transaction:
         """Begin a transaction: an exclusive one, or one that only reads."""
@@ -198,7 +202,7 @@ class Store(ABC, Generic[Connection]):
     def _drop(self) -> None:
         if self._opened is not None and self._process == this_process():
             with suppress(Exception):
-                self._opened.close()
+                self._close(self._opened)
             self._opened = None
 
     def __del__(self) -> None:

@@ -5,18 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from geoveil.budget.entries import Entry
+from geoveil.budget.history import WRITE_OFF
 from geoveil.budget.journal import Journal
 from geoveil.budget.storable import unknown
 from geoveil.budget.stores import Transaction
-from geoveil.errors import InvalidParameter, Message
+from geoveil.errors import InvalidParameter, LedgerError, Message
 from geoveil.privacy import CGP, GP, Guarantee, promise
 from geoveil.privacy.exact import Number, written
 
 __all__ = ["change_total", "open_accounts"]
 
 
-def open_accounts(transaction: Transaction, journal: Journal, names: Sequence[str], total: Guarantee) -> Entry:
-    """Open accounts with this total each, and return the entry; raise InvalidParameter if one exists."""
+def open_accounts(
+    transaction: Transaction, journal: Journal, names: Sequence[str], total: Guarantee, *, new: str | None
+) -> Entry:
+    """Open accounts with this total each, and return the entry; raise InvalidParameter if one exists or may have."""
     for name in journal.accounts:
         raise InvalidParameter(
             "subject",
@@ -24,7 +27,13 @@ def open_accounts(transaction: Transaction, journal: Journal, names: Sequence[st
             "a subject without an account",
             Message("Use {ledger.lower} to change its total, or another name."),
         )
-    entry = journal.add("create", total, [(name, written(total.budget)) for name in names])
+    if new is None and transaction.rows(f"SELECT 1 FROM geoveil_history WHERE event = '{WRITE_OFF}' LIMIT 1"):
+        raise LedgerError(
+            f"{names[0]!r} may have had an account here and have spent it: the ledger was restored with a write-off, "
+            "and accounts that were opened after the backup are missing.",
+            Message("If it never had one, say who knows it, and why, with {new:REASON}."),
+        )
+    entry = journal.add("create", total, [(name, written(total.budget)) for name in names], query=new or "")
     journal.write(transaction)
     journal.open_accounts(transaction, names, total)
     return entry

@@ -90,10 +90,13 @@ class Witness:
                 f"{_INSERT}{later} WHERE geoveil_witness.number < excluded.number", (ledger, head.number, head.hash)
             )
 
-    def forget(self, ledger: str) -> None:
-        """Delete the record of a ledger, whose owner has written off the lost charges."""
+    def replace(self, ledger: str, head: Head) -> None:
+        """Record an entry, also in place of a later one, for a ledger whose owner has written off the lost charges."""
         with self._named(), self._store.transaction() as transaction:
-            transaction.write("DELETE FROM geoveil_witness WHERE ledger = ?", (ledger,))
+            transaction.write(
+                f"{_INSERT} UPDATE SET number = excluded.number, hash = excluded.hash",
+                (ledger, head.number, head.hash),
+            )
 
     def close(self) -> None:
         """Close the connection, which is opened again when needed."""

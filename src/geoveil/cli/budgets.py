@@ -47,14 +47,21 @@ def budget() -> None:
 @click.argument("subjects", nargs=-1, required=True)
 @budget_options
 @unit
+@click.option(
+    "--new",
+    metavar="REASON",
+    help="Why these subjects never had an account. A ledger that was restored with --write-off asks for it.",
+)
 @as_json
-def create(ledger: str, subjects: tuple[str, ...], budget: Budget, unit: str | None, as_json: bool) -> None:
+def create(
+    ledger: str, subjects: tuple[str, ...], budget: Budget, unit: str | None, new: str | None, as_json: bool
+) -> None:
     """Open accounts, each with a total budget for all time. The ledger is created if it does not exist."""
     from geoveil import Ledger
 
     budget = under_unit(budget, unit, crowd=False)
     with Ledger(ledger) as opened:
-        entry = opened.create(*subjects, **budget.keywords)
+        entry = opened.create(*subjects, **budget.keywords, new=new)
     if as_json:
         total = str(budget.guarantee.budget)
         terminal.json([{"subject": subject, "total": total, **entry.certificate()} for subject in subjects])

@@ -29,7 +29,7 @@ _SAME = frozenset(
         *("rho", "epsilon", "metric", "method", "by", "keep", "area", "outside", "missing", "crs", "delimiter"),
         *("decimal", "encoding", "layer", "short", "ledger", "radius", "locations", "chance", "error", "beta", "n"),
         *("where", "pseudonyms", "lat", "lon", "geometry", "names", "cell", "write_off", "witness", "reason"),
-        *("before", "label", "unit", "thin", "largest", "every", "overwrite"),
+        *("before", "new", "label", "unit", "thin", "largest", "every", "overwrite"),
     ]
 )
 #: The command-line equivalents of functions.

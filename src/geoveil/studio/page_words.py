@@ -71,6 +71,7 @@ _VALUES = {
     ("outside", "drop"): "“remove their rows” under “Points outside the area”",
     ("outside", "clamp"): "“move them to the edge” under “Points outside the area”",
     ("missing", "drop"): "“remove them” under “Rows without a location”",
+    ("new", "REASON"): "`geoveil budget create --new REASON` in a terminal",
     ("keep", "all"): "a tick at every column under “Columns that are released unchanged”",
 }
 _FUNCTIONS = {
