@@ -318,7 +318,7 @@ def test_check_compares_the_noise_of_units(run: Any, tmp_path: Path) -> None:
     options = {"inf": [], "1 day": ["--unit", "1 day"], "1 hour": ["--unit", "1 hour"], "1": ["--unit", "point"]}
     for thin, radii in ([], noise["radius_95"]), (["--thin", noise["thin"]], noise["radius_95_thinned"]):
         for name, unit in options.items():
-            assert run("points", *asked, "-o", "out.csv", "--privacy", "low", *unit, *thin).code == 0
+            assert run("points", *asked, "-o", "out.csv", "--overwrite", "--privacy", "low", *unit, *thin).code == 0
             released = pd.read_csv(tmp_path / "out.csv")
             largest = released.loc[released["user"] == "bob", "radius_95"].max()
             assert largest == pytest.approx(radii[name], rel=1e-3)

@@ -189,3 +189,36 @@ def test_warnings_are_red_on_a_terminal(run: Any, tmp_path: Path, monkeypatch: p
     done = release(run, "--keep", "address")
     assert "\x1b[1;31mwarning" in done.out.replace("\x1b[2m", "") or "\x1b[1;2;31mwarning" in done.out
     assert "\x1b[31mthe column address" in done.out
+
+
+def test_unknown_files_end_with_three(run: Any) -> None:
+    """A ledger that recorded an answer and not the file makes no success: the exit code is 3, and it says why."""
+    run("budget", "create", "a.db", "all", "--rho", "1")
+    charged = ["--ledger", "a.db", "--subject", "all"]
+    assert run("hull", "trips.csv", "-o", "hull.geojson", *LOCAL, "--rho", "1e-4", *charged).code == 0
+    done = run("verify", "hull.geojson", "--ledger", "a.db")
+    assert done.code == 3
+    said = " ".join(done.out.split())
+    assert "not known ledger: Entry" in said
+    assert "hull.geojson: NOT KNOWN to be as certified: ledger." in said
+    assert run("verify", "hull.geojson").code == 0
+
+
+def test_existing_outputs_are_refused(run: Any, tmp_path: Path) -> None:
+    """An output, a certificate or a map that exists is refused before a charge; --overwrite replaces all."""
+    run("budget", "create", "a.db", "all", "--rho", "1")
+    asked = ["points", "trips.csv", "-o", "out.csv", "--certificate", "told.json", "--report", "map.html"]
+    asked += [*LOCAL, "--rho", "1e-4", "--yes", "--ledger", "a.db", "--subject", "all"]
+    for name in ("out.csv", "told.json", "map.html"):
+        (tmp_path / name).write_text("mine")
+        done = run(*asked)
+        assert done.code == 3
+        assert f"{name}: it exists. Choose another name, or replace it with --overwrite." in done.err
+        assert (tmp_path / name).read_text() == "mine"
+        assert run("budget", "show", "a.db").out.count("0.0001") == 0
+        (tmp_path / name).unlink()
+    (tmp_path / "out.csv").write_text("mine")
+    (tmp_path / "told.json").write_text("mine")
+    assert run(*asked, "--overwrite").code == 0
+    assert run("verify", "out.csv", "--certificate", "told.json", "--ledger", "a.db").code == 0
+    assert not (tmp_path / "out.csv.certificate.json").exists()

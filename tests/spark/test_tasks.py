@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -23,7 +24,7 @@ from geoveil.geo.formats import Batch
 from geoveil.geo.formats.table_locations import locate
 from geoveil.noise import Experiment
 from geoveil.privacy import promise
-from geoveil.spark.destination import Destination
+from geoveil.spark.destination import Destination, Part
 from geoveil.spark.frame_columns import TIME, FrameColumns
 from geoveil.spark.frame_mean import MeanAdder
 from geoveil.spark.frame_persons import Asking, FramePersons
@@ -169,6 +170,48 @@ def test_zero_is_one_person(tmp_path: Path) -> None:
     found, facts = answers(inquiry, table, persons, tmp_path)
     assert found["user"].tolist() == [-2.0, 0.0]
     assert (facts.answered, facts.runs) == (2, 2)
+
+
+def test_an_object_store_is_finished(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where folders cannot be renamed, a run goes on with the files that an earlier one has not moved yet."""
+    located = Destination.located
+
+    class Objects:
+        type_name = "s3"
+
+        def __init__(self, system: Any) -> None:
+            self._system = system
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self._system, name)
+
+    monkeypatch.setattr(Destination, "located", lambda own: (Objects(located(own)[0]), located(own)[1]))
+    first = Destination.of(tmp_path / "out")
+    sha256 = ""
+    parts = []
+    with suppress(KeyboardInterrupt), first.staged(lambda: True):
+        for number in range(3):
+            with first.attempt(number, 0) as (stream, described):
+                stream.write(b"released %d" % number)
+            parts.append(Part(number, rows=1, **described))
+        with first.attempt(0, 1) as (stream, _):
+            stream.write(b"another attempt")
+        ready, sha256 = first.gather(parts)
+        first.record({"sha256": sha256})
+        (tmp_path / "out").mkdir()
+        Path(ready, "part-000001.parquet").rename(tmp_path / "out" / "part-000001.parquet")
+        raise KeyboardInterrupt
+    assert len([*tmp_path.rglob("*.parquet")]) == 3
+    found = Destination.of(tmp_path / "out").begun(sha256)
+    assert found is not None
+    again, facts = found
+    assert (again, facts) == (first, {"sha256": sha256})
+    assert again.digest() == sha256
+    again.publish({"file": "out"}, again=True)
+    again.clear()
+    assert again.digest() == sha256
+    assert again.certified() == {"file": "out"}
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "out.certificate.json"]
 
 
 def test_times_that_change_between_the_jobs_are_noticed() -> None:

@@ -51,9 +51,9 @@ def density(
 
     if target.path is None and not output.drawing.files and not output.json:
         raise click.UsageError("Name the heat map's file with -o, --report or --figure, or give --json.")
+    distinct({**{path: path for path in released}, "-o": target.path, **output.drawing.files})
     target.check(endings())
     drawable(output)
-    distinct({**{path: path for path in released}, "-o": target.path, **output.drawing.files})
     with terminal.waiting("Counting"):
         releases = [as_released(path) for path in released]
         plane = releases[0].plane

@@ -135,11 +135,11 @@ class FileQuestion:
         """Refuse outputs that cannot be written, before anything is charged."""
         if target.path == "-" and self.output.json:
             raise click.UsageError("-o - and --json both write to stdout: name a file with -o.")
-        target.check(endings)
-        drawable(self.output)
         named = {"FILE": self.source, "-o": target.path, "--certificate": target.certificate}
         named |= {**self.output.drawing.files, "--ledger": self.account.place}
         distinct({**named, "--pseudonyms": self.pseudonyms or None})
+        target.check(endings)
+        drawable(self.output)
 
     @contextmanager
     def opened(self, target: Target | None = None, *, placed: bool = True) -> Iterator[OpenedFile]:

@@ -50,9 +50,9 @@ def smooth(released: str, target: Target, motion: str | None, time: str | None, 
     if target.path is None:
         raise click.UsageError("Name the smoothed file with -o; - is stdout.")
     kind = ending(Path(released))
+    distinct({"RELEASED": released, "-o": target.path, "--certificate": target.certificate, **output.drawing.files})
     target.check([kind, *endings()])
     drawable(output)
-    distinct({"RELEASED": released, "-o": target.path, "--certificate": target.certificate, **output.drawing.files})
     with terminal.waiting("Smoothing"):
         release = smoothed(as_released(released), motion, time)
     with target.opened(kind) as (path, overwrite):
