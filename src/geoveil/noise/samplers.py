@@ -23,8 +23,9 @@ Counts: TypeAlias = NDArray[np.int64]
 #: Pairs of a range of rows and the noise for these rows.
 Blocks: TypeAlias = Iterator[tuple[slice, Reals]]
 
-#: Numbers in a block: few enough to stay in a processor's cache from one step to the next.
-_BLOCK = 2**13
+#: Numbers in a block: few enough to stay in a processor's cache from one step to the next, and so many that the cost of
+#: calling numpy does not matter.
+_BLOCK = 2**15
 #: Terms in a partial sum. Long sums are sums of partial sums, so that rounding grows with the terms of one part.
 _PIECE = 1024
 #: Largest number of terms that are added directly, with little rounding.
