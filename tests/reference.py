@@ -359,8 +359,10 @@ def accepted(digits: Digits, record: Record) -> Iterator[Real]:
     """Proposals whose second string is below the ratio of the wanted density and λ times that of proposals."""
     table = rectangles()
     bins, factor, entries = both_sides(table.shares), digits.real(table.level / 2**12), 2**12
-    for chunk in range(1, len(record.chunks), 2):
-        for word, level in zip(record.words(chunk), record.words(chunk + 1), strict=True):
+    for chunk in range(1, len(record.chunks)):
+        words = record.words(chunk)
+        # All first strings come before all second ones.
+        for word, level in zip(words[: len(words) // 2], words[len(words) // 2 :], strict=True):
             if word >> 52 < len(bins):
                 z, k = place(digits, word, bins), bins[word >> 52]
                 side = k if k >= 0 else -1 - k

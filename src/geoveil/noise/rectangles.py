@@ -126,7 +126,7 @@ class Rectangles:
         while missing > 0:
             # So many that another round is rarely needed.
             proposals = math.ceil((missing + 2 * math.sqrt(missing)) / self._acceptance)
-            accepted, doubtful = self._accepted(strings(proposals), strings(proposals), widened)
+            accepted, doubtful = self._accepted(strings(2 * proposals), widened)
             parts.append(accepted[:missing])
             missing -= len(accepted)
             refined += doubtful
@@ -139,50 +139,54 @@ class Rectangles:
         error = max(float(part.error) for part in parts)
         return Reals(np.concatenate([part.values for part in parts]), error, ball), refined
 
-    def _accepted(self, places: Bits, levels: Bits, widened: float) -> tuple[Reals, int]:
-        """Return the proposals that are accepted, and the number of those that doubles did not decide."""
-        values = _places(self._proposed_corners, places.words)
-        margin = self._chances(values, places)
-        margin -= (levels.words >> np.uint64(11)).view(np.int64) * 2.0**-53
+    def _accepted(self, pairs: Bits, widened: float) -> tuple[Reals, int]:
+        """Return the proposals that are accepted, and the number of those that doubles did not decide.
+
+        The first half of the strings are the proposals. The second half decides which of them are accepted.
+        """
+        words, levels = np.split(pairs.words, 2)
+        values = _places(self._proposed_corners, words)
+        margin = self._chances(values, words)
+        margin -= (levels >> np.uint64(11)).view(np.int64) * 2.0**-53
         taken = margin > 0
         # Doubles only reject proposals in the tail. Negated, so that NaN counts as doubtful.
         doubtful = np.flatnonzero(~(np.abs(margin) > widened * _DOUBT) | (taken & np.isinf(values)))
         for i in doubtful.tolist():
-            taken[i] = settled(lambda b, i=i: self._accepts(places, levels, i, b))  # type: ignore[misc]
+            taken[i] = settled(lambda b, i=i: self._accepts(pairs, i, b))  # type: ignore[misc]
         at = np.flatnonzero(taken)
         values, error = values[at], _ERROR
         for j in np.flatnonzero(np.isinf(values)).tolist():
-            values[j] = settled(lambda b, i=int(at[j]): double(self._proposal(places, i, b)))  # type: ignore[misc]
+            values[j] = settled(lambda b, i=int(at[j]): double(self._proposal(pairs, i, b)))  # type: ignore[misc]
             error = max(error, 2.0**-52 * abs(values[j]))
-        return Reals(values, error, lambda i, b: self._proposal(places, int(at[i]), b)), len(doubtful)
+        return Reals(values, error, lambda i, b: self._proposal(pairs, int(at[i]), b)), len(doubtful)
 
-    def _chances(self, values: Floats, places: Bits) -> Floats:
+    def _chances(self, values: Floats, words: NDArray[np.uint64]) -> Floats:
         """Return the doubles of the acceptance probabilities, and of their largest value in the tail."""
-        entries = (places.words >> _CHOICE).view(np.int64)
+        entries = (words >> _CHOICE).view(np.int64)
         chances = _density(values)
         chances -= self._floors[entries]
         chances /= self._ceilings[entries]
         return chances
 
-    def _proposal(self, places: Bits, i: int, b: int) -> Ball:
+    def _proposal(self, pairs: Bits, i: int, b: int) -> Ball:
         """Return a ball around the i-th proposal."""
-        word = int(places.words[i])
+        word = int(pairs.words[i])
         if word >> 52 < len(self._proposed):
-            return _place(places, i, self._proposed, b)
+            return _place(pairs, i, self._proposed, b)
         # The next bit is the sign, and the further ones are the uniform variable of x.
-        x = -(places.ball(i, b) * 2**13 - (word >> 51)).log() / self.reach
+        x = -(pairs.ball(i, b) * 2**13 - (word >> 51)).log() / self.reach
         return -(self.reach + x) if word >> 51 & 1 else self.reach + x
 
-    def _accepts(self, places: Bits, levels: Bits, i: int, b: int) -> bool | None:
+    def _accepts(self, pairs: Bits, i: int, b: int) -> bool | None:
         """Return whether the i-th proposal is accepted, or None if b bits do not decide it."""
-        level, chance = levels.ball(i, b), self._chance(places, i, b)
+        level, chance = pairs.ball(len(pairs.words) // 2 + i, b), self._chance(pairs, i, b)
         return True if level < chance else False if level > chance else None
 
-    def _chance(self, places: Bits, i: int, b: int) -> Ball:
+    def _chance(self, pairs: Bits, i: int, b: int) -> Ball:
         """Return a ball around the acceptance probability of the i-th proposal."""
         from flint import arb
 
-        entry, z = int(places.words[i]) >> 52, self._proposal(places, i, b)
+        entry, z = int(pairs.words[i]) >> 52, self._proposal(pairs, i, b)
         if entry < len(self._proposed):
             density = (-z * z / 2).exp() / (2 * arb.pi()).sqrt()
             return (density - arb(self._floors[entry])) / arb(self._ceilings[entry])
