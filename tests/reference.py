@@ -337,7 +337,7 @@ def exponentials(digits: Digits, script: Script, count: int | None = None) -> li
 
 
 def normals(digits: Digits, script: Script) -> list[Real]:
-    """A uniform place in the rectangle that 12 bits choose; if they choose none, the next proposal that is accepted."""
+    """A uniform place in the rectangle that 12 bits choose; if they choose none, the next accepted proposal."""
     record, table = script.take("normal"), rectangles()
     bins, rest = both_sides(table.counts), accepted(digits, record)
     words = record.words()

@@ -265,13 +265,11 @@ def test_bounds_decide_what_is_refined(name: str, monkeypatch: pytest.MonkeyPatc
     assert released(family, 12)[0] != wanted
 
 
-#: Words at the ends, at powers of two, on both sides of where doubles are no longer trusted, and at the ends of tables.
+#: Words at the ends, at powers of two, and on both sides of where doubles are no longer trusted.
 WORDS = np.array(
     [0, 1, 2]
     + [2**bits + off for bits in (34, 44, 61, 62, 63) for off in (-1, 0, 1)]
-    + [2**64 - off for off in (2**62, 2**44 + 1, 2**44, 2**44 - 1, 2**34 + 1, 2**34, 2**34 - 1, 2, 1)]
-    # Where rectangles end, and where proposals in the tail begin.
-    + [(entry << 52) + off for entry in (3942, 4078) for off in (-1, 0, 1)],
+    + [2**64 - off for off in (2**62, 2**44 + 1, 2**44, 2**44 - 1, 2**34 + 1, 2**34, 2**34 - 1, 2, 1)],
     dtype=np.uint64,
 )
 #: After the first 64 bits: random ones, or 136 that are all the same and then random ones.

@@ -34,7 +34,7 @@ def density(z: float) -> arb:
     return (-(arb(z) ** 2) / 2).exp() / (2 * arb.pi()).sqrt()
 
 
-# --------------------------------------------------------------------------------------------------------------- tables
+# -------------------------------------------------------------------------------------------------------------- tables
 
 
 def check_tables(table: Rectangles) -> None:
@@ -115,7 +115,7 @@ def test_entries_choose_their_bins(share: float) -> None:
     np.testing.assert_array_equal(drawn.values[:3942], H * (found + share))
 
 
-# ------------------------------------------------------------------------------------------------------------------ law
+# ----------------------------------------------------------------------------------------------------------------- law
 
 
 def cells(width: float, end: float) -> tuple[Floats, Floats]:
@@ -173,7 +173,7 @@ def test_moments_are_normal() -> None:
         assert abs(sample.mean()) < 6 * math.sqrt(variance / n)
 
 
-# ------------------------------------------------------------------------------------------------------------ precision
+# ----------------------------------------------------------------------------------------------------------- precision
 
 
 def drawn_from(table: Rectangles, read: Tape, count: int) -> tuple[Reals, int]:
@@ -228,7 +228,7 @@ def check_errors(drawn: Reals) -> None:
 
 @pytest.mark.parametrize("further", [b"\0", b"\xff"], ids=["zeros", "ones"])
 def test_extreme_strings_are_within_their_bound(further: bytes) -> None:
-    """Places at both ends and in the middle of every rectangle keep the bound, with further bits that are all alike."""
+    """Places at the ends and in the middle of every rectangle keep the bound, with further bits all alike."""
     entries = np.arange(3942, dtype=np.uint64) << np.uint64(52)
     words = np.concatenate([entries + np.uint64(share) for share in (0, 1, 2**51 + 15, 2**52 - 1)])
     first = [words.tobytes()]

@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable
 from decimal import Decimal
 from functools import cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,7 +70,7 @@ class Rectangles:
     def __init__(self, reach: int = 6) -> None:
         self.reach = reach
         with decimal.localcontext(_DECIMALS):
-            heights = [_PEAK * (-(k * Decimal(_WIDTH)) ** 2 / 2).exp() for k in range(int(reach / _WIDTH) + 1)]
+            heights = [_PEAK * (-((k * Decimal(_WIDTH)) ** 2) / 2).exp() for k in range(int(reach / _WIDTH) + 1)]
             boxes = [height * Decimal(_ENTRIES * _WIDTH) for height in heights]
             counts = [math.floor(box) for box in boxes[1:]]
             rests = [box - count for box, count in zip(boxes, counts, strict=False)]
@@ -144,7 +145,8 @@ class Rectangles:
 
         The first half of the strings are the proposals. The second half decides which of them are accepted.
         """
-        words, levels = np.split(pairs.words, 2)
+        half = len(pairs.words) // 2
+        words, levels = pairs.words[:half], pairs.words[half:]
         values = _places(self._proposed_corners, words)
         margin = self._chances(values, words)
         margin -= (levels >> np.uint64(11)).view(np.int64) * 2.0**-53
@@ -164,8 +166,8 @@ class Rectangles:
         """Return the doubles of the acceptance probabilities, and of their largest value in the tail."""
         entries = (words >> _CHOICE).view(np.int64)
         chances = _density(values)
-        chances -= self._floors[entries]
-        chances /= self._ceilings[entries]
+        chances -= self._floors.take(entries)
+        chances /= self._ceilings.take(entries)
         return chances
 
     def _proposal(self, pairs: Bits, i: int, b: int) -> Ball:
@@ -212,7 +214,7 @@ def _mirrored(counts: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.concatenate([bins, -1 - bins])
 
 
-def _padded(column: Floats, value: float) -> Floats:
+def _padded(column: NDArray[np.floating[Any]], value: float) -> Floats:
     """Return a column of a table, with a value for the entries that are left."""
     return np.concatenate([column, np.full(_ENTRIES - len(column), value)])
 
@@ -220,7 +222,7 @@ def _padded(column: Floats, value: float) -> Floats:
 def _places(corners: Floats, words: NDArray[np.uint64]) -> Floats:
     """Return the doubles of H·(bin + u), given H·(bin - 1) of each entry."""
     scratch = words >> _CHOICE
-    values = corners.take(scratch.view(np.int64))
+    values = corners.take(scratch.view(np.int64), mode="wrap")  # all entries exist; this mode does not check it
     np.bitwise_and(words, _MANTISSA, out=scratch)
     scratch |= _WIDTH_BITS
     values += scratch.view(np.float64)

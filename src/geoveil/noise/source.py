@@ -101,11 +101,11 @@ class Source(ABC):
 class Entropy(Source):
     """Ideal random variables from a cryptographic generator with a key from the operating system; never seeded.
 
-    Every variable is a closed formula of uniform bit strings, which for normal variables is chosen by comparing strings
+    Every variable is a closed formula of uniform bit strings, or one of several that comparisons of strings choose
     (`rectangles`). Its double has an error bound that covers the bits not drawn, the rounding of each step, and
-    `ACCURACY` for numpy's functions; docs/understand/exactness.md derives the bounds. Where a bit string is so near 0 or 1 that the bound would not hold, the double is computed from a ball. If
-    numpy's functions are less accurate than `ACCURACY` on this machine, everything that is released is computed
-    from balls.
+    `ACCURACY` for numpy's functions; docs/understand/exactness.md derives the bounds. Where a bit string is so near 0
+    or 1 that the bound would not hold, the double is computed from a ball. If numpy's functions are less accurate than
+    `ACCURACY` on this machine, everything that is released is computed from balls.
 
     Parameters
     ----------
