@@ -277,8 +277,9 @@ def test_normal_noise_has_no_end() -> None:
     requests = itertools.count()
 
     def read(count: int) -> bytes:
-        # The first 12 bits of two requests are ones: no rectangle, and a proposal in the tail.
-        return np.full(count // 8, 4095 << 52, dtype=np.uint64).tobytes() if next(requests) < 2 else zeros(count)
+        # Strings that begin with 12 ones choose no rectangle, and then the tail. Second strings of proposals are zeros.
+        ones = [count // 8, count // 16, 0][min(next(requests), 2)]
+        return np.full(ones, 4095 << 52, dtype=np.uint64).tobytes() + zeros(count - 8 * ones)
 
     ours = mechanism.sample(np.zeros((1, 2)), Entropy(read))
     assert 8.6 * 50 < np.abs(ours).max() < math.inf
