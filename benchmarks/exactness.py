@@ -16,9 +16,10 @@ from importlib.metadata import version
 
 import numpy as np
 
+import geoveil as gv
 from geoveil.geo.tangent import Tangent
 from geoveil.mechanisms import Additive, Copies, Exponential, Gaussian, KNorm, Laplace
-from geoveil.noise import Entropy
+from geoveil.noise import Entropy, normal
 from geoveil.privacy import CGP, GP
 
 Task = Callable[[], object]
@@ -65,7 +66,7 @@ def table(n: int, repeat: int) -> None:
         )
 
     mechanisms: list[tuple[str, Additive, float | None]] = [
-        ("Gaussian points", Gaussian(CGP(rho=5e-5), 2 * n), 4),
+        ("Gaussian points", Gaussian(CGP(rho=5e-5), 2 * n), 2),
         ("planar Laplace points", Copies(Laplace(GP(epsilon=0.01, metric="1"), 2), n, 1), 8),
         ("points of one tuple, K-norm", KNorm(GP(epsilon=0.01), n, 2), 8),
         ("points of one tuple, Laplace in R^2n", Laplace(GP(epsilon=0.01, metric="2"), 2 * n), None),
@@ -93,6 +94,39 @@ def table(n: int, repeat: int) -> None:
             n,
         )
     library(x, Gaussian(CGP(rho=5e-5), 2 * n), source, repeat)
+
+
+def normal_noise(n: int, repeat: int) -> None:
+    """Print the time of normal noise alone, of whole calls and of a single point."""
+    rng, source = np.random.default_rng(1), Entropy()
+    x = rng.uniform(0, 1e5, size=(n, 2))
+    bay = gv.local(lat=37.77, lon=-122.42, radius=75_000)
+    degrees = Tangent(37.77, -122.42).inverse(x / 2)
+
+    def noise(count: int) -> Task:
+        return lambda: sum(len(drawn) for _, drawn in normal(source, count, 1))
+
+    rows: list[tuple[str, int, Task, float | None]] = [
+        (f"normal noise alone, {n:,} values", n, noise(n), 1.4),
+        (f"normal noise alone, {10 * n:,} values", 10 * n, noise(10 * n), 1.4),
+        (f"`gv.points`, {n:,} points in metres", 2 * n, lambda: gv.points(x, rho=5e-5), 2),
+        (
+            f"`gv.points`, {n:,} points in degrees",
+            2 * n,
+            lambda: gv.points(degrees, rho=5e-5, crs=4326, area=bay),
+            None,
+        ),
+    ]
+    print("\n| exact | times `standard_normal` | target |\n|---|---|---|")
+    for name, count, task, target in rows:
+        say(name)
+        mine, other = times(task, lambda c=count: rng.standard_normal(c), repeat=repeat)  # type: ignore[misc]
+        wanted = "" if target is None else f"{target:g}×" + (", missed" if mine / other > target else "")
+        print(f"| {name} | {mine / other:.2f}× | {wanted} |", flush=True)
+    several = range(100)
+    both = (lambda: [source.normal(2) for _ in several], lambda: [gv.points(x[:1], rho=5e-5) for _ in several])
+    variables, call = (1e4 * found for found in times(*both, repeat=repeat))
+    print(f"\nOne point: {variables:.0f} µs for its two variables, {call:.0f} µs for `gv.points`.")
 
 
 def library(
@@ -127,6 +161,7 @@ def main() -> None:
     parser.add_argument("--repeat", type=int, default=21, help="how often each is timed")
     arguments = parser.parse_args()
     table(arguments.points, arguments.repeat)
+    normal_noise(arguments.points, arguments.repeat)
 
 
 if __name__ == "__main__":

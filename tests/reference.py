@@ -33,6 +33,8 @@ from geoveil.mechanisms import (
     sample_people,
 )
 from geoveil.noise import Entropy, Reals
+from geoveil.noise.bits import Bits
+from geoveil.noise.rectangles import rectangles
 from geoveil.queries.evaluation import away
 from tests.oracle import Floats
 
@@ -79,47 +81,49 @@ class Tape(Entropy):
     def __init__(self, words: Callable[[int], bytes], tail: bytes, widened: float = 1.0) -> None:
         self.log: list[Record] = []
         self._fresh, self._tail = words, tail
-        self._awaited: list[int] = []
-        super().__init__(self._give, widened=widened)
+        super().__init__(self._further, widened=widened)
 
-    def _give(self, size: int) -> bytes:
-        """The next bytes: the first of new strings if such are awaited, else of the tail."""
-        if not self._awaited:
-            start = (8 * size & -8 * size) // 8 - 8
-            return self._tail[start : start + size]
-        assert self._awaited.pop(0) == size
+    def _further(self, size: int) -> bytes:
+        """The next bytes of a string: they are those of the tail."""
+        start = (8 * size & -8 * size) // 8 - 8
+        return self._tail[start : start + size]
+
+    def _first(self, size: int) -> bytes:
+        """The first bytes of new strings, or coins; they are noted."""
         self.log[-1].chunks.append(self._fresh(size))
         return self.log[-1].chunks[-1]
 
-    def _await(self, kind: str, count: int, *sizes: int) -> None:
-        """Note what is asked for, and how many bytes will be read for it."""
-        assert not self._awaited
+    def _strings(self, count: int) -> Bits:
+        first = [self._first(8 * count)]
+        return Bits(count, lambda size: first.pop() if first else self._further(size))
+
+    def begin(self, kind: str, count: int) -> None:
+        """Note what is asked for."""
         self.log.append(Record(kind, count))
-        self._awaited = list(sizes)
 
     def uniform(self, count: int) -> Reals:
-        self._await("uniform", count, 8 * count)
+        self.begin("uniform", count)
         return super().uniform(count)
 
     def exponential(self, count: int) -> Reals:
-        self._await("exponential", count, 8 * count)
+        self.begin("exponential", count)
         return super().exponential(count)
 
     def gumbel(self, count: int) -> Reals:
-        self._await("gumbel", count, 8 * count)
+        self.begin("gumbel", count)
         return super().gumbel(count)
 
     def normal(self, count: int) -> Reals:
-        self._await("normal", count, *[8 * ((count + 1) // 2)] * 2)
+        self.begin("normal", count)
         return super().normal(count)
 
     def cosine_and_sine(self, count: int) -> tuple[Reals, Reals]:
-        self._await("turn", count, 8 * count)
+        self.begin("turn", count)
         return super().cosine_and_sine(count)
 
     def octets(self, count: int) -> bytes:
-        self._await("octets", count, count)
-        return super().octets(count)
+        self.begin("octets", count)
+        return self._first(count)
 
 
 def tape(seed: int, widened: float = 1.0) -> Tape:
@@ -200,6 +204,10 @@ class Digits(ABC):
         """Exponential function."""
 
     @abstractmethod
+    def density(self, number: Real) -> Real:
+        """Density of the standard normal law."""
+
+    @abstractmethod
     def sqrt(self, number: Real) -> Real:
         """Root."""
 
@@ -248,6 +256,9 @@ class Mpmath(Digits):
 
     def exp(self, number: Real) -> Real:
         return mpmath.exp(number)
+
+    def density(self, number: Real) -> Real:
+        return mpmath.npdf(number)
 
     def sqrt(self, number: Real) -> Real:
         return mpmath.sqrt(number)
@@ -299,6 +310,9 @@ class Arb(Digits):
     def exp(self, number: Real) -> Real:
         return number.exp()
 
+    def density(self, number: Real) -> Real:
+        return (-number * number / 2).exp() / (2 * arb.pi()).sqrt()
+
     def sqrt(self, number: Real) -> Real:
         return number.sqrt()
 
@@ -323,12 +337,44 @@ def exponentials(digits: Digits, script: Script, count: int | None = None) -> li
 
 
 def normals(digits: Digits, script: Script) -> list[Real]:
-    """√(-2 log u)·cos 2πv for all pairs, then √(-2 log u)·sin 2πv."""
-    record = script.take("normal")
-    lengths = [digits.sqrt(2 * digits.minus_log(word)) for word in record.words(0)]
-    turns = [digits.turn(word) for word in record.words(1)]
-    sides = ([length * turn[side] for length, turn in zip(lengths, turns, strict=True)] for side in (0, 1))
-    return list(itertools.chain(*sides))[: record.count]
+    """A uniform place in the rectangle that 12 bits choose; if they choose none, the next accepted proposal."""
+    record, table = script.take("normal"), rectangles()
+    bins, rest = both_sides(table.counts), accepted(digits, record)
+    words = record.words()
+    return [place(digits, word, bins) if word >> 52 < len(bins) else next(rest) for word in words]
+
+
+def both_sides(counts: Counts) -> list[int]:
+    """Each bin as often as it is counted, then as often the bin on the other side of 0."""
+    right = [k for k, count in enumerate(counts.tolist()) for _ in range(count)]
+    return right + [-1 - k for k in right]
+
+
+def place(digits: Digits, word: int, bins: list[int]) -> Real:
+    """The place in a bin of width 1/16 that the bits after the first 12 say."""
+    return (bins[word >> 52] + 2**12 * digits.uniform(word) - (word >> 52)) / 16
+
+
+def accepted(digits: Digits, record: Record) -> Iterator[Real]:
+    """Proposals whose second string is below the ratio of the wanted density and λ times that of proposals."""
+    table = rectangles()
+    bins, factor, entries = both_sides(table.shares), digits.real(table.level / 2**12), 2**12
+    for chunk in range(1, len(record.chunks)):
+        words = record.words(chunk)
+        # All first strings come before all second ones.
+        for word, level in zip(words[: len(words) // 2], words[len(words) // 2 :], strict=True):
+            if word >> 52 < len(bins):
+                z, k = place(digits, word, bins), bins[word >> 52]
+                side = k if k >= 0 else -1 - k
+                wanted = digits.density(z) - digits.real(float(table.counts[side]) * 16 / entries)
+                proposed = digits.real(float(table.shares[side]) * 16 / entries)
+            else:
+                end, share = digits.real(float(table.reach)), 2**13 * digits.uniform(word) - (word >> 51)
+                z = end - digits.log(share) / end
+                wanted, proposed = digits.density(z), end * share * table.tails / (2 * entries)
+                z = -z if word >> 51 & 1 else z
+            if digits.less(digits.uniform(level), wanted / (factor * proposed)):
+                yield z
 
 
 def gumbels(digits: Digits, script: Script, count: int) -> list[Real]:

@@ -154,7 +154,8 @@ def test_noise_would_be_wrong_if_numpy_were_trusted(monkeypatch: pytest.MonkeyPa
     """The comparison of releases sees a wrong function that nobody has noticed."""
     monkeypatch.setattr(source, "inaccurate", lambda: frozenset())
     for name, more in CASES:
-        if name not in ("points", "mean", "hull"):  # an order may be the same by chance
+        # An order may be the same by chance, and few normal variables take a function of numpy.
+        if name not in ("points", "mean", "hull") or (name, "rho" in more) == ("hull", True):
             continue
         right = released(name, more, monkeypatch)
         with monkeypatch.context() as patch:

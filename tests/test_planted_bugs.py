@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from flint import arb
 
 from geoveil.answering import crowd_requests, crowd_sources, intake, pipeline
 from geoveil.answering.crowd import CrowdQuestion
@@ -28,7 +29,7 @@ from geoveil.mechanisms import (
 )
 from geoveil.mechanisms import laplace as laplace_module
 from geoveil.mechanisms.sparse_vector import noisy_threshold
-from geoveil.noise import Blocks, Entropy, Source, as_reals, samplers
+from geoveil.noise import Blocks, Entropy, Source, as_reals, rectangles, samplers
 from geoveil.noise.samplers import spherical_laplace
 from geoveil.privacy import CGP, GP, Guarantee, Metric, exact, stretch_sizes, stretches
 from geoveil.queries import SUMMARIES, Points, UnitSizes, constants, convex, crowd, hull, nearest, support
@@ -38,6 +39,7 @@ from tests.answering import test_crowd as test_crowd_answers
 from tests.answering import test_units
 from tests.mechanisms import test_oracle, test_samplers
 from tests.mechanisms.test_oracle import EPSILON, RHO
+from tests.noise import test_rectangles
 from tests.oracle import Floats
 from tests.queries import test_crowd, test_support
 from tests.queries import test_units as test_query_units
@@ -124,6 +126,52 @@ def stretched_laplace(patch: pytest.MonkeyPatch) -> None:
             yield rows, replace(drawn, values=0.95 * drawn.values)
 
     patch.setattr(laplace_module, "spherical_laplace", shorter)
+
+
+def rest_two_percent_off(patch: pytest.MonkeyPatch) -> None:
+    """A normal density that is 2% too large where rectangles leave a rest."""
+    right = rectangles._density
+    patch.setattr(rectangles, "_density", lambda z: 1.02 * right(z))
+
+
+def bins_one_off(patch: pytest.MonkeyPatch) -> None:
+    """The mirror image of bin k at -k, where -1 - k belongs."""
+    right = rectangles._mirrored
+
+    def mirrored(counts: Any) -> Any:
+        bins = right(counts)
+        return np.where(bins < 0, bins + 1, bins)
+
+    patch.setattr(rectangles, "_mirrored", mirrored)
+
+
+def proposals_on_one_side(patch: pytest.MonkeyPatch) -> None:
+    """A rest whose proposals below 0 have lost their sign."""
+    right = rectangles.Rectangles._chances
+
+    def chances(table: Any, values: Floats, words: Any) -> Floats:
+        found = right(table, values, words)
+        np.abs(values, out=values)
+        return found
+
+    patch.setattr(rectangles.Rectangles, "_chances", chances)
+
+
+def exponential_tail(patch: pytest.MonkeyPatch) -> None:
+    """A tail whose proposals are accepted wherever they are."""
+    right = rectangles.Rectangles._chance
+
+    def chance(table: Any, pairs: Any, i: int, b: int) -> Any:
+        in_tail = int(pairs.words[i]) >> 52 >= len(table._proposed)
+        return arb(-table._floors[-1]) if in_tail else right(table, pairs, i, b)
+
+    patch.setattr(rectangles.Rectangles, "_chance", chance)
+
+
+def tail_on_one_side(patch: pytest.MonkeyPatch) -> None:
+    """A tail without a sign."""
+    right = rectangles.Rectangles._proposal
+    patch.setattr(rectangles.Rectangles, "_proposal", lambda table, pairs, i, b: abs(right(table, pairs, i, b)))
 
 
 def metric_ignored(patch: pytest.MonkeyPatch) -> None:
@@ -451,6 +499,11 @@ BUGS: list[tuple[Callable[[pytest.MonkeyPatch], None], Callable[[], Any]]] = [
     (whole_budget_for_each_point, test_units.check_noise_of_points),
     (whole_budget_for_each_point, partial(test_query_units.check_points, CGP(rho=1e-4, metric="1 day"))),
     (wrong_center, partial(test_query_units.check_constants, "center", [(3, 2, 2)])),
+    (rest_two_percent_off, test_rectangles.check_law),
+    (bins_one_off, test_rectangles.check_law),
+    (proposals_on_one_side, test_rectangles.check_law),
+    (exponential_tail, test_rectangles.check_law_of_tails),
+    (tail_on_one_side, test_rectangles.check_law_of_tails),
     (stretched_laplace, partial(test_samplers.check_additive_sampler, Laplace(EPSILON, 2))),
 ]
 
@@ -458,7 +511,8 @@ BUGS: list[tuple[Callable[[pytest.MonkeyPatch], None], Callable[[], Any]]] = [
 def judges_draws(check: Callable[[], Any]) -> bool:
     """Whether a check judges random draws, as the tests of samplers do; the others compute exactly."""
     function = check.func if isinstance(check, partial) else check
-    return function in (rows_check, tuple_check, neighbour_check) or function.__module__ == test_samplers.__name__
+    modules = (test_samplers.__name__, test_rectangles.__name__)
+    return function in (rows_check, tuple_check, neighbour_check) or function.__module__ in modules
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from geoveil.mechanisms import (
     NearestNeighbour,
     SparseVector,
 )
-from geoveil.noise import Ball, Reals, source
+from geoveil.noise import Ball, Reals, rectangles, source
 from geoveil.noise.bits import Bits
 from geoveil.privacy import CGP, GP
 from tests.oracle import Floats
@@ -216,10 +216,11 @@ def wanted_of(family: Family) -> list[object]:
     return expected(family, 12, Arb(tail_of(12)), released(family, 12)[1])
 
 
-def spoil_doubles(monkeypatch: pytest.MonkeyPatch, off: float) -> None:
-    """Make doubles of uniform variables and of their logarithms wrong by about this share."""
-    plain = source._fractions
-    monkeypatch.setattr(source, "_fractions", lambda drawn: plain(drawn) ** (1 + off) * (1 - off))
+def spoil_doubles(monkeypatch: pytest.MonkeyPatch, off: float, scaled: float = 1.0) -> None:
+    """Make doubles of normal variables, of uniform ones and of their logarithms wrong by about this share."""
+    uniform, normal = source._fractions, rectangles._places
+    monkeypatch.setattr(source, "_fractions", lambda drawn: uniform(drawn) ** (1 + off) * scaled)
+    monkeypatch.setattr(rectangles, "_places", lambda corners, words: normal(corners, words) * (1 + off))
 
 
 def spoil_balls(monkeypatch: pytest.MonkeyPatch, off: float) -> None:
@@ -235,7 +236,7 @@ def test_doubles_that_are_off_are_noticed(name: str, monkeypatch: pytest.MonkeyP
     family, off = NOTICED[name]
     wanted = wanted_of(family)
     assert released(family, 12)[0] == wanted
-    spoil_doubles(monkeypatch, off)
+    spoil_doubles(monkeypatch, off, scaled=1 - off)
     assert released(family, 12)[0] != wanted
 
 
@@ -258,9 +259,8 @@ def test_bounds_decide_what_is_refined(name: str, monkeypatch: pytest.MonkeyPatc
     """Doubles that are off, but by less than their bounds, are put right; with bounds that are less they are not."""
     family = NOTICED[name][0]
     wanted, widened = wanted_of(family), inflated(family, 12)
-    plain = source._fractions
     # Logarithms are off by this share, also where they are near 0.
-    monkeypatch.setattr(source, "_fractions", lambda drawn: plain(drawn) ** (1 + 3e-6))
+    spoil_doubles(monkeypatch, 3e-6)
     assert released(family, 12, widened)[0] == wanted
     assert released(family, 12)[0] != wanted
 

@@ -273,8 +273,15 @@ def test_no_tail_is_cut(mechanism: Additive) -> None:
 
 def test_normal_noise_has_no_end() -> None:
     """Beyond 8.6 σ, where √(-2 log u) ends for u of 53 bits."""
-    mechanism = Gaussian(FIFTY, 2)
-    ours = mechanism.sample(np.zeros((1, 2)), Entropy(zeros_then_random(100)))
+    mechanism, zeros = Gaussian(FIFTY, 2), zeros_then_random(1000)
+    requests = itertools.count()
+
+    def read(count: int) -> bytes:
+        # Strings that begin with 12 ones choose no rectangle, and then the tail. Second strings of proposals are zeros.
+        ones = [count // 8, count // 16, 0][min(next(requests), 2)]
+        return np.full(ones, 4095 << 52, dtype=np.uint64).tobytes() + zeros(count - 8 * ones)
+
+    ours = mechanism.sample(np.zeros((1, 2)), Entropy(read))
     assert 8.6 * 50 < np.abs(ours).max() < math.inf
 
 

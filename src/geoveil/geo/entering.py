@@ -110,8 +110,9 @@ def enter(
             form = _projected(form, plane, outside)
     coords = form.coords.values
     check_any(len(coords), len(coords))
+    farthest = max(-coords.min(), coords.max())
     # A comparison with NaN is false. Rows are searched only if one of them is wrong.
-    if not (coords.min() >= -FARTHEST and coords.max() <= FARTHEST):
+    if not farthest <= FARTHEST:
         bad = ~(np.abs(coords) <= FARTHEST).all(axis=1)
         first = int(bad.argmax())
         raise InvalidData(
@@ -125,7 +126,7 @@ def enter(
                 total=len(coords),
             ),
         )
-    if plane is None and crs is None and _seem_degrees(coords):
+    if plane is None and crs is None and 1 < farthest <= 180 and _seem_degrees(coords):
         say = Message(
             "Give {crs:4326} and {area} if they are longitudes and latitudes, in this order; {crs:metres} if they are "
             "metres."
@@ -135,14 +136,14 @@ def enter(
 
 
 def _seem_degrees(coords: Floats) -> bool:
-    """Return whether coordinates without a coordinate system could all be longitudes and latitudes, in any order.
+    """Return whether coordinates between -180 and 180 could all be longitudes and latitudes, in any order.
 
     Degrees that tell streets apart have more than two decimals. Metres rarely have, and reach farther.
     """
     if coords.shape[1] != 2:
         return False
-    most = np.abs(coords).max(axis=0)
-    return bool(1 < most.max() <= 180 and most.min() <= 90 and (np.abs(coords * 100 % 1 - 0.5) < 0.5 - 1e-6).any())
+    nearest = min(float(np.abs(column).max()) for column in coords.T)
+    return bool(nearest <= 90 and (np.abs(coords * 100 % 1 - 0.5) < 0.5 - 1e-6).any())
 
 
 def coordinate_columns(

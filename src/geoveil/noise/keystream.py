@@ -18,6 +18,8 @@ _SHORT = 256
 #: Bytes from one key: 2^26 blocks, in at most 2^22 requests. Two requests overlap with a probability below
 #: 2^22·2^27/2^128 = 2^-79; if a thousand processes have copies of one key, below 2^-59.
 _PER_KEY = 2**30
+#: Encrypted zeros are the keystream. Most requests are not longer than this.
+_ZEROS = memoryview(bytes(2**18))
 
 
 class Keystream:
@@ -42,7 +44,7 @@ class Keystream:
             self._rekey()
         self._left -= count
         self._cipher.reset_nonce(os.urandom(16))
-        return bytes(self._cipher.update(bytes(count)))
+        return bytes(self._cipher.update(_ZEROS[:count] if count <= len(_ZEROS) else bytes(count)))
 
     def _rekey(self) -> None:
         from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes

@@ -63,25 +63,30 @@ def _round(
     center: Reals, stretch: float | Floats, cell: float | Floats, noise: Reals, source: Source, out: Floats
 ) -> None:
     """Round center + cell·stretch·noise to multiples of `cell`, into `out`."""
-    shift = noise.values * stretch
-    rest = center.values / cell
+    # A cell is a power of two, so that its inverse and the product are exact.
+    rest = center.values * (1 / cell)
     np.rint(rest, out=out)
     rest -= out
+    shift = noise.values * stretch
     rest += shift
-    steps = np.rint(rest)
+    bound = center.error / cell + noise.error * stretch + 2.0**-51 * (_farthest(shift) + 1)
+    steps = np.rint(rest, out=shift)
     rest -= steps
-    np.abs(rest, out=rest)
-    bound = center.error / cell + noise.error * stretch + 2.0**-51 * (max(shift.max(), -shift.min()) + 1)
-    # Negated, so that NaN counts as doubtful.
-    doubt = np.flatnonzero(~(rest < 0.5 - source.widened * bound))
     out += steps
     out += 0.0  # turns -0.0, which would reveal the sign of a value, into 0.0
     out *= cell
-    if len(doubt):
+    certain = 0.5 - source.widened * bound
+    # Values are searched only if one of them is doubtful. Negated, so that NaN counts as doubtful.
+    if not _farthest(rest) < np.min(certain):
         cells, stretches = (np.broadcast_to(per_row, out.shape) for per_row in (cell, stretch))
-        for i in doubt:
+        for i in np.flatnonzero(~(np.abs(rest) < certain)).tolist():
             source.refined += 1
-            out.flat[i] = _settled(int(i), center, float(cells.flat[i]), float(stretches.flat[i]), noise)
+            out.flat[i] = _settled(i, center, float(cells.flat[i]), float(stretches.flat[i]), noise)
+
+
+def _farthest(values: Floats) -> float:
+    """Return the largest absolute value."""
+    return float(max(values.max(), -values.min()))
 
 
 def _settled(i: int, center: Reals, cell: float, stretch: float, noise: Reals) -> float:

@@ -1,7 +1,7 @@
 """Noise of scale 1 for tuples of points: normal, Laplace in any dimension, and uniform in balls.
 
-Noise comes in blocks of rows, so that only a few thousand rows of random bits are in memory at a time. The error
-bounds are derived in docs/understand/exactness.md.
+Noise comes in blocks of rows, so that the random bits of only some ten thousand rows are in memory at a time. The
+error bounds are derived in docs/understand/exactness.md.
 """
 
 from __future__ import annotations
@@ -23,8 +23,9 @@ Counts: TypeAlias = NDArray[np.int64]
 #: Pairs of a range of rows and the noise for these rows.
 Blocks: TypeAlias = Iterator[tuple[slice, Reals]]
 
-#: Numbers in a block: few enough to stay in a processor's cache from one step to the next.
-_BLOCK = 2**13
+#: Numbers in a block: few enough to stay in a processor's cache from one step to the next, and so many that calls of
+#: numpy cost little.
+_BLOCK = 2**15
 #: Terms in a partial sum. Long sums are sums of partial sums, so that rounding grows with the terms of one part.
 _PIECE = 1024
 #: Largest number of terms that are added directly, with little rounding.

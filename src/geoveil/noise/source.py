@@ -17,6 +17,7 @@ from geoveil.errors import InvalidParameter
 from geoveil.noise.bits import Bits
 from geoveil.noise.keystream import random_bytes
 from geoveil.noise.reals import Ball, Floats, Reals, double, settled
+from geoveil.noise.rectangles import rectangles
 
 __all__ = ["ACCURACY", "Entropy", "Experiment", "Source", "rehearsal", "source_of"]
 
@@ -100,11 +101,11 @@ class Source(ABC):
 class Entropy(Source):
     """Ideal random variables from a cryptographic generator with a key from the operating system; never seeded.
 
-    Every variable is a closed formula of uniform bit strings. Its double has an error bound that covers the bits not
-    drawn, the rounding of each step, and `ACCURACY` for numpy's functions; docs/understand/exactness.md derives the
-    bounds. Where a bit string is so near 0 or 1 that the bound would not hold, the double is computed from a ball. If
-    numpy's functions are less accurate than `ACCURACY` on this machine, everything that is released is computed
-    from balls.
+    Every variable is a closed formula of uniform bit strings, or one of several that comparisons of strings choose
+    (`rectangles`). Its double has an error bound that covers the bits not drawn, the rounding of each step, and
+    `ACCURACY` for numpy's functions; docs/understand/exactness.md derives the bounds. Where a bit string is so near 0
+    or 1 that the bound would not hold, the double is computed from a ball. If numpy's functions are less accurate than
+    `ACCURACY` on this machine, everything that is released is computed from balls.
 
     Parameters
     ----------
@@ -122,17 +123,17 @@ class Entropy(Source):
         self.widened = math.inf if inaccurate() else widened
 
     def uniform(self, count: int) -> Reals:
-        bits = Bits(count, self._read)
+        bits = self._strings(count)
         return Reals(_fractions(bits), 2.0**-52, bits.ball)
 
     def exponential(self, count: int) -> Reals:
-        bits = Bits(count, self._read)
+        bits = self._strings(count)
         drawn = Reals(_minus_log(bits), 2.0**-37, lambda i, b: -bits.ball(i, b).log(), bits.minus_log_product)
         self._refine(np.flatnonzero(bits.words < np.uint64(_EDGE)), drawn)
         return drawn
 
     def gumbel(self, count: int) -> Reals:
-        bits = Bits(count, self._read)
+        bits = self._strings(count)
         values = _minus_log(bits)
         np.maximum(values, 2.0**-64, out=values)
         np.log(values, out=values)
@@ -142,27 +143,13 @@ class Entropy(Source):
         return drawn
 
     def normal(self, count: int) -> Reals:
-        pairs = (count + 1) // 2
-        lengths, angles = Bits(pairs, self._read), Bits(pairs, self._read)
-        radius = _minus_log(lengths)
-        radius *= 2
-        np.sqrt(radius, out=radius)
-        values = np.empty(2 * pairs)
-        for half, part in zip(np.split(values, 2), _cosine_and_sine(angles.words), strict=True):
-            np.multiply(radius, part, out=half)
-
-        def ball(i: int, b: int) -> Ball:
-            sine, cosine = (2 * angles.ball(i % pairs, b)).sin_cos_pi()
-            return (-2 * lengths.ball(i % pairs, b).log()).sqrt() * (cosine if i < pairs else sine)
-
-        drawn = Reals(values, 2.0**-36, ball)
-        edges = _at_edges(lengths, _EDGE)
-        self._refine(np.concatenate([edges, edges + pairs]), drawn)
-        return Reals(values[:count], drawn.error, ball)
+        drawn, refined = rectangles().draw(count, self._strings, self.widened)
+        self.refined += refined
+        return drawn
 
     def cosine_and_sine(self, count: int) -> tuple[Reals, Reals]:
         """Return the cosine and the sine of uniform angles."""
-        bits = Bits(count, self._read)
+        bits = self._strings(count)
         cosine, sine = _cosine_and_sine(bits.words)
         return (
             Reals(cosine, 4 * ACCURACY, lambda i, b: (2 * bits.ball(i, b)).cos_pi()),
@@ -171,6 +158,10 @@ class Entropy(Source):
 
     def octets(self, count: int) -> bytes:
         return self._read(count)
+
+    def _strings(self, count: int) -> Bits:
+        """Return uniform bit strings."""
+        return Bits(count, self._read)
 
     def _refine(self, indices: NDArray[np.intp], drawn: Reals) -> None:
         """Recompute the doubles at these indices from balls, where fast arithmetic does not keep the error bound."""
