@@ -22,7 +22,7 @@ from geoveil.budget.journal import Journal, begin_ledger, ledger_id
 from geoveil.budget.reading import all_accounts, all_answers, lines_after, read_accounts, statement
 from geoveil.budget.storable import digest, key_digest, parameters_text, subject_name, text, unknown
 from geoveil.budget.stores import Transaction, open_store
-from geoveil.budget.witness import Memory, Witness, check_heads, head_questions
+from geoveil.budget.witness import Head, Memory, Witness, check_heads, head_questions
 from geoveil.cards import Card, Rows
 from geoveil.errors import InvalidParameter, LedgerError, LedgerTimeout, Message
 from geoveil.privacy import CGP, GP, Certificate, Guarantee, Metric, as_metric, as_unit, exact, promise
@@ -86,6 +86,7 @@ class Ledger(Card):
         self._batchings: dict[tuple[int, bytes], Batching[ChargeRequest, Charge]] = {}
         with self._store.reading() as transaction:
             known = ledger_id(transaction, self._secret)
+            self._remember(transaction)
         if known is None:
             with self._store.transaction() as transaction:
                 known = begin_ledger(transaction, self._secret)
@@ -674,7 +675,7 @@ class Ledger(Card):
         try:
             with self._store.reading(time.monotonic() + min(self._timeout, _LONGEST_LOOK)) as transaction:
                 counted = transaction.rows("SELECT metric, COUNT(*) FROM geoveil_accounts GROUP BY metric")
-                ((entries,),) = transaction.rows("SELECT number FROM geoveil_head")
+                entries = self._remember(transaction).number
         except LedgerError:
             return f"Ledger in {self._store.name}", [("accounts", "cannot be read now")]
         numbers: dict[str, int] = dict(counted)
@@ -703,6 +704,7 @@ class Ledger(Card):
         heads = self._memory.heads(self.id, deadline)
         with self._store.transaction(deadline) as transaction:
             journal = Journal.read(transaction, self.id, self._secret, names, heads)
+            self._memory.remember(Head(journal.number, journal.hash))
             yield transaction, journal
         self._memory.record(self.id, journal.number, journal.hash, deadline)
 
@@ -713,7 +715,15 @@ class Ledger(Card):
         with self._store.reading() as transaction:
             if heads:
                 check_heads(heads, transaction.ask(*head_questions(heads)))
+            self._remember(transaction)
             yield transaction
+
+    def _remember(self, transaction: Transaction) -> Head:
+        """Return the last entry, and remember it: it is committed, so the ledger must have it from now on."""
+        ((number, hashed),) = transaction.rows("SELECT number, hash FROM geoveil_head")
+        head = Head(int(number), hashed)
+        self._memory.remember(head)
+        return head
 
     def _account(self, subject: str) -> tuple[Guarantee, Decimal]:
         return self.accounts([subject])[subject]

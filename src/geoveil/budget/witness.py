@@ -101,7 +101,7 @@ class Witness:
 
 
 class Memory:
-    """The last entry of a ledger as recorded by this process and by the witness, if there is one.
+    """The last entry of a ledger known to this process and to the witness, if there is one.
 
     Parameters
     ----------
@@ -119,12 +119,16 @@ class Memory:
         witnessed = None if self.witness is None else self.witness.head(ledger, deadline)
         return [head for head in (self._last, witnessed) if head is not None]
 
+    def remember(self, head: Head) -> None:
+        """Remember an entry of this process's ledger that is committed, unless a later one is remembered."""
+        with self._lock:
+            if self._last is None or head.number > self._last.number:
+                self._last = head
+
     def record(self, ledger: str, number: int, hash: str, deadline: float) -> None:
         """Record the last entry of a ledger here and at the witness."""
         head = Head(number, hash)
-        with self._lock:
-            if self._last is None or number > self._last.number:
-                self._last = head
+        self.remember(head)
         if self.witness is None:
             return
         try:
