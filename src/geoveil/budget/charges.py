@@ -95,7 +95,7 @@ def _answer(transaction: Transaction, journal: Journal, request: ChargeRequest, 
     if known is None:
         return _charge(transaction, journal, request)
     number, owner, stored, content, forgotten = known
-    if stored is None and not leases.is_held(owner):
+    if stored is None and not leases.is_held(owner, journal.time):
         # The charge of an attempt without an answer is spent, however it ended: the data may have been read.
         transaction.write("DELETE FROM geoveil_answers WHERE number = ?", (number,))
         return _charge(transaction, journal, request)
@@ -167,5 +167,5 @@ def _charge(transaction: Transaction, journal: Journal, request: ChargeRequest) 
     charge = Charge(entry, amounts, tuple(skipped), request.key, None, uuid4().hex)
     # The lease begins before the charge is committed, so that others never see the charge without it.
     leases.begin(charge)
-    transaction.write(_ATTEMPT, (entry.number, request.key, leases.owner_of(charge.token)))
+    transaction.write(_ATTEMPT, (entry.number, request.key, leases.owner_of(charge.token, journal.time)))
     return charge

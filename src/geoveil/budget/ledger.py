@@ -24,7 +24,7 @@ from geoveil.budget.storable import digest, key_digest, parameters_text, subject
 from geoveil.budget.stores import Transaction, open_store
 from geoveil.budget.witness import Head, Memory, Witness, check_heads, head_questions
 from geoveil.cards import Card, Rows
-from geoveil.errors import InvalidParameter, LedgerError, LedgerTimeout, Message
+from geoveil.errors import GeoveilError, InvalidParameter, LedgerError, LedgerTimeout, Message
 from geoveil.privacy import CGP, GP, Certificate, Guarantee, Metric, as_metric, as_unit, exact, promise
 from geoveil.privacy.exact import Number
 from geoveil.processes import this_process
@@ -242,6 +242,14 @@ class Ledger(Card):
         'the answer'
         """
         try:
+            self._stored(charge, content)
+        except GeoveilError as problem:
+            # Whatever the store says of this transaction, the charge was committed before.
+            problem.charged = "spent" if charge.content is None else "nothing"
+            raise
+
+    def _stored(self, charge: Charge, content: str) -> None:
+        try:
             with self._writing() as (transaction, journal):
                 stored_answers.store(transaction, journal, charge, content)
                 journal.write(transaction)
@@ -267,9 +275,10 @@ class Ledger(Card):
     def _renew(self, charge: Charge) -> None:
         # If this fails, the lease lasts until it expires. One that has expired and was taken over has no row any more.
         with suppress(LedgerError), self._store.transaction() as transaction:
+            ((now,),) = transaction.rows(f"SELECT {transaction.clock}")
             transaction.write(
                 "UPDATE geoveil_answers SET owner = ? WHERE number = ? AND stored IS NULL",
-                (leases.owner_of(charge.token), charge.entry.number),
+                (leases.owner_of(charge.token, now), charge.entry.number),
             )
 
     def abandon(self, charge: Charge) -> None:

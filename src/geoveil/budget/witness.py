@@ -64,7 +64,8 @@ class Witness:
         try:
             yield
         except LedgerError as problem:
-            raise type(problem)(f"The witness of the ledger: {problem}") from problem
+            named = Message("The witness of the ledger: {problem}", problem=problem.problem)
+            raise type(problem)(named, problem.remedy, charged=problem.charged) from problem
 
     def check_apart(self, ledger: str) -> None:
         """Raise InvalidParameter if the ledger itself is in this database."""
