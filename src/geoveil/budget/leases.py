@@ -12,7 +12,7 @@ from datetime import datetime
 from geoveil.budget.entries import Charge
 from geoveil.processes import is_running, process_space, this_process
 
-__all__ = ["begin", "end", "is_held", "owner_of", "renewing", "wait"]
+__all__ = ["begin", "end", "is_held", "owner_of", "renewing", "token_of", "wait"]
 
 #: Seconds after which a lease of another machine or container expires. Its holder has paid and gets no answer if
 #: another process takes over, which pays as well.
@@ -81,6 +81,11 @@ def owner_of(token: str, now: str) -> str:
     number, start = this_process()
     holder = {"home": process_space(), "process": number, "start": start.decode(), "since": now}
     return json.dumps({**holder, "token": token})
+
+
+def token_of(owner: str) -> str:
+    """Return the token of the attempt that holds a lease."""
+    return str(json.loads(owner)["token"])
 
 
 def is_held(owner: str, now: str) -> bool:

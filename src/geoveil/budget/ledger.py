@@ -13,11 +13,12 @@ from typing import Any, Literal, Self
 
 from geoveil import checks
 from geoveil.budget import leases, stored_answers, totals
-from geoveil.budget.batching import Batching
+from geoveil.budget.batching import Batching, Waiting
 from geoveil.budget.chain import secret_of
 from geoveil.budget.charges import ChargeRequest, settle
 from geoveil.budget.entries import Charge, Entry
 from geoveil.budget.history import Replay
+from geoveil.budget.interruptions import uninterrupted
 from geoveil.budget.journal import Journal, begin_ledger, ledger_id
 from geoveil.budget.reading import all_accounts, all_answers, lines_after, read_accounts, statement
 from geoveil.budget.storable import digest, key_digest, parameters_text, subject_name, text, unknown
@@ -198,23 +199,42 @@ class Ledger(Card):
             key or "",
             short == "skip",
         )
+        waiting: Waiting[ChargeRequest, Charge] = Waiting(request, deadline)
+        try:
+            return uninterrupted(lambda: self._charged(waiting))
+        except BaseException:
+            waiting.withdrawn = True
+            raise
+
+    def _charged(self, waiting: Waiting[ChargeRequest, Charge]) -> Charge:
+        """Charge a request, or wait for the answer of its key and return it."""
         batching, pause = self._batchings.setdefault(this_process(), Batching()), 0.01
-        while (found := batching.served(request, deadline, self._commit)) is None:
-            left = deadline - time.monotonic()
-            if left <= 0:
-                raise LedgerTimeout(
-                    f"Another thread or process has been drawing the answer of the key {key!r} for more than "
-                    f"{self._timeout:g} s.",
-                    "Try again.",
-                    charged="nothing",
-                )
-            leases.wait(min(pause, left))
-            pause = min(2 * pause, _LONGEST_PAUSE)
+        request, deadline = waiting.request, waiting.deadline
+        try:
+            while (found := batching.served(waiting, self._commit)) is None:
+                left = deadline - time.monotonic()
+                if left <= 0:
+                    raise LedgerTimeout(
+                        f"Another thread or process has been drawing the answer of the key {request.shown!r} for more "
+                        f"than {self._timeout:g} s.",
+                        "Try again.",
+                        charged="nothing",
+                    )
+                leases.wait(min(pause, left))
+                pause = min(2 * pause, _LONGEST_PAUSE)
+        except BaseException:
+            # The request may have been charged. Others with its key need not wait for the answer.
+            if request.charge is not None:
+                leases.end(request.charge)
+            raise
+        if waiting.withdrawn and found.content is None:
+            self.abandon(found)
         return found
 
     def _commit(self, requests: list[ChargeRequest], deadline: float) -> list[Charge | Exception | None]:
         """Charge a batch of requests in one transaction, and return the outcome of each."""
         transaction = None
+        outcomes: list[Charge | Exception | None] = []
         try:
             names = sorted({name for request in requests for name in request.names})
             with self._writing(names, deadline) as (transaction, journal):
@@ -223,8 +243,8 @@ class Ledger(Card):
         except LedgerError as problem:
             if transaction is None or not transaction.committing:
                 raise
-            # The charges may have been committed: trying again could charge twice.
-            return [problem] * len(requests)
+            # The charges may have been committed, and the time limit may be over: nothing is tried again.
+            return [_undone(outcome, problem) for outcome in outcomes]
         return outcomes
 
     def store(self, charge: Charge, content: str) -> None:
@@ -242,7 +262,7 @@ class Ledger(Card):
         'the answer'
         """
         try:
-            self._stored(charge, content)
+            uninterrupted(lambda: self._stored(charge, content))
         except GeoveilError as problem:
             # Whatever the store says of this transaction, the charge was committed before.
             problem.charged = "spent" if charge.content is None else "nothing"
@@ -295,6 +315,9 @@ class Ledger(Card):
         >>> ledger.spent("ann"), ledger.is_stored("mean of May")
         (Decimal('0.0001'), False)
         """
+        uninterrupted(lambda: self._abandoned(charge))
+
+    def _abandoned(self, charge: Charge) -> None:
         leases.end(charge)
         if charge.key is None or charge.process != this_process():
             return
@@ -736,6 +759,15 @@ class Ledger(Card):
 
     def _account(self, subject: str) -> tuple[Guarantee, Decimal]:
         return self.accounts([subject])[subject]
+
+
+def _undone(outcome: Charge | Exception | None, problem: LedgerError) -> Charge | Exception | None:
+    """Return the outcome of a request whose transaction had a problem while or after it was committed."""
+    if not isinstance(outcome, Charge):
+        return outcome
+    if outcome.content is None:
+        return problem
+    return type(problem)(problem.problem, problem.remedy, charged="nothing")
 
 
 def _account_metric(metric: str | None, unit: str | timedelta | None) -> str | Metric | None:
