@@ -104,3 +104,14 @@ def edit(place: str, *statements: str) -> None:
     with psycopg.connect(place, autocommit=True) as connection:
         for statement in statements:
             connection.execute(statement)
+
+
+def cut(place: str, number: int, hash: str) -> None:
+    """Set a ledger back to an entry, as a restored old copy of it is."""
+    tables = ("history", "postings", "answers")
+    edit(
+        place,
+        *(f"DELETE FROM geoveil_{table} WHERE number > {number}" for table in tables),
+        f"UPDATE geoveil_head SET number = {number}, hash = '{hash}'",
+        "UPDATE geoveil_accounts SET spent = '0'",
+    )

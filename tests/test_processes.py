@@ -5,12 +5,16 @@ from __future__ import annotations
 import ctypes
 import os
 import signal
+import socket
+import sys
+import uuid
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from geoveil import processes
-from geoveil.processes import is_running, this_process
+from geoveil.processes import is_running, process_space, this_process
 
 
 @pytest.mark.posix
@@ -72,3 +76,24 @@ def test_a_process_that_has_ended_is_not_running() -> None:
     assert not is_running((child, start))  # though its parent has not noticed
     os.waitpid(child, 0)
     assert not is_running((child, b""))
+
+
+def test_a_machine_is_known_without_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ids of processes are compared on one machine, from one start of it to the next, whatever its name is."""
+    mine = process_space()
+    processes._space_of.cache_clear()
+    monkeypatch.setattr(socket, "gethostname", lambda: "another name")
+    assert process_space() == mine
+    if sys.platform == "linux":
+        assert mine.startswith(Path("/proc/sys/kernel/random/boot_id").read_text().strip())
+
+
+def test_a_machine_without_a_number_of_its_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the system does not tell when it started, the network card stands for the machine."""
+
+    def missing(*_: object, **__: object) -> None:
+        raise FileNotFoundError
+
+    monkeypatch.setattr("builtins.open", missing)
+    monkeypatch.setattr(os, "readlink", missing)
+    assert processes._space_of.__wrapped__(this_process()) == f"{uuid.getnode():012x}"

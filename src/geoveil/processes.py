@@ -1,13 +1,14 @@
-"""The identity of a process, so that state copied by a fork is not mistaken for the process's own."""
+"""The identity of a process, so that what another one has left, or a fork has copied, is not taken for its own."""
 
 from __future__ import annotations
 
 import mmap
 import os
 import sys
-from functools import cache
+import uuid
+from functools import cache, lru_cache
 
-__all__ = ["is_running", "this_process"]
+__all__ = ["is_running", "process_space", "this_process"]
 
 
 #: Linux's MADV_WIPEONFORK, which Python's mmap has no name for.
@@ -32,6 +33,28 @@ def this_process() -> tuple[int, bytes]:
             _PAGE[:64] = bytes(64)
     number_text, _, start = known.partition(b" ")
     return int(number_text), start
+
+
+def process_space() -> str:
+    """Return what tells apart processes of the same id: the machine since it was started, and the container on it.
+
+    Two machines may have the same host name, and a machine may change its own. On Linux the kernel chooses a random
+    number whenever it starts; on other systems the address of the network card stands for the machine.
+    """
+    return _space_of(this_process())
+
+
+@lru_cache(maxsize=1)
+def _space_of(process: tuple[int, bytes]) -> str:
+    try:
+        with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
+            machine = file.read().strip()
+    except OSError:
+        machine = f"{uuid.getnode():012x}"
+    try:
+        return f"{machine} {os.readlink('/proc/self/ns/pid')}"
+    except OSError:  # a system without namespaces
+        return machine
 
 
 def _forgetful_page() -> mmap.mmap | None:

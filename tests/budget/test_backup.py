@@ -18,7 +18,7 @@ import geoveil as gv
 from geoveil.budget import Ledger, totals
 from geoveil.budget.witness import Head, Witness
 from geoveil.errors import BudgetExceeded, InvalidParameter, LedgerError, LedgerTampered, LedgerUnavailable
-from tests.ledgers import KEY, charge, edit
+from tests.ledgers import KEY, charge, cut, edit
 from tests.patience import impatient
 from tests.postgres import database
 
@@ -182,17 +182,6 @@ def test_an_old_copy_under_a_running_process_is_noticed(tmp_path: Path) -> None:
         released(ledger, "walk")
     with pytest.raises(LedgerTampered, match="set back"):
         ledger.create("bob", rho=1)
-
-
-def cut(place: str, number: int, hash: str) -> None:
-    """Set a ledger back to an entry, as a restored old copy of it is."""
-    tables = ("history", "postings", "answers")
-    edit(
-        place,
-        *(f"DELETE FROM geoveil_{table} WHERE number > {number}" for table in tables),
-        f"UPDATE geoveil_head SET number = {number}, hash = '{hash}'",
-        "UPDATE geoveil_accounts SET spent = '0'",
-    )
 
 
 def test_a_witness_notices_that_a_ledger_was_set_back(place: str, tmp_path: Path) -> None:

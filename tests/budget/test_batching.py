@@ -12,7 +12,7 @@ import pytest
 
 from geoveil.budget import Charge, Ledger
 from geoveil.budget import journal as journals
-from geoveil.budget.batching import Batching
+from geoveil.budget.batching import Batching, Waiting
 from geoveil.errors import (
     InvalidParameter,
     LedgerTimeout,
@@ -126,9 +126,9 @@ def test_threads_wait_for_a_held_ledger_together(place: str, monkeypatch: pytest
     calls: list[float] = []
     served = Batching.served
 
-    def serve(batching: Any, request: Any, deadline: float, commit: Any) -> Any:
-        calls.append(deadline)
-        return served(batching, request, deadline, commit)
+    def serve(batching: Any, waiting: Any, commit: Any) -> Any:
+        calls.append(waiting.deadline)
+        return served(batching, waiting, commit)
 
     monkeypatch.setattr(Batching, "served", serve)
 
@@ -171,14 +171,14 @@ def test_a_charge_that_a_database_refuses_fails_alone(place: str) -> None:
             problems.append(problem)
 
     # As if someone else were committing, so that all four wait and then share a commit.
-    batching._serving = True
+    batching._server = Waiting(None, 0.0)
     threads = [threading.Thread(target=work, args=(release,)) for release in ("good", "bad", "fine", "right")]
     for thread in threads:
         thread.start()
     while len(batching._queue) < 4:
         time.sleep(0.01)
     with batching._changed:
-        batching._serving = False
+        batching._server = None
         batching._changed.notify_all()
     for thread in threads:
         thread.join(60)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import sqlite3
 import sys
 import threading
 import time
 from contextlib import closing
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -17,13 +19,16 @@ from typing import Any
 import pytest
 
 import geoveil as gv
-from geoveil.budget import Ledger, leases
+from geoveil.budget import MAYBE_STORED, Charge, Ledger, leases
 from geoveil.errors import (
     LedgerError,
     LedgerTimeout,
 )
 from tests.ledgers import WALK, charge, edit, in_processes
 from tests.patience import impatient
+
+#: Two times by a store's clock, with a lease's length and a second between them.
+PAST, LATER = "2026-05-03T10:00:00.000000+00:00", "2026-05-03T10:10:01.000000+00:00"
 
 
 def _asking(place: str, results: Any) -> None:
@@ -107,8 +112,9 @@ def test_a_lease_does_not_trust_clocks(tmp_path: Path) -> None:
     ledger.create("ann", rho=1)
     attempt = charge(ledger, "ann", key="k")
     owner = {"home": "elsewhere", "process": 1, "start": "1", "token": attempt.token}
-    for since, waits in ((time.time(), True), (time.time() + 1e8, False)):
-        edit(place, "UPDATE geoveil_answers SET owner = '" + json.dumps({**owner, "since": since}) + "'")
+    now = datetime.now(UTC)
+    for since, waits in ((now, True), (now + timedelta(days=1000), False)):
+        edit(place, "UPDATE geoveil_answers SET owner = '" + json.dumps({**owner, "since": since.isoformat()}) + "'")
         if waits:
             with impatient(other), pytest.raises(LedgerTimeout):
                 charge(other, "ann", key="k")
@@ -125,7 +131,7 @@ def test_a_lease_is_renewed_while_its_answer_is_drawn(tmp_path: Path, monkeypatc
     place = str(tmp_path / "budget.db")
     ledger = Ledger(place)
     ledger.create("ann", rho=1)
-    expired = json.dumps({"home": "elsewhere", "process": 1, "start": "1", "since": 0, "token": "another"})
+    expired = json.dumps({"home": "elsewhere", "process": 1, "start": "1", "since": PAST, "token": "another"})
 
     def owner() -> str:
         with closing(sqlite3.connect(place)) as connection:
@@ -135,9 +141,9 @@ def test_a_lease_is_renewed_while_its_answer_is_drawn(tmp_path: Path, monkeypatc
     edit(place, f"UPDATE geoveil_answers SET owner = '{expired}'")
     deadline = time.monotonic() + 60
     with ledger.holding(attempt):
-        while not leases.is_held(owner()) and time.monotonic() < deadline:
+        while not leases.is_held(owner(), PAST) and time.monotonic() < deadline:
             time.sleep(0.001)
-    assert leases.is_held(owner())
+    assert leases.is_held(owner(), PAST)
     assert not [thread for thread in threading.enumerate() if thread.name == "geoveil-lease"]
     edit(place, f"UPDATE geoveil_answers SET owner = '{expired}'")
     second = charge(ledger, "ann", key="k")
@@ -234,10 +240,114 @@ def test_a_process_that_was_killed_holds_up_nobody(place: str) -> None:
 
 def test_a_process_in_another_container_is_not_taken_for_a_dead_one() -> None:
     """A process of another container, whose number is not valid here, counts as alive until its lease is over."""
-    told = json.loads(leases.owner_of("token"))
+    told = json.loads(leases.owner_of("token", PAST))
     elsewhere = {**told, "home": "another namespace", "process": 2**22 + 1}
-    assert not leases.is_held(json.dumps({**elsewhere, "home": told["home"]}))
-    assert leases.is_held(json.dumps(elsewhere))
-    assert not leases.is_held(json.dumps({**elsewhere, "since": told["since"] - 601}))
+    assert not leases.is_held(json.dumps({**elsewhere, "home": told["home"]}), PAST)
+    assert leases.is_held(json.dumps(elsewhere), PAST)
+    assert not leases.is_held(json.dumps(elsewhere), LATER)
     if sys.platform == "linux":
         assert "pid:[" in told["home"]
+
+
+def test_a_lease_is_timed_by_the_store(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A lease of another machine expires ten minutes after it was renewed by the store's clock, not by a machine's."""
+    ledger = Ledger(place)
+    ledger.create("ann", rho=1)
+    kind = type(ledger._store)
+    plain, clock = kind._begin, [PAST]
+
+    def begin(*args: Any, **more: Any) -> Any:
+        transaction = plain(*args, **more)
+        transaction.clock = f"'{clock[0]}'"  # type: ignore[misc]
+        return transaction
+
+    monkeypatch.setattr(kind, "_begin", begin)
+    monkeypatch.setattr(leases, "process_space", lambda: "another machine")
+    attempt = charge(ledger, "ann", key="k")
+    monkeypatch.undo()
+    monkeypatch.setattr(kind, "_begin", begin)
+    clock[0] = "2026-05-03T10:09:59.000000+00:00"
+    with impatient(ledger), pytest.raises(LedgerTimeout):
+        charge(ledger, "ann", key="k")
+    ledger._renew(attempt)
+    with closing(Ledger(place)) as other:
+        assert json.loads(_owner(other))["since"] == clock[0]
+    clock[0] = LATER
+    leases.end(attempt)
+    assert charge(ledger, "ann", key="k").token != attempt.token
+
+
+def _owner(ledger: Ledger) -> str:
+    with ledger._store.reading() as transaction:
+        ((owner,),) = transaction.rows("SELECT owner FROM geoveil_answers")
+    return str(owner)
+
+
+def test_machines_of_one_name_are_told_apart() -> None:
+    """A process on another machine counts as alive, though that machine has the same name and gave the same ids."""
+    told = json.loads(leases.owner_of("token", PAST))
+    machine, _, container = told["home"].partition(" ")
+    assert socket.gethostname() not in told["home"]
+    other = {**told, "home": f"another-{machine} {container}", "process": 2**22 + 1}
+    assert leases.is_held(json.dumps(other), PAST)
+    assert not leases.is_held(json.dumps({**other, "home": told["home"]}), PAST)
+
+
+def test_a_lease_of_an_earlier_geoveil_has_expired() -> None:
+    """A lease that was timed by the clock of a machine, which may be wrong, holds up nobody."""
+    told = json.loads(leases.owner_of("token", PAST))
+    assert not leases.is_held(json.dumps({**told, "home": "a host", "since": time.time()}), PAST)
+
+
+@pytest.mark.parametrize("stored", [True, False], ids=["stored", "drawing"])
+def test_a_refused_holder_asks_again_for_free(tmp_path: Path, stored: bool) -> None:
+    """A process whose lease expired is told that another one has paid, and gets that answer without paying again."""
+    place = str(tmp_path / "budget.db")
+    ledger, other = Ledger(place), Ledger(place)
+    ledger.create("ann", rho=1)
+    session, second = (gv.Session(WALK, ledger=each, subject="ann") for each in (ledger, other))
+    expired = json.dumps({"home": "elsewhere", "process": 1, "start": "1", "since": PAST, "token": "expired"})
+    overtaking: list[Any] = []
+
+    def overtaken(x: Any) -> float:
+        edit(place, f"UPDATE geoveil_answers SET owner = '{expired}'")
+        if stored:
+            overtaking.append(second.answer(lambda x: 0.0, lipschitz=1, rho="1e-6", key="k").id)
+        else:
+            overtaking.append(ask_again(other))
+        return 0.0
+
+    with pytest.raises(LedgerError, match=r"another process was charged.*the charge is spent.*for free") as raised:
+        session.answer(overtaken, lipschitz=1, rho="1e-6", key="k")
+    assert raised.value.charged == "spent"
+    assert raised.value.__notes__ == [MAYBE_STORED]
+    assert "costs again" not in str(raised.value)
+    if stored:
+        assert session.answer(lambda x: 0.0, lipschitz=1, rho="1e-6", key="k").id == overtaking[0]
+    else:
+        assert "unless it fails" in str(raised.value)
+        other.store(overtaking[0], "the answer")
+        assert ask_again(ledger).content == "the answer"
+    assert ledger.spent("ann") == Decimal("2e-6")
+
+
+def ask_again(ledger: Ledger) -> Charge:
+    """Charge for the question that was charged first, with its key."""
+    line = ledger.statement("ann")[1]
+    cost, parameters = gv.CGP(rho=line["amount"]), json.loads(line["parameters"])
+    return ledger.charge(["ann"], cost, query=line["query"], parameters=parameters, key="k")
+
+
+def test_an_attempt_that_has_ended_is_charged_again(place: str) -> None:
+    """An answer is stored once for each charge, and none for an attempt that was abandoned."""
+    ledger = Ledger(place)
+    ledger.create("ann", rho=1)
+    for key, told in ((None, "charged again"), ("k", "for free")):
+        attempt = charge(ledger, "ann", key=key)
+        ledger.store(attempt, "answer")
+        with pytest.raises(LedgerError, match=f"already stored.*the charge is spent.*{told}"):
+            ledger.store(attempt, "another")
+    attempt = charge(ledger, "ann", key="left")
+    ledger.abandon(attempt)
+    with pytest.raises(LedgerError, match=r"has ended.*the charge is spent.*charged again"):
+        ledger.store(attempt, "late")

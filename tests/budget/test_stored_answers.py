@@ -4,21 +4,27 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from contextlib import ExitStack
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import geoveil as gv
-from geoveil.budget import Ledger
+from geoveil.budget import MAYBE_STORED, SPENT, Charge, Ledger
 from geoveil.budget.storable import digest
+from geoveil.budget.witness import Memory, Witness
 from geoveil.errors import (
     InvalidParameter,
+    LedgerError,
     LedgerTampered,
+    LedgerUnavailable,
 )
-from tests.ledgers import KEY, WALK, charge, edit
+from tests.ledgers import KEY, WALK, charge, cut, edit
+from tests.patience import impatient
 
 
 @pytest.mark.parametrize("key", [None, KEY], ids=["unkeyed", "keyed"])
@@ -137,3 +143,69 @@ def test_an_answer_that_is_asked_for_again_is_looked_up(tmp_path: Path) -> None:
     for statement in looks:
         plan = [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {statement}")]
         assert not any("SCAN geoveil" in step and "geoveil_head" not in step for step in plan), (statement, plan)
+
+
+@pytest.mark.parametrize("way", ["locked", "read-only", "set back", "moved", "witness"])
+def test_a_failed_store_says_spent(tmp_path: Path, way: str) -> None:
+    """However an answer fails to be stored, the error says that its charge is spent."""
+    path = tmp_path / "budget.db"
+    ledger = Ledger(path, witness=tmp_path / "witness.db")
+    first = ledger.create("ann", rho=1)
+    found = charge(ledger, "ann", key="k")
+    if way == "read-only":
+        ledger._store._opened.execute("PRAGMA query_only=1")
+    elif way == "set back":
+        cut(str(path), first.number, first.hash)
+    elif way == "moved":
+        path.rename(tmp_path / "moved.db")
+    with ExitStack() as stack:
+        if way in ("locked", "witness"):
+            held = Ledger(path)._store if way == "locked" else Witness(tmp_path / "witness.db")._store
+            stack.enter_context(held.transaction())
+            # Long enough for the store's own transaction, where only the witness is locked.
+            stack.enter_context(impatient(ledger, 0.3 if way == "locked" else 3))
+        with pytest.raises(LedgerError) as raised:
+            ledger.store(found, "answer")
+    assert raised.value.charged == "spent"
+    assert "the charge is spent" in str(raised.value)
+    assert "Nothing was charged" not in str(raised.value)
+
+
+def test_a_stored_answer_is_not_stored_again(tmp_path: Path) -> None:
+    """An error about an answer that was found in the ledger says that nothing was charged for it."""
+    ledger = Ledger(tmp_path / "budget.db")
+    ledger.create("ann", rho=1)
+    ledger.store(charge(ledger, "ann", key="k"), "answer")
+    found = charge(ledger, "ann", key="k")
+    with pytest.raises(LedgerError, match=r"already stored.*Nothing was charged"):
+        ledger.store(found, "another")
+
+
+@pytest.mark.parametrize("committed", [False, True], ids=["before", "after"])
+@pytest.mark.parametrize("key", [None, "k"], ids=["unkeyed", "keyed"])
+def test_questions_tell_what_storing_cost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, key: str | None, committed: bool
+) -> None:
+    """A question whose answer could not be stored says what asking again costs, before and after the commit."""
+    ledger = Ledger(tmp_path / "budget.db")
+    ledger.create("ann", rho=1)
+    session = gv.Session(WALK, ledger=ledger, subject="ann")
+    store, record = Ledger._stored, Memory.record
+
+    def full(*_: Any) -> None:
+        raise LedgerUnavailable("The disk is full.", charged="nothing")
+
+    def stored(ledger: Ledger, found: Charge, content: str) -> None:
+        patch.setattr(Memory, "record", full)
+        try:
+            store(ledger, found, content)
+        finally:
+            patch.setattr(Memory, "record", record)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Ledger, "_stored", stored if committed else full)
+        with pytest.raises(LedgerUnavailable, match=r"Nothing was released, and the charge is spent") as raised:
+            session.mean(rho="1e-6", key=key)
+    assert raised.value.__notes__ == [SPENT if key is None else MAYBE_STORED]
+    session.mean(rho="1e-6", key=key)
+    assert ledger.spent("ann") == Decimal("1e-6" if key and committed else "2e-6")

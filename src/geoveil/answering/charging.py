@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from geoveil._types import Labels, Short
 from geoveil.answering.intake import People
-from geoveil.budget import SPENT, STORED, Account, Charge, Entry, Ledger
+from geoveil.budget import MAYBE_STORED, SPENT, STORED, Account, Charge, Entry, Ledger
 from geoveil.errors import (
     BudgetExceeded,
     GeoveilError,
@@ -391,7 +391,10 @@ class _LedgerReceipt(Receipt):
         return self._ledger.holding(self._charge)
 
     def store(self, content: Mapping[str, Any], written: Mapping[str, str]) -> None:
-        self._ledger.store(self._charge, json.dumps({"id": self.id, **content}), **written)
+        text = json.dumps({"id": self.id, **content})
+        if self._charge.key is not None:
+            self.note = MAYBE_STORED
+        self._ledger.store(self._charge, text, **written)
         self._open = False
         if self._charge.key is not None:
             self.note = STORED

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from typing import Generic, TypeAlias, TypeVar
 
-from geoveil.errors import LedgerTimeout, LedgerUnavailable
+from geoveil.errors import LedgerError, LedgerTimeout, LedgerUnavailable
 
 __all__ = ["Batching", "Waiting"]
 
@@ -20,7 +20,7 @@ _GRACE = 2.0
 
 
 class Waiting(Generic[R, A]):
-    """A queued request with its deadline and, when it is done, its outcome.
+    """A request with its deadline and, when it is done, its outcome.
 
     Parameters
     ----------
@@ -33,10 +33,18 @@ class Waiting(Generic[R, A]):
     def __init__(self, request: R, deadline: float) -> None:
         self.request, self.deadline = request, deadline
         self.done = False
+        #: Whether nobody waits for it any more, so that it is not committed unless a thread is about to.
+        self.withdrawn = False
+        #: Whether a thread was interrupted while it committed the request, which may have been committed.
+        self.doubtful = False
         self.outcome: A | Exception | None = None
 
     def finish(self, outcome: A | Exception | None) -> None:
         """Set the outcome."""
+        if self.doubtful and isinstance(outcome, LedgerError) and outcome.charged == "nothing":
+            # It could not be looked up whether the first attempt was committed.
+            remedy = "The account's statement tells whether it was charged."
+            outcome = type(outcome)(outcome.problem, remedy, charged="unknown")
         self.outcome, self.done = outcome, True
 
 
@@ -44,38 +52,41 @@ class Batching(Generic[R, A]):
     """A queue of requests, in which one thread at a time commits all waiting requests in one transaction.
 
     If a batch fails, its requests are committed one by one, so that a request which cannot be committed fails alone.
+    If a thread is interrupted while it commits, another thread commits the requests that have no outcome yet. Either
+    may happen after the batch was committed, so a request that is committed again must find its first outcome.
     """
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
         self._queue: list[Waiting[R, A]] = []
-        self._serving = False
+        #: The request whose thread commits, and its batch.
+        self._server: Waiting[R, A] | None = None
+        self._batch: list[Waiting[R, A]] = []
 
-    def served(self, request: R, deadline: float, commit: Commit[R, A]) -> A | None:
+    def served(self, mine: Waiting[R, A], commit: Commit[R, A]) -> A | None:
         """Commit a request, or let another thread commit it; return its outcome, or raise it if it is an error.
 
         Parameters
         ----------
-        request : object
-            The request.
-        deadline : float
-            Time of `time.monotonic` at which to give up.
+        mine : Waiting
+            The request, which may be served again if its outcome was None.
         commit : callable
-            Commits requests by a deadline, and returns the outcome of each, in order. It raises an error only if
-            nothing was committed.
+            Commits requests by a deadline, and returns the outcome of each, in order. A request that an earlier call
+            has committed gets the outcome of that call, and is not committed twice.
         """
-        mine: Waiting[R, A] = Waiting(request, deadline)
-        with self._changed:
-            self._queue.append(mine)
+        mine.done = False
         try:
+            with self._changed:
+                self._queue.append(mine)
             while not mine.done:
                 if batch := self._turn(mine):
-                    self._serve(batch, commit)
-        except BaseException:
+                    self._try(batch, commit)
+                    self._end_turn(mine)
+        finally:
+            self._end_turn(mine)
             with self._changed:
                 if mine in self._queue:
                     self._queue.remove(mine)
-            raise
         if isinstance(mine.outcome, Exception):
             raise mine.outcome
         return mine.outcome
@@ -83,13 +94,13 @@ class Batching(Generic[R, A]):
     def _turn(self, mine: Waiting[R, A]) -> list[Waiting[R, A]]:
         """Wait for a request; return all waiting requests if this thread must commit them, else an empty list."""
         with self._changed:
-            while self._serving and not mine.done:
+            while self._server is not None and not mine.done:
                 left = mine.deadline - time.monotonic()
                 queued = mine in self._queue
                 if left <= 0 and queued:
-                    raise LedgerTimeout(
-                        "Other threads held the ledger until the time limit.", "Try again.", charged="nothing"
-                    )
+                    late = "Other threads held the ledger until the time limit."
+                    mine.finish(LedgerTimeout(late, "Try again.", charged="nothing"))
+                    break
                 if left + _GRACE <= 0:
                     raise LedgerUnavailable(
                         "The ledger did not answer within the time limit.",
@@ -97,36 +108,44 @@ class Batching(Generic[R, A]):
                         charged="unknown",
                     )
                 self._changed.wait(left if queued else left + _GRACE)
+            for each in [each for each in self._queue if each.withdrawn]:
+                each.finish(LedgerUnavailable("The request was withdrawn.", charged="nothing"))
+                self._queue.remove(each)
             if mine.done:
+                # Others may have been withdrawn with it, and no turn begins whose end would wake their threads.
+                self._changed.notify_all()
                 return []
-            batch, self._queue, self._serving = self._queue, [], True
-            return batch
+            self._server = mine
+            self._batch, self._queue = self._queue, []
+            return self._batch
 
-    def _serve(self, batch: list[Waiting[R, A]], commit: Commit[R, A]) -> None:
-        try:
-            self._try(batch, commit)
-        finally:
-            with self._changed:
-                # After an interruption another thread commits the remaining requests.
-                self._queue = [each for each in batch if not each.done] + self._queue
-                self._serving = False
+    def _end_turn(self, mine: Waiting[R, A]) -> None:
+        """End the turn of a request's thread, if it has one; another thread commits what has no outcome yet."""
+        with self._changed:
+            if self._server is mine:
+                self._queue = [each for each in self._batch if not each.done] + self._queue
+                self._server, self._batch = None, []
                 self._changed.notify_all()
 
     def _try(self, batch: list[Waiting[R, A]], commit: Commit[R, A]) -> None:
         deadline = min(each.deadline for each in batch)
         try:
             outcomes = commit([each.request for each in batch], deadline)
+            for each, outcome in zip(batch, outcomes, strict=True):
+                each.finish(outcome)
         except LedgerTimeout as problem:
             for each in batch:
                 # Requests with a later deadline are tried again.
                 if each.deadline <= deadline:
                     each.finish(problem)
-        except Exception as problem:
+        except BaseException as problem:
+            for each in batch:
+                each.doubtful |= not isinstance(problem, LedgerError)
+            if not isinstance(problem, Exception):
+                raise
             if len(batch) == 1:
                 batch[0].finish(problem)
                 return
             for each in batch:
-                self._try([each], commit)
-        else:
-            for each, outcome in zip(batch, outcomes, strict=True):
-                each.finish(outcome)
+                if not each.done:
+                    self._try([each], commit)

@@ -51,6 +51,9 @@ class ChargeRequest:
         The key itself, for messages.
     skips : bool
         Whether subjects without enough budget are skipped.
+    charge : Charge, optional
+        The charge of an earlier transaction, which may not have been committed: it is looked up before the request is
+        charged again.
     """
 
     names: list[str]
@@ -61,6 +64,7 @@ class ChargeRequest:
     key: str | None
     shown: str
     skips: bool
+    charge: Charge | None = None
 
 
 def settle(
@@ -91,11 +95,15 @@ def settle(
 
 
 def _answer(transaction: Transaction, journal: Journal, request: ChargeRequest, known: Row | None) -> Charge | None:
-    """Return a request's stored answer or a new charge, or None while its answer is being drawn."""
+    """Return a request's stored answer or its charge, or None while its answer is being drawn."""
+    if request.charge is not None:
+        made = transaction.rows("SELECT owner FROM geoveil_answers WHERE number = ?", (request.charge.entry.number,))
+        if [leases.token_of(owner) for (owner,) in made] == [request.charge.token]:
+            return request.charge
     if known is None:
         return _charge(transaction, journal, request)
     number, owner, stored, content, forgotten = known
-    if stored is None and not leases.is_held(owner):
+    if stored is None and not leases.is_held(owner, journal.time):
         # The charge of an attempt without an answer is spent, however it ended: the data may have been read.
         transaction.write("DELETE FROM geoveil_answers WHERE number = ?", (number,))
         return _charge(transaction, journal, request)
@@ -164,8 +172,8 @@ def _charge(transaction: Transaction, journal: Journal, request: ChargeRequest) 
         key=request.key or "",
     )
     journal.spend(spent)
-    charge = Charge(entry, amounts, tuple(skipped), request.key, None, uuid4().hex)
+    request.charge = charge = Charge(entry, amounts, tuple(skipped), request.key, None, uuid4().hex)
     # The lease begins before the charge is committed, so that others never see the charge without it.
     leases.begin(charge)
-    transaction.write(_ATTEMPT, (entry.number, request.key, leases.owner_of(charge.token)))
+    transaction.write(_ATTEMPT, (entry.number, request.key, leases.owner_of(charge.token, journal.time)))
     return charge

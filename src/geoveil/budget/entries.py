@@ -8,10 +8,15 @@ from decimal import Decimal
 
 from geoveil.processes import this_process
 
-__all__ = ["SPENT", "STORED", "Charge", "Entry"]
+__all__ = ["MAYBE_STORED", "SPENT", "STORED", "Charge", "Entry"]
 
 #: Note on every error that is raised between a charge and its release.
 SPENT = "The charge is spent, since the data may have been read. Asking again costs again."
+#: The note on an error while an answer with a key was stored: it may be stored, as may that of another process.
+MAYBE_STORED = (
+    "The charge is spent. Asking again with the same key or label costs nothing if an answer is stored by then, and "
+    "costs again otherwise."
+)
 #: The note on an error after the answer was stored under a key.
 STORED = "The answer was charged and stored. Asking again with the same key or label costs nothing."
 

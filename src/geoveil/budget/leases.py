@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import json
-import os
-import socket
 import threading
-import time
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import datetime
 
 from geoveil.budget.entries import Charge
-from geoveil.processes import is_running, this_process
+from geoveil.processes import is_running, process_space, this_process
 
-__all__ = ["begin", "end", "is_held", "owner_of", "renewing", "wait"]
+__all__ = ["begin", "end", "is_held", "owner_of", "renewing", "token_of", "wait"]
 
 #: Seconds after which a lease of another machine or container expires. Its holder has paid and gets no answer if
 #: another process takes over, which pays as well.
@@ -70,31 +68,47 @@ def _ended() -> Iterator[threading.Condition]:
         yield condition
 
 
-def owner_of(token: str) -> str:
-    """Return the description of a lease's holder, from which others can tell whether it still runs, as JSON."""
+def owner_of(token: str, now: str) -> str:
+    """Return the description of a lease's holder, as JSON, from which others can tell whether the lease is held.
+
+    Parameters
+    ----------
+    token : str
+        Identifies the attempt.
+    now : str
+        The time by the store's clock.
+    """
     number, start = this_process()
-    holder = {"home": _home(), "process": number, "start": start.decode(), "since": time.time()}
+    holder = {"home": process_space(), "process": number, "start": start.decode(), "since": now}
     return json.dumps({**holder, "token": token})
 
 
-def _home() -> str:
-    """Return the name of the machine and container, within which a process id identifies a process."""
-    try:
-        return f"{socket.gethostname()} {os.readlink('/proc/self/ns/pid')}"
-    except OSError:  # a system without namespaces
-        return socket.gethostname()
+def token_of(owner: str) -> str:
+    """Return the token of the attempt that holds a lease."""
+    return str(json.loads(owner)["token"])
 
 
-def is_held(owner: str) -> bool:
-    """Tell whether a lease is held: by a thread of this process, or by another process that still runs."""
+def is_held(owner: str, now: str) -> bool:
+    """Tell whether a lease is held: by a thread of this process, or by another process that still runs.
+
+    Parameters
+    ----------
+    owner : str
+        The holder, as `owner_of` describes it.
+    now : str
+        The time by the store's clock, which all machines share: those of two machines may differ.
+    """
     holder = json.loads(owner)
     process: tuple[int, bytes] = holder["process"], holder["start"].encode()
-    if holder["home"] == _home():
+    if holder["home"] == process_space():
         if process == this_process():
             return holder["token"] in _HELD
         if not is_running(process):
             return False
         if process[1]:
             return True
+    if not isinstance(holder["since"], str):  # by the clock of a machine, from a geoveil that did not ask the store
+        return False
     # Whether the holder still runs is unknown. A clock that was once ahead must not make a lease last for years.
-    return bool(abs(time.time() - holder["since"]) < _LEASE)
+    age = datetime.fromisoformat(now) - datetime.fromisoformat(holder["since"])
+    return abs(age.total_seconds()) < _LEASE

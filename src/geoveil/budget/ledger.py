@@ -13,18 +13,19 @@ from typing import Any, Literal, Self
 
 from geoveil import checks
 from geoveil.budget import leases, stored_answers, totals
-from geoveil.budget.batching import Batching
+from geoveil.budget.batching import Batching, Waiting
 from geoveil.budget.chain import secret_of
 from geoveil.budget.charges import ChargeRequest, settle
 from geoveil.budget.entries import Charge, Entry
 from geoveil.budget.history import Replay
+from geoveil.budget.interruptions import uninterrupted
 from geoveil.budget.journal import Journal, begin_ledger, ledger_id
 from geoveil.budget.reading import all_accounts, all_answers, lines_after, read_accounts, statement
 from geoveil.budget.storable import key_digest, parameters_text, subject_name, text, unknown
 from geoveil.budget.stores import Store, Transaction, open_store
-from geoveil.budget.witness import Memory, Witness, check_heads, head_questions
+from geoveil.budget.witness import Head, Memory, Witness, check_heads, head_questions
 from geoveil.cards import Card, Rows
-from geoveil.errors import InvalidParameter, LedgerError, LedgerTimeout, Message
+from geoveil.errors import GeoveilError, InvalidParameter, LedgerError, LedgerTimeout, Message
 from geoveil.privacy import CGP, GP, Certificate, Guarantee, Metric, as_metric, as_unit, exact, promise
 from geoveil.privacy.exact import Number
 from geoveil.processes import this_process
@@ -86,6 +87,7 @@ class Ledger(Card):
         self._batchings: dict[tuple[int, bytes], Batching[ChargeRequest, Charge]] = {}
         with self._store.reading() as transaction:
             known = ledger_id(transaction, self._secret)
+            self._remember(transaction)
         if known is None:
             with self._store.transaction() as transaction:
                 known = begin_ledger(transaction, self._secret)
@@ -204,23 +206,42 @@ class Ledger(Card):
             key or "",
             short == "skip",
         )
+        waiting: Waiting[ChargeRequest, Charge] = Waiting(request, deadline)
+        try:
+            return uninterrupted(lambda: self._charged(waiting))
+        except BaseException:
+            waiting.withdrawn = True
+            raise
+
+    def _charged(self, waiting: Waiting[ChargeRequest, Charge]) -> Charge:
+        """Charge a request, or wait for the answer of its key and return it."""
         batching, pause = self._batchings.setdefault(this_process(), Batching()), 0.01
-        while (found := batching.served(request, deadline, self._commit)) is None:
-            left = deadline - time.monotonic()
-            if left <= 0:
-                raise LedgerTimeout(
-                    f"Another thread or process has been drawing the answer of the key {key!r} for more than "
-                    f"{self._timeout:g} s.",
-                    "Try again.",
-                    charged="nothing",
-                )
-            leases.wait(min(pause, left))
-            pause = min(2 * pause, _LONGEST_PAUSE)
+        request, deadline = waiting.request, waiting.deadline
+        try:
+            while (found := batching.served(waiting, self._commit)) is None:
+                left = deadline - time.monotonic()
+                if left <= 0:
+                    raise LedgerTimeout(
+                        f"Another thread or process has been drawing the answer of the key {request.shown!r} for more "
+                        f"than {self._timeout:g} s.",
+                        "Try again.",
+                        charged="nothing",
+                    )
+                leases.wait(min(pause, left))
+                pause = min(2 * pause, _LONGEST_PAUSE)
+        except BaseException:
+            # The request may have been charged. Others with its key need not wait for the answer.
+            if request.charge is not None:
+                leases.end(request.charge)
+            raise
+        if waiting.withdrawn and found.content is None:
+            self.abandon(found)
         return found
 
     def _commit(self, requests: list[ChargeRequest], deadline: float) -> list[Charge | Exception | None]:
         """Charge a batch of requests in one transaction, and return the outcome of each."""
         transaction = None
+        outcomes: list[Charge | Exception | None] = []
         try:
             names = sorted({name for request in requests for name in request.names})
             with self._writing(names, deadline) as (transaction, journal):
@@ -229,8 +250,8 @@ class Ledger(Card):
         except LedgerError as problem:
             if transaction is None or not transaction.committing:
                 raise
-            # The charges may have been committed: trying again could charge twice.
-            return [problem] * len(requests)
+            # The charges may have been committed, and the time limit may be over: nothing is tried again.
+            return [_undone(outcome, problem) for outcome in outcomes]
         return outcomes
 
     def store(self, charge: Charge, content: str, *, file: str | None = None, certificate: str | None = None) -> None:
@@ -258,9 +279,17 @@ class Ledger(Card):
         'the answer'
         """
         try:
+            given = {"file": file, "certificate": certificate}
+            written = {name: digest for name, digest in given.items() if digest is not None}
+            uninterrupted(lambda: self._stored(charge, content, written))
+        except GeoveilError as problem:
+            # Whatever the store says of this transaction, the charge was committed before.
+            problem.charged = "spent" if charge.content is None else "nothing"
+            raise
+
+    def _stored(self, charge: Charge, content: str, written: Mapping[str, str]) -> None:
+        try:
             with self._writing() as (transaction, journal):
-                given = {"file": file, "certificate": certificate}
-                written = {name: digest for name, digest in given.items() if digest is not None}
                 stored_answers.store(transaction, journal, charge, content, written)
                 journal.write(transaction)
         finally:
@@ -285,9 +314,10 @@ class Ledger(Card):
     def _renew(self, charge: Charge) -> None:
         # If this fails, the lease lasts until it expires. One that has expired and was taken over has no row any more.
         with suppress(LedgerError), self._store.transaction() as transaction:
+            ((now,),) = transaction.rows(f"SELECT {transaction.clock}")
             transaction.write(
                 "UPDATE geoveil_answers SET owner = ? WHERE number = ? AND stored IS NULL",
-                (leases.owner_of(charge.token), charge.entry.number),
+                (leases.owner_of(charge.token, now), charge.entry.number),
             )
 
     def abandon(self, charge: Charge) -> None:
@@ -304,6 +334,9 @@ class Ledger(Card):
         >>> ledger.spent("ann"), ledger.is_stored("mean of May")
         (Decimal('0.0001'), False)
         """
+        uninterrupted(lambda: self._abandoned(charge))
+
+    def _abandoned(self, charge: Charge) -> None:
         leases.end(charge)
         if charge.key is None or charge.process != this_process():
             return
@@ -698,7 +731,7 @@ class Ledger(Card):
         try:
             with self._store.reading(time.monotonic() + min(self._timeout, _LONGEST_LOOK)) as transaction:
                 counted = transaction.rows("SELECT metric, COUNT(*) FROM geoveil_accounts GROUP BY metric")
-                ((entries,),) = transaction.rows("SELECT number FROM geoveil_head")
+                entries = self._remember(transaction).number
         except LedgerError:
             return f"Ledger in {self._store.name}", [("accounts", "cannot be read now")]
         numbers: dict[str, int] = dict(counted)
@@ -731,6 +764,7 @@ class Ledger(Card):
         heads = self._memory.heads(self.id, deadline)
         with self._store.transaction(deadline) as transaction:
             journal = Journal.read(transaction, self.id, self._secret, names, heads)
+            self._memory.remember(Head(journal.number, journal.hash))
             yield transaction, journal
         self._memory.record(self.id, journal.number, journal.hash, deadline)
 
@@ -741,10 +775,27 @@ class Ledger(Card):
         with self._store.reading() as transaction:
             if heads:
                 check_heads(heads, transaction.ask(*head_questions(heads)))
+            self._remember(transaction)
             yield transaction
+
+    def _remember(self, transaction: Transaction) -> Head:
+        """Return the last entry, and remember it: it is committed, so the ledger must have it from now on."""
+        ((number, hashed),) = transaction.rows("SELECT number, hash FROM geoveil_head")
+        head = Head(int(number), hashed)
+        self._memory.remember(head)
+        return head
 
     def _account(self, subject: str) -> tuple[Guarantee, Decimal]:
         return self.accounts([subject])[subject]
+
+
+def _undone(outcome: Charge | Exception | None, problem: LedgerError) -> Charge | Exception | None:
+    """Return the outcome of a request whose transaction had a problem while or after it was committed."""
+    if not isinstance(outcome, Charge):
+        return outcome
+    if outcome.content is None:
+        return problem
+    return type(problem)(problem.problem, problem.remedy, charged="nothing")
 
 
 def _account_metric(metric: str | None, unit: str | timedelta | None) -> str | Metric | None:

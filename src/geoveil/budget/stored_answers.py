@@ -29,13 +29,10 @@ def store(
         raise LedgerError(f"Entry {number} was charged by the parent of this forked process.", "Ask again here.")
     line = line_at(transaction, number)
     if line.get("hash") != charge.entry.hash:
-        raise LedgerTampered(f"The charge of entry {number} is missing from the ledger.", charged="spent")
-    if not transaction.rows("SELECT 1 FROM geoveil_answers WHERE number = ? AND stored IS NULL", (number,)):
-        raise LedgerError(
-            f"An answer was already stored for entry {number}, or its lease expired and another process draws.",
-            "Ask again.",
-            charged="spent",
-        )
+        raise LedgerTampered(f"The charge of entry {number} is missing from the ledger.")
+    attempt = transaction.rows("SELECT stored FROM geoveil_answers WHERE number = ?", (number,))
+    if attempt != [(None,)]:
+        raise _refused(transaction, charge, is_stored=bool(attempt))
     parameters = json.dumps({"charge": number, "sha256": digest(content), **written})
     same = {"query": line["query"], "release": line["release"], "key": line["key"]}
     entry = journal.add("store", parameters=parameters, **same)
@@ -43,6 +40,23 @@ def store(
         "UPDATE geoveil_answers SET stored = ?, content = ? WHERE number = ?",
         (entry.number, None if charge.key is None else content, number),
     )
+
+
+def _refused(transaction: Transaction, charge: Charge, *, is_stored: bool) -> LedgerError:
+    """Return the error for an attempt that was answered, was abandoned, or was taken over by another process."""
+    number, again = charge.entry.number, "Ask again with the same key or label"
+    if is_stored:
+        problem = f"An answer was already stored for entry {number}."
+        remedy = "Ask again, which is charged again." if charge.key is None else f"{again}: it is returned for free."
+        return LedgerError(problem, remedy)
+    others = "SELECT stored FROM geoveil_answers WHERE key = ?"
+    found = [] if charge.key is None else transaction.rows(others, (charge.key,))
+    if not found:
+        return LedgerError(f"The attempt of entry {number} has ended.", "Ask again, which is charged again.")
+    problem = f"The lease of entry {number} expired, and another process was charged for the same question."
+    if found[0][0] is None:
+        return LedgerError(problem, f"{again}: you get the answer that it draws, for free unless it fails.")
+    return LedgerError(problem, f"{again}: you get the answer that it has stored, for free.")
 
 
 def forget(transaction: Transaction, journal: Journal, releases: set[str], before: datetime | None) -> int:

@@ -64,7 +64,8 @@ class Witness:
         try:
             yield
         except LedgerError as problem:
-            raise type(problem)(f"The witness of the ledger: {problem}") from problem
+            named = Message("The witness of the ledger: {problem}", problem=problem.problem)
+            raise type(problem)(named, problem.remedy, charged=problem.charged) from problem
 
     def check_apart(self, ledger: str) -> None:
         """Raise InvalidParameter if the ledger itself is in this database."""
@@ -104,7 +105,7 @@ class Witness:
 
 
 class Memory:
-    """The last entry of a ledger as recorded by this process and by the witness, if there is one.
+    """The last entry of a ledger known to this process and to the witness, if there is one.
 
     Parameters
     ----------
@@ -122,12 +123,16 @@ class Memory:
         witnessed = None if self.witness is None else self.witness.head(ledger, deadline)
         return [head for head in (self._last, witnessed) if head is not None]
 
+    def remember(self, head: Head) -> None:
+        """Remember an entry of this process's ledger that is committed, unless a later one is remembered."""
+        with self._lock:
+            if self._last is None or head.number > self._last.number:
+                self._last = head
+
     def record(self, ledger: str, number: int, hash: str, deadline: float) -> None:
         """Record the last entry of a ledger here and at the witness."""
         head = Head(number, hash)
-        with self._lock:
-            if self._last is None or number > self._last.number:
-                self._last = head
+        self.remember(head)
         if self.witness is None:
             return
         try:

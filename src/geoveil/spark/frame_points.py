@@ -478,7 +478,7 @@ def second_job(reader: TaskRows) -> Iterator[None]:
     except GeoveilError:
         raise
     except Exception as problem:
-        remedy = "The error of Spark is the cause of this one. Running it again is charged again."
+        remedy = "The error of Spark is the cause of this one."
         raise FileUnavailable(reader.rules.file.path.name, "the second job failed", "a job", remedy) from problem
     finally:
         if reader.persons is not None:
