@@ -195,10 +195,10 @@ def test_questions_tell_what_storing_cost(
     def full(*_: Any) -> None:
         raise LedgerUnavailable("The disk is full.", charged="nothing")
 
-    def stored(ledger: Ledger, found: Charge, content: str) -> None:
+    def stored(ledger: Ledger, found: Charge, content: str, written: Any) -> None:
         patch.setattr(Memory, "record", full)
         try:
-            store(ledger, found, content)
+            store(ledger, found, content, written)
         finally:
             patch.setattr(Memory, "record", record)
 

@@ -277,7 +277,7 @@ def test_normal_noise_has_no_end() -> None:
     requests = itertools.count()
 
     def read(count: int) -> bytes:
-        # Strings that begin with 12 ones choose no rectangle, and then the tail. Second strings of proposals are zeros.
+        # Strings that begin with 12 ones choose no rectangle, then the tail. Second strings of proposals are zeros.
         ones = [count // 8, count // 16, 0][min(next(requests), 2)]
         return np.full(ones, 4095 << 52, dtype=np.uint64).tobytes() + zeros(count - 8 * ones)
 
