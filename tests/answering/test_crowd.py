@@ -166,7 +166,7 @@ def test_sizes_of_trips_are_those_of_every_stretch() -> None:
         last = first + rng.integers(-6, 7, n)
         expected = np.zeros(n, dtype=int)
         for start in range(-20, 60):
-            holds = (first >= start) & (first < start + length) | (last >= start) & (last < start + length)
+            holds = (first >= start) & (first <= start + length) | (last >= start) & (last <= start + length)
             for person in range(3):
                 unit = holds & (persons == person)
                 expected[unit] = np.maximum(expected[unit], unit.sum())

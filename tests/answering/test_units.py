@@ -261,7 +261,7 @@ def units_of(metric: Metric, times: Any) -> list[Any]:
     if metric in (dist_1, dist_2):
         return [np.array([i]) for i in range(len(times))]
     assert metric.stretch is not None
-    return [np.flatnonzero((times >= t) & (times < t + metric.stretch / 1e6)) for t in times]
+    return [np.flatnonzero((times >= t) & (times <= t + metric.stretch / 1e6)) for t in times]
 
 
 def true_cost(query: Query, scales: Any, metric: Metric, times: Any) -> float:
@@ -559,6 +559,71 @@ def test_times_in_any_spelling_give_the_same_units(tmp_path: Path, spelling: str
     assert gv.points(frame, **{**told, "times": frame["when"]}).point_scales == pytest.approx(expected)
     gv.points_file(file_of(frame, tmp_path / "in.csv"), tmp_path / "out.csv", keep=["when"], **told)
     assert gv.load(tmp_path / "out.csv").point_scales == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    "when",
+    [
+        ["2026-05-01T08:00:00.0000009", "2026-05-02T08:00:00.0000001"],
+        ["2026-05-01T08:00:00.0000004", "2026-05-02T07:59:59.9999996"],
+        ["2026-05-01T08:00:00.0000005", "2026-05-02T08:00:00.0000005"],
+    ],
+)
+def test_a_unit_has_both_its_ends(tmp_path: Path, when: list[str]) -> None:
+    """Two points a day apart, or a little less, have the noise of a unit of two: in memory, in a file, in the mean."""
+    frame = pd.DataFrame({"when": when, "lat": [37.77, 37.78], "lon": -122.42})
+    told: dict[str, Any] = {"rho": 1e-3, "area": BAY, "unit": "1 day", "times": "when"}
+    two = np.sqrt(2 / 2e-3)
+    assert gv.points(frame, **told).point_scales == pytest.approx([two, two])
+    typed = frame.assign(when=pd.to_datetime(frame["when"]))
+    assert gv.points(typed, **told).point_scales == pytest.approx([two, two])
+    assert gv.mean(frame, **told).scale == pytest.approx(np.sqrt(1 / 2e-3))
+    for ending in ("csv", "parquet"):
+        gv.points_file(file_of(frame, tmp_path / f"in.{ending}"), tmp_path / f"out.{ending}", **told)
+        assert gv.load(tmp_path / f"out.{ending}").point_scales == pytest.approx([two, two])
+        assert all(check.outcome != "fails" for check in gv.verify(tmp_path / f"out.{ending}").checks)
+
+
+HIDDEN: list[dict[str, Any]] = [
+    {"rho": CGP.hiding(distance=20, chance=0.75)},
+    {"epsilon": GP.hiding(distance=10, chance=0.75)},
+]
+
+
+@pytest.mark.filterwarnings("ignore:All 60 points|Nearly everything:geoveil.errors.GeoveilWarning")
+@pytest.mark.parametrize("budget", HIDDEN, ids=["CGP", "GP"])
+@pytest.mark.parametrize("unit", ["1 day", "1 hour", "point"])
+def test_a_guarantee_takes_any_unit(tmp_path: Path, unit: str, budget: dict[str, Any]) -> None:
+    """A guarantee that was made without a metric is for the unit that is asked for, wherever a guarantee is taken."""
+    frame, told = trips(), {"area": BAY, "unit": unit, "times": "when"}
+    half = {name: guarantee / 2 for name, guarantee in budget.items()}
+    session = gv.Session(frame, **told, **budget)
+    ledger = gv.Ledger(tmp_path / "budget.db")
+    ledger.create("ann", unit=unit, **budget)
+    ledger.lower("ann", **half)
+    path = file_of(frame, tmp_path / "in.csv")
+    found = [
+        gv.points(frame, **told, **half).guarantee,
+        gv.mean(frame, **told, **half).guarantee,
+        gv.answer(frame, lambda x: x[:, 0].max(), lipschitz=1, **told, **half).guarantee,
+        session.center(**half).guarantee,
+        session.answer(lambda x: x[:, 0].max(), lipschitz=1, **half).guarantee,
+        gv.points_file(path, tmp_path / "out.csv", **told, **half).guarantee,
+        gv.heatmap_file(path, 5000, **told, **half).guarantee,
+        gv.plan("points", n=60, unit=unit, largest=3, **half).guarantee,
+        ledger.total("ann"),
+    ]
+    [number] = half.values()
+    assert {guarantee.budget for guarantee in found} == {number.budget}
+    metrics = {str(guarantee.metric.of_one_person) for guarantee in found}
+    assert metrics == {str(as_metric("1" if unit == "point" else unit))}
+
+
+def test_a_guarantee_for_another_unit() -> None:
+    """It is refused; made without a metric, as the error says, it is accepted."""
+    with pytest.raises(InvalidParameter, match=r"rho = .*'1 hour'.*under dist_\[1 day\].*Make it without a metric"):
+        gv.points(WALK, rho=CGP(rho=1e-4, metric="1 hour"), unit="1 day", times=WHEN)
+    assert gv.points(WALK, rho=CGP(rho=1e-4), unit="1 day", times=WHEN).guarantee == CGP(rho=1e-4, metric="1 day")
 
 
 def test_rows_without_times_are_refused_or_dropped(tmp_path: Path) -> None:
