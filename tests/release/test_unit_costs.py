@@ -11,7 +11,7 @@ import geoveil as gv
 from geoveil.errors import IncompatibleGuarantees
 
 HOUR = 3600.0
-TIMES = np.array([0, 1, 2, 3, 30, 31, 70, 71, 72, 73, 74, 75, 200]) * HOUR
+TIMES = 1.8e9 + np.array([0, 1, 2, 3, 30, 31, 70, 71, 72, 73, 74, 75, 200]) * HOUR
 WALK = np.column_stack([np.arange(len(TIMES)) * 100.0, np.zeros(len(TIMES))])
 
 

@@ -18,6 +18,7 @@ from geoveil.geo.formats.location_columns import GeometryColumn
 from geoveil.geo.formats.location_file import own_system
 from geoveil.geo.formats.parquet import PlainParquet
 from geoveil.geo.formats.table_locations import locate
+from geoveil.geo.seconds import check_numbers, check_resolution
 from geoveil.geo.times import EPOCH, EPOCH_UNITS
 from geoveil.spark.parquet_parts import ParquetParts, parts_of
 
@@ -177,8 +178,11 @@ def _plain_geometries(frame: DataFrame) -> tuple[DataFrame, dict[str, int | None
     return frame, native
 
 
-def time_of(frame: DataFrame, name: str) -> Column:
-    """Return the time of each row in microseconds, from a column of times or of numbers; null if it has none."""
+def time_of(frame: DataFrame, name: str, stretch: int | None = None) -> Column:
+    """Return the time of each row in microseconds, from a column of times or of numbers; null if it has none.
+
+    Times from which the points of a `stretch` cannot be counted beyond doubt are refused.
+    """
     from pyspark.sql import functions as F
     from pyspark.sql import types as T
 
@@ -190,6 +194,8 @@ def time_of(frame: DataFrame, name: str) -> Column:
         begin = F.to_timestamp_ntz(F.lit("1970-01-01"))
         return F.timestamp_diff("MICROSECOND", begin, column)
     if isinstance(kind, T.DateType):
+        if stretch is not None:
+            check_resolution(86_400 * 10**6, stretch, name)
         return F.unix_date(column).cast("bigint") * 86_400_000_000
     if not isinstance(kind, T.NumericType):
         allowed = f"a column of times or of numbers; {name} is {kind.simpleString()}"
@@ -205,6 +211,8 @@ def time_of(frame: DataFrame, name: str) -> Column:
     if unit == 1 and max(abs(first), abs(last)) > EPOCH[1]:
         allowed = "numbers of seconds, or of milliseconds, microseconds or nanoseconds since 1970, the same for all"
         raise InvalidParameter("times", name, allowed, "Remove rows whose time is wrong.")
+    if stretch is not None and found[0] is not None:
+        check_numbers(int(first * 1e6 / unit), int(last * 1e6 / unit), unit, name)
     return _whole_microseconds(quoted, numbers, unit, exact=isinstance(kind, T.IntegralType))
 
 
