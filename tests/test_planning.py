@@ -168,7 +168,7 @@ def test_units_are_compared_for_points_at_equal_intervals() -> None:
     """With `every`, the errors of four units are those of plans for each of them."""
     compared = gv.plan("points", n=20_000, rho=5e-5, every="30 s").units
     assert [*compared] == ["inf", "1 day", "1 hour", "1"]
-    for name, unit, largest in (("1 day", "1 day", 2880), ("1 hour", "1 hour", 120), ("1", "point", None)):
+    for name, unit, largest in (("1 day", "1 day", 2881), ("1 hour", "1 hour", 121), ("1", "point", None)):
         assert compared[name] == gv.plan("points", n=20_000, rho=5e-5, unit=unit, largest=largest).error
         assert compared[name] < compared["inf"]
     assert compared["inf"] == gv.plan("points", n=20_000, rho=5e-5).error

@@ -407,7 +407,7 @@ def test_totals_that_are_none_are_refused(tmp_path: Path) -> None:
     with pytest.raises(IncompatibleGuarantees):
         ledger.create("ann", epsilon=gv.GP(epsilon="0.1", delta=1e-6, within=100))
     ledger.create("ann", rho="1")
-    with pytest.raises(InvalidParameter, match="like the account"):
+    with pytest.raises(InvalidParameter, match="made without a metric"):
         ledger.lower("ann", rho=gv.CGP(rho="0.5", metric="2"))
     with pytest.raises(InvalidParameter, match=r"^metric = '2'"):
         gv.Session(WALK, ledger=ledger, subject="ann", metric="2")

@@ -32,6 +32,7 @@ from geoveil.privacy import (
     dist_inf,
     exact,
     promise,
+    regular_stretch_size,
 )
 from geoveil.privacy.exact import Number
 from geoveil.queries import (
@@ -240,7 +241,9 @@ def _compared(question: str, n: int, step: int, units: dict[str, float]) -> str:
     same = [as_metric(name) for name, error in units.items() if name != "inf" and _as_large(error, units["inf"])]
     if len(same) == len(units) - 1:
         return f"a smaller unit changes nothing for {question}"
-    whole = [metric for metric in same if metric.stretch is not None and -(-metric.stretch // step) >= n]
+    whole = [
+        metric for metric in same if metric.stretch is not None and regular_stretch_size(metric.stretch, step) >= n
+    ]
     rest = [metric for metric in same if metric not in whole]
     told = [] if not whole else [f"{_listed(whole)} {'holds' if len(whole) == 1 else 'hold'} all {n:,} points"]
     told += [] if not rest else [f"{_listed(rest)} {'changes' if len(rest) == 1 else 'change'} nothing for {question}"]
@@ -262,7 +265,7 @@ def _units(metric: Metric, n: int, largest: int | None, step: int | None) -> Uni
     if not metric.of_unit:
         return None
     if metric.stretch is not None and not metric.persons and step is not None and largest is None:
-        largest = -(-metric.stretch // step)
+        largest = regular_stretch_size(metric.stretch, step)
     if largest is None:
         allowed = (
             f"a number of points, the most that {'one person has' if metric.persons else f'{protected(metric)} holds'}"

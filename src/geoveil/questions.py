@@ -595,7 +595,7 @@ def answer(
     """
     asked = unit_of(unit, metric, by=by)
     own = requests.lipschitz_function(fn, lipschitz, asked.metric, rho, epsilon)
-    guarantee, source = promise(rho, epsilon, own.metric if asked.metric is None else asked.metric), source_of(rng)
+    guarantee, source = promise(rho, epsilon, own.metric), source_of(rng)
     data = take_in(
         x,
         by=by,

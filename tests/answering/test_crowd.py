@@ -57,7 +57,7 @@ STEP = np.array([LENGTH, 0.0])
 
 #: Units, and for each the points that one of its units moves, of twelve points of three persons in six hours.
 PERSONS = np.repeat([0, 1, 2], [7, 4, 1])
-TIMES = np.array([0, 1, 2, 30, 31, 90, 91, 0, 25, 26, 27, 5]) * HOUR
+TIMES = 1.8e9 + np.array([0, 1, 2, 30, 31, 90, 91, 0, 25, 26, 27, 5]) * HOUR
 UNITS: dict[str, tuple[Any, list[int]]] = {
     "person": (PERSONS, [0, 1, 2, 3, 4, 5, 6]),
     "day of a person": ((PERSONS, "1 day"), [0, 1, 2]),
@@ -129,7 +129,7 @@ def test_a_stretch_that_holds_only_the_ends_of_trips_moves_them_no_more_than_noi
     """Trips that begin on different days and end on the same one are one unit of that day."""
     trips = np.repeat(np.arange(5), 2)
     x = np.tile([0.0, 500.0], (10, 1))
-    times = np.column_stack([np.arange(5) * 3 * DAY, np.full(5, 20 * DAY)]).ravel()
+    times = 1.8e9 + np.column_stack([np.arange(5) * 3 * DAY, np.full(5, 20 * DAY)]).ravel()
     persons = np.zeros(10, dtype=int)
     after = x.copy()
     after[1::2] += STEP
@@ -166,7 +166,7 @@ def test_sizes_of_trips_are_those_of_every_stretch() -> None:
         last = first + rng.integers(-6, 7, n)
         expected = np.zeros(n, dtype=int)
         for start in range(-20, 60):
-            holds = (first >= start) & (first < start + length) | (last >= start) & (last < start + length)
+            holds = (first >= start) & (first <= start + length) | (last >= start) & (last <= start + length)
             for person in range(3):
                 unit = holds & (persons == person)
                 expected[unit] = np.maximum(expected[unit], unit.sum())

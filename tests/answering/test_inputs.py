@@ -174,7 +174,8 @@ def test_unknown_metrics_are_refused(name: str, metric: Any) -> None:
 @EVERY_QUESTION
 def test_a_metric_that_contradicts_the_guarantee_is_refused(name: str) -> None:
     """A guarantee brings its metric with it."""
-    refused(InvalidParameter, "metric", "'2'", name, X, rho=gv.CGP(rho=1e-4, metric="1"), metric="2")
+    guarantee = gv.CGP(rho=1e-4, metric="1")
+    refused(InvalidParameter, "rho", repr(guarantee), name, X, rho=guarantee, metric="2")
 
 
 @EVERY_QUESTION
@@ -313,7 +314,7 @@ def test_a_lipschitz_function_is_not_contradicted() -> None:
     fn = gv.Lipschitz(_first, 2, "1")
     refused(InvalidParameter, "lipschitz", "3", "answer", X, fn=fn, lipschitz=3)
     refused(InvalidParameter, "metric", "'inf'", "answer", X, fn=fn, lipschitz=None, metric="inf")
-    refused(InvalidParameter, "metric", "'1'", "answer", X, fn=fn, lipschitz=None, rho=gv.CGP(rho=1))
+    refused(InvalidParameter, "metric", "dist_2", "answer", X, fn=fn, lipschitz=None, rho=gv.CGP(rho=1, metric="2"))
 
 
 @pytest.mark.parametrize("beta", [0, 1, -0.1, 1.5, math.nan, "rarely", None], ids=repr)

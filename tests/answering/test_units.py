@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -28,7 +29,8 @@ from geoveil.queries.lipschitz_query import LipschitzQuery
 DAY, HOUR = 86_400.0, 3_600.0
 BAY = gv.local(lat=37.77, lon=-122.42, radius=50_000)
 #: Nine points, three of which at most are within any day.
-WALK, WHEN = np.column_stack([np.arange(9) * 100.0, np.arange(9) % 3 * 50.0]), np.arange(9) * 40_000.0
+BEGIN = 1.7e9
+WALK, WHEN = np.column_stack([np.arange(9) * 100.0, np.arange(9) % 3 * 50.0]), BEGIN + np.arange(9) * 40_000.0
 
 
 def accounts(tmp_path: Path, *metrics: str, **budget: Any) -> gv.Ledger:
@@ -85,7 +87,7 @@ def test_a_session_has_the_unit_of_its_account(tmp_path: Path) -> None:
 def test_one_wrong_number_does_not_change_how_times_are_read() -> None:
     """Milliseconds beside a 0 are not read as seconds, which would make days a thousand times shorter."""
     at = np.arange(9) + 0.5
-    wrong = 1.7e12 + WHEN * 1000
+    wrong = WHEN * 1000
     assert gv.points(WALK, rho=1e-4, unit="1 day", times=wrong).point_scales == pytest.approx(np.sqrt(3 / 2e-4))
     wrong[4] = 0
     with pytest.raises(InvalidParameter, match=r"times = .*since 1970, the same for all; one is 1\.7.*Remove rows"):
@@ -132,7 +134,7 @@ def test_a_file_in_batches_reads_dates_as_memory_does(tmp_path: Path, monkeypatc
 
 def busy_and_quiet() -> tuple[Any, Any, Any]:
     """Points of two persons at busy times (20 in a day) and at quiet ones (1), with a place for each."""
-    when = np.concatenate([np.arange(20) * 600.0, DAY * (10 + 2 * np.arange(20))])
+    when = BEGIN + np.concatenate([np.arange(20) * 600.0, DAY * (10 + 2 * np.arange(20))])
     times, who = np.tile(when, 2), np.repeat(["ann", "bob"], 40)
     return np.random.default_rng(2).normal([1000.0, 1000.0], 100.0, (80, 2)), times, who
 
@@ -239,7 +241,7 @@ def test_a_stored_answer_is_for_the_times_that_it_was_asked_with(tmp_path: Path)
     def asked(times: Any, **more: Any) -> gv.Release:
         return gv.Session(WALK, times=times, ledger=ledger, subject="1 day", label="walk").points(rho=1e-4, **more)
 
-    seldom, often = WHEN * 10, WHEN / 10
+    seldom, often = BEGIN + (WHEN - BEGIN) * 10, BEGIN + (WHEN - BEGIN) / 10
     first = asked(seldom)
     assert np.array_equal(asked(seldom).value, first.value)
     second = asked(often)
@@ -261,7 +263,7 @@ def units_of(metric: Metric, times: Any) -> list[Any]:
     if metric in (dist_1, dist_2):
         return [np.array([i]) for i in range(len(times))]
     assert metric.stretch is not None
-    return [np.flatnonzero((times >= t) & (times < t + metric.stretch / 1e6)) for t in times]
+    return [np.flatnonzero((times >= t) & (times <= t + metric.stretch / 1e6)) for t in times]
 
 
 def true_cost(query: Query, scales: Any, metric: Metric, times: Any) -> float:
@@ -445,7 +447,7 @@ def test_a_limit_of_a_session_is_charged_in_its_own_unit(tmp_path: Path) -> None
 
 def check_noise_of_points() -> None:
     """The noise of points costs no unit more than the budget."""
-    times = np.array([0, 1, 2, 3, 30, 31, 60, 61, 62, 63, 64, 200]) * HOUR
+    times = BEGIN + np.array([0, 1, 2, 3, 30, 31, 60, 61, 62, 63, 64, 200]) * HOUR
     x = np.random.default_rng(1).normal(size=(len(times), 2)) * 1000
     scales = gv.points(x, rho=1e-4, unit="1 day", times=times, rng=np.random.default_rng(1)).point_scales
     assert scales is not None
@@ -455,7 +457,7 @@ def check_noise_of_points() -> None:
 
 def check_noise_of_the_mean() -> None:
     """The noise of a mean is that of the largest unit."""
-    times = np.array([0, 1, 2, 3, 30, 31, 60, 61, 62, 63, 64, 200]) * HOUR
+    times = BEGIN + np.array([0, 1, 2, 3, 30, 31, 60, 61, 62, 63, 64, 200]) * HOUR
     x = np.random.default_rng(1).normal(size=(len(times), 2)) * 1000
     for by in (None, np.zeros(len(times))):
         released = gv.mean(x, rho=1e-4, unit="1 day", times=times, by=by, rng=np.random.default_rng(1))
@@ -540,7 +542,6 @@ def spellings(times: pd.Series) -> dict[str, Any]:
         "milliseconds": epoch // 1000,
         "microseconds": epoch,
         "numbers as text": (epoch // 1000).astype(str),
-        "seconds of a day": (epoch - epoch.min()) / 1e6,
     }
 
 
@@ -559,6 +560,143 @@ def test_times_in_any_spelling_give_the_same_units(tmp_path: Path, spelling: str
     assert gv.points(frame, **{**told, "times": frame["when"]}).point_scales == pytest.approx(expected)
     gv.points_file(file_of(frame, tmp_path / "in.csv"), tmp_path / "out.csv", keep=["when"], **told)
     assert gv.load(tmp_path / "out.csv").point_scales == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    "when",
+    [
+        ["2026-05-01T08:00:00.0000009", "2026-05-02T08:00:00.0000001"],
+        ["2026-05-01T08:00:00.0000004", "2026-05-02T07:59:59.9999996"],
+        ["2026-05-01T08:00:00.0000005", "2026-05-02T08:00:00.0000005"],
+    ],
+)
+def test_a_unit_has_both_its_ends(tmp_path: Path, when: list[str]) -> None:
+    """Two points a day apart, or a little less, have the noise of a unit of two: in memory, in a file, in the mean."""
+    frame = pd.DataFrame({"when": when, "lat": [37.77, 37.78], "lon": -122.42})
+    told: dict[str, Any] = {"rho": 1e-3, "area": BAY, "unit": "1 day", "times": "when"}
+    two = np.sqrt(2 / 2e-3)
+    assert gv.points(frame, **told).point_scales == pytest.approx([two, two])
+    typed = frame.assign(when=pd.to_datetime(frame["when"]))
+    assert gv.points(typed, **told).point_scales == pytest.approx([two, two])
+    assert gv.mean(frame, **told).scale == pytest.approx(np.sqrt(1 / 2e-3))
+    for ending in ("csv", "parquet"):
+        gv.points_file(file_of(frame, tmp_path / f"in.{ending}"), tmp_path / f"out.{ending}", **told)
+        assert gv.load(tmp_path / f"out.{ending}").point_scales == pytest.approx([two, two])
+        assert all(check.outcome != "fails" for check in gv.verify(tmp_path / f"out.{ending}").checks)
+
+
+HIDDEN: list[dict[str, Any]] = [
+    {"rho": CGP.hiding(distance=20, chance=0.75)},
+    {"epsilon": GP.hiding(distance=10, chance=0.75)},
+]
+
+
+@pytest.mark.filterwarnings("ignore:All 60 points|Nearly everything:geoveil.errors.GeoveilWarning")
+@pytest.mark.parametrize("budget", HIDDEN, ids=["CGP", "GP"])
+@pytest.mark.parametrize("unit", ["1 day", "1 hour", "point"])
+def test_a_guarantee_takes_any_unit(tmp_path: Path, unit: str, budget: dict[str, Any]) -> None:
+    """A guarantee that was made without a metric is for the unit that is asked for, wherever a guarantee is taken."""
+    frame, told = trips(), {"area": BAY, "unit": unit, "times": "when"}
+    half = {name: guarantee / 2 for name, guarantee in budget.items()}
+    session = gv.Session(frame, **told, **budget)
+    ledger = gv.Ledger(tmp_path / "budget.db")
+    ledger.create("ann", unit=unit, **budget)
+    ledger.lower("ann", **half)
+    path = file_of(frame, tmp_path / "in.csv")
+    found = [
+        gv.points(frame, **told, **half).guarantee,
+        gv.mean(frame, **told, **half).guarantee,
+        gv.answer(frame, lambda x: x[:, 0].max(), lipschitz=1, **told, **half).guarantee,
+        session.center(**half).guarantee,
+        session.answer(lambda x: x[:, 0].max(), lipschitz=1, **half).guarantee,
+        gv.points_file(path, tmp_path / "out.csv", **told, **half).guarantee,
+        gv.heatmap_file(path, 5000, **told, **half).guarantee,
+        gv.plan("points", n=60, unit=unit, largest=3, **half).guarantee,
+        ledger.total("ann"),
+    ]
+    [number] = half.values()
+    assert {guarantee.budget for guarantee in found} == {number.budget}
+    metrics = {str(guarantee.metric.of_one_person) for guarantee in found}
+    assert metrics == {str(as_metric("1" if unit == "point" else unit))}
+
+
+def test_a_guarantee_for_another_unit() -> None:
+    """It is refused; made without a metric, as the error says, it is accepted."""
+    with pytest.raises(InvalidParameter, match=r"rho = .*'1 hour'.*under dist_\[1 day\].*Make it without a metric"):
+        gv.points(WALK, rho=CGP(rho=1e-4, metric="1 hour"), unit="1 day", times=WHEN)
+    assert gv.points(WALK, rho=CGP(rho=1e-4), unit="1 day", times=WHEN).guarantee == CGP(rho=1e-4, metric="1 day")
+
+
+def clock(count: int, step: float, per_second: float, begin: float = 0.0) -> Any:
+    """Return numbers that count time: one every `step` seconds, `begin` seconds after a beginning."""
+    return np.rint((begin + np.arange(count) * step) * per_second).astype(np.int64)
+
+
+#: Numbers that are no seconds since 1970, the name of their column, and the unit that they count.
+CLOCKS = {
+    "nanoseconds since boot": (clock(600, 1, 1e9, 300), "t", "ns"),
+    "plausible nanoseconds since boot": (clock(600, 1, 1e9, 1000), "elapsedRealtimeNanos", "ns"),
+    "milliseconds since boot": (clock(600, 60, 1e3, 3e5), "t", "ms"),
+    "milliseconds of a run": (clock(600, 60, 1e3), "t", "ms"),
+    "seconds of a run": (clock(600, 60, 1), "t", "s"),
+}
+
+
+@pytest.mark.filterwarnings("ignore:All 600 points:geoveil.errors.GeoveilWarning")
+@pytest.mark.parametrize("case", CLOCKS)
+def test_numbers_in_doubt_are_refused(tmp_path: Path, case: str) -> None:
+    """Numbers that may count another unit are refused for a length of time; both remedies of the error work."""
+    numbers, name, unit = CLOCKS[case]
+    frame = pd.DataFrame({name: numbers, "lat": 37.77, "lon": -122.42})
+    told: dict[str, Any] = {"rho": 1, "area": BAY, "unit": "1 hour"}
+    refused = r"must be times beyond doubt .*read as .* since 1970 they are from .*to_timedelta.*2026-05-01T08:30:00Z"
+    with pytest.raises(InvalidParameter, match=refused):
+        gv.points(frame, times=name, **told)
+    with pytest.raises(InvalidParameter, match=refused):
+        gv.points_file(file_of(frame, tmp_path / "in.csv"), tmp_path / "out.csv", times=name, **told)
+    assert not (tmp_path / "out.csv").exists()
+    spans = pd.to_timedelta(frame[name], unit=unit)
+    found = gv.points(frame, times=spans, **told)
+    frame[name] = (pd.Timestamp("2026-05-01", tz="UTC") + spans).map(lambda time: time.isoformat())
+    gv.points_file(file_of(frame, tmp_path / "in.csv"), tmp_path / "out.csv", times=name, **told)
+    largest = 600 if unit == "ns" else 61
+    for release in (found, gv.load(tmp_path / "out.csv")):
+        assert release.point_scales is not None
+        assert release.point_scales.max() == pytest.approx(np.sqrt(largest / 2))
+
+
+@pytest.mark.parametrize(
+    ("written", "unit", "remedy"),
+    [
+        ("%Y-%m-%d", "1 hour", "1 day"),
+        ("%d/%m/%Y", "36 hours", "2 days"),
+        ("%Y-%m-%dT%H:00", "90 min", "2 hours"),
+        ("%Y-%m-%d %H:%M", "30 s", "1 minute"),
+    ],
+)
+def test_times_coarser_than_the_unit(tmp_path: Path, written: str, unit: str, remedy: str) -> None:
+    """Dates without a clock are refused under a unit of an hour; the unit that the error names works."""
+    when = pd.date_range("2026-05-12 13:13:13", periods=30, freq="7h11min").strftime(written)
+    frame = pd.DataFrame({"when": when, "lat": 37.77, "lon": -122.42})
+    path = file_of(frame, tmp_path / "in.csv")
+    told: dict[str, Any] = {"rho": 1, "area": BAY, "times": "when"}
+    with pytest.raises(InvalidParameter, match=f'these times are whole .*unit="{remedy}"'):
+        gv.points(frame, unit=unit, **told)
+    with pytest.raises(InvalidParameter, match=f'these times are whole .*unit="{remedy}"'):
+        gv.points_file(path, tmp_path / "out.csv", unit=unit, **told)
+    assert gv.points(frame, unit=remedy, **told).n == 30
+    assert gv.points_file(path, tmp_path / "out.csv", unit=remedy, **told).n == 30
+
+
+@pytest.mark.parametrize(
+    "times", [[datetime.time(8, 30), datetime.time(9)], ["08:30", "09:00"], ["2026-05", "2026-06"]]
+)
+def test_times_without_a_date(times: Any) -> None:
+    """Times of day and months are refused; with their date, as the error says, they are read."""
+    told: dict[str, Any] = {"rho": 1, "unit": "1 day"}
+    with pytest.raises(InvalidParameter, match="Write times with their date, as 2026-05-01T08:30:00Z"):
+        gv.points(WALK[:2], times=times, **told)
+    assert gv.points(WALK[:2], times=["2026-05-01T08:30:00Z", "2026-05-01T09:00:00Z"], **told).n == 2
 
 
 def test_rows_without_times_are_refused_or_dropped(tmp_path: Path) -> None:
@@ -613,7 +751,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"unit": "1 day", "times": WHEN[:3]}, r"times = "),
     ({"unit": "1 day", "times": [*WHEN[:8], np.nan]}, r"times = .*a time in each row"),
     ({"unit": "1 day", "times": [*WHEN[:8], np.inf]}, r"times = "),
-    ({"unit": "1 day", "times": ["soon"] * 9}, r"times = .*row 1 has 'soon'.*Write times as 2026"),
+    ({"unit": "1 day", "times": ["soon"] * 9}, r"times = .*row 1 has 'soon'.*Write times with their date"),
     ({"unit": (None, "1 day"), "times": WHEN}, r"unit = .*the person of each point"),
     ({"unit": "ann", "by": ["ann"] * 9}, r'unit = \'ann\': must be "point" or a length of time .*Leave by= out'),
     ({"thin": "1 min"}, r"times = None"),

@@ -25,10 +25,9 @@ APART = [
     ("EPSG:5880", gv.local(lat=0, lon=-54, radius=50_000), (5_020_000.0, 1e7), 1, 1.0),
     ("EPSG:3035", gv.local(lat=52, lon=10, radius=50_000), (4_321_000.0, 3_210_000.0), 0, 1.0),
     ("EPSG:27705", gv.local(lat=52, lon=-97.5, radius=50_000), (8264722.177, 4867518.353), 0, 1.0),
-    ("EPSG:4326", 3295, (138.16874444444443, 9.546708333333333), 1, 1 / 110_600),
+    ("EPSG:4675", 3295, (138.16874444444443, 9.546708333333333), 1, 1 / 110_600),
     ("EPSG:4326", 5880, (-50.0, 0.0), 1, 1 / 110_574),
     ("ESRI:54049", gv.local(lat=0, lon=0, radius=50_000), (0.0, 0.0), 0, 1.0),
-    ("ESRI:53026", gv.local(lat=0, lon=0, radius=50_000), (0.0, 0.0), 1, 1.0),
 ]
 
 
@@ -63,7 +62,7 @@ def test_where_a_formula_cancels_near_the_equator_counts_as_rounding() -> None:
     assert 1e-2 < away.max() <= 1.5e-3 + 2 * plane.rounding
 
 
-@pytest.mark.parametrize("own", ["EPSG:6931", "EPSG:3574", "EPSG:3408"])
+@pytest.mark.parametrize("own", ["EPSG:6931", "EPSG:3574"])
 def test_azimuthal_systems_at_a_pole_are_refused_or_their_rounding_is_stated(own: str) -> None:
     """The inverse of Lambert's azimuthal map has half of the digits there: a tenth of a metre."""
     crs = pyproj.CRS(own)
@@ -77,7 +76,7 @@ def test_azimuthal_systems_at_a_pole_are_refused_or_their_rounding_is_stated(own
     assert plane_of(crs, gv.local(lat=70, lon=0, radius=50_000)).rounding < 0.01
 
 
-@pytest.mark.parametrize("own", ["ESRI:54029", "ESRI:53029", "ESRI:54031", "ESRI:53031"])
+@pytest.mark.parametrize("own", ["ESRI:54029", "ESRI:54031"])
 def test_systems_whose_formulas_lose_their_digits_are_refused(own: str) -> None:
     """Points a millimetre apart can be a hundred metres apart after PROJ."""
     area = gv.local(lat=0, lon=0, radius=300_000)

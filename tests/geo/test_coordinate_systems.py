@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
 import geopandas
+import numpy as np
 import pyproj
 import pytest
+from pyproj.database import query_crs_info
+from pyproj.enums import PJType
 
 import geoveil as gv
 from geoveil.errors import InvalidCoordinateSystem
 from geoveil.geo.areas import area_of
-from geoveil.geo.coordinate_systems import registered
+from geoveil.geo.coordinate_systems import horizontal, registered
+from geoveil.geo.planes import _operation
 
 BAY = gv.local(lat=37.77, lon=-122.42, radius=50_000)
 WGS84 = pyproj.CRS(4326)
@@ -140,3 +145,65 @@ def test_csv_in_a_system_of_ones_own_is_refused(tmp_path: Path) -> None:
     (tmp_path / "x.csv").write_text("east,north\n1,2\n")
     with pytest.raises(InvalidCoordinateSystem, match="public register"):
         gv.points_file(tmp_path / "x.csv", tmp_path / "y.csv", lat="north", lon="east", crs=HOME, rho=1e-4, area=BAY)
+
+
+#: Systems between whose datum and WGS 84 PROJ knows no shift: a sphere, a county's own ellipsoid, and a survey.
+UNKNOWN_SHIFTS = ["EPSG:4053", "ESRI:104700", "EPSG:4199", "EPSG:3408", "ESRI:53026"]
+
+
+@pytest.mark.parametrize("code", UNKNOWN_SHIFTS)
+def test_an_ellipsoid_is_not_another(code: str) -> None:
+    """A system that PROJ would take for WGS 84, on another ellipsoid, is refused; the remedy of the error works."""
+    x = frame(4326).set_crs(code, allow_override=True) if pyproj.CRS(code).is_geographic else frame(code)
+    with pytest.raises(InvalidCoordinateSystem, match=r"without taking one ellipsoid for another.*x\.to_crs\(4326\)"):
+        gv.points(x, rho=1e-4, area=BAY)
+    assert gv.points(x.to_crs(4326), rho=1e-4, area=BAY).n == 2
+
+
+def test_an_area_on_another_ellipsoid() -> None:
+    """The plane of such an area is refused for degrees of GPS; a local area works."""
+    x = geopandas.GeoSeries.from_xy([138.1, 138.2], [9.5, 9.6], crs=4326)
+    with pytest.raises(InvalidCoordinateSystem, match=r"without taking one ellipsoid for another.*gv\.local"):
+        gv.points(x, rho=1e-4, area=3295)
+    assert gv.points(x, rho=1e-4, area=gv.local(lat=9.55, lon=138.15, radius=50_000)).n == 2
+
+
+def geodetic_systems() -> dict[str, pyproj.CRS]:
+    """Return the systems of longitudes and latitudes of all registered systems, by their definitions."""
+    kinds = [PJType.GEOGRAPHIC_2D_CRS, PJType.PROJECTED_CRS]
+    found = {}
+    for info in query_crs_info(pj_types=kinds, allow_deprecated=True):
+        geodetic = horizontal(pyproj.CRS.from_authority(info.auth_name, info.code)).geodetic_crs
+        assert geodetic is not None
+        if geodetic.is_geographic:
+            found.setdefault(geodetic.to_json(), geodetic)
+    return found
+
+
+@pytest.mark.deep
+def test_every_registered_system_is_accounted_for() -> None:
+    """Whatever system PROJ knows, it is refused or 100 m on its ellipsoid are 100 m on the ground, to 5 cm."""
+    refused, worst = 0, 0.0
+    systems = geodetic_systems()
+    for system in systems.values():
+        operation = _operation(system, WGS84)
+        if operation is None:
+            refused += 1
+            continue
+        west, south, east, north = (0, 40, 1, 41) if system.area_of_use is None else system.area_of_use.bounds
+        lon, lat = west + ((east - west) % 360) / 2, (south + north) / 2
+        geod = system.get_geod()
+        assert geod is not None
+        there = np.array([[lon, lat], *(geod.fwd(lon, lat, turn, 100.0)[:2] for turn in (0, 45, 90))])
+        unit = system.axis_info[0].unit_conversion_factor / math.radians(1)
+        meridian = 0.0 if system.prime_meridian is None else system.prime_meridian.longitude
+        own = (there - [meridian * unit, 0]) / unit
+        same = operation.startswith("proj=noop")
+        ground = own if same else np.column_stack(pyproj.Transformer.from_pipeline(operation).transform(*own.T))
+        if not np.isfinite(ground).all():
+            continue
+        for end in ground[1:]:
+            away = pyproj.Geod(ellps="WGS84").inv(*ground[0], *end)[2]
+            worst = max(worst, abs(away - 100))
+            assert abs(away - 100) < 0.05, (system.name, away)
+    assert 0 < refused < len(systems) / 2

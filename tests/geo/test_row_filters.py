@@ -8,12 +8,16 @@ from pathlib import Path
 from typing import Any
 
 import hypothesis.strategies as st
+import numpy as np
+import pandas as pd
 import pyarrow as pa
+import pyproj
 import pytest
 from hypothesis import given
 
 import geoveil as gv
 from geoveil.errors import GeoveilWarning, InvalidData, InvalidFile, InvalidParameter
+from geoveil.geo.planes import plane_of
 from geoveil.geo.row_filters import RowFilter
 
 TRIPS = pa.table(
@@ -117,6 +121,56 @@ def test_texts_of_geometries_cannot_be_used() -> None:
     table = pa.table({"note": ["POINT (1 2)", "b"]})
     with pytest.raises(InvalidParameter, match="holds locations"):
         RowFilter("note = 'b'", {"note": pa.string()}).rows(table)
+
+
+LATITUDES = np.linspace(40.6, 40.9, 500)
+AROUND: Any = plane_of(pyproj.CRS(4326), gv.local(lat=40.75, lon=-73.98, radius=30_000))
+
+
+@pytest.mark.parametrize("first", [np.zeros(4000), np.full(4000, np.nan), np.arange(4000.0), np.arange(4000) / 7])
+@pytest.mark.parametrize("as_text", [False, True])
+def test_coordinates_far_down_are_found(first: Any, as_text: bool) -> None:
+    """A filter is refused if its column holds coordinates in any of its rows, as numbers or as texts."""
+    values = np.concatenate([first, LATITUDES, first])
+    table = pa.table({"v": pa.array(values).cast(pa.string()) if as_text else values})
+    with pytest.raises(InvalidParameter, match="'v' holds locations"):
+        RowFilter("v is not null", {"v": table["v"].type}).rows(table, plane=AROUND)
+
+
+@pytest.mark.parametrize(
+    "places",
+    [
+        ["40.7501, -73.9812"],
+        [f"dr5ru{a}{b}" for a in "bcdefghjkm" for b in "0123456789"],
+        [f"87G8{a}{b}23+GF" for a in "PQRV" for b in "23456789CFGHJMPQRVWX"],
+    ],
+    ids=["pair", "geohashes", "plus codes"],
+)
+def test_places_in_texts_far_down(places: list[str]) -> None:
+    """The same for a pair of coordinates, geohashes and plus codes after thousands of other texts."""
+    table = pa.table({"v": [f"trip-{i}" for i in range(6000)] + places})
+    with pytest.raises(InvalidParameter, match="'v' holds locations"):
+        RowFilter("v is not null", {"v": pa.string()}).rows(table, plane=AROUND)
+
+
+@pytest.mark.parametrize(
+    "values", [np.linspace(0, 100, 20_000), np.sort(np.random.default_rng(1).gamma(3, 5, 20_000))]
+)
+def test_sorted_numbers_are_no_coordinates(values: Any) -> None:
+    """Durations and prices that pass through the latitudes of the area remain usable."""
+    assert RowFilter("v > 3", {"v": pa.float64()}).rows(pa.table({"v": values}), plane=AROUND).any()
+
+
+def test_a_filter_of_a_file_sees_all_rows(tmp_path: Path) -> None:
+    """Coordinates after the first thousands of rows are noticed in a table and in a file."""
+    frame = pd.DataFrame({"lat": 40.75, "lon": -73.98, "v": np.concatenate([np.zeros(4000), LATITUDES])})
+    frame.to_csv(tmp_path / "in.csv", index=False)
+    area = gv.local(lat=40.75, lon=-73.98, radius=30_000)
+    with pytest.raises(InvalidParameter, match="'v' holds locations"):
+        gv.mean(frame, where="v > 40.7", rho=1e-3, area=area)
+    with pytest.raises(InvalidParameter, match="'v' holds locations"):
+        gv.points_file(tmp_path / "in.csv", tmp_path / "out.csv", where="v > 40.7", rho=1e-3, area=area)
+    assert not (tmp_path / "out.csv").exists()
 
 
 def test_a_column_whose_name_suggests_places_is_warned_of() -> None:

@@ -11,7 +11,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from geoveil.privacy import kept_of_thinned, largest_stretch_sum, stretch_sizes, stretches
+from geoveil.geo.seconds import microseconds_of, whole_microseconds
+from geoveil.privacy import (
+    kept_of_thinned,
+    largest_stretch_sum,
+    regular_stretch_size,
+    stretch_sizes,
+    stretches,
+    trip_stretch_sizes,
+)
 
 Index = NDArray[np.int64]
 MANY = settings(max_examples=200)
@@ -29,11 +37,11 @@ def timed(draw: st.DrawFn) -> tuple[Index, int, Index | None]:
 
 
 def units(times: Index, stretch: int, persons: Index | None) -> list[Index]:
-    """Return the points of every stretch [t, t + T) that can differ from others, of one person each."""
+    """Return the points of every stretch [t, t + T] that can differ from others, of one person each."""
     whose = np.zeros(len(times), int) if persons is None else persons
     # All moments at which a stretch gains or loses a point, and moments between them; times are whole numbers.
-    starts = np.unique(np.concatenate([times, times - stretch, times - stretch + 1]))
-    held = [(whose == who) & (times >= t) & (times < t + stretch) for who in np.unique(whose) for t in starts]
+    starts = np.unique(np.concatenate([times, times + 1, times - stretch]))
+    held = [(whose == who) & (times >= t) & (times <= t + stretch) for who in np.unique(whose) for t in starts]
     return [np.flatnonzero(each) for each in held if each.any()]
 
 
@@ -67,6 +75,64 @@ def test_the_largest_sum_is_found_and_never_too_small(case: tuple[Index, int, In
     most = max(math.fsum(values[unit]) for unit in units(*case))
     found = largest_stretch_sum(values, *case)
     assert most <= found <= most * (1 + 1e-12) + 1e-15
+
+
+@MANY
+@given(timed(), st.data())
+def test_trips_of_every_closed_stretch(case: tuple[Index, int, Index | None], data: st.DataObject) -> None:
+    """Brute force over all stretches finds the same numbers of trips, with ends exactly a stretch apart."""
+    first, stretch, persons = case
+    lengths = st.sampled_from([0, 1, stretch - 1, stretch, stretch + 1, -stretch, 3 * stretch])
+    last = first + np.array(data.draw(st.lists(lengths, min_size=len(first), max_size=len(first))))
+    both = np.concatenate([first, last])
+    expected = np.zeros(len(first), int)
+    for unit in units(both, stretch, None if persons is None else np.tile(persons, 2)):
+        moved = np.unique(unit % len(first))
+        expected[moved] = np.maximum(expected[moved], len(moved))
+    assert trip_stretch_sizes(first, last, stretch, persons).tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("step", [1, 5, 7, 50, 51])
+def test_points_at_equal_intervals(step: int) -> None:
+    """Planning counts the points of a stretch as they are counted in the data."""
+    assert regular_stretch_size(50, step) == stretch_sizes(np.arange(0, 500, step), 50).max()
+
+
+#: Times beside a half microsecond, where rounding decides, and others.
+SECONDS = st.one_of(
+    st.floats(0, 4e9),
+    st.builds(lambda whole, half: whole + (half + 0.5) / 1e6, st.integers(0, 10**6), st.integers(0, 10**6)),
+)
+
+
+@MANY
+@given(SECONDS, st.integers(1, 10**12), st.floats(0, 1), st.sampled_from([1, 1000, 10**6, 10**9]))
+def test_rounding_tears_no_unit_apart(start: float, stretch: int, share: float, per_second: int) -> None:
+    """Two real times in one closed stretch are in one closed stretch of whole microseconds, whatever their unit."""
+    start *= per_second
+    limit = Fraction(start) + Fraction(stretch * per_second, 10**6)
+    end = start + share * stretch * per_second / 1e6
+    while Fraction(end) > limit:
+        end = math.nextafter(end, -math.inf)
+    first, last = whole_microseconds(np.array([start, end]), per_second).tolist()
+    assert first == math.floor(Fraction(start) * 10**6 / per_second + Fraction(1, 2))
+    assert 0 <= last - first <= stretch
+
+
+@pytest.mark.parametrize(
+    "times",
+    [
+        ["2026-05-01T00:00:00.0000009Z", "2026-05-02T00:00:00.0000001Z"],
+        np.array(["2026-05-01T00:00:00.000000900", "2026-05-02T00:00:00.000000100"], "M8[ns]"),
+        np.array([900, 86_400_000_000_100], "m8[ns]"),
+        np.array([1_777_593_600_000_000_400, 1_777_679_999_999_999_600]),
+        [1_777_593_600.0, 1_777_680_000.0],
+        [1_777_593_600.29, 1_777_680_000.29],
+    ],
+)
+def test_a_day_has_both_its_ends(times: object) -> None:
+    """Times a day apart, or a little less, are in one day: as texts, datetimes, durations or numbers."""
+    assert stretch_sizes(microseconds_of(times), 86_400 * 10**6).tolist() == [2, 2]
 
 
 def test_sums_over_many_persons_lose_nothing() -> None:

@@ -232,7 +232,7 @@ def check_points(guarantee: CGP | GP) -> float:
     assert stretch is not None
     sizes = stretch_sizes(times, stretch)
     query = Points(len(times), 1, guarantee, units=UnitSizes(int(sizes.max()), sizes))
-    units = [np.flatnonzero((times >= t) & (times < t + stretch)) for t in times]
+    units = [np.flatnonzero((times >= t) & (times <= t + stretch)) for t in times]
     used = 0.0
     for length in (0.5, 20.0):
         each = log_densities(query, sizes, length)

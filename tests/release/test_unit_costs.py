@@ -13,7 +13,7 @@ import geoveil as gv
 from geoveil.errors import IncompatibleGuarantees
 
 HOUR = 3600.0
-TIMES = np.array([0, 1, 2, 3, 30, 31, 70, 71, 72, 73, 74, 75, 200]) * HOUR
+TIMES = 1.8e9 + np.array([0, 1, 2, 3, 30, 31, 70, 71, 72, 73, 74, 75, 200]) * HOUR
 WALK = np.column_stack([np.arange(len(TIMES)) * 100.0, np.zeros(len(TIMES))])
 
 
@@ -21,7 +21,7 @@ def spent(release: gv.Release, length: float) -> float:
     """Return the largest sum of 1/(2σ²) over the points of a stretch of time, by trying every stretch."""
     scales = np.full(release.n, release.scale) if release.point_scales is None else release.point_scales
     each = 1 / (2 * scales**2)
-    return max(float(each[(start <= TIMES) & (start + length > TIMES)].sum()) for start in TIMES)
+    return max(float(each[(start <= TIMES) & (start + length >= TIMES)].sum()) for start in TIMES)
 
 
 @pytest.mark.parametrize("own", [{}, {"unit": "1 day"}, {"unit": "2 hours"}, {"unit": "point"}])

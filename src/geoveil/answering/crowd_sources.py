@@ -218,9 +218,10 @@ class MemoryCrowd(CrowdSource):
         if self.metric == dist_1:
             return np.ones(self.n, dtype=np.int64)
         if self.metric.stretch is not None:
+            times = self.data.unit_times(self.metric.stretch)
             if self.last is None:
-                return stretch_sizes(self._times, self.metric.stretch, codes)
-            return trip_stretch_sizes(self._times, self.data.microseconds[self.last], self.metric.stretch, codes)
+                return stretch_sizes(times[self.items], self.metric.stretch, codes)
+            return trip_stretch_sizes(times[self.items], times[self.last], self.metric.stretch, codes)
         return np.full(self.n, self.n) if codes is None else np.bincount(codes)[codes]
 
     @property

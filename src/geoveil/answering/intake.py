@@ -20,8 +20,9 @@ from geoveil.geo import Area, AreaLike, Form, enter
 from geoveil.geo.columns import distinct
 from geoveil.geo.forms import Index
 from geoveil.geo.plain_values import copied, copied_index
-from geoveil.geo.point_times import known_times, point_microseconds, time_columns
+from geoveil.geo.point_times import known_times, point_times, time_columns
 from geoveil.geo.row_selection import RowCounts
+from geoveil.geo.seconds import ReadTimes
 from geoveil.privacy import (
     Duration,
     Guarantee,
@@ -122,9 +123,17 @@ class Intake:
         return self.form.coords.shape[1]
 
     @cached_property
+    def _read_times(self) -> ReadTimes:
+        return point_times(self.form, self.times)
+
+    @property
     def microseconds(self) -> Index:
         """The time of each point in microseconds, counted from an arbitrary origin."""
-        return point_microseconds(self.form, self.times)
+        return self._read_times.microseconds
+
+    def unit_times(self, stretch: int) -> Index:
+        """Return the time of each point in microseconds, to count the points of stretches of this length."""
+        return self._read_times.for_units(stretch)
 
     @property
     def times_digest(self) -> str:
@@ -145,7 +154,7 @@ class Intake:
         persons = self.crowd or self.people
         codes = None if persons is None else persons.codes
         if metric.stretch is not None:
-            return stretch_sizes(self.microseconds, metric.stretch, codes)
+            return stretch_sizes(self.unit_times(metric.stretch), metric.stretch, codes)
         assert persons is not None
         return persons.sizes[codes]
 
@@ -168,7 +177,7 @@ class Intake:
         persons = self.crowd or self.people
         codes = None if persons is None else persons.codes
         if metric.stretch is not None:
-            return largest_stretch_sum(shares, self.microseconds, metric.stretch, codes)
+            return largest_stretch_sum(shares, self.unit_times(metric.stretch), metric.stretch, codes)
         if metric in (dist_1, dist_2):
             return float(shares.max())
         return float(shares.sum() if codes is None else np.bincount(codes, shares).max())
@@ -234,7 +243,7 @@ def _thinned(form: Form, labels: Labels, times: Times, step: int) -> Form:
     """Return the form with each person's first row per interval; a row has the time of its first point."""
     rows, first = np.unique(form.rows, return_index=True)
     codes = None if labels is None else people_of(form, labels).codes[first]
-    kept = kept_of_thinned(point_microseconds(form, times)[first], step, codes)
+    kept = kept_of_thinned(point_times(form, times).microseconds[first], step, codes)
     return form if kept.all() else form.without_rows(rows[~kept], "thinned")
 
 

@@ -16,7 +16,7 @@ from geoveil.answering.intake import Intake
 from geoveil.errors import InvalidParameter
 from geoveil.mechanisms import Lipschitz
 from geoveil.noise import Reals, as_reals
-from geoveil.privacy import Guarantee, as_metric
+from geoveil.privacy import Guarantee, as_metric, dist_inf
 from geoveil.queries import (
     SUMMARIES,
     Distance,
@@ -141,10 +141,11 @@ def lipschitz_function(
 ) -> Lipschitz:
     """Return a user's function with its Lipschitz constant and the metric for which it is stated.
 
-    The constant of a plain function is taken to hold under the metric of the budget.
+    The constant of a plain function is taken to hold under the metric that is asked for, or else that of the budget.
     """
     for given in (rho, epsilon):
-        metric = given.metric if isinstance(given, Guarantee) else metric
+        if metric is None and isinstance(given, Guarantee) and given.metric != dist_inf:
+            metric = given.metric
     if isinstance(fn, Lipschitz):
         if lipschitz is not None and lipschitz != fn.constant:
             raise InvalidParameter("lipschitz", lipschitz, f"{fn.constant}, the constant of fn", "Leave it out.")

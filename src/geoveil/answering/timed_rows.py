@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from geoveil.answering.person_counts import PersonCounts
 from geoveil.geo.formats import Batch
 from geoveil.geo.geometries import Index
-from geoveil.geo.seconds import PartOfTimes, joined_microseconds, part_of_times, without_time
+from geoveil.geo.seconds import PartOfTimes, joined_times, part_of_times, without_time
 from geoveil.privacy import Metric, dist_inf, kept_of_thinned, stretch_sizes
 
 if TYPE_CHECKING:
@@ -182,7 +182,8 @@ class TimedRows:
     def _microseconds(self, rows: Index) -> Index:
         """Return the time of each point; all columns and batches are interpreted in the same way."""
         columns = [*zip(*filter(None, self._times), strict=True)]
-        found = joined_microseconds([part for column in columns for part in column], ", ".join(self._columns))
+        read = joined_times([part for column in columns for part in column], ", ".join(self._columns))
+        found = read.microseconds if self._stretch is None else read.for_units(self._stretch)
         # One column has the time of all points of a row.
         each = found.reshape(len(columns), -1).T
         return each[rows, 0] if len(columns) == 1 else each.ravel()

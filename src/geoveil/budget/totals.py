@@ -52,9 +52,8 @@ def change_total(
     if name not in journal.accounts:
         raise unknown(name)
     before = journal.accounts[name][0]
-    stated = isinstance(rho, Guarantee) or isinstance(epsilon, Guarantee)
-    total = promise(rho, epsilon, None if stated else before.metric)
-    if type(total) is not type(before) or total.metric != before.metric:
+    total = promise(rho, epsilon, before.metric)
+    if type(total) is not type(before):
         allowed = Message(f"{{{before.symbol}}} under {before.metric}, like the account")
         remedy = Message(f"Give {{{before.symbol}}} without a metric.")
         raise InvalidParameter("rho, epsilon", (rho, epsilon), allowed, remedy)

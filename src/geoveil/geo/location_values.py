@@ -19,10 +19,12 @@ if TYPE_CHECKING:
 
     from geoveil.geo.planes import Plane
 
-__all__ = ["location_values", "numbers_of"]
+__all__ = ["any_location_values", "location_values", "numbers_of"]
 
-#: The number of distinct values that are looked at.
+#: The number of distinct values that are looked at together.
 _DISTINCT = 2000
+#: The least number of distinct coordinates that are found among other numbers.
+_HIDDEN = 20
 #: The share of values that must be in the range of a coordinate or be codes, and of texts that must have coordinates.
 _NEARLY_ALL, _SOME = 0.95, 0.05
 #: Ranges of degrees wider than this contain many numbers that are no coordinates.
@@ -43,6 +45,9 @@ _FORMS = (
     ("map tiles (quadkeys)", r"[0-3]{10,24}", _NEARLY_ALL),
     ("what3words addresses", r"(///)?[^\W\d_]{3,}\.[^\W\d_]{3,}\.[^\W\d_]{3,}", _NEARLY_ALL),
 )
+
+#: What every text with one of these forms, a pair of coordinates, a geohash or an H3 cell matches.
+_PERHAPS = r"°|\+|\..+\.|\d[.,]\d\d|^\s*\d{1,2}[A-Za-z]\s?[A-Za-z]{2}|^\s*[0-9A-Za-z]{4,24}\s*$"
 
 
 def location_values(values: Any, plane: Plane | None) -> str:
@@ -70,7 +75,9 @@ def location_values(values: Any, plane: Plane | None) -> str:
     """
     import pandas as pd
 
-    column = in_full(values).dropna().drop_duplicates().iloc[:_DISTINCT]
+    column = in_full(values).dropna().drop_duplicates()
+    # Evenly spaced: the first rows of a table may be unlike all others.
+    column = column.iloc[np.linspace(0, len(column) - 1, min(len(column), _DISTINCT)).astype(np.intp)]
     for part in _parts(column):
         if found := location_values(part, plane):
             return found
@@ -87,6 +94,69 @@ def location_values(values: Any, plane: Plane | None) -> str:
         if found or pd.api.types.is_numeric_dtype(column.dtype):
             return found
     return _text(column.astype(str), plane)
+
+
+def any_location_values(values: Any, plane: Plane | None) -> str:
+    """Return what kind of locations some values of a column look like, wherever they are in it, or "".
+
+    `location_values` tells what a column holds as a whole. This one also finds coordinates among other values: the
+    first rows may be empty or have a mark such as 0. Its time grows with the number of distinct values.
+
+    Parameters
+    ----------
+    values, plane
+        As for `location_values`, with all rows of the column.
+
+    Examples
+    --------
+    >>> import numpy as np, pyproj
+    >>> import geoveil as gv
+    >>> from geoveil.geo.planes import plane_of
+    >>> plane = plane_of(pyproj.CRS(4326), gv.local(lat=40.75, lon=-73.98, radius=30_000))
+    >>> counts, latitudes = np.arange(5000.0), np.linspace(40.6, 40.9, 101)
+    >>> any_location_values(np.append(counts, latitudes), plane), any_location_values(counts / 100, plane)
+    ('latitudes of the area', '')
+    """
+    import pandas as pd
+
+    column = in_full(values).dropna().drop_duplicates()
+    if found := location_values(column, plane):
+        return found
+    if not len(column) or column.dtype.kind in "bmMc":
+        return ""
+    if pd.api.types.is_numeric_dtype(column.dtype):
+        return _hidden_coordinate(column.to_numpy(dtype=float), plane)
+    texts = column.astype(str)
+    # Numbers beside a mark such as "n/a"; a comma may be the decimal mark.
+    numbers = pd.to_numeric(texts.str.replace(",", ".", n=1, regex=False), errors="coerce").to_numpy(dtype=float)
+    if found := _hidden_coordinate(numbers, plane):
+        return found
+    # The forms of texts are costly, and most columns have nothing of them.
+    like, precise = (texts.str.contains(form).to_numpy(dtype=bool) for form in (_PERHAPS, _PRECISE.pattern))
+    for start in range(0, len(column), _DISTINCT):
+        block = slice(start, start + _DISTINCT)
+        if (like[block].mean() >= _SOME or precise[block].any()) and (found := location_values(texts[block], plane)):
+            return found
+    return ""
+
+
+def _hidden_coordinate(numbers: Floats, plane: Plane | None) -> str:
+    """Return which coordinate is among other numbers, or "".
+
+    Coordinates of the area are dense in its range and not beside it. Other numbers, such as prices or sorted
+    durations, are as dense in three times the range.
+    """
+    if plane is None:
+        return ""
+    numbers = numbers[np.isfinite(numbers)]
+    for coordinate in (*_ranges(plane.area), *_own_ranges(plane)):
+        width = coordinate.high - coordinate.low
+        around = numbers[_Range("", coordinate.low - width, coordinate.high + width).holds(numbers)]
+        inside = around[coordinate.holds(around)]
+        fine = inside != np.round(inside)
+        if fine.sum() >= _HIDDEN and len(inside) >= _NEARLY_ALL * len(around):
+            return f"{coordinate.name} of the area"
+    return ""
 
 
 def _parts(column: pd.Series) -> list[list[Any]]:

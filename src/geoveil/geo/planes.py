@@ -96,16 +96,31 @@ def _operation(own: pyproj.CRS, plane: pyproj.CRS) -> str | None:
 
     if not own.is_projected and (not own.is_geographic or own.is_geocentric):
         return None
+    # Where PROJ knows no shift between two datums it takes the degrees of one for those of the other. This changes no
+    # distance if both have the same ellipsoid, and is no projection of the ground if they have not.
+    same = _same_ellipsoid(own, plane)
     with warnings.catch_warnings():
         # A more accurate operation may need a missing file; the one found is just as continuous.
         warnings.filterwarnings("ignore", "Best transformation is not available")
         with offline():
             try:
-                found = pyproj.transformer.TransformerGroup(own, plane, always_xy=True).transformers
+                found = pyproj.transformer.TransformerGroup(
+                    own, plane, always_xy=True, allow_ballpark=same
+                ).transformers
             except (IndexError, pyproj.exceptions.ProjError):
                 # PROJ lists an operation but cannot perform it, as from Hammer-Aitoff.
                 found = []
     return found[0].definition if found else None
+
+
+def _same_ellipsoid(one: pyproj.CRS, other: pyproj.CRS) -> bool:
+    """Return whether two systems have the same ellipsoid; those of WGS 84 and GRS 1980 are the same to 0.1 mm."""
+    axes = [
+        (system.ellipsoid.semi_major_metre, system.ellipsoid.semi_minor_metre)
+        for system in (one, other)
+        if system.ellipsoid is not None
+    ]
+    return len(axes) == 2 and all(abs(mine / others - 1) < 1e-9 for mine, others in zip(*axes, strict=True))
 
 
 def _transformer(own: pyproj.CRS, plane: pyproj.CRS) -> pyproj.Transformer | None:
@@ -114,13 +129,11 @@ def _transformer(own: pyproj.CRS, plane: pyproj.CRS) -> pyproj.Transformer | Non
 
     operation = _operation(own, plane)
     if operation is None:
-        allowed = f"a system that PROJ can transform to {plane.name}"
-        raise InvalidCoordinateSystem(
-            "x.crs",
-            own.name,
-            allowed,
-            Message("Use {x.to_crs} first."),
-        )
+        allowed = f"a system that PROJ can transform to {plane.name} without taking one ellipsoid for another"
+        remedy = Message("Use {x.to_crs} first; or give {crs:4326}, if these are longitude and latitude from GPS.")
+        if _same_ellipsoid(own, _geographic()):
+            remedy = Message("State the area with {area:gv.local}.")
+        raise InvalidCoordinateSystem("x.crs", own.name, allowed, remedy)
     return None if operation.startswith("proj=noop") else pyproj.Transformer.from_pipeline(operation)
 
 

@@ -9,10 +9,9 @@ import numpy as np
 from geoveil._types import Missing, Times
 from geoveil.errors import InvalidParameter, Message
 from geoveil.geo.forms import Floats, Form
-from geoveil.geo.geometries import Index
-from geoveil.geo.seconds import microseconds_of, seconds_of, without_time
+from geoveil.geo.seconds import ReadTimes, read_times, seconds_of, without_time
 
-__all__ = ["known_times", "point_microseconds", "point_seconds", "time_columns"]
+__all__ = ["known_times", "point_seconds", "point_times", "time_columns"]
 
 
 def point_seconds(form: Form, times: Times) -> Floats:
@@ -34,9 +33,9 @@ def point_seconds(form: Form, times: Times) -> Floats:
     return seconds
 
 
-def point_microseconds(form: Form, times: Times) -> Index:
-    """Return the public time of each point in whole microseconds; see `point_seconds`."""
-    return microseconds_of(*_values(form, times))
+def point_times(form: Form, times: Times) -> ReadTimes:
+    """Return the public time of each point, and how it was read; see `point_seconds`."""
+    return read_times(*_values(form, times))
 
 
 def known_times(form: Form, times: Times, missing: Missing) -> Form:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from geoveil.errors import InvalidData, InvalidParameter, Message, warn
 from geoveil.geo.columns import is_coordinate, tells_places
 from geoveil.geo.geometries import RowName, position
-from geoveil.geo.location_values import location_values
+from geoveil.geo.location_values import any_location_values
 from geoveil.geo.plain_values import is_text, shows_places
 from geoveil.geo.written_numbers import first_other, plain
 
@@ -33,8 +33,6 @@ _ALLOWED = "a condition on public columns, such as \"mode = 'bike' and hour >= 7
 _REMEDY = "Compare columns with values (=, !=, <, <=, >, >=, in, between, like, is null); join them with and, or, not."
 #: Longest text of a filter, in characters.
 _LONGEST = 10_000
-#: The number of rows whose values are compared with the coordinates of the area.
-_LOOKED_AT = 2_000
 #: Comparisons of pyarrow, and those with the two sides exchanged, by the name of sqlglot's expression.
 _COMPARISONS = {
     "EQ": ("equal", "equal"),
@@ -104,7 +102,8 @@ class RowFilter:
         import pyarrow.compute as pc
 
         for column in self.columns:
-            if shows_places(table[column]) or location_values(table[column].slice(0, _LOOKED_AT).to_pandas(), plane):
+            values = pc.unique(table[column]).to_pandas()
+            if shows_places(table[column]) or any_location_values(values, plane):
                 raise self._holds_places(column)
         found = _Evaluation(self, table, name).condition(self._condition)
         return np.asarray(pc.fill_null(found, False), dtype=bool)

@@ -14,7 +14,13 @@ from geoveil.privacy.metrics import (
     unit_distance,
     unit_metric,
 )
-from geoveil.privacy.stretches import kept_of_thinned, largest_stretch_sum, stretch_sizes, trip_stretch_sizes
+from geoveil.privacy.stretches import (
+    kept_of_thinned,
+    largest_stretch_sum,
+    regular_stretch_size,
+    stretch_sizes,
+    trip_stretch_sizes,
+)
 
 __all__ = [
     "CGP",
@@ -37,6 +43,7 @@ __all__ = [
     "largest_stretch_sum",
     "metric_of_unit",
     "promise",
+    "regular_stretch_size",
     "stretch_sizes",
     "total",
     "trip_stretch_sizes",

@@ -669,7 +669,16 @@ def total(guarantees: Iterable[Guarantee | Guaranteed]) -> Guarantee:
 def promise(
     rho: Number | Guarantee | None, epsilon: Number | Guarantee | None, metric: str | Metric | None
 ) -> Guarantee:
-    """Return the guarantee that a caller asks for with either rho or epsilon."""
+    """Return the guarantee that a caller asks for with either rho or epsilon.
+
+    A guarantee that was made without a metric, and so is under dist_inf, is a budget: it holds under the metric that
+    is asked for.
+
+    Examples
+    --------
+    >>> promise(CGP.hiding(distance=200, chance=0.75), None, "1 day")
+    CGP(rho=0.0000137326, metric='1 day')
+    """
     if (rho is None) == (epsilon is None):
         raise InvalidParameter(
             "rho, epsilon",
@@ -686,11 +695,15 @@ def promise(
         if not isinstance(given, kind) or (isinstance(given, GP) and not given.pure):
             wanted = "{rho} takes a CGP guarantee" if kind is CGP else "{epsilon} takes a pure GP guarantee"
             raise IncompatibleGuarantees(Message(wanted + ", not {given}.", given=repr(given)))
-        if metric is not None and as_metric(metric) != given.metric:
+        asked = given.metric if metric is None else as_metric(metric)
+        if given.metric not in (asked, dist_inf):
             raise InvalidParameter(
-                "metric", metric, f"{given.metric.name!r}, the guarantee's own", "Leave metric out."
+                kind.symbol,
+                given,
+                f"a guarantee under {asked}, which is asked for, or one that was made without a metric",
+                f"Make it without a metric, as {kind.__name__}.hiding does.",
             )
-        return given
+        return given if given.metric == asked else given.under_unit(asked)
     used = "inf" if metric is None else metric
     return CGP(rho=given, metric=used) if kind is CGP else GP(epsilon=given, metric=used)
 

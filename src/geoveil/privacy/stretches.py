@@ -1,7 +1,11 @@
 """The number of points that a stretch of time can hold: the size of a unit such as any day of a person's movements.
 
-Times and persons are public, so these numbers are, too. A stretch of length T begins at any moment and ends before the
-moment T later.
+Times and persons are public, so these numbers are, too. A stretch of length T begins at any moment t and ends at
+t + T. Both ends belong to it.
+
+Times are whole microseconds, rounded from real times by a function r that never decreases and with r(t + 1) = r(t) + 1
+(`geoveil.geo.seconds`). If t ≤ t' ≤ t + T for a whole number T, then r(t) ≤ r(t') ≤ r(t + T) = r(t) + T. So points in
+one stretch of real time are in one stretch of rounded times, and no unit is counted too small.
 """
 
 from __future__ import annotations
@@ -13,7 +17,14 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Index", "kept_of_thinned", "largest_stretch_sum", "stretch_sizes", "trip_stretch_sizes"]
+__all__ = [
+    "Index",
+    "kept_of_thinned",
+    "largest_stretch_sum",
+    "regular_stretch_size",
+    "stretch_sizes",
+    "trip_stretch_sizes",
+]
 
 Index: TypeAlias = NDArray[np.int64]
 
@@ -48,7 +59,7 @@ def stretch_sizes(times: Index, stretch: int, persons: Index | None = None) -> I
     sizes = np.empty(len(times), dtype=np.int64)
     for order, axis in _axes(times, persons, gap=stretch):
         at = np.arange(len(axis))
-        ends = np.searchsorted(axis, axis + stretch, side="left")
+        ends = np.searchsorted(axis, axis + stretch, side="right")
         first = np.searchsorted(ends, at, side="right")
         sizes[order] = _range_maxima(ends - at, first)
     return sizes
@@ -69,7 +80,7 @@ def trip_stretch_sizes(first: Index, last: Index, stretch: int, persons: Index |
     Notes
     -----
     As for points, stretches that begin at an end of a trip suffice. The one that begins at s moves as many trips as it
-    holds ends, less the trips of which it holds both: those with s from after d - T to o, for a trip from o to d.
+    holds ends, less the trips of which it holds both: those with d - T ≤ s ≤ o, for a trip from o to d.
 
     Examples
     --------
@@ -83,11 +94,11 @@ def trip_stretch_sizes(first: Index, last: Index, stretch: int, persons: Index |
     for order, axis in _axes(times, None if persons is None else np.tile(persons, 2), gap=stretch):
         at[order] = axis
         trips = order[order < count]
-        short = trips[at[count + trips] - at[trips] < stretch]
+        short = trips[at[count + trips] - at[trips] <= stretch]
         starts, ends = np.sort(at[short]), np.sort(at[count + short] - stretch)
-        held = np.searchsorted(axis, axis + stretch, side="left") - np.searchsorted(axis, axis, side="left")
-        both = np.searchsorted(ends, axis, side="left") - np.searchsorted(starts, axis, side="left")
-        most[order] = _range_maxima(held - both, np.searchsorted(axis, axis - stretch, side="right"))
+        held = np.searchsorted(axis, axis + stretch, side="right") - np.searchsorted(axis, axis, side="left")
+        both = np.searchsorted(ends, axis, side="right") - np.searchsorted(starts, axis, side="left")
+        most[order] = _range_maxima(held - both, np.searchsorted(axis, axis - stretch, side="left"))
     return np.maximum(most[:count], most[count:])
 
 
@@ -121,12 +132,23 @@ def largest_stretch_sum(
         bits = min(61 - math.frexp(float(mine.sum()))[1], 1000)
         whole = np.ceil(np.ldexp(mine, bits)).astype(np.int64)
         sums = np.append(0, np.cumsum(whole))
-        ends = np.searchsorted(axis, axis + stretch, side="left")
+        ends = np.searchsorted(axis, axis + stretch, side="right")
         most = int((sums[ends] - sums[:-1]).max())
         largest = max(
             largest, math.nextafter(math.ldexp(most, -bits), math.inf) if most >> 53 else math.ldexp(most, -bits)
         )
     return largest
+
+
+def regular_stretch_size(stretch: int, step: int) -> int:
+    """Return the largest number of points in a stretch of time if one is recorded every `step` microseconds.
+
+    Examples
+    --------
+    >>> regular_stretch_size(3600, 600), regular_stretch_size(3599, 600), regular_stretch_size(3600, 7200)
+    (7, 6, 1)
+    """
+    return stretch // step + 1
 
 
 def kept_of_thinned(times: Index, step: int, persons: Index | None = None) -> NDArray[np.bool_]:

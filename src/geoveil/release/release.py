@@ -286,11 +286,11 @@ class Release(Shown):
         --------
         >>> import numpy as np
         >>> import geoveil as gv
-        >>> hours = np.arange(48) * 3600.0
-        >>> walk = np.column_stack([hours, hours])
+        >>> hours = np.arange("2026-05-04", "2026-05-06", dtype="datetime64[h]")
+        >>> walk = np.zeros((48, 2))
         >>> release = gv.points(walk, unit="1 day", times=hours, rho=1e-4)
         >>> round(float(release.cost().rho), 6), release.cost("1 hour", times=hours).metric
-        (0.0002, dist_[1 hour])
+        (0.000192, dist_[1 hour])
         """
         from geoveil.release.unit_costs import unit_cost
 

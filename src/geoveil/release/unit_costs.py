@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from geoveil._types import Labels, Times
 from geoveil.errors import IncompatibleGuarantees
-from geoveil.geo.point_times import point_microseconds
+from geoveil.geo.point_times import point_times
 from geoveil.privacy import Guarantee, Metric, dist_1, dist_inf, largest_stretch_sum
 from geoveil.release.labels import persons
 
@@ -78,4 +78,5 @@ def _largest_sum(release: Release, shares: Floats, metric: Metric, times: Times,
         return float(shares.max())
     if metric.stretch is None:
         return float(np.bincount(codes, shares).max())
-    return largest_stretch_sum(shares, point_microseconds(release.form, times), metric.stretch, codes)
+    moments = point_times(release.form, times).for_units(metric.stretch)
+    return largest_stretch_sum(shares, moments, metric.stretch, codes)

@@ -18,6 +18,7 @@ from geoveil.geo.formats.location_columns import GeometryColumn
 from geoveil.geo.formats.location_file import own_system
 from geoveil.geo.formats.parquet import PlainParquet
 from geoveil.geo.formats.table_locations import locate
+from geoveil.geo.seconds import check_numbers, check_resolution
 from geoveil.geo.times import EPOCH, EPOCH_UNITS
 from geoveil.spark.parquet_parts import ParquetParts, parts_of
 
@@ -190,18 +191,24 @@ def _plain_geometries(frame: DataFrame) -> tuple[DataFrame, dict[str, int | None
     return frame, native
 
 
-def time_of(frame: DataFrame, name: str) -> Column:
-    """Return the time of each row in microseconds, from a column of times or of numbers; null if it has none."""
+def time_of(frame: DataFrame, name: str, stretch: int | None = None) -> Column:
+    """Return the time of each row in microseconds, from a column of times or of numbers; null if it has none.
+
+    Times from which the points of a `stretch` cannot be counted beyond doubt are refused.
+    """
     from pyspark.sql import functions as F
     from pyspark.sql import types as T
 
-    kind, column = frame.schema[name].dataType, F.col("`" + name.replace("`", "``") + "`")
+    quoted = "`" + name.replace("`", "``") + "`"
+    kind, column = frame.schema[name].dataType, F.col(quoted)
     if isinstance(kind, T.TimestampType):
         return F.unix_micros(column)
     if isinstance(kind, T.TimestampNTZType):
         begin = F.to_timestamp_ntz(F.lit("1970-01-01"))
         return F.timestamp_diff("MICROSECOND", begin, column)
     if isinstance(kind, T.DateType):
+        if stretch is not None:
+            check_resolution(86_400 * 10**6, stretch, name)
         return F.unix_date(column).cast("bigint") * 86_400_000_000
     if not isinstance(kind, T.NumericType):
         allowed = f"a column of times or of numbers; {name} is {kind.simpleString()}"
@@ -210,11 +217,33 @@ def time_of(frame: DataFrame, name: str) -> Column:
     numbers = F.when(~F.isnan(column.cast("double")), column.cast("double"))
     found: Any = frame.agg(F.min(numbers), F.max(numbers)).head()
     first, last = (0.0, 0.0) if found[0] is None else found
-    unit = 1.0
+    unit = 1
     for each in EPOCH_UNITS[1:]:
         if first >= EPOCH[0] * each and last <= EPOCH[1] * each:
             unit = each
-    if unit == 1.0 and max(abs(first), abs(last)) > EPOCH[1]:
+    if unit == 1 and max(abs(first), abs(last)) > EPOCH[1]:
         allowed = "numbers of seconds, or of milliseconds, microseconds or nanoseconds since 1970, the same for all"
         raise InvalidParameter("times", name, allowed, "Remove rows whose time is wrong.")
-    return F.rint(numbers * (1e6 / unit)).cast("bigint")
+    if stretch is not None and found[0] is not None:
+        check_numbers(int(first * 1e6 / unit), int(last * 1e6 / unit), unit, name)
+    return _whole_microseconds(quoted, numbers, unit, exact=isinstance(kind, T.IntegralType))
+
+
+def _whole_microseconds(quoted: str, numbers: Column, per_second: int, *, exact: bool) -> Column:
+    """Return times as whole microseconds, as `geoveil.geo.seconds.whole_microseconds` rounds them.
+
+    Doubles are rounded as there, but for the product with a fraction of a second, which is rounded once: so moving
+    times by whole seconds moves what is returned by as much, exactly.
+    """
+    from pyspark.sql import functions as F
+
+    size = per_second // 10**6
+    if exact and size > 1:
+        # Nanoseconds are later than 1970: "div" and "%" round down.
+        return F.expr(f"bigint({quoted}) div {size} + if(2 * (bigint({quoted}) % {size}) >= {size}, 1, 0)")
+    if exact:
+        return F.expr(f"bigint({quoted}) * {10**6 // per_second}")
+    if size > 1:
+        return F.floor(numbers / size + 0.5)
+    whole, size = F.floor(numbers), 10**6 // per_second
+    return whole * size + F.floor((numbers - whole) * size + 0.5)

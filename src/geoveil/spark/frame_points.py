@@ -172,7 +172,7 @@ class FramePoints(FilePoints):
             return self._parts.frame(self.frame.sparkSession)
         chosen = [column(name) for name in dict.fromkeys([*names, *self.file.located.names])]
         if self._has_time:
-            chosen.append(time_of(self.frame, self.times[0]).alias(TIME))
+            chosen.append(time_of(self.frame, self.times[0], self.guarantee.metric.stretch).alias(TIME))
         return self.frame.select(*chosen)
 
     def _ordered(self, rows: DataFrame) -> DataFrame:

@@ -412,7 +412,7 @@ class _Units:
     def _is_known(self, runs: Index, times: Index) -> bool:
         assert self._stretch is not None
         _, last_runs, last_times = self._held[-1]
-        return bool(last_runs[-1] != runs[-1] or last_times[-1] >= times[-1] + self._stretch)
+        return bool(last_runs[-1] != runs[-1] or last_times[-1] > times[-1] + self._stretch)
 
     def _sized(self) -> tuple[Batch, Index]:
         assert self._stretch is not None
@@ -423,6 +423,6 @@ class _Units:
         end = before + len(own)
         sizes = stretch_sizes(times, self._stretch, runs - runs[0])[before:end]
         near = slice(None, end)
-        late = (runs[near] == runs[end - 1]) & (times[near] > times[end - 1] - self._stretch)
+        late = (runs[near] == runs[end - 1]) & (times[near] >= times[end - 1] - self._stretch)
         self._before = runs[near][late], times[near][late]
         return batch, sizes
