@@ -14,6 +14,7 @@ import shapely
 
 import geoveil as gv
 from geoveil.errors import IncompatibleGuarantees
+from geoveil.geo.formats.atomic import certificate_path
 from geoveil.report.formatting import WARNING
 from geoveil.studio.choices import Choices, ChosenBudget, StatedArea
 from geoveil.studio.file_request import TRUE_REPORT, FileRequest
@@ -75,9 +76,9 @@ def test_the_command_and_the_code_do_the_same(name: str, run: Any, tmp_path: Pat
     assert [_told(file) for file in request.written(tmp_path)] == told
     for file in request.written(tmp_path):
         file.unlink()
+        certificate_path(file).unlink()
     if question == "summary":
-        (tmp_path / "summary" / "center.geojson.certificate.json").unlink()
-        (tmp_path / "summary").rename(tmp_path / "before")
+        (tmp_path / "summary").rmdir()
     exec(compile(request.python(), "shown", "exec"), {})
     assert [_told(file) for file in request.written(tmp_path)] == told
 
@@ -106,6 +107,9 @@ def test_a_ledger_is_charged_and_shown(run: Any, tmp_path: Path) -> None:
     request.run(tmp_path / "studio", ledger, lambda share: None)
     assert float(ledger.spent("march/u0")) == pytest.approx(1e-4)
     assert run(*shlex.split(request.command())[1:]).code == 0
+    for file in request.written(tmp_path):
+        file.unlink()
+        certificate_path(file).unlink()
     exec(compile(request.python(), "shown", "exec"), {})
     assert float(ledger.spent("march/u0")) == pytest.approx(3e-4)
     assert gv.verify(tmp_path / "released.csv", ledger=ledger)
@@ -158,8 +162,9 @@ def test_signatures_and_true_locations(name: str, run: Any, tmp_path: Path, regi
     report.unlink()
     for file in request.written(tmp_path):
         file.unlink()
+        certificate_path(file).unlink()
     if question == "summary":
-        (tmp_path / "summary").rename(tmp_path / "before")
+        (tmp_path / "summary").rmdir()
     exec(compile(request.python(), "shown", "exec"), {})
     assert all(gv.verify(file, key=key.public) for file in request.written(tmp_path))
     assert WARNING in report.read_text()
