@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from contextlib import suppress
 from pathlib import Path
@@ -21,6 +20,7 @@ from geoveil.answering.preparation import inquiry_of
 from geoveil.answering.units import unit_of
 from geoveil.errors import InvalidData, InvalidFile, InvalidParameter
 from geoveil.geo.formats import Batch
+from geoveil.geo.formats.fingerprints import digest_of_parts
 from geoveil.geo.formats.table_locations import locate
 from geoveil.noise import Experiment
 from geoveil.privacy import promise
@@ -197,7 +197,7 @@ def test_an_object_store_is_finished(tmp_path: Path, monkeypatch: pytest.MonkeyP
         with first.attempt(0, 1) as (stream, _):
             stream.write(b"another attempt")
         ready, sha256 = first.gather(parts)
-        first.record({"sha256": sha256})
+        first.record({"file": {"sha256": sha256}})
         (tmp_path / "out").mkdir()
         Path(ready, "part-000001.parquet").rename(tmp_path / "out" / "part-000001.parquet")
         raise KeyboardInterrupt
@@ -205,7 +205,7 @@ def test_an_object_store_is_finished(tmp_path: Path, monkeypatch: pytest.MonkeyP
     found = Destination.of(tmp_path / "out").begun(sha256)
     assert found is not None
     again, facts = found
-    assert (again, facts) == (first, {"sha256": sha256})
+    assert (again, facts) == (first, {"file": {"sha256": sha256}})
     assert again.digest() == sha256
     again.publish({"file": "out"}, again=True)
     again.clear()
@@ -258,7 +258,7 @@ def test_a_seeded_stream_is_refused_where_it_would_not_be_that_of_the_file(
 def test_a_release_that_is_asked_for_again_is_described_by_its_certificate(tmp_path: Path) -> None:
     """The number of points that were moved is that of the certificate, and pseudonyms need a key file."""
     (tmp_path / "out").mkdir()
-    digest = hashlib.sha256(b"").hexdigest()
+    digest = digest_of_parts({})
     account = {"file": {"sha256": digest}, "unchanged": [], "beyond_the_map": 3}
     (tmp_path / "out.certificate.json").write_text(json.dumps(account))
     inquiry = asked(table_of(trips(10, 2)))
