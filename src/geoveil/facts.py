@@ -287,6 +287,8 @@ class Facts:
         The columns that are released as they were.
     times : tuple of str, optional
         The columns of times from which stretches of time were counted, where the guarantee is about these.
+    span : (int, int), optional
+        The first and the last of these times, in microseconds since 1970 or from the beginning of durations.
     processed : tuple of str
         The steps taken since it was drawn.
     charged : bool
@@ -322,6 +324,7 @@ class Facts:
     removed: Removed
     unchanged: tuple[Unchanged, ...]
     times: tuple[str, ...] | None
+    span: tuple[int, int] | None
     processed: tuple[str, ...]
     charged: bool
     noise: CrowdNoise | None = None

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from geoveil.facts import CrowdNoise, ErrorBound, Exactness, Facts, MechanismUse, Removed, Unchanged
 from geoveil.messages import PYTHON, Message, Naming
 from geoveil.words import counted, hidden, metres
@@ -75,6 +77,17 @@ def lines(facts: Facts, naming: Naming = PYTHON) -> list[tuple[str, str]]:
     return [(name, text) for name, text in found if text]
 
 
+def moment(microseconds: int) -> str:
+    """Return a time in microseconds since 1970 as ISO 8601 writes it; a duration as time since 1970.
+
+    Examples
+    --------
+    >>> moment(1_777_624_200_500_000)
+    '2026-05-01T08:30:00.500000'
+    """
+    return str(np.datetime64(microseconds, "us")).removesuffix(".000000")
+
+
 def paragraphs(facts: Facts) -> tuple[str, str]:
     """Describe a release in words: the meaning of its guarantee, its error, and all other facts."""
     away = hidden(facts.guarantee.hidden(chance=0.75))
@@ -86,6 +99,9 @@ def paragraphs(facts: Facts) -> tuple[str, str]:
     )
     if metric.stretch is not None:
         hides += " Differences over a longer time are easier to detect as well."
+    if facts.span is not None:
+        first, last = (moment(time).replace("T", " ") for time in facts.span)
+        hides += f" The points of {protected(metric)} were counted from times between {first} and {last}."
     sentences = ["The number of points, their order, their times and the persons they belong to are not hidden."]
     if facts.unchanged:
         names = ", ".join(str(column.name) for column in facts.unchanged)

@@ -596,8 +596,9 @@ HIDDEN: list[dict[str, Any]] = [
 @pytest.mark.parametrize("unit", ["1 day", "1 hour", "point"])
 def test_a_guarantee_takes_any_unit(tmp_path: Path, unit: str, budget: dict[str, Any]) -> None:
     """A guarantee that was made without a metric is for the unit that is asked for, wherever a guarantee is taken."""
-    frame, told = trips(), {"area": BAY, "unit": unit, "times": "when"}
-    half = {name: guarantee / 2 for name, guarantee in budget.items()}
+    frame = trips()
+    told: dict[str, Any] = {"area": BAY, "unit": unit, "times": "when"}
+    half: dict[str, Any] = {name: guarantee / 2 for name, guarantee in budget.items()}
     session = gv.Session(frame, **told, **budget)
     ledger = gv.Ledger(tmp_path / "budget.db")
     ledger.create("ann", unit=unit, **budget)
@@ -625,6 +626,20 @@ def test_a_guarantee_for_another_unit() -> None:
     with pytest.raises(InvalidParameter, match=r"rho = .*'1 hour'.*under dist_\[1 day\].*Make it without a metric"):
         gv.points(WALK, rho=CGP(rho=1e-4, metric="1 hour"), unit="1 day", times=WHEN)
     assert gv.points(WALK, rho=CGP(rho=1e-4), unit="1 day", times=WHEN).guarantee == CGP(rho=1e-4, metric="1 day")
+
+
+def test_the_span_of_times_is_certified(tmp_path: Path) -> None:
+    """A certificate states the first and the last time that units were counted from, in memory and in a file."""
+    frame = trips()
+    told: dict[str, Any] = {"rho": 1e-3, "area": BAY, "unit": "1 day", "times": "when"}
+    gv.points_file(file_of(frame, tmp_path / "in.csv"), tmp_path / "out.csv", by="user", **told)
+    loaded, crowd = gv.load(tmp_path / "out.csv"), gv.heatmap(frame, 5000, **told)
+    for release in (gv.points(frame, by="user", **told), gv.mean(frame, **told), loaded, crowd):
+        certificate = release.certificate()
+        assert certificate["span"] == ["2026-05-01T00:00:00", "2026-05-10T03:00:00"]
+        assert "between 2026-05-01 00:00:00 and 2026-05-10 03:00:00." in certificate["words"]
+        assert not schema_problems(json.loads(json.dumps(certificate)))
+    assert gv.points(frame, rho=1e-3, area=BAY).certificate()["span"] is None
 
 
 def clock(count: int, step: float, per_second: float, begin: float = 0.0) -> Any:

@@ -251,6 +251,7 @@ class MemoryCrowd(CrowdSource):
             "crowd": self.persons,
             "outside": form.outside,
             "times": self.data.time_columns(self.metric),
+            "span": self.data.time_span(self.metric),
             "removed": removed(form.selection.removed, form.condition, (), ()),
         }
 
@@ -343,6 +344,7 @@ class FileCrowd(CrowdSource):
             "crowd": self.persons,
             "outside": reader.outside,
             "times": reader.times if stretch is not None else None,
+            "span": self.span if stretch is not None else None,
             "removed": self._removed(),
         }
 

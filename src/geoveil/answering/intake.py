@@ -144,6 +144,13 @@ class Intake:
         """Return the columns of times that a metric's units are counted from; None if it needs no times."""
         return None if metric.stretch is None else time_columns(self.form, self.times)
 
+    def time_span(self, metric: Metric) -> tuple[int, int] | None:
+        """Return the first and the last time that a metric's units are counted from; None if it needs no times."""
+        if metric.stretch is None:
+            return None
+        times = self.unit_times(metric.stretch)
+        return int(times.min()), int(times.max())
+
     def unit_sizes(self, metric: Metric) -> Index | None:
         """Return for each point the number of points in its largest unit; None if the metric has no units."""
         if not metric.of_unit:

@@ -134,6 +134,9 @@ def load(path: PathLike) -> Release:
             untimed=int(less["untimed"]),
         )
         more["times"] = None if account["times"] is None else tuple(map(str, account["times"]))
+        more["span"] = (
+            None if account.get("span") is None else tuple(np.array(account["span"], "M8[us]").astype(int).tolist())
+        )
         more |= {"outside": account["outside"], "removed": removed}
         more["unchanged"] = tuple(
             Unchanged(str(column["name"]), column["reason"], tuple(map(str, column["warnings"])))

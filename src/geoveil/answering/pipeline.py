@@ -232,6 +232,7 @@ class _InMemory(Inquiry[A, Release]):
             removed=removed(form.selection.removed, form.condition, shaped.removed, self._left_out(receipt)),
             unchanged=shaped.unchanged,
             times=self.data.time_columns(self.guarantee.metric),
+            span=self.data.time_span(self.guarantee.metric),
             inexact="; ".join(filter(None, (source.inexact, answers[0].query.inexact))),
             entry=receipt.entry,
             id=receipt.id,

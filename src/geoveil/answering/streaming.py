@@ -275,6 +275,11 @@ class FilePoints(PointRows, Inquiry[Written, FileRelease]):
         """The number of points in the largest unit of each person, where units are stretches of time."""
         return None if self.timed is None else self.timed.largest
 
+    @property
+    def time_span(self) -> tuple[int, int] | None:
+        """The first and the last time of the persons who are not skipped, where times are needed."""
+        return None if self.timed is None else self.timed.span(self.skipped)
+
     @cached_property
     def persons(self) -> Persons[Points]:
         """The query of each person."""
@@ -401,6 +406,7 @@ class FilePoints(PointRows, Inquiry[Written, FileRelease]):
             ),
             "unchanged": drawn.unchanged,
             "times": self.times if self.guarantee.metric.stretch is not None else None,
+            "span": self.time_span if self.guarantee.metric.stretch is not None else None,
             "inexact": source.inexact,
             "entry": receipt.entry,
             "id": receipt.id,

@@ -25,7 +25,7 @@ from geoveil.mechanisms import Mechanism
 from geoveil.privacy import Guarantee, metric_of_unit
 from geoveil.queries import Answer
 from geoveil.release.shown import Shown
-from geoveil.wording import heading, lines, paragraphs, protected, steps_line
+from geoveil.wording import heading, lines, moment, paragraphs, protected, steps_line
 
 if TYPE_CHECKING:
     import pyproj
@@ -77,6 +77,8 @@ class Release(Shown):
         The steps taken since it was drawn, and what they did to the error bound.
     times : tuple of str, optional
         The columns of times from which stretches of time were counted, where the guarantee is about these.
+    span : (int, int), optional
+        The first and the last of these times, in microseconds since 1970 or from the beginning of durations.
     inexact : str
         The reason why the noise is not ideal to the last bit; empty if it is.
     entry : Entry, optional
@@ -119,6 +121,7 @@ class Release(Shown):
     unchanged: tuple[Unchanged, ...] = field(kw_only=True, default=())
     processing: Processing = field(kw_only=True, default=Processing())
     times: tuple[str, ...] | None = field(kw_only=True, default=None)
+    span: tuple[int, int] | None = field(kw_only=True, default=None)
     inexact: str = field(kw_only=True, default="")
     entry: Entry | None = field(kw_only=True, default=None)
     id: str = field(kw_only=True, default_factory=lambda: uuid4().hex)
@@ -379,6 +382,7 @@ class Release(Shown):
             removed=self.removed,
             unchanged=self.unchanged,
             times=self.times,
+            span=self.span,
             processed=self.processing.steps,
             charged=self.entry is not None,
         )
@@ -410,6 +414,7 @@ class Release(Shown):
             **facts.guarantee.certificate(),
             "protects": protected(facts.guarantee.metric),
             "times": None if facts.times is None else list(facts.times),
+            "span": None if facts.span is None else [moment(time) for time in facts.span],
             "also": None if facts.also is None else facts.also.certificate(),
             "words": " ".join(paragraphs(facts)),
             "public": _PUBLIC,

@@ -7,7 +7,7 @@ from typing import Any
 
 from geoveil.facts import Facts
 from geoveil.report.formatting import lengths
-from geoveil.wording import guarantee_line, lines, protected
+from geoveil.wording import guarantee_line, lines, moment, protected
 from geoveil.words import counted
 
 __all__ = ["headline", "table_rows"]
@@ -54,6 +54,7 @@ def table_rows(facts: Facts, certificate: Mapping[str, Any]) -> list[tuple[str, 
         ("Rows removed by the filter", counted(facts.removed.filtered) if facts.removed.filtered else ""),
         ("Rows without a location", counted(facts.removed.missing) if facts.removed.missing else ""),
         ("Rows outside the area", counted(facts.removed.outside) if facts.removed.outside else ""),
+        ("Times", "" if facts.span is None else " to ".join(moment(time).replace("T", " ") for time in facts.span)),
         ("Released unchanged", worded.get("unchanged", "")),
         ("Warning", worded.get("warning", "")),
         ("Area", "" if area is None else f"{area['name']}; its plane stretches {_stretch(area['stretch'])}"),

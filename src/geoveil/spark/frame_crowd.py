@@ -130,8 +130,9 @@ class FrameCrowd(FileCrowd):
 
     @property
     def span(self) -> tuple[int, int]:
-        spans = [facts.span for facts in self.reader.counted if facts.span is not None]
-        return min(first for first, _ in spans), max(last for _, last in spans)
+        span = self.reader.time_span
+        assert span is not None
+        return span
 
     def batches(self, progress: Progress, *, timed: bool) -> Iterator[CrowdBatch]:
         raise NotImplementedError("Items of a DataFrame stay on the workers.")

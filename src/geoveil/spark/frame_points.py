@@ -198,6 +198,11 @@ class FramePoints(FilePoints):
         stretch = self.guarantee.metric.stretch
         return TaskRows(self.rules, columns, self.in_order, self.thin, stretch, persons, self._parts)
 
+    @property
+    def time_span(self) -> tuple[int, int] | None:
+        spans = [facts.span for facts in self.counted if facts.span is not None]
+        return (min(first for first, _ in spans), max(last for _, last in spans)) if spans else None
+
     def count(self, progress: Progress, *, every_column: bool = False) -> None:
         """Run the first job: check all rows, and count each person's points."""
         self._check_askable()
