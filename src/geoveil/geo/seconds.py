@@ -281,7 +281,7 @@ def whole_microseconds(values: NDArray[Any], per_second: int) -> Index:
     (array([     290000, 86400290000]), array([0, 1, 2]))
     """
     # numpy's floor makes doubles of whole numbers in older versions.
-    whole = (np.floor(values) if values.dtype.kind == "f" else values).astype(np.int64)
+    whole: Index = (np.floor(values) if values.dtype.kind == "f" else values).astype(np.int64)
     if per_second > _MICROSECONDS:
         size = per_second // _MICROSECONDS
         return whole // size + (2 * (whole % size) >= size)
@@ -289,7 +289,7 @@ def whole_microseconds(values: NDArray[Any], per_second: int) -> Index:
     if values.dtype.kind != "f":
         return whole * size
     share = (values.astype(float) - whole) * size
-    parts = np.floor(share + 0.5).astype(np.int64)
+    parts: Index = np.floor(share + 0.5).astype(np.int64)
     # The product is rounded, which matters only beside a half.
     for i in np.flatnonzero(np.abs(share - np.floor(share) - 0.5) < 1e-6):
         parts[i] = math.floor((Fraction(float(values[i])) - int(whole[i])) * size + Fraction(1, 2))
