@@ -473,7 +473,7 @@ def test_columns_are_kept_on_purpose(tmp_path: Path) -> None:
     told: dict[str, Any] = {"by": "user", "area": BAY, "rho": 1e-4}
     columns = {}
     for keep in (None, ["speed"], "all"):
-        release = gv.points_file(path, tmp_path / "out.parquet", keep=keep, **told)
+        release = gv.points_file(path, tmp_path / "out.parquet", keep=keep, overwrite=True, **told)
         columns[str(keep)] = (pq.read_schema(tmp_path / "out.parquet").names, release.removed.columns)
     base = ["user", "time", "geometry", "radius_95", "rho"]
     assert columns["None"] == (base, ("address", "speed", "home", "bbox"))
@@ -484,7 +484,7 @@ def test_columns_are_kept_on_purpose(tmp_path: Path) -> None:
     assert columns["all"][1] == ("address", "speed", "home", "bbox")
     for keep, match in ((["height"], "among"), (["home"], "without locations"), (["bbox"], "without locations")):
         with pytest.raises(InvalidParameter, match=match):
-            gv.points_file(path, tmp_path / "out.parquet", keep=keep, **told)
+            gv.points_file(path, tmp_path / "out.parquet", keep=keep, overwrite=True, **told)
 
 
 def test_gpx_keeps_its_structure_and_only_what_is_asked_for(tmp_path: Path) -> None:

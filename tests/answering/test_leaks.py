@@ -374,7 +374,7 @@ def test_columns_of_files_that_may_hold_places_are_never_released(name: str, tmp
     target = tmp_path / name.replace("in", "out")
     how: Any = {"rho": 1e-4, "area": BAY}
     for keep in (None, "all"):
-        release = gv.points_file(tmp_path / name, target, keep=keep, **how)
+        release = gv.points_file(tmp_path / name, target, keep=keep, overwrite=True, **how)
         assert [left for left in release.removed.columns if left != "note"] == gone
         assert b"POINT" not in target.read_bytes() or name == "in.gpkg"
         assert b"coordinates\\" not in target.read_bytes()

@@ -504,7 +504,7 @@ def test_no_half_file_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
     monkeypatch.setattr(page_module, "attacker_curve", fail)
     with pytest.raises(InvalidFile, match="no space left"):
-        write(path, report)
+        write(path, report, overwrite=True)
     assert path.read_bytes() == before
     assert [each.name for each in tmp_path.iterdir()] == ["out.html"]
     with pytest.raises(InvalidFile, match="Create the folder first"):
