@@ -171,7 +171,7 @@ def test_an_area_on_another_ellipsoid() -> None:
 def geodetic_systems() -> dict[str, pyproj.CRS]:
     """Return the systems of longitudes and latitudes of all registered systems, by their definitions."""
     kinds = [PJType.GEOGRAPHIC_2D_CRS, PJType.PROJECTED_CRS]
-    found = {}
+    found: dict[str, pyproj.CRS] = {}
     for info in query_crs_info(pj_types=kinds, allow_deprecated=True):
         geodetic = horizontal(pyproj.CRS.from_authority(info.auth_name, info.code)).geodetic_crs
         assert geodetic is not None
