@@ -448,3 +448,36 @@ def test_only_counts_are_shuffled(cluster: Any, tmp_path: Path) -> None:
         gvs.points(frame, tmp_path / name, by="user", rho=RHO, area=AREA, keep=["id"])
         # Two times over, for tasks that run twice by speculation; and each file counts the rows that it has.
         assert 0 < shuffled(cluster) - before <= 2 * tasks * (3 + 1 + 1)
+
+
+@pytest.mark.parametrize(
+    "times",
+    [
+        [1_777_593_600_000_000_400, 1_777_679_999_999_999_600],
+        [1_777_593_600.29, 1_777_680_000.29],
+        [1_777_593_600_000, 1_777_680_000_000],
+    ],
+    ids=["nanoseconds", "seconds", "milliseconds"],
+)
+def test_a_unit_has_both_its_ends(spark: Any, tmp_path: Path, times: list[Any]) -> None:
+    """Two rows a day apart are in one day, and the certificate has their times; a guarantee takes the unit."""
+    frame = spark.createDataFrame([(time, 37.77, -122.42) for time in times], ["t", "lat", "lon"])
+    area = gv.local(lat=37.77, lon=-122.42, radius=50_000)
+    rho = gv.CGP.hiding(distance=20, chance=0.75)
+    release = gvs.points(frame, tmp_path / "out", rho=rho, unit="1 day", times="t", area=area)
+    gvs.points(frame, tmp_path / "one", rho=rho, unit="point", area=area)
+    radii = [pd.read_parquet(tmp_path / name)["radius_95"].to_numpy() for name in ("out", "one")]
+    assert radii[0] == pytest.approx(np.sqrt(2) * radii[1], rel=1e-4)
+    assert [time[:10] for time in release.certificate()["span"]] == ["2026-05-01", "2026-05-02"]
+
+
+def test_times_in_doubt_are_refused(spark: Any, tmp_path: Path) -> None:
+    """Numbers since a start and dates under a unit of an hour are refused, and nothing is written."""
+    frame = spark.createDataFrame([(10**9 * i, 37.77, -122.42) for i in range(300, 310)], ["t", "lat", "lon"])
+    how: dict[str, Any] = {"rho": RHO, "unit": "1 hour", "area": gv.local(lat=37.77, lon=-122.42, radius=50_000)}
+    with pytest.raises(InvalidParameter, match="times beyond doubt"):
+        gvs.points(frame, tmp_path / "out", times="t", **how)
+    dates = frame.selectExpr("date_add(date'2026-05-01', int(t % 7)) as day", "lat", "lon")
+    with pytest.raises(InvalidParameter, match=r'whole days.*unit="1 day"'):
+        gvs.points(dates, tmp_path / "out", times="day", **how)
+    assert not (tmp_path / "out").exists()

@@ -284,7 +284,7 @@ def whole_microseconds(values: NDArray[Any], per_second: int) -> Index:
     whole: Index = (np.floor(values) if values.dtype.kind == "f" else values).astype(np.int64)
     if per_second > _MICROSECONDS:
         size = per_second // _MICROSECONDS
-        return whole // size + (2 * (whole % size) >= size)
+        return np.asarray(whole // size + (2 * (whole % size) >= size))
     size = _MICROSECONDS // per_second
     if values.dtype.kind != "f":
         return whole * size
@@ -293,7 +293,7 @@ def whole_microseconds(values: NDArray[Any], per_second: int) -> Index:
     # The product is rounded, which matters only beside a half.
     for i in np.flatnonzero(np.abs(share - np.floor(share) - 0.5) < 1e-6):
         parts[i] = math.floor((Fraction(float(values[i])) - int(whole[i])) * size + Fraction(1, 2))
-    return whole * size + parts
+    return np.asarray(whole * size + parts)
 
 
 def _zoned() -> Any:
