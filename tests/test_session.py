@@ -667,7 +667,7 @@ def test_a_session_says_what_it_protects() -> None:
     """In words, unless it is all of a person's locations; a crowd is many persons together."""
     x = np.zeros((4, 2)) + 1e6
     assert "protects" not in repr(gv.Session(x, rho=1e-3))
-    timed = gv.Session(x, rho=1e-3, unit="1 day", times=[0, 60, 120, 180])
+    timed = gv.Session(x, rho=1e-3, unit="1 day", times=1.8e9 + np.arange(4) * 60)
     assert "protects  any day of a person's movements" in repr(timed)
     assert "any day of a person" in timed._repr_html_()
     crowd = gv.Session(x, rho=1e-3, unit=["ann", "ann", "bob", "eve"])

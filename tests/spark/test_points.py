@@ -473,10 +473,12 @@ def test_a_unit_has_both_its_ends(spark: Any, tmp_path: Path, times: list[Any]) 
 
 def test_times_in_doubt_are_refused(spark: Any, tmp_path: Path) -> None:
     """Numbers since a start and dates under a unit of an hour are refused, and nothing is written."""
-    frame = spark.createDataFrame([(10**9 * i, 37.77, -122.42) for i in range(300, 310)], ["t", "lat", "lon"])
+    frame = spark.createDataFrame([(10**6 * i, 37.77, -122.42) for i in range(300, 310)], ["t", "lat", "lon"])
     how: dict[str, Any] = {"rho": RHO, "unit": "1 hour", "area": gv.local(lat=37.77, lon=-122.42, radius=50_000)}
-    with pytest.raises(InvalidParameter, match="times beyond doubt"):
+    with pytest.raises(InvalidParameter, match=r"times beyond doubt.*timestamp_millis"):
         gvs.points(frame, tmp_path / "out", times="t", **how)
+    converted = frame.selectExpr("timestamp_millis(t) as t", "lat", "lon")
+    assert gvs.points(converted, tmp_path / "converted", times="t", **how).n == 10
     dates = frame.selectExpr("date_add(date'2026-05-01', int(t % 7)) as day", "lat", "lon")
     with pytest.raises(InvalidParameter, match=r'whole days.*unit="1 day"'):
         gvs.points(dates, tmp_path / "out", times="day", **how)

@@ -91,7 +91,7 @@ def _values(form: Form, times: Times) -> tuple[Any, str]:
 def _all_columns(form: Form, each: int) -> list[str]:
     """Return the columns of times of a table, if there are as many as a row has points."""
     if not form.has_columns:
-        remedy = Message("Give {times}, in seconds or as datetimes.")
+        remedy = Message("Give {times}, as datetimes, durations or texts of dates.")
         raise InvalidParameter("times", None, "a time for each point", remedy)
     if len(form.times) != each:
         said = f"one of {[*form.times]}" if form.times else "a column of times; the table has none"

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from geoveil.errors import InvalidParameter, Message
+from geoveil.errors import InvalidParameter, Message, Text
 from geoveil.geo.columns import words
 from geoveil.geo.forms import Floats
 from geoveil.geo.geometries import Index
@@ -38,7 +38,7 @@ __all__ = [
 _MICROSECONDS = 10**6
 #: Remedies for times that cannot be read, and for numbers in doubt.
 _WRITE = "Write times with their date, as 2026-05-01T08:30:00Z."
-_STATE_UNIT = (
+_STATE_UNIT = Message(
     'Say what they count: give pandas.to_timedelta(numbers, unit="s"), or "ms", "us" or "ns", as {times}; or write '
     "times as 2026-05-01T08:30:00Z."
 )
@@ -208,7 +208,7 @@ def check_resolution(resolution: int, stretch: int, name: str) -> None:
     raise InvalidParameter("times", name, allowed, Message(f'Ask for {{unit:"{least}"}}, which protects more.'))
 
 
-def check_numbers(first: int, last: int, per_second: int, name: str) -> None:
+def check_numbers(first: int, last: int, per_second: int, name: str, remedy: Text = _STATE_UNIT) -> None:
     """Refuse numbers that are no times since 1970, or whose column has the name of another unit.
 
     Parameters
@@ -219,13 +219,15 @@ def check_numbers(first: int, last: int, per_second: int, name: str) -> None:
         How many of them were taken to be a second.
     name : str
         The column.
+    remedy : str or Message
+        What the reader can do about it.
     """
     named = {allowed for word in words(name) for allowed in _UNIT_WORDS.get(word, ())}
     if _LIKELY[0] <= first and last <= _LIKELY[1] and named <= {per_second}:
         return
     read = f"read as {_UNIT_NAMES[per_second]} since 1970 they are from {_day(first)} to {_day(last)}"
     allowed = f"times beyond doubt if a length of time is protected: these are numbers, and {read}"
-    raise InvalidParameter("times", name, allowed, Message(_STATE_UNIT))
+    raise InvalidParameter("times", name, allowed, remedy)
 
 
 def joined_microseconds(parts: Sequence[PartOfTimes], name: str = "the times") -> Index:

@@ -225,7 +225,8 @@ def time_of(frame: DataFrame, name: str, stretch: int | None = None) -> Column:
         allowed = "numbers of seconds, or of milliseconds, microseconds or nanoseconds since 1970, the same for all"
         raise InvalidParameter("times", name, allowed, "Remove rows whose time is wrong.")
     if stretch is not None and found[0] is not None:
-        check_numbers(int(first * 1e6 / unit), int(last * 1e6 / unit), unit, name)
+        remedy = f"Convert them: df.withColumn({name!r}, F.timestamp_millis({name!r})) if they are milliseconds."
+        check_numbers(int(first * 1e6 / unit), int(last * 1e6 / unit), unit, name, remedy)
     return _whole_microseconds(quoted, numbers, unit, exact=isinstance(kind, T.IntegralType))
 
 
