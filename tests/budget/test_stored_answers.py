@@ -137,3 +137,12 @@ def test_an_answer_that_is_asked_for_again_is_looked_up(tmp_path: Path) -> None:
     for statement in looks:
         plan = [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {statement}")]
         assert not any("SCAN geoveil" in step and "geoveil_head" not in step for step in plan), (statement, plan)
+
+
+def test_answers_in_files_are_found(tmp_path: Path) -> None:
+    """An answer that was stored with the digests of its file and certificate is found by its key, and verifies."""
+    with Ledger(tmp_path / "budget.db") as ledger:
+        ledger.create("ann", rho=1)
+        ledger.store(charge(ledger, "ann", key="k"), "answer", file="f" * 64, certificate="c" * 64)
+        assert charge(ledger, "ann", key="k").content == "answer"
+        ledger.verify()
