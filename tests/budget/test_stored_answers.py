@@ -209,3 +209,12 @@ def test_questions_tell_what_storing_cost(
     assert raised.value.__notes__ == [SPENT if key is None else MAYBE_STORED]
     session.mean(rho="1e-6", key=key)
     assert ledger.spent("ann") == Decimal("1e-6" if key and committed else "2e-6")
+
+
+def test_answers_in_files_are_found(tmp_path: Path) -> None:
+    """An answer that was stored with the digests of its file and certificate is found by its key, and verifies."""
+    with Ledger(tmp_path / "budget.db") as ledger:
+        ledger.create("ann", rho=1)
+        ledger.store(charge(ledger, "ann", key="k"), "answer", file="f" * 64, certificate="c" * 64)
+        assert charge(ledger, "ann", key="k").content == "answer"
+        ledger.verify()
