@@ -103,6 +103,14 @@ class PersonCounts:
         # Zero is one number, whatever its sign.
         return pc.add(column, pa.scalar(0, column.type)) if pa.types.is_floating(column.type) else column
 
+    def labels_of_points(self, batch: Batch) -> pa.Array:
+        """Return the label of the person of each point as a pyarrow array; refuse rows without one."""
+        import pyarrow as pa
+
+        labels = self.labels(batch)
+        each_row_once = np.array_equal(batch.rows, np.arange(len(labels)))
+        return labels if each_row_once else labels.take(pa.array(batch.rows))
+
     def whose(self, batch: Batch) -> Index:
         """Return the position of the person of each row; -1 for persons who were not counted."""
         import pyarrow.compute as pc

@@ -28,7 +28,7 @@ from geoveil.geo.columns import distinct
 from geoveil.geo.disclosure import check_kept, unchanged_columns
 from geoveil.geo.formats import Batch, LocationFile
 from geoveil.geo.formats.atomic import write_certificate
-from geoveil.geo.formats.fingerprints import Fingerprint, State, digest, file_state, label_hashes
+from geoveil.geo.formats.fingerprints import Fingerprint, State, digest, file_state
 from geoveil.geo.formats.formulas import has_formulas
 from geoveil.geo.formats.location_file import ROWS
 from geoveil.geo.forms import Floats
@@ -189,14 +189,14 @@ class FilePoints(PointRows, Inquiry[Written, FileRelease]):
         """
         import pyarrow as pa
 
-        def look(batch: Batch) -> tuple[Batch, RowCounts, pa.Array, Index, Index, list[PartOfTimes] | None]:
+        def look(batch: Batch) -> tuple[Batch, RowCounts, pa.Array, Index, pa.Array, list[PartOfTimes] | None]:
             batch, less, coded = self.checked(batch)
             return (
                 batch,
                 less,
                 coded.dictionary,
                 np.asarray(coded.indices)[batch.rows],
-                label_hashes(coded.dictionary),
+                self.people.labels_of_points(batch),
                 times_of(batch, self.times) if self.times else None,
             )
 
@@ -205,12 +205,12 @@ class FilePoints(PointRows, Inquiry[Written, FileRelease]):
         wanted = [*self.by, *self.filtered_by, *self.times, *released]
         sample, types = RowSample(self.named), set[str]()
         timed = TimedRows(self.people, self.times, self.thin, self.guarantee.metric.stretch) if self.times else None
-        for batch, less, labels, codes, known, times in _ordered(look, self.file.batches([*dict.fromkeys(wanted)])):
+        for batch, less, labels, codes, persons, times in _ordered(look, self.file.batches([*dict.fromkeys(wanted)])):
             self.rows_removed += less
             types |= batch.types
             sample.add(batch)
             self.people.add(labels, np.bincount(codes, minlength=len(labels)))
-            self._first.add(batch.coords, known[codes])
+            self._first.add(batch.coords, persons)
             if timed is not None and times is not None:
                 timed.add(labels, codes, batch.rows, len(batch), times)
             if self.together:
@@ -292,13 +292,13 @@ class FilePoints(PointRows, Inquiry[Written, FileRelease]):
         assert self.target is not None
         moved = 0
         released = self._released_together if self.together else self._released_apart
-        second, known, sample = Fingerprint(), label_hashes(self.people.persons), RowSample([*self.kept])
+        second, sample = Fingerprint(), RowSample([*self.kept])
         removed_now = NONE
 
         def parts() -> Iterator[Batch]:
             nonlocal moved, removed_now
             for found, batch, beyond in released(source):
-                second.add(found.coords, known[found.person])
+                second.add(found.coords, found.persons)
                 removed_now += found.removed
                 moved += beyond
                 sample.add(batch)
@@ -313,14 +313,14 @@ class FilePoints(PointRows, Inquiry[Written, FileRelease]):
 
     def read_again(self, progress: Progress) -> Iterator[tuple[ReadRows, Floats]]:
         """Yield the batches of the second reading with their points in metres; refuse a file that has changed."""
-        second, known, removed_now = Fingerprint(), label_hashes(self.people.persons), NONE
+        second, removed_now = Fingerprint(), NONE
 
         def entered(numbered: tuple[int, Batch]) -> tuple[ReadRows, Floats]:
             read = self._read(numbered)
             return read, as_reals(self.enter(read.batch)).values
 
         for read, coords in _ordered(entered, self._rows()):
-            second.add(read.coords, known[read.person])
+            second.add(read.coords, read.persons)
             removed_now += read.removed
             yield read, coords
             progress(_FIRST_PASS + (1 - _FIRST_PASS) * read.batch.share)
@@ -406,7 +406,7 @@ class FilePoints(PointRows, Inquiry[Written, FileRelease]):
         person = self.people.whose(batch)
         if (person < 0).any():
             raise self._changed()
-        coords, whose = batch.coords, person[batch.rows]
+        coords, persons = batch.coords, self.people.labels_of_points(batch)
         kept = np.ones(len(batch), dtype=bool)
         sizes = times = None
         if self.timed is not None:
@@ -424,7 +424,7 @@ class FilePoints(PointRows, Inquiry[Written, FileRelease]):
         labels = None
         if self.pseudonyms is not None:
             labels = pa.array(self.pseudonyms, pa.string()).take(pa.array(person))
-        return ReadRows(coords, whose, batch, person, less, sizes, times, labels)
+        return ReadRows(coords, persons, batch, person, less, sizes, times, labels)
 
     def _released_apart(self, source: Source) -> Iterator[tuple[ReadRows, Batch, int]]:
         """Yield released batches one by one, where the noise of all points is independent."""
