@@ -53,6 +53,8 @@ R = TypeVar("R")
 #: The share of the time that reading and counting take; writing takes the rest.
 _FIRST_PASS = 0.3
 _WORKERS = 2
+#: The number of rows whose persons are kept from the first pass, in 4 bytes each; those of others are searched again.
+_KNOWN_ROWS = 2**25
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -174,6 +176,8 @@ class FilePoints(PointRows, Inquiry[Written, FileRelease]):
     #: Whether the times of points are kept after they were counted.
     keep_times: bool = False
     _held: list[tuple[pa.Array, Index, Floats]] = field(default_factory=list)
+    #: The first row of each batch, and the label of each of its rows as a position among the labels of the batch.
+    _known: list[tuple[int, NDArray[np.int32]]] = field(default_factory=list)
     _state: State | None = None
     _first: Fingerprint = field(default_factory=Fingerprint)
 
@@ -189,13 +193,12 @@ class FilePoints(PointRows, Inquiry[Written, FileRelease]):
         """
         import pyarrow as pa
 
-        def look(batch: Batch) -> tuple[Batch, RowCounts, pa.Array, Index, pa.Array, list[PartOfTimes] | None]:
+        def look(batch: Batch) -> tuple[Batch, RowCounts, pa.DictionaryArray, pa.Array, list[PartOfTimes] | None]:
             batch, less, coded = self.checked(batch)
             return (
                 batch,
                 less,
-                coded.dictionary,
-                np.asarray(coded.indices)[batch.rows],
+                coded,
                 self.people.labels_of_points(batch),
                 times_of(batch, self.times) if self.times else None,
             )
@@ -205,8 +208,13 @@ class FilePoints(PointRows, Inquiry[Written, FileRelease]):
         wanted = [*self.by, *self.filtered_by, *self.times, *released]
         sample, types = RowSample(self.named), set[str]()
         timed = TimedRows(self.people, self.times, self.thin, self.guarantee.metric.stretch) if self.times else None
-        for batch, less, labels, codes, persons, times in _ordered(look, self.file.batches([*dict.fromkeys(wanted)])):
+        known = 0
+        for batch, less, coded, persons, times in _ordered(look, self.file.batches([*dict.fromkeys(wanted)])):
+            labels, codes = coded.dictionary, np.asarray(coded.indices)[batch.rows]
             self.rows_removed += less
+            known += len(batch)
+            if known <= _KNOWN_ROWS:
+                self._known.append((batch.first, np.asarray(coded.indices)))
             types |= batch.types
             sample.add(batch)
             self.people.add(labels, np.bincount(codes, minlength=len(labels)))
@@ -403,7 +411,7 @@ class FilePoints(PointRows, Inquiry[Written, FileRelease]):
         batch, less = self.selected(batch)
         columns = [*dict.fromkeys([*self.kept, *self.by])]
         batch = replace(batch, columns=batch.columns.select(columns))
-        person = self.people.whose(batch)
+        person = self._persons_of(number, batch)
         if (person < 0).any():
             raise self._changed()
         coords, persons = batch.coords, self.people.labels_of_points(batch)
@@ -425,6 +433,17 @@ class FilePoints(PointRows, Inquiry[Written, FileRelease]):
         if self.pseudonyms is not None:
             labels = pa.array(self.pseudonyms, pa.string()).take(pa.array(person))
         return ReadRows(coords, persons, batch, person, less, sizes, times, labels)
+
+    def _persons_of(self, number: int, batch: Batch) -> Index:
+        """Return the position of the person of each row of the second reading.
+
+        Persons are known from the first pass; if the file has changed since, the fingerprints of both will differ.
+        """
+        if number < len(self._known):
+            first, codes = self._known[number]
+            if first == batch.first and len(codes) == len(batch):
+                return self.people.positions(number)[codes].astype(np.int64)
+        return self.people.whose(batch)
 
     def _released_apart(self, source: Source) -> Iterator[tuple[ReadRows, Batch, int]]:
         """Yield released batches one by one, where the noise of all points is independent."""

@@ -256,7 +256,7 @@ def _fit(
         if asked.any():
             new, i, j = (part[asked] for part in cell)
             some, theirs = tracks.chosen(np.isin(np.arange(count), new))
-            slower = RandomField.of(some, timescale * _powers(j))
+            slower = RandomField.of(some, timescale * _powers(j)) if j.any() else field.chosen(some, theirs)
             found = -(i * i + j * j) / (2 * _STEP_DEVIATION**2)
             for column, spread in zip(means[:, theirs], scaled[:, theirs] * some.spread(_powers(i)), strict=True):
                 found += slower.solve(column[None], weights[theirs], spread).log_likelihood

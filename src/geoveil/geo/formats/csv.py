@@ -19,6 +19,7 @@ from geoveil.geo.formats.csv_dialect import dialect_of, without_header
 from geoveil.geo.formats.limits import EXPANSION, UNPACKED, check_names
 from geoveil.geo.formats.location_file import Batch, readable
 from geoveil.geo.formats.table_locations import TableFile, locate
+from geoveil.geo.text_bytes import bytes_of
 from geoveil.geo.written_numbers import repeated_texts
 
 if TYPE_CHECKING:
@@ -203,14 +204,16 @@ class CSV(TableFile):
         import pyarrow.csv as pc
 
         table = pa.table(fields, names=[*map(str, range(len(fields)))])
-        sink = pa.BufferOutputStream()
         delimiter = self.reading["delimiter"]
+        # With a delimiter or a line break after each field.
+        lines = pa.allocate_buffer(sum(len(bytes_of(field)[0]) + len(field) for field in fields))
+        sink = pa.FixedSizeBufferWriter(lines)
         try:
             # Usually no field needs quotation marks; pyarrow refuses a table in which one does.
             pc.write_csv(table, sink, pc.WriteOptions(include_header=False, delimiter=delimiter, quoting_style="none"))
         except pa.ArrowInvalid:
             return pa.py_buffer(self._quoted_lines(fields).encode())
-        return sink.getvalue()
+        return lines
 
     def _quoted_lines(self, fields: list[pa.Array]) -> str:
         """Return rows as `_lines` does, where some fields need quotation marks."""
