@@ -170,6 +170,11 @@ class RandomField:
         """Return the random field of the tracks that `Tracks.chosen` has selected."""
         return RandomField(tracks, self.band[theirs], self.log_determinant[theirs])
 
+    @cached_property
+    def _scratch(self) -> tuple[Floats, Floats]:
+        """Two bands that every solution overwrites: to get new memory for long tracks takes longer than to solve."""
+        return np.empty_like(self.band), np.empty_like(self.band)
+
     def solve(self, means: Floats, weights: Floats, spread: Floats, *, with_variance: bool = False) -> Solution:
         """Return the posterior, given noisy observations of home + spread·field at each time.
 
@@ -186,9 +191,15 @@ class RandomField:
 
         tracks = self.tracks
         (dimension, size), sums = means.shape, tracks.sums
-        band = self.band.copy()
+        band, ahead = self._scratch
+        np.copyto(band, self.band)
         band[:, 0, 0] += weights * spread**2
-        factor = _factor(band.copy() if with_variance else band, lower=True)
+        if with_variance:
+            blocks = band[:, 0, 0].copy(), band[:, 0, 1].copy(), band[:, 1, 0].copy()
+            # A lower band that is read from its end is the upper band of the matrix in reverse order.
+            ahead.ravel()[:] = band.ravel()[::-1]
+            after = _factor(ahead, lower=False).ravel()[::-1].reshape(band.shape)
+        factor = _factor(band, lower=True)
 
         # The home is estimated jointly, by generalized least squares: smooth the points about a starting value, and
         # smooth a constant 1, which tells how much of a shift of the home the process alone would explain.
@@ -212,7 +223,7 @@ class RandomField:
         if not with_variance:
             return Solution(mean, start + shift, log_likelihood, np.empty(0), np.empty(0))
         # The variance given the home, plus the contribution of the uncertainty about the home.
-        variance = spread**2 * _position_variance(band, factor)
+        variance = spread**2 * _position_variance(*blocks, factor, after)
         doubt = tracks.spread(1 / precision)
         place, distance = left[-1] ** 2 * doubt, explained[-1] ** 2 * doubt
         return Solution(mean, start + shift, log_likelihood, variance + place, variance + distance)
@@ -233,17 +244,22 @@ def _factor(band: Floats, *, lower: bool) -> Floats:
     return np.asarray(found.T.reshape(band.shape))
 
 
-def _position_variance(band: Floats, factor: Floats) -> Floats:
-    """Return the posterior variance of the position at each time."""
+def _position_variance(d00: Floats, d01: Floats, d11: Floats, factor: Floats, after: Floats) -> Floats:
+    """Return the posterior variance of the position at each time.
+
+    Parameters
+    ----------
+    d00, d01, d11 : (k,) array
+        The diagonal blocks of the precision matrix.
+    factor, after : (k, 2, 4) array
+        Its Cholesky factor, and that of the matrix in reverse order.
+    """
     # The diagonal block of the inverse at one time is the inverse of (Schur complement of the past + Schur complement
-    # of the future - diagonal block, which both contain). The Cholesky factor holds the former, and the factor of the
-    # matrix in reverse order the latter. A lower band that is read from its end is the upper band of that matrix.
-    back = _factor(np.ascontiguousarray(band.ravel()[::-1]).reshape(band.shape), lower=False)
-    back = back.ravel()[::-1].reshape(band.shape)
+    # of the future - diagonal block, which both contain). The factors hold these complements.
     first, between, second = factor[:, 0, 0], factor[:, 0, 1], factor[:, 1, 0]
     # In reverse order, velocity comes before position.
-    last, across, before = back[:, 1, 0], back[:, 0, 1], back[:, 0, 0]
-    m00 = first**2 + (across**2 + before**2) - band[:, 0, 0]
-    m01 = first * between + last * across - band[:, 0, 1]
-    m11 = (between**2 + second**2) + last**2 - band[:, 1, 0]
+    last, across, before = after[:, 1, 0], after[:, 0, 1], after[:, 0, 0]
+    m00 = first**2 + (across**2 + before**2) - d00
+    m01 = first * between + last * across - d01
+    m11 = (between**2 + second**2) + last**2 - d11
     return np.asarray(m11 / (m00 * m11 - m01**2))
