@@ -186,7 +186,7 @@ def _parsed(texts: Any, name: str, *, part: bool) -> Any:
         numbers = pd.to_numeric(texts, errors="coerce")
         if numbers.notna().all():
             return numbers
-    if len(texts) and pd.api.types.infer_dtype(texts, skipna=False) != "string":
+    if pd.api.types.infer_dtype(texts, skipna=False) != "string":
         try:
             return pd.to_datetime(texts, utc=True)
         except (TypeError, ValueError):
