@@ -1,13 +1,15 @@
-"""Measure speed and memory of releasing a file, compared with a plain copy by pyarrow in the same run.
+"""Measure processor time and memory of releasing a file, compared with a copy by pyarrow in the same run.
 
-Run from the project's root: ``python benchmarks/files.py``, with ``--rows`` and ``--persons`` for other sizes. Files
-are synthetic, in a folder that is removed at the end. Each task runs in a separate process; the tasks run in turn.
+Run from the project's root: ``python benchmarks/files.py``, with ``--rows`` and ``--persons`` for other sizes and
+``--before src`` for the package in another folder, measured in turn with this one. Files are synthetic, in a folder
+that is removed at the end (``--folder`` says where). Each task runs in a separate process; the tasks run in turn.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import resource
 import statistics
 import subprocess
@@ -54,11 +56,16 @@ def made_up(path: Path, rows: int, persons: int) -> None:
 
 
 def copied(source: Path, target: Path) -> None:
-    """Copy a file with pyarrow: read all rows and write all rows."""
+    """Copy a file with pyarrow in batches: read all rows and write all rows, with all columns."""
     if source.suffix == ".csv":
-        pyarrow.csv.write_csv(pyarrow.csv.read_csv(source), target)
+        with pyarrow.csv.open_csv(source) as reader, pyarrow.csv.CSVWriter(target, reader.schema) as writer:
+            for batch in reader:
+                writer.write_batch(batch)
     else:
-        pq.write_table(pq.read_table(source), target)
+        file = pq.ParquetFile(source)
+        with pq.ParquetWriter(target, file.schema_arrow) as writer:
+            for batch in file.iter_batches():
+                writer.write_batch(batch)
 
 
 def released(source: Path, target: Path) -> None:
@@ -74,11 +81,14 @@ def released_pure(source: Path, target: Path) -> None:
 TASKS: dict[str, Callable[[Path, Path], None]] = {"copy": copied, "CGP": released, "GP": released_pure}
 
 
-def run(task: str, source: Path) -> tuple[float, float]:
-    """Run a task in a separate process; return its seconds and its peak memory in GiB."""
+def run(task: str, source: Path, package: str | None = None) -> tuple[float, float]:
+    """Run a task in a separate process; return its processor seconds and its peak memory in GiB."""
     target = source.with_name(f"out{source.suffix}")
-    command = [sys.executable, __file__, "--task", task, str(source), str(target)]
-    found = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    # A copy over an existing file would be cheaper than a new file, which a release always writes.
+    target.unlink(missing_ok=True)
+    command = [sys.executable, "-W", "ignore", __file__, "--task", task, str(source), str(target)]
+    environment = {**os.environ, **({} if package is None else {"PYTHONPATH": package})}
+    found = json.loads(subprocess.run(command, check=True, capture_output=True, text=True, env=environment).stdout)
     return found["seconds"], found["peak"]
 
 
@@ -88,36 +98,47 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=10**7)
     parser.add_argument("--persons", type=int, default=10**5)
     parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--formats", nargs="*", default=["parquet", "csv"])
+    parser.add_argument("--tasks", nargs="*", default=[*TASKS], choices=[*TASKS])
+    parser.add_argument("--before", metavar="SRC")
+    parser.add_argument("--folder")
     parser.add_argument("--task", nargs=3)
     given = parser.parse_args()
     if given.task:
         task, source, target = given.task
-        start = time.perf_counter()
+        before = time.process_time()
         TASKS[task](Path(source), Path(target))
-        seconds = time.perf_counter() - start
+        seconds = time.process_time() - before
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
         print(json.dumps({"seconds": seconds, "peak": peak}))
         return
-    print("| file | task | rows a second | speed of the copy | target | peak memory |\n|---|---|---|---|---|---|")
-    with tempfile.TemporaryDirectory() as folder:
-        for name, format_name in (("trips.parquet", "GeoParquet"), ("trips.csv", "CSV")):
-            source = Path(folder) / name
+    packages = {"": None, **({" before": given.before} if given.before else {})}
+    tasks = [("copy", None, "copy")] + [
+        (f"{task}{when}", package, task)
+        for task in given.tasks
+        if task != "copy"
+        for when, package in packages.items()
+    ]
+    print("| file | task | µs of processor time a row | of the copy's | target | peak memory |")
+    print("|---|---|---|---|---|---|")
+    with tempfile.TemporaryDirectory(dir=given.folder) as folder:
+        for kind in given.formats:
+            source = Path(folder) / f"trips.{kind}"
             made_up(source, given.rows, given.persons)
-            times: dict[str, list[float]] = {task: [] for task in TASKS}
-            peaks = dict.fromkeys(TASKS, 0.0)
+            times: dict[str, list[float]] = {name: [] for name, _, _ in tasks}
+            peaks = dict.fromkeys(times, 0.0)
             for turn in range(given.repeat):
-                for task in TASKS:
-                    print(f"{format_name}, {task}, {turn + 1} of {given.repeat}", file=sys.stderr, flush=True)
-                    seconds, peak = run(task, source)
-                    times[task].append(seconds)
-                    peaks[task] = max(peaks[task], peak)
-            plain = statistics.median(times["copy"])
-            for task in TASKS:
-                took = statistics.median(times[task])
-                target = "" if task == "copy" else "0.25, 2 GiB" if format_name == "GeoParquet" else "2 GiB"
+                for name, package, task in tasks:
+                    print(f"{kind}, {name}, {turn + 1} of {given.repeat}", file=sys.stderr, flush=True)
+                    seconds, peak = run(task, source, package)
+                    times[name].append(seconds)
+                    peaks[name] = max(peaks[name], peak)
+            plain = np.array(times["copy"])
+            for name, found in times.items():
+                target = "" if name == "copy" else "4, 2 GiB" if kind == "parquet" else "2.5, 2 GiB"
                 print(
-                    f"| {format_name} | {task} | {given.rows / took:,.0f} | {plain / took:.2f} | {target} "
-                    f"| {peaks[task]:.2f} GiB |",
+                    f"| {kind} | {name} | {1e6 * statistics.median(found) / given.rows:.2f} "
+                    f"| {statistics.median(np.array(found) / plain):.2f} | {target} | {peaks[name]:.2f} GiB |",
                     flush=True,
                 )
 

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from geoveil._types import Labels, Region
 from geoveil.arithmetic import steady
 from geoveil.errors import InvalidData, InvalidParameter
-from geoveil.geo.forms import Floats
+from geoveil.geo.forms import Floats, Form
 from geoveil.geo.point_times import point_seconds
 from geoveil.mechanisms import Gaussian
 from geoveil.messages import Message
@@ -85,8 +85,9 @@ def smooth(
         raise InvalidParameter("motion", motion, allowed, known)
     coords = release.coords
     assert coords is not None
-    seconds = point_seconds(release.form, times)
-    whose = persons(release, by)
+    form = release.form
+    seconds = point_seconds(form, times)
+    whose = persons(release, by, form)
     # Sorted by person, then by time.
     order = np.lexsort((seconds, whose))
     sizes = np.bincount(whose)
@@ -99,7 +100,7 @@ def smooth(
     smoothed[order] = smoothing.smooth(coords[order], seconds[order], noise, prior, sizes=sizes)
     expected = smoothing.expected_error(seconds[order], noise, prior, dimension=coords.shape[1], sizes=sizes)
     step = f"smoothed with the motion spread={prior.spread:g} m, speed={prior.speed:g} m/s"
-    return with_coordinates(release, smoothed, step, bounded=False, expected=expected)
+    return with_coordinates(release, smoothed, step, bounded=False, expected=expected, form=form)
 
 
 @steady()
@@ -156,11 +157,13 @@ def clamp(release: Release, region: Region) -> Release:
     )
 
 
-def with_coordinates(release: Release, coords: Floats, step: str, *, bounded: bool, expected: float | None) -> Release:
-    """Return the release with other coordinates in the same form."""
+def with_coordinates(
+    release: Release, coords: Floats, step: str, *, bounded: bool, expected: float | None, form: Form | None = None
+) -> Release:
+    """Return the release with other coordinates in the same form, which may be given if it is at hand."""
     kind = release.kind
     if kind == "points":
-        value = release.form.replaced(coords)
+        value = (release.form if form is None else form).replaced(coords)
     elif isinstance(release.value, np.ndarray):
         value = coords[0]
     else:

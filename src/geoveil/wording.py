@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from geoveil.facts import CrowdNoise, ErrorBound, Exactness, Facts, MechanismUse, Removed, Unchanged
 from geoveil.messages import PYTHON, Message, Naming
 from geoveil.words import counted, hidden, metres
@@ -85,6 +83,8 @@ def moment(microseconds: int) -> str:
     >>> moment(1_777_624_200_500_000)
     '2026-05-01T08:30:00.500000'
     """
+    import numpy as np
+
     return str(np.datetime64(microseconds, "us")).removesuffix(".000000")
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from geoveil.mechanisms import Copies, Exponential, Gaussian, KNorm, Laplace, PermuteAndFlip, SparseVector
 from geoveil.mechanisms.quadrature import panels
@@ -418,3 +419,15 @@ def test_own_query_uses_the_constant_it_is_given() -> None:
     own = UserFunction(2, 2, RHO, fn=Lipschitz(lambda x: 3 * x[0], 3.0), numbers=2)
     assert own.mechanism == Gaussian(RHO, 2, 3.0)
     assert check_single_step(own) >= 0.9
+
+
+@pytest.mark.parametrize("blocks", [1, 7, 1000])
+@pytest.mark.parametrize("dimension", [1, 2, 3])
+def test_gaussian_errors_are_quantiles(dimension: int, blocks: int) -> None:
+    """The error bound of Gaussian noise is a quantile of the length of a block, or of the longest of several."""
+    mechanism = Gaussian(RHO, dimension * blocks)
+    for beta in (1e-9, 0.05, 0.9):
+        alone = stats.chi(dimension).isf(beta)
+        longest = stats.chi(dimension).isf(-math.expm1(math.log1p(-beta) / blocks))
+        assert mechanism.error(beta, blocks=blocks, each=True) == pytest.approx(mechanism.scale * alone, rel=1e-11)
+        assert mechanism.error(beta, blocks=blocks) == pytest.approx(mechanism.scale * longest, rel=1e-11)

@@ -9,11 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 import shapely
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 
 from geoveil.errors import FileUnavailable, InvalidFile, InvalidParameter
 from geoveil.geo.distortion import earth
 from geoveil.report.ground import Ground, check_basemap, graticule_around, ground_around, read_basemap
-from geoveil.report.ground.surroundings import _without_stumps
+from geoveil.report.ground.surroundings import _components, _without_stumps
 from geoveil.report.map_projection import Box, Projection
 
 pytestmark = [pytest.mark.once, pytest.mark.slow]
@@ -141,6 +143,16 @@ def test_roads_that_join_nothing_are_dropped() -> None:
     ends = [(0, 0, 3e3, 0), (3.1e3, 0, 5e3, 0), (0, 9e3, 3e3, 9e3), (0, -9e3, 5e3, -9e3)]
     roads = np.array([shapely.LineString(np.reshape(end, (2, 2))) for end in ends])
     assert _without_stumps(roads).tolist() == [True, True, False, True]
+
+
+@pytest.mark.parametrize("edges", [0, 20, 60, 400])
+def test_components_are_those_of_scipy(edges: int) -> None:
+    """Lines that join each other, directly or through others, form one road."""
+    pairs = np.random.default_rng(edges).integers(100, size=(2, edges))
+    first, second = np.hstack([pairs, pairs[::-1]])
+    found = _components(100, first, second)
+    _, expected = connected_components(coo_array((np.ones(2 * edges), (first, second)), shape=(100, 100)))
+    assert len(np.unique(found)) == len(np.unique(np.column_stack([found, expected]), axis=0)) == expected.max() + 1
 
 
 def test_roads_of_a_city_are_a_network() -> None:

@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from geoveil.errors import InvalidFile, Message
 from geoveil.geo.formats import Batch
@@ -34,6 +35,7 @@ class PersonCounts:
         self.by = by
         self._parts: list[pa.Array] = []
         self._counts: list[Index] = []
+        self._positions: list[NDArray[np.int32]] = []
         self._held = 0
 
     def add(self, labels: pa.Array, counts: Index) -> None:
@@ -50,6 +52,10 @@ class PersonCounts:
         if not self._parts:
             self._parts, self._counts = [pa.array([], pa.string())], [np.zeros(0, dtype=np.int64)]
         merged = pa.chunked_array(self._parts).combine_chunks().dictionary_encode()
+        ends = np.cumsum([len(part) for part in self._parts])
+        positions = np.split(np.asarray(merged.indices, dtype=np.int32), ends[:-1])
+        # Labels that were merged before come first, and keep their positions.
+        self._positions += positions[1:] if self._positions else positions
         totals = np.bincount(np.asarray(merged.indices), weights=np.concatenate(self._counts))
         self._parts, self._counts = [merged.dictionary], [totals.astype(np.int64)]
         self._held = 0
@@ -80,6 +86,11 @@ class PersonCounts:
 
         return None if self.by is None else pd.Index(self.persons.to_pandas(), name=self.by)
 
+    def positions(self, number: int) -> NDArray[np.int32]:
+        """Return the positions among all persons of the labels that were added as the part with this number."""
+        _ = self._merged
+        return self._positions[number]
+
     def labels(self, batch: Batch) -> pa.Array:
         """Return the label of each row as a pyarrow array; refuse rows without one."""
         import pyarrow as pa
@@ -102,6 +113,14 @@ class PersonCounts:
             raise InvalidFile(f"{batch.name(row)}, {self.by}", None, "the label of a person", remedy)
         # Zero is one number, whatever its sign.
         return pc.add(column, pa.scalar(0, column.type)) if pa.types.is_floating(column.type) else column
+
+    def labels_of_points(self, batch: Batch) -> pa.Array:
+        """Return the label of the person of each point as a pyarrow array; refuse rows without one."""
+        import pyarrow as pa
+
+        labels = self.labels(batch)
+        each_row_once = np.array_equal(batch.rows, np.arange(len(labels)))
+        return labels if each_row_once else labels.take(pa.array(batch.rows))
 
     def whose(self, batch: Batch) -> Index:
         """Return the position of the person of each row; -1 for persons who were not counted."""

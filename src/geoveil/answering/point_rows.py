@@ -40,8 +40,8 @@ class ReadRows:
 
     Parameters
     ----------
-    coords, person : array
-        All points that have a place, and the position of the person of each, for comparison with the first reading.
+    coords, persons : array
+        All points that have a place, and the label of the person of each, for comparison with the first reading.
     batch : Batch
         The rows that are released.
     rows : array
@@ -57,7 +57,7 @@ class ReadRows:
     """
 
     coords: Floats
-    person: Index
+    persons: pa.Array
     batch: Batch
     rows: Index
     removed: RowCounts
@@ -190,11 +190,12 @@ class PointRows:
         coded = self.people.labels(batch).dictionary_encode()
         # Labels repeat, so each distinct one is looked at once.
         labels = dict.fromkeys(self.by, coded.dictionary)
-        self.placed.update(name for name in self.texts if shows_places(labels.get(name, batch.columns[name])))
+        texts = {name: labels.get(name, batch.columns[name]) for name in self.texts}
+        self.placed.update(name for name, values in texts.items() if shows_places(values))
         released = [name for name in self.texts if name not in self.placed]
         self.form.check_batch(replace(batch, columns=batch.columns.select(released)))
         if self.form.spreadsheet:
-            self.formulas.update(name for name in self.texts if has_formulas(batch.columns[name]))
+            self.formulas.update(name for name, values in texts.items() if has_formulas(values))
         self.enter(batch)
         return batch, less, coded
 

@@ -29,7 +29,7 @@ from geoveil.geo.columns import distinct
 from geoveil.geo.disclosure import check_kept, unchanged_columns
 from geoveil.geo.formats import Batch, LocationFile
 from geoveil.geo.formats.atomic import write_certificate
-from geoveil.geo.formats.fingerprints import Fingerprint, State, digest, file_state, label_hashes
+from geoveil.geo.formats.fingerprints import Fingerprint, State, digest, file_state
 from geoveil.geo.formats.formulas import has_formulas
 from geoveil.geo.formats.location_file import ROWS
 from geoveil.geo.forms import Floats
@@ -58,6 +58,8 @@ _TERSE = (".csv", ".tsv", ".txt", ".gz", ".parquet", ".geoparquet", ".gpkg", ".s
 #: The share of the time that reading and counting take; writing takes the rest.
 _FIRST_PASS = 0.3
 _WORKERS = 2
+#: The number of rows whose persons are kept from the first pass, in 4 bytes each; those of others are searched again.
+_KNOWN_ROWS = 2**25
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -181,6 +183,8 @@ class FilePoints(PointRows, Inquiry[Written, FileRelease]):
     #: The bytes of all columns that the first pass has read, texts among them.
     read_bytes: int = 0
     _held: list[tuple[pa.Array, Index, Floats]] = field(default_factory=list)
+    #: The first row of each batch, and the label of each of its rows as a position among the labels of the batch.
+    _known: list[tuple[int, NDArray[np.int32]]] = field(default_factory=list)
     _state: State | None = None
     _first: Fingerprint = field(default_factory=Fingerprint)
     _certified: tuple[FileRelease, dict[str, Any]] | None = None
@@ -197,14 +201,13 @@ class FilePoints(PointRows, Inquiry[Written, FileRelease]):
         """
         import pyarrow as pa
 
-        def look(batch: Batch) -> tuple[Batch, RowCounts, pa.Array, Index, Index, list[PartOfTimes] | None]:
+        def look(batch: Batch) -> tuple[Batch, RowCounts, pa.DictionaryArray, pa.Array, list[PartOfTimes] | None]:
             batch, less, coded = self.checked(batch)
             return (
                 batch,
                 less,
-                coded.dictionary,
-                np.asarray(coded.indices)[batch.rows],
-                label_hashes(coded.dictionary),
+                coded,
+                self.people.labels_of_points(batch),
                 times_of(batch, self.times) if self.times else None,
             )
 
@@ -213,13 +216,18 @@ class FilePoints(PointRows, Inquiry[Written, FileRelease]):
         wanted = [*self.by, *self.filtered_by, *self.times, *released]
         sample, types = RowSample(self.named), set[str]()
         timed = TimedRows(self.people, self.times, self.thin, self.guarantee.metric.stretch) if self.times else None
-        for batch, less, labels, codes, known, times in _ordered(look, self.file.batches([*dict.fromkeys(wanted)])):
+        known = 0
+        for batch, less, coded, persons, times in _ordered(look, self.file.batches([*dict.fromkeys(wanted)])):
+            labels, codes = coded.dictionary, np.asarray(coded.indices)[batch.rows]
             self.rows_removed += less
             self.read_bytes += batch.columns.nbytes
+            known += len(batch)
+            if known <= _KNOWN_ROWS:
+                self._known.append((batch.first, np.asarray(coded.indices)))
             types |= batch.types
             sample.add(batch)
             self.people.add(labels, np.bincount(codes, minlength=len(labels)))
-            self._first.add(batch.coords, known[codes])
+            self._first.add(batch.coords, persons)
             if timed is not None and times is not None:
                 timed.add(labels, codes, batch.rows, len(batch), times)
             if self.together:
@@ -318,13 +326,13 @@ class FilePoints(PointRows, Inquiry[Written, FileRelease]):
         assert self.target is not None
         moved = 0
         released = self._released_together if self.together else self._released_apart
-        second, known, sample = Fingerprint(), label_hashes(self.people.persons), RowSample([*self.kept])
+        second, sample = Fingerprint(), RowSample([*self.kept])
         removed_now = NONE
 
         def parts() -> Iterator[Batch]:
             nonlocal moved, removed_now
             for found, batch, beyond in released(source):
-                second.add(found.coords, known[found.person])
+                second.add(found.coords, found.persons)
                 removed_now += found.removed
                 moved += beyond
                 sample.add(batch)
@@ -339,14 +347,14 @@ class FilePoints(PointRows, Inquiry[Written, FileRelease]):
 
     def read_again(self, progress: Progress) -> Iterator[tuple[ReadRows, Floats]]:
         """Yield the batches of the second reading with their points in metres; refuse a file that has changed."""
-        second, known, removed_now = Fingerprint(), label_hashes(self.people.persons), NONE
+        second, removed_now = Fingerprint(), NONE
 
         def entered(numbered: tuple[int, Batch]) -> tuple[ReadRows, Floats]:
             read = self._read(numbered)
             return read, as_reals(self.enter(read.batch)).values
 
         for read, coords in _ordered(entered, self._rows()):
-            second.add(read.coords, known[read.person])
+            second.add(read.coords, read.persons)
             removed_now += read.removed
             yield read, coords
             progress(_FIRST_PASS + (1 - _FIRST_PASS) * read.batch.share)
@@ -445,10 +453,10 @@ class FilePoints(PointRows, Inquiry[Written, FileRelease]):
         batch, less = self.selected(batch)
         columns = [*dict.fromkeys([*self.kept, *self.by])]
         batch = replace(batch, columns=batch.columns.select(columns))
-        person = self.people.whose(batch)
+        person = self._persons_of(number, batch)
         if (person < 0).any():
             raise self._changed()
-        coords, whose = batch.coords, person[batch.rows]
+        coords, persons = batch.coords, self.people.labels_of_points(batch)
         kept = np.ones(len(batch), dtype=bool)
         sizes = times = None
         if self.timed is not None:
@@ -466,7 +474,18 @@ class FilePoints(PointRows, Inquiry[Written, FileRelease]):
         labels = None
         if self.pseudonyms is not None:
             labels = pa.array(self.pseudonyms, pa.string()).take(pa.array(person))
-        return ReadRows(coords, whose, batch, person, less, sizes, times, labels)
+        return ReadRows(coords, persons, batch, person, less, sizes, times, labels)
+
+    def _persons_of(self, number: int, batch: Batch) -> Index:
+        """Return the position of the person of each row of the second reading.
+
+        Persons are known from the first pass; if the file has changed since, the fingerprints of both will differ.
+        """
+        if number < len(self._known):
+            first, codes = self._known[number]
+            if first == batch.first and len(codes) == len(batch):
+                return self.people.positions(number)[codes].astype(np.int64)
+        return self.people.whose(batch)
 
     def _released_apart(self, source: Source) -> Iterator[tuple[ReadRows, Batch, int]]:
         """Yield released batches one by one, where the noise of all points is independent."""

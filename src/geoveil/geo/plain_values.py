@@ -17,6 +17,8 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
+from geoveil.geo.text_bytes import any_holds
+
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
@@ -50,6 +52,8 @@ _GEOMETRY = (
     r"|00[02468ace]00000(0[1-9a-f]|1[01])|0000000[37b][0-9a-f]{2})([0-9a-f]{16}){2}"
     r'|"coordinates"\s*:\s*\['
 )
+#: What every match holds: WKT and GeoJSON one of these brackets, WKB in hexadecimal at least this many bytes.
+_BRACKETS, _SHORTEST_WKB = "([", 42
 
 
 def may_hold_places(values: Any) -> bool:
@@ -96,7 +100,11 @@ def shows_places(texts: pa.Array | pa.ChunkedArray) -> bool:
         return False
     if pa.types.is_dictionary(texts.type):
         texts = texts.cast(texts.type.value_type)
-    return bool(pc.any(pc.match_substring_regex(texts.cast(pa.large_string()), _GEOMETRY)).as_py())
+    written = texts.cast(pa.large_string())
+    longest = pc.max(pc.binary_length(written)).as_py() or 0
+    if longest < _SHORTEST_WKB and not any_holds(written, _BRACKETS):
+        return False
+    return bool(pc.any(pc.match_substring_regex(written, _GEOMETRY)).as_py())
 
 
 def is_plain(kind: pa.DataType) -> bool:

@@ -359,10 +359,12 @@ def _parsed(texts: Any, name: str, *, part: bool) -> Any:
     """
     import pandas as pd
 
-    numbers = pd.to_numeric(texts, errors="coerce")
-    if numbers.notna().all():
-        return numbers
-    if not texts.map(lambda text: isinstance(text, str)).all():
+    # Either all are numbers or the first text of a date tells that not all are.
+    if pd.to_numeric(texts.iloc[:1], errors="coerce").notna().all():
+        numbers = pd.to_numeric(texts, errors="coerce")
+        if numbers.notna().all():
+            return numbers
+    if pd.api.types.infer_dtype(texts, skipna=False) != "string":
         try:
             return pd.to_datetime(texts, utc=True)
         except (TypeError, ValueError):

@@ -125,8 +125,9 @@ class RandomField:
     ----------
     tracks : Tracks
         The times at which it is evaluated.
-    band : (4, k, 2) array
-        The lower diagonals of the precision matrix of (position, timescale·velocity) at k times.
+    band : (k, 2, 4) array
+        The columns of the precision matrix of (position, timescale·velocity) at k times, from the diagonal downwards:
+        the order in which LAPACK stores a banded matrix, so that nothing is rearranged.
     log_determinant : (k,) array
         Log-determinant of that matrix, as one summand per time.
     """
@@ -151,23 +152,28 @@ class RandomField:
         q11 = -np.expm1(-2 * a) + np.square(decay) * 2 * a * (1 - a)
         determinant = q00 * q11 - q01 * q01
         p00, p01, p11 = q11 / determinant, -q01 / determinant, q00 / determinant
-        band = np.zeros((4, len(a), 2))
+        band = np.zeros((len(a), 2, 4))
         # Each diagonal block is Q⁻¹ from the past plus FᵀQ⁻¹F from the future. Reversing time only changes the sign
         # of the velocity, so FᵀQ⁻¹F + I is Q⁻¹ with its off-diagonal entries negated.
-        band[0, :, 0], band[0, :, 1], band[1, :, 0] = p00, p11, p01
-        band[0, :-1, 0] += p00[1:] - 1
-        band[0, :-1, 1] += p11[1:] - 1
-        band[1, :-1, 0] -= p01[1:]
+        band[:, 0, 0], band[:, 1, 0], band[:, 0, 1] = p00, p11, p01
+        band[:-1, 0, 0] += p00[1:] - 1
+        band[:-1, 1, 0] += p11[1:] - 1
+        band[:-1, 0, 1] -= p01[1:]
         # The blocks below the diagonal are -Q⁻¹F.
-        band[2, :-1, 0] = -(p00 * f[0] + p01 * f[2])[1:]
-        band[3, :-1, 0] = -(p01 * f[0] + p11 * f[2])[1:]
-        band[1, :-1, 1] = -(p00 * f[1] + p01 * f[3])[1:]
-        band[2, :-1, 1] = -(p01 * f[1] + p11 * f[3])[1:]
+        band[:-1, 0, 2] = -(p00 * f[0] + p01 * f[2])[1:]
+        band[:-1, 0, 3] = -(p01 * f[0] + p11 * f[2])[1:]
+        band[:-1, 1, 1] = -(p00 * f[1] + p01 * f[3])[1:]
+        band[:-1, 1, 2] = -(p01 * f[1] + p11 * f[3])[1:]
         return cls(tracks, band, -np.log(determinant))
 
     def chosen(self, tracks: Tracks, theirs: NDArray[np.bool_]) -> RandomField:
         """Return the random field of the tracks that `Tracks.chosen` has selected."""
-        return RandomField(tracks, self.band[:, theirs], self.log_determinant[theirs])
+        return RandomField(tracks, self.band[theirs], self.log_determinant[theirs])
+
+    @cached_property
+    def _scratch(self) -> tuple[Floats, Floats]:
+        """Two bands that every solution overwrites: to get new memory for long tracks takes longer than to solve."""
+        return np.empty_like(self.band), np.empty_like(self.band)
 
     def solve(self, means: Floats, weights: Floats, spread: Floats, *, with_variance: bool = False) -> Solution:
         """Return the posterior, given noisy observations of home + spread·field at each time.
@@ -181,13 +187,19 @@ class RandomField:
         with_variance : bool
             Whether to compute variances too.
         """
-        from scipy.linalg import cho_solve_banded, cholesky_banded
+        from scipy.linalg.lapack import dpbtrs
 
         tracks = self.tracks
         (dimension, size), sums = means.shape, tracks.sums
-        band = self.band.copy()
-        band[0, :, 0] += weights * spread**2
-        factor = cholesky_banded(band.reshape(4, -1), lower=True, check_finite=False)
+        band, ahead = self._scratch
+        np.copyto(band, self.band)
+        band[:, 0, 0] += weights * spread**2
+        if with_variance:
+            blocks = band[:, 0, 0].copy(), band[:, 0, 1].copy(), band[:, 1, 0].copy()
+            # A lower band that is read from its end is the upper band of the matrix in reverse order.
+            ahead.ravel()[:] = band.ravel()[::-1]
+            after = _factor(ahead, lower=False).ravel()[::-1].reshape(band.shape)
+        factor = _factor(band, lower=True)
 
         # The home is estimated jointly, by generalized least squares: smooth the points about a starting value, and
         # smooth a constant 1, which tells how much of a shift of the home the process alone would explain.
@@ -195,11 +207,10 @@ class RandomField:
         seen = np.ones((dimension + 1, size))
         seen[:-1] = means - start
         right = np.zeros((dimension + 1, size, 2))
-        right[:, :, 0] = seen * (weights * spread)
+        np.multiply(seen, weights * spread, out=right[:, :, 0])
         # Transposed, so that columns are contiguous for LAPACK.
-        right = right.reshape(dimension + 1, -1).T
-        found = cho_solve_banded((factor, True), right, overwrite_b=True, check_finite=False).T
-        explained = found[:, ::2] * spread
+        found, _ = dpbtrs(_stored(factor), right.reshape(dimension + 1, -1).T, lower=1, overwrite_b=1)
+        explained = found.T[:, ::2] * spread
         left = seen - explained
         residual = left * weights
         precision = sums(residual[-1])
@@ -207,33 +218,48 @@ class RandomField:
         mean = explained[:-1] + left[-1] * shift + start
 
         square = sums((seen[:-1] * (residual[:-1] - residual[-1] * shift)).sum(axis=0))
-        pivots = 2 * np.log(factor[0, ::2] * factor[0, 1::2]) - self.log_determinant
+        pivots = 2 * np.log(factor[:, 0, 0] * factor[:, 1, 0]) - self.log_determinant
         log_likelihood = -0.5 * (dimension * (sums(pivots) + np.log(precision)) + square)
         if not with_variance:
             return Solution(mean, start + shift, log_likelihood, np.empty(0), np.empty(0))
         # The variance given the home, plus the contribution of the uncertainty about the home.
-        variance = spread**2 * _position_variance(band, factor.reshape(band.shape))
+        variance = spread**2 * _position_variance(*blocks, factor, after)
         doubt = tracks.spread(1 / precision)
         place, distance = left[-1] ** 2 * doubt, explained[-1] ** 2 * doubt
         return Solution(mean, start + shift, log_likelihood, variance + place, variance + distance)
 
 
-def _position_variance(band: Floats, factor: Floats) -> Floats:
-    """Return the posterior variance of the position at each time."""
-    # The diagonal block of the inverse at one time is the inverse of (Schur complement of the past + Schur complement
-    # of the future - diagonal block, which both contain). The Cholesky factor holds the former, and the factor of the
-    # matrix in reverse order the latter.
-    from scipy.linalg import cholesky_banded
+def _stored(band: Floats) -> Floats:
+    """Return a band as LAPACK takes it, with the diagonals as rows; the memory is the same."""
+    return band.reshape(-1, 4).T
 
-    size = 2 * band.shape[1]
-    reverse = np.zeros((4, size))
-    for k, row in enumerate(band.reshape(4, -1)):
-        reverse[k, : size - k] = row[: size - k][::-1]
-    back = cholesky_banded(reverse, lower=True, check_finite=False)[:, ::-1].reshape(band.shape)
-    first, between, second = factor[0, :, 0], factor[1, :, 0], factor[0, :, 1]
+
+def _factor(band: Floats, *, lower: bool) -> Floats:
+    """Replace a band by that of its Cholesky factor, and return it; `lower` says which triangle the band holds."""
+    from scipy.linalg.lapack import dpbtrf
+
+    found, failed = dpbtrf(_stored(band), lower=int(lower), overwrite_ab=1)
+    if failed:
+        raise np.linalg.LinAlgError("a precision matrix is not positive definite in doubles")
+    return np.asarray(found.T.reshape(band.shape))
+
+
+def _position_variance(d00: Floats, d01: Floats, d11: Floats, factor: Floats, after: Floats) -> Floats:
+    """Return the posterior variance of the position at each time.
+
+    Parameters
+    ----------
+    d00, d01, d11 : (k,) array
+        The diagonal blocks of the precision matrix.
+    factor, after : (k, 2, 4) array
+        Its Cholesky factor, and that of the matrix in reverse order.
+    """
+    # The diagonal block of the inverse at one time is the inverse of (Schur complement of the past + Schur complement
+    # of the future - diagonal block, which both contain). The factors hold these complements.
+    first, between, second = factor[:, 0, 0], factor[:, 0, 1], factor[:, 1, 0]
     # In reverse order, velocity comes before position.
-    last, across, before = back[0, :, 1], back[1, :, 1], back[0, :, 0]
-    m00 = first**2 + (across**2 + before**2) - band[0, :, 0]
-    m01 = first * between + last * across - band[1, :, 0]
-    m11 = (between**2 + second**2) + last**2 - band[0, :, 1]
+    last, across, before = after[:, 1, 0], after[:, 0, 1], after[:, 0, 0]
+    m00 = first**2 + (across**2 + before**2) - d00
+    m01 = first * between + last * across - d01
+    m11 = (between**2 + second**2) + last**2 - d11
     return np.asarray(m11 / (m00 * m11 - m01**2))

@@ -256,7 +256,10 @@ def _fit(
         if asked.any():
             new, i, j = (part[asked] for part in cell)
             some, theirs = tracks.chosen(np.isin(np.arange(count), new))
-            slower = RandomField.of(some, timescale * _powers(j))
+            if not j.any():
+                slower = field if len(new) == count else field.chosen(some, theirs)
+            else:
+                slower = RandomField.of(some, timescale * _powers(j))
             found = -(i * i + j * j) / (2 * _STEP_DEVIATION**2)
             for column, spread in zip(means[:, theirs], scaled[:, theirs] * some.spread(_powers(i)), strict=True):
                 found += slower.solve(column[None], weights[theirs], spread).log_likelihood
@@ -265,8 +268,10 @@ def _fit(
         scores[inside] = known[cell]
         return scores
 
-    wider, slower = _powers(_climb(count, score)).T
-    return spreads * tracks.spread(wider), RandomField.of(tracks, timescale * slower)
+    steps = _climb(count, score)
+    wider, slower = _powers(steps).T
+    fitted = RandomField.of(tracks, timescale * slower) if steps[:, 1].any() else field
+    return spreads * tracks.spread(wider), fitted
 
 
 def _powers(steps: Index) -> Floats:

@@ -66,9 +66,10 @@ def write_release(
     column = None if release.by is None else str(release.by.name)
     if kind == "points" and column is not None:
         remedy = "Release a table by one of its columns."
-        if column not in release.form.names:
+        form = release.form
+        if column not in form.names:
             raise InvalidData("release", repr(release), "of points with a column of persons", remedy)
-        persons(release, column)
+        persons(release, column, form)
     if write is None and ending(path) not in endings():
         raise InvalidParameter("path", str(path), f"a file that ends in one of {', '.join(endings())}", "Choose one.")
     with staging_folder(path, overwrite=overwrite) as folder:

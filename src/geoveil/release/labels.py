@@ -8,7 +8,7 @@ import numpy as np
 
 from geoveil._types import Labels
 from geoveil.errors import InvalidData, InvalidParameter
-from geoveil.geo.forms import Index
+from geoveil.geo.forms import Form, Index
 
 if TYPE_CHECKING:
     from geoveil.release.release import Release
@@ -16,8 +16,11 @@ if TYPE_CHECKING:
 __all__ = ["persons"]
 
 
-def persons(release: Release, by: Labels) -> Index:
-    """Return, for each released point, the position of its person among the persons of the release."""
+def persons(release: Release, by: Labels, form: Form | None = None) -> Index:
+    """Return, for each released point, the position of its person among the persons of the release.
+
+    `form` is that of the release, if the caller has it already: it takes long to make for many points.
+    """
     import pandas as pd
 
     if release.by is None:
@@ -25,7 +28,7 @@ def persons(release: Release, by: Labels) -> Index:
             raise InvalidParameter("by", by, "left out", "All points of this release belong to one person.")
         return np.zeros(release.n, dtype=np.int64)
     sizes = np.array([answer.query.n for answer in release.answers])
-    form = release.form
+    form = release.form if form is None else form
     if by is None and release.by.name in form.names:
         by = release.by.name
     if by is None:

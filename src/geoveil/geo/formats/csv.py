@@ -19,7 +19,8 @@ from geoveil.geo.formats.csv_dialect import dialect_of, without_header
 from geoveil.geo.formats.limits import EXPANSION, UNPACKED, check_names
 from geoveil.geo.formats.location_file import Batch, readable
 from geoveil.geo.formats.table_locations import TableFile, locate
-from geoveil.geo.written_numbers import texts
+from geoveil.geo.text_bytes import bytes_of
+from geoveil.geo.written_numbers import repeated_texts
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -170,35 +171,60 @@ class CSV(TableFile):
 
     def write(self, path: Path, batches: Iterator[Batch], schema: pa.Schema) -> None:
         import pyarrow as pa
-        import pyarrow.compute as pc
 
         decimal = self.reading["decimal"]
         names = self.written(schema)
+        encoding = self.reading["encoding"]
         # One encoder for the whole file: some encodings begin with a byte order mark.
-        encoder = codecs.getincrementalencoder(self.reading["encoding"])()
+        encoder = None if encoding == "utf-8" else codecs.getincrementalencoder(encoding)()
         with (
             pa.OSFile(str(path), "wb") as raw,
             pa.CompressedOutputStream(raw, "gzip") if _is_packed(path) else raw as stream,
         ):
-            stream.write(encoder.encode(self._lines([pa.array([name]) for name in names])))
-            for batch in batches:
-                fields = dict(zip(batch.columns.column_names, batch.columns.columns, strict=True))
-                # A table has no other sign for a missing value than an empty field.
-                fields = {name: pc.fill_null(texts(values, decimal), "") for name, values in fields.items()}
-                fields |= self.located.encode(batch, decimal)
-                stream.write(encoder.encode(self._lines([fields[name] for name in names])))
 
-    def _lines(self, fields: list[pa.Array]) -> str:
-        """Return rows of fields as CSV; fields with a delimiter, a quotation mark or a line break are quoted."""
+            def put(fields: list[pa.Array]) -> None:
+                lines = self._lines(fields)
+                stream.write(lines if encoder is None else encoder.encode(str(lines, "utf-8")))
+
+            put([pa.array([name]) for name in names])
+            for batch in batches:
+                # Besides the locations there are texts, and numbers of which most occur many times, such as radii.
+                columns = zip(batch.columns.column_names, batch.columns.columns, strict=True)
+                fields = {name: repeated_texts(values, decimal) for name, values in columns}
+                fields |= self.located.encode(batch, decimal)
+                put([fields[name] for name in names])
+
+    def _lines(self, fields: list[pa.Array]) -> pa.Buffer:
+        """Return rows of fields as CSV in UTF-8.
+
+        Fields with a delimiter, a quotation mark or a line break are quoted. A missing value is an empty field, as
+        CSV has no other sign for it.
+        """
+        import pyarrow as pa
+        import pyarrow.csv as pc
+
+        table = pa.table(fields, names=[*map(str, range(len(fields)))])
+        delimiter = self.reading["delimiter"]
+        # With a delimiter or a line break after each field.
+        lines = pa.allocate_buffer(sum(len(bytes_of(field)[0]) + len(field) for field in fields))
+        sink = pa.FixedSizeBufferWriter(lines)
+        try:
+            # Usually no field needs quotation marks; pyarrow refuses a table in which one does.
+            pc.write_csv(table, sink, pc.WriteOptions(include_header=False, delimiter=delimiter, quoting_style="none"))
+        except pa.ArrowInvalid:
+            return pa.py_buffer(self._quoted_lines(fields).encode())
+        return lines
+
+    def _quoted_lines(self, fields: list[pa.Array]) -> str:
+        """Return rows as `_lines` does, where some fields need quotation marks."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        if not len(fields[0]):
-            return ""
         delimiter = self.reading["delimiter"]
         odd = f'[{re.escape(delimiter)}"\r\n]'
         quoted = []
         for values in fields:
+            values = pc.fill_null(values, "")
             marked = pc.match_substring_regex(values, odd)
             if pc.any(marked).as_py():
                 inner = pc.replace_substring(values, '"', '""')

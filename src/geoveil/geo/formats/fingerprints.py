@@ -12,6 +12,7 @@ import numpy as np
 
 from geoveil.geo.areas import Floats
 from geoveil.geo.geometries import Index
+from geoveil.geo.text_bytes import bytes_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -85,14 +86,17 @@ class Fingerprint:
     """
 
     def __init__(self) -> None:
-        self._points, self._persons = hashlib.sha256(), hashlib.sha256()
+        self._points, self._labels, self._lengths = hashlib.sha256(), hashlib.sha256(), hashlib.sha256()
 
-    def add(self, coords: Floats, persons: Index) -> None:
-        """Add points, with a number for the person of each point that is the same in both readings."""
+    def add(self, coords: Floats, persons: pa.Array) -> None:
+        """Add points, with the label of the person of each, which has the same type in both readings."""
         self._points.update(np.ascontiguousarray(coords).data)
-        self._persons.update(np.ascontiguousarray(persons).data)
+        # The bytes of all labels one after another, and their lengths, which say where one label ends.
+        labels, ends = bytes_of(persons)
+        self._labels.update(labels)
+        self._lengths.update(np.diff(ends).data)
 
     @property
     def digest(self) -> bytes:
         """The digest of everything added so far."""
-        return self._points.digest() + self._persons.digest()
+        return self._points.digest() + self._labels.digest() + self._lengths.digest()

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from geoveil.geo.text_bytes import any_begins_with
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
 __all__ = ["has_formulas"]
 
-#: Matches the beginnings of formulas.
+#: The characters with which formulas begin.
+_BEGINNINGS = "=+-@\t\r"
 _BEGINNING = r"^[=+\-@\t\r]"
 #: Matches numbers and telephone numbers, which begin like formulas.
 _NUMBER = r"^[+\-][0-9.,:/() \-]*([eE][+\-]?[0-9]+)?$"
@@ -28,8 +31,8 @@ def has_formulas(texts: pa.Array | pa.ChunkedArray) -> bool:
     """
     import pyarrow.compute as pc
 
-    begun = pc.match_substring_regex(texts, _BEGINNING)
-    if not pc.any(begun).as_py():
+    if not any_begins_with(texts, _BEGINNINGS):
         return False
+    begun = pc.match_substring_regex(texts, _BEGINNING)
     found = texts.filter(pc.fill_null(begun, False))
     return not pc.all(pc.match_substring_regex(found, _NUMBER)).as_py()
